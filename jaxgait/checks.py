@@ -10,7 +10,7 @@ import operator
 import os
 import pathlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import jax
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-__all__ = ["by_name", "count", "fits_in_memory", "flag", "free_memory", "not_numbers", "one_of", "positive"]
+__all__ = ["by_name", "count", "fits_in_memory", "flag", "free_memory", "nearest", "not_numbers", "one_of", "positive"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -65,6 +65,13 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return call
 
     return decorate
+
+
+def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str = "") -> str:
+    """A hint for an unknown name: the nearest of the known ones, up to a limit; without any, all of them or a text."""
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=limit, cutoff=0.5)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise or f"it has {', '.join(known)}"
 
 
 def is_concrete(tree: Any) -> bool:

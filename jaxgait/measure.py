@@ -11,7 +11,6 @@ NaN in batches of 10, and NaN in batches of 2.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any, TypeAlias, cast
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
+from jaxgait.checks import nearest
 from jaxgait.model import LABELS, TAKEN, Model, Variable
 from jaxgait.run import Run, Sampling
 
@@ -298,9 +298,7 @@ def _named(model: Model, one: Any) -> Measure:
         return defined[one]
     if not defined:
         raise MeasureError(f"{type(model).__name__} has no measures: give a function of a run instead of {one!r}")
-    near = difflib.get_close_matches(one, defined, n=2, cutoff=0.5)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(defined)}"
-    raise MeasureError(f"{type(model).__name__} has no measure {one!r}: {hint}")
+    raise MeasureError(f"{type(model).__name__} has no measure {one!r}: {nearest(one, defined, limit=2)}")
 
 
 def _distinct(measures: Iterable[Measure]) -> Measures:

@@ -13,7 +13,6 @@ Values outside their plausible range are accepted with a warning (see `jaxgait.p
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait.checks import by_name, shown
+from jaxgait.checks import by_name, nearest, shown
 from jaxgait.fields import misfit, parts_of, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
@@ -258,9 +257,9 @@ def _plain_field(kind: str, name: str, owner: Any) -> str:
 
 def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
     """The error message for an unknown name, with the nearest known ones."""
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [n for n in known if n.endswith("." + name)]
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_listed(sorted(known))}"
-    hint = hint if known else "it declares none (see jaxgait.model.parameter)"
+    inside = " or ".join(repr(n) for n in known if n.endswith("." + name))
+    others = f"did you mean {inside}?" if inside else f"it has {_listed(sorted(known))}"
+    hint = nearest(name, known, otherwise=others) if known else "it declares none (see jaxgait.model.parameter)"
     return f"{kind} has no parameter {name!r}: {hint}"
 
 

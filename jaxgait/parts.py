@@ -12,14 +12,13 @@ and `choice`.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 
-from jaxgait.checks import shown
+from jaxgait.checks import nearest, shown
 from jaxgait.fields import choices, misfit, part_types, replaced
 from jaxgait.parameters import ParameterError, is_real, parameters, with_parameters
 
@@ -149,8 +148,7 @@ def _owners(model: Any, name: str) -> tuple[list[Any], str]:
         value = getattr(owners[-1], step, None) if step in here and not step.startswith("_") else None
         last = i == len(steps) - 1
         if step not in here or step.startswith("_") or (not last and not isinstance(value, eqx.Module)):
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(known) or 'none'}"
+            hint = nearest(name, known) if known else "it has none"
             raise ParameterError(f"{type(model).__name__} has no part {name!r}: {hint}")
         if not last:
             owners.append(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
@@ -246,8 +245,7 @@ class Run:
         """
         found = {**self.outputs(), **state_variables(self.ys)}
         if name not in found:
-            near = difflib.get_close_matches(str(name), found, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(sorted(found))}"
+            hint = checks.nearest(name, sorted(found))
             raise KeyError(f"a run of {type(self.model).__name__} has no {name!r}: {hint}")
         return found[name]
 

@@ -76,13 +76,13 @@ def figures(starts: int = STARTS, methods: tuple[str, ...] = ()) -> dict[str, An
     median = float(np.median(many.ends.evaluations))
     targets = [
         _target(
-            "k of the optimum against a fine scan, relative", 0.01, abs(many.best["damper.k"] / k - 1.0), most=True
+            "k of the optimum against a fine scan, relative", 0.01, abs(many.best["damper.k"] / k - 1.0), at_most=True
         ),
-        _target("rho of the optimum below that of the scan", 1e-5, max(rho - many.objective, 0.0), most=True),
+        _target("rho of the optimum below that of the scan", 1e-5, max(rho - many.objective, 0.0), at_most=True),
         _target("share of starts in the period-one region that reach it within 1e-5", 60 / 64, float(reached.mean())),
-        _target("processor time on 2 cores, s per core and 64 starts", 60.0, 32 * cpu_64 / len(points), most=True),
-        _target("processor time of 5 starts on 2 cores, s per core", 15.0, cpu_5 / 2, most=True),
-        _target("evaluations a start, median", 15, median, most=True),
+        _target("processor time on 2 cores, s per core and 64 starts", 60.0, 32 * cpu_64 / len(points), at_most=True),
+        _target("processor time of 5 starts on 2 cores, s per core", 15.0, cpu_5 / 2, at_most=True),
+        _target("evaluations a start, median", 15, median, at_most=True),
     ]
     return {
         "machine": machine(),
@@ -117,8 +117,8 @@ def _row(what: str, found: Optimum, cpu: float, wall: float) -> dict[str, Any]:
     }
 
 
-def _target(what: str, target: float, measured: float, most: bool = False) -> dict[str, Any]:
-    met = measured <= target if most else measured >= target
+def _target(what: str, target: float, measured: float, at_most: bool = False) -> dict[str, Any]:
+    met = measured <= target if at_most else measured >= target
     return {"what": what, "target": target, "measured": measured, "met": bool(met)}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,6 +12,7 @@ from jaxtyping import Array, Float
 from scipy.interpolate import CubicSpline
 
 from jaxgait.calibration.measured import MeasuredCurve, factor
+from jaxgait.checks import nearest
 from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
@@ -89,8 +89,7 @@ def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Cur
     if not isinstance(output, str):
         raise TypeError(f"output must be the name of an output or a function of a run, got {output!r}")
     if output not in model.variables:
-        near = difflib.get_close_matches(output, model.variables, n=2, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(model.variables)}"
+        hint = nearest(output, model.variables, limit=2)
         raise ValueError(f"{type(model).__name__} has no output {output!r}: {hint}")
     if measured.knee and output != "knee_angle":
         raise ValueError(f"the data are the knee curve of a drive, got output={output!r}: give output='knee_angle'")

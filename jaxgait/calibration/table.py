@@ -11,7 +11,6 @@ the name of a model output, and optionally one of standard deviations ("sd (m)")
 
 from __future__ import annotations
 
-import difflib
 import pathlib
 import re
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.calibration.measured import SIZES, MeasuredCurve, factor, over_phase, over_time
+from jaxgait.checks import nearest
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.table import Header, Table, read_columns
@@ -119,7 +119,7 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
     """
     kind, known = type(as_model(model)).__name__, model.variables
     if output is not None and output not in known:
-        raise ValueError(f"{kind} has no output {output!r}: {_instead(output, known)}")
+        raise ValueError(f"{kind} has no output {output!r}: {nearest(output, known, limit=2)}")
     roles_of = lambda header: _roles(header, kind, known, output)
     table = read_columns(path, lambda header: {c.text: c.position for c in roles_of(header).read})
     roles = roles_of(table.header)
@@ -219,7 +219,7 @@ def _values(
     named = [c for c in found if (c.quantity in known if output is None else c.quantity == output)]
     if not named and output is None:
         first = found[0]
-        advice = f"{_instead(first.quantity, known)} (or name it by --output)"
+        advice = f"{nearest(first.quantity, known, limit=2)} (or name it by --output)"
         raise header.error(f"{kind} has no output {first.quantity!r}", advice, first.text)
     chosen = named or found
     if len({c.quantity for c in chosen}) > 1:
@@ -253,11 +253,6 @@ def _scale(header: Header, column: _Column, wanted: str, what: str) -> float:
         return factor(column.unit, wanted, what, of="the column")
     except ValueError as error:
         raise header.error(str(error), "", column.text) from error
-
-
-def _instead(name: str, known: Mapping[str, Variable]) -> str:
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(known)}"
 
 
 def _listed(header: Header) -> str:

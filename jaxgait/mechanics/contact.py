@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import equinox as eqx
 import jax
@@ -232,7 +232,32 @@ class KelvinVoigt(NormalLaw):
 
 
 @float64_default
-class Hertz(NormalLaw):
+class _PowerLaw(NormalLaw):
+    """A law whose elastic force is ``k d^n``, with the fields `stiffness`, `steepness`, `smoothing` and `exponent`."""
+
+    if TYPE_CHECKING:  # otherwise they would come before the other fields of a subclass
+        stiffness: Scalar
+        steepness: Scalar
+        smoothing: Smoothing
+        exponent: float
+
+    def energy(self, depth: Real) -> RealArray:
+        """Elastic energy in J at a depth in m."""
+        return self.stiffness * _power(jnp.asarray(depth), self.exponent + 1.0) / (self.exponent + 1.0)
+
+    def static_depth(self, force: Real) -> RealArray:
+        """Depth in m under a force in N."""
+        if self.exponent == 1.0:
+            return jnp.asarray(force / self.stiffness)
+        return jnp.asarray((force / self.stiffness) ** (1.0 / self.exponent))
+
+    def engaged(self, depth: Real) -> RealArray:
+        """The law's own switch, between 0 and 1."""
+        return step(self.steepness * depth, self.smoothing)
+
+
+@float64_default
+class Hertz(_PowerLaw):
     """Hertz's elastic contact with a linear damper: ``max(k d^n + c d', 0)``. Source: Hertz (1881).
 
     Examples:
@@ -257,21 +282,9 @@ class Hertz(NormalLaw):
         elastic = self.stiffness * _power(penetration(depth, self.steepness, self.smoothing), self.exponent)
         return jnp.maximum(elastic + self.damping * rate * step(self.steepness * depth, self.smoothing), 0.0)
 
-    def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J at a depth in m."""
-        return self.stiffness * _power(jnp.asarray(depth), self.exponent + 1.0) / (self.exponent + 1.0)
-
-    def static_depth(self, force: Real) -> RealArray:
-        """Depth in m under a force in N."""
-        return jnp.asarray((force / self.stiffness) ** (1.0 / self.exponent))
-
-    def engaged(self, depth: Real) -> RealArray:
-        """The law's own switch, between 0 and 1."""
-        return step(self.steepness * depth, self.smoothing)
-
 
 @float64_default
-class HuntCrossley(NormalLaw):
+class HuntCrossley(_PowerLaw):
     """Hunt and Crossley's law: ``k d^n (1 + a d')``, continuous at touch-down.
 
     `hunt_crossley_dissipation` gives the dissipation for a restitution. Source: Hunt and Crossley, J. Appl. Mech. 42
@@ -304,20 +317,6 @@ class HuntCrossley(NormalLaw):
         elastic = self.stiffness * _power(penetration(depth, self.steepness, self.smoothing), self.exponent)
         width = self.tension_width
         return jnp.asarray(elastic * width * softplus((1.0 + self.dissipation * rate) / width))
-
-    def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J at a depth in m."""
-        return self.stiffness * _power(jnp.asarray(depth), self.exponent + 1.0) / (self.exponent + 1.0)
-
-    def static_depth(self, force: Real) -> RealArray:
-        """Depth in m under a force in N."""
-        if self.exponent == 1.0:
-            return jnp.asarray(force / self.stiffness)
-        return jnp.asarray((force / self.stiffness) ** (1.0 / self.exponent))
-
-    def engaged(self, depth: Real) -> RealArray:
-        """The law's own switch, between 0 and 1."""
-        return step(self.steepness * depth, self.smoothing)
 
 
 @float64_default

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from jaxgait.checks import nearest
 from jaxgait.plot.style import FAILED, axis_label, style
 
 MAX_PANELS = 8
@@ -120,8 +120,7 @@ def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tu
     unknown = [v for v in named if v not in data]
     if unknown:
         there = [str(name) for name in data.data_vars]
-        near = " or ".join(map(repr, difflib.get_close_matches(unknown[0], there, n=2)))
-        hint = f"did you mean {near}?" if near else f"there are {', '.join(there)}"
+        hint = nearest(unknown[0], there, limit=2, otherwise=f"there are {', '.join(there)}")
         raise ValueError(f"no variable {unknown[0]!r}: {hint}")
     short = [v for v in named if not set(dims) <= set(data[v].dims)]
     if short:

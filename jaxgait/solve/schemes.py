@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
+from jaxgait import checks
 from jaxgait.model import Model
 from jaxgait.precision import Precision
 from jaxgait.scheme import Scheme
@@ -80,8 +80,7 @@ def _chosen(model: Model, scheme: Any) -> type[Scheme]:
     if isinstance(scheme, str):
         named = {s.__name__: s for s in SCHEMES}
         if scheme not in named:
-            near = difflib.get_close_matches(scheme, named, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {_listed(list(named), 'and')}"
+            hint = checks.nearest(scheme, named, limit=1, otherwise=f"there are {_listed(list(named), 'and')}")
             raise ValueError(f"no scheme {scheme!r}: {hint}")
         scheme = named[scheme]
     if not (isinstance(scheme, type) and issubclass(scheme, Scheme)):

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from jaxgait.models.exoskeleton.scene import step_numbers
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 
 LEGS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
@@ -120,9 +121,7 @@ def _seen_from_the_side(data: xr.Dataset, i: int) -> np.ndarray:
 
 def _step(data: xr.Dataset) -> np.ndarray:
     """Number of the step at each sample (0 with one fixed foot)."""
-    if data.attrs["mode"] == "literal":
-        return np.zeros(data.sizes["time"], dtype=int)
-    return np.floor(data.time.values / (data.attrs["stride_time_s"] / 2) * (1 - 1e-9)).astype(int)
+    return step_numbers(data, data.attrs["mode"], data.attrs["stride_time_s"])
 
 
 def _parts(data: xr.Dataset, i: int) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Lim
     ends = [rod(joints[:, i, 0], joints[:, i, -1]) for i in range(joints.shape[1])]
     if not _two_legs(model):
         return tuple(Limb(line, 0.06, colour) for line, colour in zip(ends, PALETTE * len(ends), strict=False))
-    odd = (_step(model, run) % 2 == 1)[:, None, None]
+    odd = (step_numbers(run, model.mode, float(model.gait.stride_time)) % 2 == 1)[:, None, None]
     left = [np.where(odd, ends[j], ends[i]) for i, j in ((0, 3), (1, 2))]
     right = [np.where(odd, ends[i], ends[j]) for i, j in ((0, 3), (1, 2))]
     legs = [
@@ -56,8 +56,15 @@ def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Lim
     return (*legs[:2], *torso, *(Body(disc(line[:, 1] + [0.0, 0.1], 0.09), GREY) for line in ends[4:]), *legs[2:])
 
 
-def _step(model: Exoskeleton, run: xr.Dataset) -> np.ndarray:
-    """Number of the step at each sample; the legs exchange links at every step."""
-    if model.mode == "literal":
+def step_numbers(run: xr.Dataset, mode: str, stride_time: float) -> np.ndarray:
+    """Number of the step at each sample (0 with one fixed foot); the legs exchange links at every step.
+
+    Args:
+        run: a run over `time` in s.
+        mode: that of the exoskeleton.
+        stride_time: in s.
+    """
+    if mode == "literal":
         return np.zeros(run.sizes["time"], dtype=int)
-    return np.floor(run.time.values / (float(model.gait.stride_time) / 2) * (1 - 1e-9)).astype(int)
+    # A sample at the instant of an exchange belongs to the step that ends there.
+    return np.floor(run.time.values / (stride_time / 2) * (1 - 1e-9)).astype(int)

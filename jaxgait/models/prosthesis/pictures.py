@@ -140,9 +140,7 @@ def ground_forces(runs: Mapping[str, xr.Dataset], period: float) -> Figure:
             2, len(runs), figsize=(4.2 * len(runs), 4.6), sharex=True, sharey="row", squeeze=False
         )
         for column, (label, run) in zip(axes.T, runs.items(), strict=True):
-            strides = run.time.values / period
-            shown = strides >= strides[-1] - 1 - 1e-9
-            phase = 100 * (strides[shown] - strides[shown][0])
+            phase, shown = _last_stride(run, period)
             for foot, colour in (("heel", BLUE), ("toe", ORANGE)):
                 column[0].plot(phase, run[f"{foot}_force"][shown], color=colour, label=foot)
                 column[1].plot(phase, run[f"{foot}_friction"][shown], color=colour)
@@ -152,6 +150,13 @@ def ground_forces(runs: Mapping[str, xr.Dataset], period: float) -> Figure:
         axes[1, 0].set_ylabel(axis_label("friction, forward", "N"))
         axes[0, 0].legend()
     return figure
+
+
+def _last_stride(run: xr.Dataset, period: float) -> tuple[np.ndarray, np.ndarray]:
+    """Phase in % over the last stride, and which samples belong to it."""
+    strides = run.time.values / period
+    shown = strides >= strides[-1] - 1 - 1e-9
+    return 100 * (strides[shown] - strides[shown][0]), shown
 
 
 def ground_load(
@@ -168,9 +173,7 @@ def ground_load(
     with style():
         figure, axes = plt.subplots(2, 1, figsize=(7.5, 5.4), sharex=True, height_ratios=(2, 1))
         for label, run in runs.items():
-            strides = run.time.values / period
-            shown = strides >= strides[-1] - 1 - 1e-9
-            phase = 100 * (strides[shown] - strides[shown][0])
+            phase, shown = _last_stride(run, period)
             for ax, kind in zip(axes, ("force", "friction"), strict=True):
                 ax.plot(phase, (run[f"heel_{kind}"] + run[f"toe_{kind}"])[shown] / weight, label=label, lw=1.2)
         if measured is not None:

@@ -100,7 +100,7 @@ class Inertia(NamedTuple):
     """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers.
 
     Examples:
-        >>> from jaxgait.models.walker.smooth import RoundFeet, WalkerStart
+        >>> from jaxgait.models.walker.round_feet import RoundFeet, WalkerStart
         >>> legs = RoundFeet()
         >>> inertia = legs.inertia_at(0.2, -0.2)  # rad
         >>> force = legs.forces(inertia, WalkerStart().state())
@@ -153,7 +153,7 @@ class WalkerStart(eqx.Module):
     """The start of a walk; by default the paper's, with foot 1 ahead and on the ground.
 
     Examples:
-        >>> from jaxgait.models.walker.smooth import WalkerStart
+        >>> from jaxgait.models.walker.round_feet import WalkerStart
         >>> print(round(float(WalkerStart(vx=0.6).state().vx), 3))  # m/s
         0.6
     """
@@ -181,7 +181,7 @@ class RoundFeet(eqx.Module):
     """Legs, feet and slope of all forms of the walker, and what follows from them.
 
     Examples:
-        >>> from jaxgait.models.walker.smooth import RoundFeet, WalkerStart
+        >>> from jaxgait.models.walker.round_feet import RoundFeet, WalkerStart
         >>> legs = RoundFeet(leg_length=0.4, foot_radius=0.1)
         >>> y = WalkerStart(y=0.45, vx=0.6, vy=0.0, omega_1=0.0, omega_2=0.0).state()
         >>> foot = legs.foot(y, theta=0.0, omega=-1.5)

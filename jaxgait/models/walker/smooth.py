@@ -52,8 +52,6 @@ class Walker(RoundFeet, Model):
     Examples:
         >>> from jaxgait.models import Walker
         >>> walker = Walker(stiffness=1e6)
-        >>> print(float(walker.sinkage) < 1e-4, walker.duration)  # m; s
-        True 10.0
         >>> print(type(walker.normal_law).__name__, walker.friction_law.coefficient)
         HuntCrossley 0.5
         >>> y = walker.initial_state()
@@ -143,11 +141,6 @@ class Walker(RoundFeet, Model):
         if isinstance(self.friction, FrictionLaw):
             return self.friction
         return Coulomb(self.friction, self.slip_velocity, "tanh")
-
-    @property
-    def sinkage(self) -> Scalar:
-        """Depth in m to which a foot sinks at rest under the entire weight."""
-        return self.normal_law.static_depth(2.0 * self.mass * self.gravity)
 
     def initial_state(self) -> WalkerState | BristledState:
         """The paper's start unless `start` says otherwise; the memory of friction, if any, at rest."""
