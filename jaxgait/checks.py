@@ -54,8 +54,7 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 raise TypeError(f"{who} takes only {' and '.join(placed)} without a name, got also {more}: {example}")
             unknown = [] if is_open else [name for name in kwargs if name not in named]
             if unknown:
-                near = difflib.get_close_matches(unknown[0], named, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else example
+                hint = nearest(unknown[0], named, limit=1, otherwise=example)
                 raise TypeError(f"{who} takes no {unknown[0]!r}: {hint}")
             missing = [name for name in wanted if name not in kwargs and name not in placed[: len(args)]]
             if missing:

@@ -345,12 +345,14 @@ def _check_complete(cls: type) -> None:
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
     named = cls.__dict__.get("variables", {})
-    for name in named if isinstance(named, Mapping) else ():
+    for name, variable in named.items() if isinstance(named, Mapping) else ():
+        if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
+            what = 'a Variable, such as Variable("N", "contact force", dims=("foot",))'
+            raise TypeError(f"variables[{name!r}] of {cls.__name__} must be {what}, got {shown(variable)}")
         stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
-        if name in (*TAKEN, *LABELS) or any(stem in named for stem in stems):
-            raise TypeError(
-                f"variables of {cls.__name__} must not have the name {name!r}: results have one of that name"
-            )
+        taken = {name, *variable.dims} & {*TAKEN, *LABELS} or {name for stem in stems if stem in named}
+        if taken:
+            raise TypeError(f"variables of {cls.__name__} must not use the name {min(taken)!r}: results have it anyway")
     brought = vars(cls).get("measures", {})
     for name, measure in brought.items() if isinstance(brought, Mapping) else ():
         if (own := getattr(measure, "name", None)) != name:

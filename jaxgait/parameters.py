@@ -80,7 +80,7 @@ def parameter(
         default: value in SI units (the paper's); a float, or a tuple or NumPy array of floats.
         unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension.
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
-        bounds: "any" finite number, "nonnegative" or "positive".
+        bounds: "any" finite number, "nonnegative", "positive", or a "fraction" (from 0 to 1).
         source: where the value comes from.
         plausible: lowest and highest plausible value; None: by the rule of `jaxgait.plausible`.
         of: name of the part (another field of the same class) whose default law uses this number; if that part is
@@ -282,8 +282,8 @@ def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
     return ""
 
 
-def _listed(names: list[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _listed(names: list[str], limit: int = 8) -> str:
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
 def get_parameter(model: Any, name: str) -> Any:
@@ -449,8 +449,10 @@ def _check_parts(module: Any, label: str) -> None:
         wrong = misfit(module, field, value)
         if wrong:
             raise ParameterError(f"{here} must be {wrong}, got {shown(value)}")
-        if isinstance(value, eqx.Module):
-            _check_parts(value, here)
+        inside = value if isinstance(value, Mapping) else {"": value}
+        for key, one in inside.items():
+            if isinstance(one, eqx.Module):
+                _check_parts(one, f"{here}.{key}".rstrip("."))
 
 
 def check_value(label: str, value: Any, info: ParameterInfo) -> None:
@@ -474,10 +476,10 @@ def check_value(label: str, value: Any, info: ParameterInfo) -> None:
     bad = ~np.isfinite(x)
     wanted = "finite"
     if not bad.any() and info.bounds != "any":
-        bad = x <= 0 if info.bounds == "positive" else x < 0
-        wanted = info.bounds
+        bad = (x <= 0 if info.bounds == "positive" else x < 0) | ((info.bounds == "fraction") & (x > 1))
+        wanted = "from 0 to 1" if info.bounds == "fraction" else info.bounds
     if bad.any():
         where = np.argwhere(np.atleast_1d(bad))[0]
         index = "" if x.ndim == 0 else f" at index {tuple(int(i) for i in where)}"
-        got = float(np.atleast_1d(x)[tuple(where)])
-        raise ParameterError(f"{label} ({info.doc}) must be {wanted}, got {got:g} {info.unit}{index}")
+        got, unit = float(np.atleast_1d(x)[tuple(where)]), "" if info.unit == "1" else f" {info.unit}"
+        raise ParameterError(f"{label} ({info.doc}) must be {wanted}, got {got:g}{unit}{index}")

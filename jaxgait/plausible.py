@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-Bounds = Literal["any", "nonnegative", "positive"]
+Bounds = Literal["any", "nonnegative", "positive", "fraction"]
 Range = tuple[float, float]
 
 _FACTORS: dict[str, float] = dict.fromkeys(

@@ -256,8 +256,55 @@ def test_measures_are_held_against_their_names_when_they_are_made():
 @pytest.mark.parametrize("name", ["y_end", "y_before", "y_gradient", "status", "time"])
 def test_variables_do_not_have_the_names_of_other_results(name):
     unit = Variable("m", "height")
-    with pytest.raises(TypeError, match=f"variables of Ball must not have the name '{name}'"):
+    with pytest.raises(TypeError, match=f"variables of Ball must not use the name '{name}'"):
         type("Ball", (_Ball,), {"variables": {"y": unit, name: unit}})
+
+
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        ("m", r"variables\['height'\] of Ball must be a Variable, .*, got 'm'"),
+        (Variable("m", "height", ("row")), "must be a Variable"),  # type: ignore[arg-type]
+        (Variable("m", "height", ("time",)), "must not use the name 'time'"),
+    ],
+)
+def test_variables_are_checked_when_the_class_is_made(variable, message):
+    with pytest.raises(TypeError, match=message):
+        type("Ball", (_Ball,), {"variables": {"height": variable}})
+
+
+class _Labelled(_Ball):
+    variables: ClassVar = {"height": Variable("m", "height", ("foot",))}
+
+    @property
+    def labels(self):
+        return {"foot": ("left", "right", "third")}
+
+    def outputs(self, t, y):
+        return {"height": jax.numpy.zeros(2)}
+
+
+class _Nested(_Ball):
+    def outputs(self, t, y):
+        return {"feet": {"left": t}}
+
+
+class _Status(_Ball):
+    def outputs(self, t, y):
+        return {"status": t}
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (_Labelled, ValueError, "_Labelled.labels has 3 labels of 'foot', but 'height' has 2 values"),
+        (_Nested, TypeError, "_Nested.outputs must return a dict of numbers and arrays by name"),
+        (_Status, ValueError, "_Status.outputs must not use the name 'status'"),
+    ],
+)
+def test_outputs_that_results_could_not_hold_are_named_before_a_run(model, error, message):
+    with pytest.raises(error, match=message):
+        simulate(model(), samples=2)
 
 
 def test_unknown_fields_are_named_with_units():

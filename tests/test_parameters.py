@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError, check, check_single, parameters, with_parameters
+from jaxgait.parameters import ParameterError, check, check_single, parameters, part, with_parameters
 from jaxgait.plausible import ImplausibleValue, plausible_range
 
 
@@ -56,6 +57,20 @@ def test_unknown_name_suggests_the_nearest(name, hint):
 def test_impossible_values_are_named(name, value, message):
     with pytest.raises(ParameterError, match=message):
         check(with_parameters(Leg(), {name: value}))
+
+
+class Foot(eqx.Module):
+    sole: NormalLaw = part(KelvinVoigt(), doc="law of the sole")
+
+
+class Feet(eqx.Module):
+    by_name: dict[str, Foot]
+
+
+def test_parts_in_a_dict_are_checked_like_others():
+    check(Feet({"left": Foot()}))
+    with pytest.raises(ParameterError, match=r"Feet\.by_name\.left\.sole must be .*, got 3\.0"):
+        check(Feet({"left": Foot(3.0)}))
 
 
 def test_batched_leaves_pass():

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 import numpy as np
 import tyro
 
-from jaxgait import fit, with_parameters
+from experiments.knee.search import RTOL, leg
+from jaxgait import fit
 from jaxgait.calibration import Fit, MeasuredCurve, Profile, over_phase, profile
-from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
@@ -39,8 +39,6 @@ OVER = {
     "ground.stiffness": (5e4, 2e5),
 }
 """A tenth to a third to either side of set R2; stiffnesses by a factor of two."""
-STEEPNESS, RTOL = 1e4, 1e-5
-"""As in `experiments.knee.search`: a touch-down soft enough for gradients."""
 NOISE = 1.0
 """Standard deviation of the synthetic curve in deg, that of a good motion laboratory from stride to stride."""
 PHASES = 20
@@ -48,11 +46,6 @@ PHASES = 20
 STARTS = 4
 DETERMINED = ("damper.thigh_arm", "damper.link_arm", "segments.ankle", "ankle.stiffness")
 PROFILED = "damper.link_arm"
-
-
-def leg() -> Prosthesis:
-    """The reference knee with a touch-down soft enough for gradients."""
-    return with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
 
 
 def fitted(curve: MeasuredCurve, noise: float | None, names: Sequence[str] = tuple(OVER)) -> Fit:

@@ -20,6 +20,7 @@ import tyro
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from experiments.knee.search import RTOL, leg
 from jaxgait import ensemble
 from jaxgait.ensembles import grid, zipped
 from jaxgait.measure import Measure
@@ -28,16 +29,12 @@ from jaxgait.models.prosthesis.measures import MEASURES
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.prosthesis.parts import Damper
 from jaxgait.optimization import optimize
-from jaxgait.parameters import with_parameters
 from jaxgait.parts import with_parts
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, save, style
 from jaxgait.run import Run
 
 MIN_DISTANCE = 1e-7
 """Smallest distance that is drawn."""
-RTOL = 1e-5
-STEEPNESS = 1e4
-"""Touch-down layer of 0.1 mm (1/m), for all methods alike."""
 STRIDES, AGAIN = 20, 40
 """Strides of an evaluation, and of the winners' comparison."""
 WITHIN = 1e-4
@@ -87,7 +84,7 @@ class Tried(NamedTuple):
 
 def cases() -> list[Case]:
     """Both k and c free, and c/k fixed."""
-    free = with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
+    free = leg()
     k, c = {"damper.k": (1.2e4, 3.6e4)}, {"damper.c": (400.0, 2400.0)}
     return [Case("k and c free", free, k | c), Case("c/k = 0.05 s", with_parts(free, {"damper": Proportional()}), k)]
 

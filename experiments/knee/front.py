@@ -25,24 +25,20 @@ import xarray as xr
 from jax.scipy.ndimage import map_coordinates
 from jaxtyping import Array, Float
 
+from experiments.knee.search import RTOL, leg
 from jaxgait import ensemble
 from jaxgait.analysis import extremes
 from jaxgait.ensembles import grid
 from jaxgait.measure import Measure
 from jaxgait.models.prosthesis.measures import COARSEST, MEASURES, SETTLED, curves
-from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization import at_least, front
 from jaxgait.optimization.pareto import hypervolume, nondominated
-from jaxgait.parameters import with_parameters
 from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.style import save
 from jaxgait.run import Run
 
 K, C = (1.2e4, 3.6e4), (400.0, 2400.0)
 OVER = {"damper.k": K, "damper.c": C}
-STEEPNESS = 1e4
-"""Touch-down layer of 0.1 mm (1/m), for all ways alike."""
-RTOL = 1e-5
 STRIDES = 20
 SIZE = 41, 11
 """Of the scan."""
@@ -84,11 +80,6 @@ def width(table: Float[np.ndarray, "k c"]) -> Measure:
         return map_coordinates(jnp.asarray(table), list(position), order=1, mode="nearest")
 
     return Measure("width", at, "N/m", "width of the good range of k")
-
-
-def leg() -> Prosthesis:
-    """The reference knee with a touch-down soft enough for gradients."""
-    return with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
 
 
 def scanned() -> xr.Dataset:

@@ -17,9 +17,9 @@ import time
 import tyro
 import xarray as xr
 
+from experiments.knee.search import RTOL, leg
 from jaxgait.analysis.sensitivity import sensitivity
-from jaxgait.models.prosthesis.model import Prosthesis
-from jaxgait.parameters import get_parameter, with_parameters
+from jaxgait.parameters import get_parameter
 from jaxgait.plot.sensitivities import shares
 from jaxgait.plot.style import save
 
@@ -37,17 +37,14 @@ RANGES = {
 MEASURES = ("rho", "peak_flexion")
 STRIDES = 24
 """Enough for walks in this box to settle; after twelve, transients pass for interactions of parameters."""
-RTOL = 1e-5
-STEEPNESS = 1e4
-"""Of the touch-down in 1/m: soft enough for slopes."""
 
 
 def table(rows: int) -> xr.Dataset:
     """Indices of both measures over all ranges; no dimension."""
-    leg = with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
-    own = {name: (float(get_parameter(leg, name)), share) for name, share in RANGES.items()}
+    knee = leg()
+    own = {name: (float(get_parameter(knee, name)), share) for name, share in RANGES.items()}
     over = {name: ((1.0 - share) * x, (1.0 + share) * x) for name, (x, share) in own.items()}
-    return sensitivity(leg, over, MEASURES, rows=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
+    return sensitivity(knee, over, MEASURES, rows=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
 
 
 def rows_of(found: xr.Dataset) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -133,7 +133,26 @@ class NoContact(NormalLaw):
 
 
 @float64_default
-class UnilateralSpring(NormalLaw):
+class _PowerLaw(NormalLaw):
+    """A law whose elastic force is ``k d^n``, with attributes of these names."""
+
+    def energy(self: Any, depth: Real) -> RealArray:
+        """Elastic energy in J at a depth in m."""
+        return self.stiffness * _power(jnp.asarray(depth), self.exponent + 1.0) / (self.exponent + 1.0)
+
+    def static_depth(self: Any, force: Real) -> RealArray:
+        """Depth in m under a force in N."""
+        if self.exponent == 1.0:
+            return jnp.asarray(force / self.stiffness)
+        return jnp.asarray((force / self.stiffness) ** (1.0 / self.exponent))
+
+    def engaged(self: Any, depth: Real) -> RealArray:
+        """The law's own switch, between 0 and 1."""
+        return step(self.steepness * depth, self.smoothing)
+
+
+@float64_default
+class UnilateralSpring(_PowerLaw):
     """A one-sided linear spring without damping or smoothing: ``k max(d, 0)``.
 
     Examples:
@@ -146,18 +165,11 @@ class UnilateralSpring(NormalLaw):
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive", **_ANY)
+    exponent = 1.0
 
     def force(self, depth: Real, rate: Real) -> RealArray:
         """Force in N at a depth in m, whatever the rate."""
         return self.stiffness * jnp.maximum(depth, 0.0)
-
-    def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J at a depth in m."""
-        return 0.5 * self.stiffness * jnp.maximum(depth, 0.0) ** 2
-
-    def static_depth(self, force: Real) -> RealArray:
-        """Depth in m under a force in N."""
-        return jnp.asarray(force / self.stiffness)
 
     def engaged(self, depth: Real) -> RealArray:
         """1 inside, 0 outside."""
@@ -192,7 +204,7 @@ class LinearSpring(eqx.Module):
 
 
 @float64_default
-class KelvinVoigt(NormalLaw):
+class KelvinVoigt(_PowerLaw):
     """A spring and a damper in parallel: ``max(k d + c d', 0)``, smoothed at touch-down.
 
     Source: Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157.
@@ -210,6 +222,7 @@ class KelvinVoigt(NormalLaw):
     damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative", **_ANY)
     steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive", **_ANY)
     smoothing: Smoothing = choice("tanh", doc="smoothing at touch-down")
+    exponent = 1.0
 
     def force(self, depth: Real, rate: Real) -> RealArray:
         """Normal force in N at a depth in m and its rate in m/s."""
@@ -217,43 +230,6 @@ class KelvinVoigt(NormalLaw):
             elastic = self.stiffness * penetration(depth, self.steepness, "softplus")
             return jnp.maximum(elastic + self.damping * rate * self.engaged(depth), 0.0)
         return jnp.maximum(self.stiffness * depth + self.damping * rate, 0.0) * self.engaged(depth)
-
-    def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J at a depth in m."""
-        return 0.5 * self.stiffness * jnp.maximum(depth, 0.0) ** 2
-
-    def static_depth(self, force: Real) -> RealArray:
-        """Depth in m under a force in N."""
-        return jnp.asarray(force / self.stiffness)
-
-    def engaged(self, depth: Real) -> RealArray:
-        """The law's own switch, between 0 and 1."""
-        return step(self.steepness * depth, self.smoothing)
-
-
-@float64_default
-class _PowerLaw(NormalLaw):
-    """A law whose elastic force is ``k d^n``, with the fields `stiffness`, `steepness`, `smoothing` and `exponent`."""
-
-    if TYPE_CHECKING:  # otherwise they would come before the other fields of a subclass
-        stiffness: Scalar
-        steepness: Scalar
-        smoothing: Smoothing
-        exponent: float
-
-    def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J at a depth in m."""
-        return self.stiffness * _power(jnp.asarray(depth), self.exponent + 1.0) / (self.exponent + 1.0)
-
-    def static_depth(self, force: Real) -> RealArray:
-        """Depth in m under a force in N."""
-        if self.exponent == 1.0:
-            return jnp.asarray(force / self.stiffness)
-        return jnp.asarray((force / self.stiffness) ** (1.0 / self.exponent))
-
-    def engaged(self, depth: Real) -> RealArray:
-        """The law's own switch, between 0 and 1."""
-        return step(self.steepness * depth, self.smoothing)
 
 
 @float64_default
@@ -320,7 +296,7 @@ class HuntCrossley(_PowerLaw):
 
 
 @float64_default
-class HystereticHertz(NormalLaw):
+class HystereticHertz(_PowerLaw):
     """A rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')``, its dissipation a from a restitution.
 
     Not smoothed: the force and its first derivative vanish at touch-down. See `hertz_stiffness` and
@@ -337,26 +313,19 @@ class HystereticHertz(NormalLaw):
     """
 
     stiffness: Scalar = parameter(1.75e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive", **_ANY)
-    restitution: Scalar = parameter(0.5, unit="1", doc="coefficient of restitution", bounds="nonnegative")
+    restitution: Scalar = parameter(0.5, unit="1", doc="coefficient of restitution", bounds="fraction")
     approach_speed: Scalar = parameter(
         0.2, unit="m/s", doc="approach speed that restitution refers to", bounds="positive"
     )
     engagement_depth: Scalar = parameter(
         1e-4, unit="m", doc="depth over which friction with a memory is engaged", bounds="positive"
     )
+    exponent = 1.5
 
     def force(self, depth: Real, rate: Real) -> RealArray:
         """Normal force in N at a depth in m and its rate in m/s."""
         dissipation = restitution_dissipation(self.restitution, self.approach_speed)
         return _hysteretic_hertz(depth, rate, self.stiffness, dissipation)
-
-    def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J at a depth in m."""
-        return self.stiffness * _power(jnp.asarray(depth), 2.5) / 2.5
-
-    def static_depth(self, force: Real) -> RealArray:
-        """Depth in m under a force in N."""
-        return jnp.asarray((force / self.stiffness) ** (2.0 / 3.0))
 
     def engaged(self, depth: Real) -> RealArray:
         """A smooth step from 0 to 1 over the engagement depth."""

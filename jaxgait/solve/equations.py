@@ -15,14 +15,12 @@ import numpy as np
 from jaxgait import precision
 from jaxgait.checks import shown
 from jaxgait.kinds import Transition
+from jaxgait.model import LABELS, TAKEN
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.run import state_variables
 
 T = TypeVar("T")
-
-RESULTS = ("time", "event_time", "event_name", "event_kind")
-"""Names in every result, which outputs must not use."""
 
 
 def check_equations(model: Any) -> None:
@@ -78,9 +76,11 @@ def _check_equations(given: _Structure) -> None:
     if hasattr(given.kind, "vector_field"):
         _check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y)
     found = at("outputs", lambda m: m.outputs)
-    if not (isinstance(found, dict) and all(isinstance(key, str) for key in found)):
+    if not (isinstance(found, dict) and all(isinstance(n, str) and hasattr(x, "shape") for n, x in found.items())):
         raise TypeError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
     _check_names(name, found, y)
+    variables, counts = _known(lambda m: (whole(m).variables, _counts(whole(m).labels)), shapes)
+    _check_labels(name, {**state_variables(y), **found}, variables, counts)
     if hasattr(given.kind, "transitions"):
         _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
     for kind in ("terminations", "events"):
@@ -106,9 +106,20 @@ def _entry(kind: str, name: str) -> Callable[[Any], Any]:
 
 
 def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
-    for taken, by in ((state_variables(y), "a component of the state"), (RESULTS, "part of every result")):
+    for taken, by in ((state_variables(y), "a component of the state"), ((*TAKEN, *LABELS), "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
+
+
+def _counts(labels: Mapping[str, Any]) -> dict[str, int]:
+    return {dim: len(one) for dim, one in labels.items()}
+
+
+def _check_labels(name: str, values: Mapping[str, Any], variables: Mapping[str, Any], counts: dict[str, int]) -> None:
+    for key, x in values.items():
+        for dim, size in zip(variables[key].dims if key in variables else (), x.shape, strict=False):
+            if counts.get(dim, size) != size:
+                raise ValueError(f"{name}.labels has {counts[dim]} labels of {dim!r}, but {key!r} has {size} values")
 
 
 class _Plan(NamedTuple):

@@ -20,6 +20,7 @@ from jaxgait.mechanics.contact import (
     UnilateralSpring,
 )
 from jaxgait.mechanics.smoothing import softplus
+from jaxgait.parameters import ParameterError, check
 
 SMOOTHINGS = ["tanh", "arctan", "softplus"]
 K, C, STEEP = 1e5, 20.0, 1e6
@@ -66,6 +67,13 @@ def test_static_depth_and_energy_belong_to_the_force(law):
     way = jnp.linspace(0.0, depth, 2001)
     np.testing.assert_allclose(law.energy(depth), jnp.trapezoid(law.force(way, 0.0 * way), way), rtol=1e-4)
     np.testing.assert_allclose([law.engaged(-0.01), law.engaged(0.01)], [0.0, 1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("restitution", [1.5, -0.1])
+def test_no_contact_returns_more_than_it_got(restitution):
+    """Beyond 1 the hysteresis would be negative: every landing would add energy."""
+    with pytest.raises(ParameterError, match=rf"restitution\) must be from 0 to 1, got {restitution}$"):
+        check(HystereticHertz(restitution=restitution))
 
 
 def test_no_contact_carries_nothing():

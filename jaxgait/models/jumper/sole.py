@@ -65,7 +65,7 @@ class Sole(eqx.Module):
     )
     radius: Scalar = parameter(0.010, unit="m", doc="radius of a stud", bounds="positive", source=_CHOSEN)
     restitution: Scalar = parameter(
-        0.5, unit="1", doc="coefficient of restitution", bounds="nonnegative", source=_CHOSEN, of="normal"
+        0.5, unit="1", doc="coefficient of restitution", bounds="fraction", source=_CHOSEN, of="normal"
     )
     approach_speed: Scalar = parameter(
         0.2,

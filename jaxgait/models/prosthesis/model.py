@@ -434,8 +434,6 @@ class Prosthesis(Model):
         """Rejects impossible numbers and a linkage that does not assemble, straight or at the start."""
         super().validate()
         self.linkage.validate()
-        if np.any(np.asarray(self.segments.ankle) > 1.0):
-            raise ParameterError("Prosthesis.segments.ankle is a fraction of the foot from the heel: at most 1")
         if self.socket is not None and self.drive.load is None and np.any(np.asarray(self.socket.load_share) != 0.0):
             raise ParameterError(
                 f"Prosthesis.socket.load_share needs a measured ground reaction, which the drive {self.drive.name!r} "

@@ -99,7 +99,7 @@ class Segments(eqx.Module):
         0.24,
         unit="1",
         doc="position of the ankle on the foot, as a fraction from the heel",
-        bounds="nonnegative",
+        bounds="fraction",
         source=CHOSEN,
     )
 

@@ -32,7 +32,7 @@ from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.tree.parts import Contact, Force, Prescribed, Spring, Torque, law
-from jaxgait.parameters import ParameterError, check
+from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
 __all__ = ["TreeModel", "TreeState"]
@@ -281,8 +281,6 @@ class TreeModel(Model):
     def validate(self) -> None:
         """Rejects impossible parameters, impossible bodies and unknown names."""
         super().validate()
-        for part in (*self.links.values(), *self.contacts.values(), *self.drives.values()):
-            check(part)
         try:
             self._check_names(self._skeleton())
             for link in self.links.values():

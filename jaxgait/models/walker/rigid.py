@@ -22,7 +22,6 @@ from jaxgait.kinds import Contact, Kinetics, Step, Transition
 from jaxgait.mechanics import linalg
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.walker.round_feet import OBSERVABLES, PAPER, Foot, Generalised, RoundFeet, WalkerState
-from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
 __all__ = ["HeelStrike", "RigidWalker", "RollingState", "RollingWalker", "friction_limit"]
@@ -61,10 +60,10 @@ class RigidWalker(RoundFeet, Model):
 
     friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=PAPER)
     normal_restitution: Scalar = parameter(
-        0.0, unit="1", doc="normal coefficient of restitution e_N", bounds="nonnegative", source=PAPER
+        0.0, unit="1", doc="normal coefficient of restitution e_N", bounds="fraction", source=PAPER
     )
     tangent_restitution: Scalar = parameter(
-        0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="nonnegative", source=PAPER
+        0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="fraction", source=PAPER
     )
     clearance_angle: Scalar = parameter(
         0.05,
@@ -145,9 +144,6 @@ class RigidWalker(RoundFeet, Model):
     def validate(self) -> None:
         """Rejects impossible walkers; warns where friction is so large that contact impulses need not be unique."""
         super().validate()
-        for name in ("normal_restitution", "tangent_restitution"):
-            if np.any(np.asarray(getattr(self, name)) > 1.0):
-                raise ParameterError(f"RigidWalker.{name} must not exceed 1 (an impact creates no energy)")
         limit, mu = np.asarray(friction_limit(self, self.start.theta_1)), np.asarray(self.friction)
         if np.any(mu > limit):
             warnings.warn(

@@ -314,7 +314,7 @@ def test_smooth_parameters_have_gradients():
         ({"damper.c": float("nan")}, "damper.c.*finite"),
         ({"linkage.l_AD": 0.3}, "cannot be assembled"),
         ({"damper.k": np.array([1e4, -1.0])}, r"got -1 N/m at index \(1,\)"),
-        ({"segments.ankle": 1.5}, "at most 1"),
+        ({"segments.ankle": 1.5}, "from 0 to 1, got 1.5$"),
     ],
 )
 def test_impossible_knees_are_refused(changes, message):

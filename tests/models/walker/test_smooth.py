@@ -115,7 +115,7 @@ def test_walkers_that_cannot_stand_are_refused(change, message):
 def test_friction_beyond_uniqueness_warns_and_restitution_above_one_is_refused():
     with pytest.warns(UserWarning, match="Painleve"):
         RigidWalker(friction=0.8).validate()
-    with pytest.raises(ParameterError, match="must not exceed 1"):
+    with pytest.raises(ParameterError, match="must be from 0 to 1"):
         RigidWalker(normal_restitution=1.2).validate()
 
 
