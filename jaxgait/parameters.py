@@ -439,7 +439,8 @@ def check(model: eqx.Module) -> None:
         for leaf in leaves:
             check_value(label, leaf, info)
         if leaves:
-            warn_implausible(label, np.concatenate([np.ravel(leaf) for leaf in leaves]), info)
+            values = np.concatenate([np.ravel(leaf) for leaf in leaves])
+            warn_implausible(f"{label} ({info.doc})", values, info.unit, info.plausible)
 
 
 def _check_parts(module: Any, label: str) -> None:

@@ -16,7 +16,7 @@ import math
 import sys
 import types
 import warnings
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,34 +48,6 @@ _SLIPS = {
 """The unit that the value is probably in, by the parameter's unit and whether the value is too small."""
 
 
-@runtime_checkable
-class Declared(Protocol):
-    """The relevant part of a parameter's declaration.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.parameters import parameter_info
-        >>> mass = parameter_info(Bungee(), "mass")
-        >>> print(mass.doc, mass.unit, mass.plausible)
-        body mass kg (0.7, 7000.0)
-    """
-
-    @property
-    def unit(self) -> str:
-        """Its unit."""
-        ...
-
-    @property
-    def doc(self) -> str:
-        """The quantity in a few words."""
-        ...
-
-    @property
-    def plausible(self) -> Range | None:
-        """Lowest and highest plausible value; None: all values are plausible."""
-        ...
-
-
 class ImplausibleValue(UserWarning):
     """A possible value of a parameter lies outside its plausible range: it is probably in another unit."""
 
@@ -99,35 +71,32 @@ def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
     return (-largest, largest) if bounds == "any" or not sizes.size else (float(sizes.min()) / factor, largest)
 
 
-def warn_implausible(label: str, values: Any, info: Declared) -> None:
-    """Warns once if values lie outside a parameter's plausible range; zero is always plausible.
+def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None) -> None:
+    """Warns once if values in a unit lie outside their plausible range, if any; zero is always plausible.
 
     Warns:
         ImplausibleValue: naming the label, the first such value, the range, and the probable unit.
 
     Examples:
         >>> import warnings
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.parameters import parameter_info
         >>> from jaxgait.plausible import warn_implausible
         >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
-        ...     warn_implausible("Bungee.mass", 70e3, parameter_info(Bungee(), "mass"))
+        ...     warn_implausible("Bungee.mass", 70e3, "kg", (0.7, 7000.0))
         >>> print(caught[0].message)
-        Bungee.mass (body mass) is 70000 kg, out of its plausible range 0.7 to 7e+03: g instead of kg?
+        Bungee.mass is 70000 kg, out of its plausible range 0.7 to 7e+03: g instead of kg?
     """
-    x = np.ravel(np.asarray(values, dtype=float))
-    if info.plausible is None:
+    if plausible is None:
         return
-    low, high = info.plausible
+    x = np.ravel(np.asarray(values, dtype=float))
+    low, high = plausible
     odd = x[((x <= low) | (x >= high)) & (x != 0)]
     if odd.size:
-        slip = _SLIPS.get((info.unit, bool(abs(odd[0]) <= abs(low) < high)))
-        hint = f"{slip} instead of {info.unit}?" if slip else f"is it in {info.unit}?"
+        slip = _SLIPS.get((unit, bool(abs(odd[0]) <= abs(low) < high)))
+        hint = f"{slip} instead of {unit}?" if slip else f"is it in {unit}?"
         many = f" ({odd.size} of {x.size} values)" if x.size > 1 else ""
         warnings.warn(
-            f"{label} ({info.doc}) is {odd[0]:g} {info.unit}{many}, out of its plausible range "
-            f"{low:.3g} to {high:.3g}: {hint}",
+            f"{label} is {odd[0]:g} {unit}{many}, out of its plausible range {low:.3g} to {high:.3g}: {hint}",
             ImplausibleValue,
             stacklevel=_level_of_user(sys._getframe()),
         )

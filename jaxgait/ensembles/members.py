@@ -275,7 +275,7 @@ def check_members(model: Model, members: Members) -> None:
         ParameterError: naming the fault, with the nearest valid names for an unknown one.
 
     Warns:
-        jaxgait.parameters.ImplausibleValue: for values out of their plausible range, once per parameter.
+        jaxgait.plausible.ImplausibleValue: for values out of their plausible range, once per parameter.
     """
     known = parameters(model)
     varied = {}
@@ -285,8 +285,9 @@ def check_members(model: Model, members: Members) -> None:
             one = f"an array of shape {wanted}" if wanted else "one number"
             raise ParameterError(f"each member needs {one} for {name!r}, got the shape {values.shape[1:]}")
         if name in known:
-            check_value(name, values, known[name])
-            warn_implausible(f"{type(model).__name__}.{name}", values, known[name])
+            info = known[name]
+            check_value(name, values, info)
+            warn_implausible(f"{type(model).__name__}.{name} ({info.doc})", values, info.unit, info.plausible)
             varied[name] = values
         elif not np.isfinite(values).all():
             raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
