@@ -190,7 +190,7 @@ def shown(value: Any) -> str:
 
 
 def not_numbers(x: np.ndarray) -> str:
-    """What may be meant by values that are not numbers."""
+    """What may be meant by values, of any shape, that are not numbers."""
     if x.dtype.kind == "U" and x.size and re.match(r"\s*[-+]?\.?\d", str(x.flat[0])):
         return ": give numbers without quotes"
     choices = x.dtype.kind in "bU" or (x.dtype.kind == "O" and x.size > 0 and x.flat[0] is not None)

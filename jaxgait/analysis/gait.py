@@ -89,7 +89,7 @@ def stride_difference(table: Float[Array, "strides phases"], order: int) -> Floa
 def subharmonic_order(
     table: Float[Array, "strides phases"], tolerance: float = float(PERIODICITY_TOLERANCE)
 ) -> Int[Array, ""]:
-    """The number of strides after which the motion repeats: 1 (period of the drive), 2, 3, 4, or 0 (irregular).
+    """The number of strides after which the motion repeats: 1 (period of the drive) to 4; 0: irregular, -1: NaN.
 
     Args:
         table: the last strides of a run: more than `MAX_ORDER`, better twice as many.
@@ -110,7 +110,7 @@ def subharmonic_order(
     order = jnp.zeros((), jnp.int32)
     for m in range(MAX_ORDER, 0, -1):
         order = jnp.where(stride_difference(table, m) < tolerance, m, order)
-    return order
+    return jnp.where(jnp.isnan(table).any(), UNKNOWN, order)
 
 
 @float64_default
@@ -146,8 +146,8 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
 
     Args:
         parameter: increasing values, for example the damper's k in N/m at one c/k.
-        order: subharmonic order at each (1: period of the drive; NaN: unknown, e.g. of a member that folded; anything
-            else: subharmonic or irregular). Unknown values interrupt ranges of either kind.
+        order: subharmonic order at each (1: period of the drive; NaN or -1: unknown, e.g. of a member that folded;
+            anything else: subharmonic or irregular). Unknown values interrupt ranges of either kind.
 
     Returns:
         The lower end of the widest contiguous range of period-one responses (NaN unless subharmonics lie directly below
@@ -161,7 +161,7 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
         (3.0, [])
     """
     order = np.asarray(order, dtype=float)
-    kind: Int[np.ndarray, " n"] = np.where(np.isnan(order), UNKNOWN, np.where(order == 1, REGULAR, IRREGULAR))
+    kind: Int[np.ndarray, " n"] = np.where(~(order >= 0), UNKNOWN, np.where(order == 1, REGULAR, IRREGULAR))
     ranges = np.split(np.arange(kind.size), np.flatnonzero(np.diff(kind)) + 1)
     span = lambda r: (float(parameter[r[0]]), float(parameter[r[-1]]))
     irregular = [span(r) for r in ranges if kind[r[0]] == IRREGULAR]

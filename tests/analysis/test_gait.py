@@ -34,7 +34,7 @@ def test_order_of_subharmonics(order):
 def test_irregular_and_nan_are_not_periodic():
     curve = jnp.sin(2 * jnp.pi * PHASE) + 0.1 * jnp.cos(PHASE)
     assert gait.subharmonic_order(gait.stride_table(curve, 100)[-9:]) == 0
-    assert gait.subharmonic_order(gait.stride_table(curve * jnp.nan, 100)[-9:]) == 0
+    assert gait.subharmonic_order(gait.stride_table(curve * jnp.nan, 100)[-9:]) == gait.UNKNOWN
 
 
 def test_small_differences_do_not_count():
@@ -70,6 +70,8 @@ def test_the_highest_amplitude(samples):
         ([np.nan, np.nan, 1, 1, 1], np.nan, []),  # the end of folding is not the end of subharmonics
         ([2, np.nan, 2, 1, 1], 4.0, [(1.0, 1.0)]),
         ([2, 1, np.nan, 1, 1], np.nan, [(1.0, 1.0)]),
+        ([2, 2, 1, -1, 1], 3.0, []),  # -1: a failed member of an ensemble
+        ([-1, -1, 1, 1, 1], np.nan, []),
     ],
 )
 def test_critical_value(order, critical, windows):

@@ -57,7 +57,7 @@ def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Lim
 
 
 def step_numbers(run: xr.Dataset, mode: str, stride_time: float) -> np.ndarray:
-    """Number of the step at each sample (0 with one fixed foot); the legs exchange links at every step.
+    """Number of the step at each sample, (samples,), 0 with one fixed foot; the legs exchange links at every step.
 
     Args:
         run: a run over `time` in s.

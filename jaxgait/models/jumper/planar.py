@@ -30,10 +30,9 @@ from jaxgait.mechanics.spatial import Link, Motion, PlanarTree, Tree, plane
 from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Model, Numerics, Scalar, System, Variable
 from jaxgait.models.jumper.sole import Sole, StudForces
-from jaxgait.models.jumper.swing import Turn
+from jaxgait.models.jumper.swing import Turn, locked
 from jaxgait.native import kept
 from jaxgait.parameters import ParameterError, check
-from jaxgait.precision import float64_default
 from jaxgait.roots import root
 
 REST = 1e-6
@@ -217,7 +216,7 @@ class PlanarJumper(Model):
 
         Examples:
             >>> from jaxgait.models import Jumper
-            >>> from jaxgait.models.jumper.planar import locked
+            >>> from jaxgait.models.jumper.swing import locked
             >>> jumper = Jumper()
             >>> straight = [locked(0.0) for _ in jumper.joints]
             >>> low, high = (float(jumper.balanced_ankle(straight, ahead)) for ahead in (0.05, 0.10))
@@ -458,18 +457,6 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
         return {**found, "depth": model.contact(crouch).depth, "unrest": unrest}
 
     return jax.vmap(one, in_axes=(axes,))(model) if jax.tree.leaves(axes) else one(model)
-
-
-@float64_default
-def locked(angle: Scalar) -> Turn:
-    """A joint at rest at an angle in rad.
-
-    Examples:
-        >>> from jaxgait.models.jumper.planar import locked
-        >>> print(*map(float, locked(0.5)))  # rad, rad/s, rad/s^2
-        0.5 0.0 0.0
-    """
-    return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))
 
 
 def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Float[Array, 2]:

@@ -20,7 +20,6 @@ from jaxgait.mechanics.anthropometry import Segment, axes, principal, segments, 
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
-from jaxgait.models.jumper.planar import locked
 from jaxgait.models.jumper.sole import StudForces
 from jaxgait.models.jumper.swing import Turn
 

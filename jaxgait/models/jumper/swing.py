@@ -28,6 +28,18 @@ class Turn(NamedTuple):
 
 
 @float64_default
+def locked(angle: Scalar) -> Turn:
+    """A joint at rest at an angle in rad.
+
+    Examples:
+        >>> from jaxgait.models.jumper.swing import locked
+        >>> print(*map(float, locked(0.5)))  # rad, rad/s, rad/s^2
+        0.5 0.0 0.0
+    """
+    return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))
+
+
+@float64_default
 class Keyframes(eqx.Module):
     """A motion through keyframes of angle, rate and acceleration: quintic polynomials, smooth to second order.
 
