@@ -70,7 +70,7 @@ class Feet(eqx.Module):
 def test_parts_in_a_dict_are_checked_like_others():
     check(Feet({"left": Foot()}))
     with pytest.raises(ParameterError, match=r"Feet\.by_name\.left\.sole must be .*, got 3\.0"):
-        check(Feet({"left": Foot(3.0)}))
+        check(Feet({"left": Foot(3.0)}))  # type: ignore[arg-type]
 
 
 def test_batched_leaves_pass():
