@@ -150,7 +150,7 @@ def optimize(
     judged = goal if scenarios is None else scenarios.goal(goal)
     settings = Settings(sign, judged, iterations, tolerance, learning_rate, seed)
     fallback = FALLBACK if method == "auto" else None
-    search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback)
+    search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback, {**run, **fixed})
     return search.optimum(x, progress)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import equinox as eqx
@@ -14,7 +16,8 @@ from jaxtyping import Float
 from tqdm import tqdm
 
 from jaxgait import outcome
-from jaxgait.ensembles.source import digest
+from jaxgait.ensembles.fingerprint import RUNS_A_MEMBER
+from jaxgait.ensembles.source import Sources, digest, value
 from jaxgait.model import Model
 from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Checkpoint, Row
@@ -44,6 +47,8 @@ __all__ = ["UNSTABLE", "Search"]
 
 UNSTABLE = int(Outcome.NO_RETURN)
 """The status of a gait that is found but not stable."""
+WHERE = ("batch", "cluster", "devices", "workers")
+"""Options of runs that do not affect their results."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable; -1: this start had stopped)"
 
 
@@ -60,11 +65,12 @@ class Search:
         stability: float,
         checkpoint: pathlib.Path | str | None,
         fallback: str | None = None,
+        run: Mapping[str, Any] = MappingProxyType({}),
     ):
-        """`fallback` is the method by which a start continues if its gradient proves unreliable; None: it ends."""
+        """`fallback` continues starts with an unreliable gradient (None: they end); `run` are options of the runs."""
         self._model, self._space, self._evaluate, self._method = model, space, evaluate, method
         self._settings, self._stability = settings, stability
-        self._file, self._fallback = checkpoint, fallback
+        self._file, self._fallback, self._options = checkpoint, fallback, run
         self._rows: list[list[Row]] = []
         self._lost: dict[int, str] = {}
         self._strict = False
@@ -91,7 +97,7 @@ class Search:
         self._rows, self._strict, self._lost = [[] for _ in x], False, {}
         shown = None if progress is None else not progress
         with (
-            Checkpoint(self._file, self._fingerprint(x)) as self._known,
+            Checkpoint(self._file, {} if self._file is None else self._fingerprint(x)) as self._known,
             tqdm(desc="optimize", unit="run", disable=shown) as self._bar,
         ):
             ended = self._searched(dict(enumerate(x)))
@@ -168,8 +174,17 @@ class Search:
         measures = [getattr(m, "name", getattr(m, "__qualname__", "")) for m in s.goal.measures]
         limits = [str(one) for one in s.goal.limits]
         scenarios = s.goal.scenarios.identity() if isinstance(s.goal, RobustGoal) else None
-        wanted = {"measures": measures, "limits": limits, "scenarios": scenarios}
-        return {**texts, **numbers, **space, **wanted, "starts": x.tolist()}
+        wanted = {"measures": measures, "limits": limits, "scenarios": scenarios, "source": self._source()}
+        run = {name: value(x) for name, x in self._options.items() if x is not None and name not in WHERE}
+        return {**texts, **numbers, **space, **wanted, "run": run, "starts": x.tolist()}
+
+    def _source(self) -> str:
+        """A digest of the code of the model, the measures and the solvers, and of the values that measures enclose."""
+        sources = Sources()
+        sources.add_module(RUNS_A_MEMBER)
+        for used in (type(self._model), *(getattr(m, "function", m) for m in self._settings.goal.measures)):
+            sources.add(used, "code")
+        return digest(json.dumps(sources.digests(), sort_keys=True))
 
     # --- evaluations --------------------------------------------------------------------------------------------------
 

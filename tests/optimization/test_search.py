@@ -230,3 +230,25 @@ def test_a_checkpoint_knows_the_arrays_of_its_model(tmp_path):
     assert repr(Loaded()) == repr(Loaded(load=np.ones(3)))
     with pytest.raises(ValueError, match="checkpoint of another search: values differ"):
         optimize(Loaded(load=np.ones(3)), checkpoint=tmp_path / "search.jsonl", **request)
+
+
+def highest(factor):
+    return lambda run: factor * run["height"].max()
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"duration": 5.0}, "run"),
+        ({"rtol": 1e-4}, "run"),
+        ({"initial": {"v": 1.0}}, "run"),
+        ({"minimize": highest(2.0)}, "source"),
+    ],
+)
+def test_a_checkpoint_knows_how_its_runs_are_made(tmp_path, changed, what):
+    request = {"minimize": highest(1.0), "over": {"stiffness": (20.0, 30.0)}, "duration": 4.0}
+    request |= {"starts": 1, "iterations": 1, "checkpoint": tmp_path / "search.jsonl", **QUICK}
+    optimize(Bungee(), **request)
+    optimize(Bungee(), **request, workers=1)  # where it is done makes no difference
+    with pytest.raises(ValueError, match=f"checkpoint of another search: {what} differ"):
+        optimize(Bungee(), **request | changed)
