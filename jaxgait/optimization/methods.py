@@ -292,12 +292,18 @@ def _optax() -> Iterator[None]:
 def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
     """CMA-ES of the package `cma`; a population is one batch."""
     cma = _library("cma")
-    options = {"bounds": [0.0, 1.0], "seed": settings.seed + 1, "verbose": -9, "maxiter": settings.iterations}
-    evolution = cma.CMAEvolutionStrategy(x0, FIRST_STEP, options | {"tolfun": settings.tolerance * STEEP})
+    options: dict[str, Any] = {"bounds": [0.0, 1.0]}
+    options |= {"seed": settings.seed + 1, "verbose": -9, "maxiter": settings.iterations}
+    options |= {"tolfun": settings.tolerance * STEEP}
+    options |= {"maxstd": np.inf} if len(x0) == 1 else {}  # (cma fails where it would limit a single deviation)
+    evolution = cma.CMAEvolutionStrategy(x0, FIRST_STEP, options)
+    size = 0.0
     while not evolution.stop():
         points = evolution.ask()
         found = ask(np.array(points))
-        cost = -settings.sign * found.values[:, 0]
+        # Of order one, as the penalties are; fixed by the first population with a result.
+        size = size or float(np.abs(found.values[found.valid, 0]).max(initial=0.0))
+        cost = -settings.sign * found.values[:, 0] / (size or 1.0)
         short = np.maximum(-settings.goal.slack(found.values), 0.0).sum(axis=1)
         worst = np.nanmax(np.where(found.valid, cost, np.nan)) if found.valid.any() else 0.0
         evolution.tell(points, np.where(found.valid, cost + PENALTY * short, worst + PENALTY).tolist())

@@ -193,6 +193,16 @@ def test_a_population_is_one_batch():
     assert found.local is None and "values alone" in found.gradient
 
 
+def test_populations_meet_limits_whatever_the_unit_of_the_objective():
+    """The softest safe rope, with a pull in newtons: some 12 N are gained for every metre beyond the limit."""
+    pytest.importorskip("cma")
+    box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+    request = {"minimize": "peak_rope_force", "over": box, "subject_to": safe, "duration": 20.0}
+    found = optimize(Bungee(), **request, method="CMA-ES", starts=1, iterations=25, **QUICK)
+    assert found.best["stiffness"] == pytest.approx(26.31, abs=0.2)
+    assert "outside its limits" not in found.why_stopped[0]
+
+
 @pytest.mark.parametrize("way", ["gait", "run"])
 def test_a_limit_on_an_array_holds_for_each_of_its_elements(way):
     """The whole curve keeps below a height: the amplitude A ends there, however many samples there are."""
