@@ -42,7 +42,7 @@ def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
     return made_of(rewritten(function, evaluate), "native", function, tuple(assured))
 
 
-def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: Sequence[str] = ()) -> list[Any]:
+def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: Sequence[str]) -> list[Any]:
     """Runs (or re-traces) a program, with straight-line parts as kernels."""
     block = Block(program, assured=assured)
     steps = partition(block)
@@ -52,13 +52,13 @@ def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: Sequence[str] 
     values: dict[int, Any] = dict(zip(block.arguments, args, strict=True)) | block.constants
     for step in steps:
         needed = [values[v] for v in step.inputs]
-        found = _run(step, needed) if isinstance(step, Equation) else call(block.avals, step, needed)
+        found = _run(step, needed, assured) if isinstance(step, Equation) else call(block.avals, step, needed)
         values.update(zip(step.outputs, found, strict=True))
     return [values[v] for v in block.results]
 
 
-def _run(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
-    inside: Callable[[Any], Any] = lambda jaxpr: lambda *args: tuple(_evaluate(jaxpr, args))
+def _run(equation: Equation, inputs: list[Any], assured: Sequence[str]) -> Sequence[Any]:
+    inside: Callable[[Any], Any] = lambda jaxpr: lambda *args: tuple(_evaluate(jaxpr, args, assured))
     found = read(equation.primitive.name, equation.params, len(inputs))
     if isinstance(found, While):
         n, m = found.constants

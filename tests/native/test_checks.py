@@ -25,7 +25,11 @@ def pushed(x):
     return jax.jvp(checked, (x,), (x,))
 
 
-@pytest.mark.parametrize("transformed", [checked, jax.vmap(checked), pushed, jax.vmap(pushed)])
+def in_a_loop(x):
+    return jax.lax.scan(lambda c, part: (c, checked(part)), 0, x.reshape(2, -1))[1].reshape(x.shape)
+
+
+@pytest.mark.parametrize("transformed", [checked, jax.vmap(checked), pushed, jax.vmap(pushed), in_a_loop])
 def test_only_assured_checks_are_left_out(transformed):
     count = lambda *assured: jax.jit(native(transformed, assured=assured)).lower(X).as_text().count("python")
     every, one, none = count(), count("must be positive"), count("must be positive", "must be a number")
