@@ -155,11 +155,8 @@ def _gathered(reader: Any, e: Any, x: Any, vector: Any, axes: Any, sizes: Any, o
     v = reader.element(x, _shifted(reader, start, offset))
     if e.params["mode"] != GatherScatterMode.FILL_OR_DROP or inside is None:
         return v
-    aval = e.outvars[0].aval
-    fill = e.params["fill_value"]
-    if fill is None:
-        fill = np.nan if aval.dtype.kind == "f" else True if aval.dtype.kind == "b" else np.iinfo(aval.dtype).min
-    return reader.number("select_n", [inside, reader.constant(fill, aval.dtype), v], aval.dtype)
+    dtype = e.outvars[0].aval.dtype
+    return reader.number("select_n", [inside, reader.constant(e.params["fill_value"], dtype), v], dtype)
 
 
 def _started(reader: Any, shape: Any, vector: Any, axes: Any, sizes: Any) -> tuple[list[int], int | None]:

@@ -53,6 +53,7 @@ def call(
 ) -> Sequence[jax.Array]:
     """Launches a kernel from a program that is being traced.
 
+    Args:
         code: of one member.
         members: how many there are.
         shared: which arrays are the same for all of them.

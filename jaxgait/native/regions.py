@@ -141,7 +141,7 @@ def _agree(e: Equation, of: list[tuple[int, ...]], to: tuple[int, ...], shapes: 
         return False
     if kind != Kind.EXTRA:
         return all(k in (kind, Kind.UNIFORM) for k in kinds)
-        # Members and extra numbers must be along the expected axes.
+    # Members and extra numbers must be along the expected axes.
     across = [_axis(e, shape, to, n=shapes.grid.members) for shape, k in zip(of, kinds, strict=True) if k == Kind.LANE]
     along = [_axis(e, shape, to, n=shapes.grid.extra) for shape, k in zip(of, kinds, strict=True) if k == Kind.ALONG]
     return all(axis == shapes.axis for axis in across) and all(axis == 1 - shapes.axis for axis in along)
