@@ -67,12 +67,13 @@ def call(avals: Sequence[Any], kernel: Kernel, inputs: Sequence[Any]) -> Sequenc
 def head() -> list[str]:
     """Beginning of the function, which XLA may also ask for its version, or call in stages without work.
 
-    It asks by an extension of the call frame, one of a list. Those of unknown type or size are skipped.
+    It asks by an extension of the call frame, one of a list. Those of unknown type or size are skipped. XLA's threads
+    flush denormal numbers to zero: LLVM would otherwise compare such numbers as integers.
     """
     version = _version()
     assert version is not None
     return [
-        'define ptr @KERNEL(ptr %frame) "prefer-vector-width"="512" {',
+        'define ptr @KERNEL(ptr %frame) "prefer-vector-width"="512" "denormal-fp-math"="preserve-sign,preserve-sign" {',
         *field("first", "%frame", FRAME["extension"]),
         "  br label %look",
         "look:",
