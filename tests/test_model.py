@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -241,6 +242,21 @@ def test_functions_of_time_and_state_are_checked_by_name(model, message):
 def test_what_would_be_wrong_without_a_word_is_an_error(model, message):
     with pytest.raises(ValueError, match=message):
         simulate(model, samples=2, scheme="EventDriven")
+
+
+class _Lawful(_Ball):
+    """Its outputs are those of a plain function."""
+
+    law: Any = eqx.field(default=lambda t, y: {"height": y.x})
+
+    def outputs(self, t, y):
+        return self.law(t, y)
+
+
+def test_models_with_other_functions_are_checked_again():
+    simulate(_Lawful(), duration=0.1, samples=2, scheme="EventDriven")
+    with pytest.raises(ValueError, match="must not use the name 'x'"):
+        simulate(_Lawful(law=lambda t, y: {"x": y.v}), duration=0.1, samples=2, scheme="EventDriven")
 
 
 def test_measures_are_held_against_their_names_when_they_are_made():

@@ -277,6 +277,6 @@ def _mesh(job: Job) -> Mesh:
 
 
 def _signature(leaf: Any) -> Any:
-    if isinstance(leaf, jax.Array):
-        return leaf.shape, leaf.dtype
-    return leaf.tobytes() if isinstance(leaf, np.ndarray) else leaf
+    if isinstance(leaf, jax.Array | np.ndarray):
+        return leaf.shape, leaf.dtype, leaf.tobytes() if isinstance(leaf, np.ndarray) else b""
+    return type(leaf), leaf

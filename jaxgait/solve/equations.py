@@ -38,14 +38,16 @@ def check_equations(model: Any) -> None:
     dynamic, static = eqx.partition(model, eqx.is_array_like)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), jnp.result_type(x)), dynamic)
     leaves, structure = jax.tree.flatten(shapes)
-    _check_equations(_Structure(type(model), structure, tuple((x.shape, x.dtype) for x in leaves), (shapes, static)))
+    others = [id(x) for x in jax.tree.leaves(static)]  # functions, for example: kept alive with the structure
+    key = (type(model), structure, *((x.shape, x.dtype) for x in leaves), *others)
+    _check_equations(_Structure(key, type(model), (shapes, static)))
 
 
 class _Structure:
     """A model without its numbers, equal to others of the same structure."""
 
-    def __init__(self, kind: type, structure: Any, leaves: tuple, model: Any) -> None:
-        self.key, self.kind, self.model = (kind, structure, leaves), kind, model
+    def __init__(self, key: tuple, kind: type, model: Any) -> None:
+        self.key, self.kind, self.model = key, kind, model
 
     def __hash__(self) -> int:
         return hash(self.key)

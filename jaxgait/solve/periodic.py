@@ -222,8 +222,13 @@ class StroboscopicMap:
     periods: int = 1
 
     def __call__(self, model: Model, z: Point) -> Point:
-        """The state one period later; NaN if the trajectory ended early."""
-        assert model.period is not None
+        """The state one period later; NaN if the trajectory ended early.
+
+        Raises:
+            ValueError: for a model without a period.
+        """
+        if model.period is None:
+            raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
         _, unravel = ravel_pytree(model.initial_state())
         ts = jnp.stack([jnp.zeros_like(z[0]), self.periods * jnp.asarray(model.period, z.dtype)])
         run = integrate(model, ts, self.settings, unravel(z))

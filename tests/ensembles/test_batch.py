@@ -1,5 +1,6 @@
 """What compiles, and what does not: numbers are arguments of a program, for every scheme."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -96,6 +97,19 @@ def test_counts_and_options_that_come_and_go_are_other_programs(compilations):
         compilations.clear()
         ensemble(model, members, **{**request, **other})
         assert compilations, other
+
+
+class Tabled(Oscillator):
+    """With whole numbers in an array of any shape."""
+
+    table: np.ndarray = eqx.field(default_factory=lambda: np.arange(4))
+
+
+def test_the_shape_of_an_array_makes_another_program():
+    observe = lambda run: {"rows": run["x"][-1] * 0.0 + len(run.model.table)}
+    tables = (np.arange(4), np.arange(4).reshape(2, 2))
+    found = [ensemble(Tabled(table=t), {"mass": [1.0, 2.0]}, duration=0.1, observe=observe) for t in tables]
+    assert [run.rows.values.tolist() for run in found] == [[4.0, 4.0], [2.0, 2.0]]
 
 
 def test_code_that_decides_by_a_number_is_compiled_for_each(compilations):

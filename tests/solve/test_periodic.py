@@ -11,6 +11,7 @@ import pytest
 
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
+from jaxgait.models import Bungee
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.periodic import (
     CONVERGED,
@@ -116,6 +117,11 @@ def test_stroboscopic_map_of_a_driven_oscillator():
     )
     slope = jax.jvp(lambda k: solve(k).z[0], (4.0,), (1.0,))[1]
     assert float(slope) == pytest.approx((-(response**2)).real, abs=1e-7)
+
+
+def test_a_model_without_a_period_has_no_strobe():
+    with pytest.raises(ValueError, match="Bungee is not driven with a period: use PoincareMap"):
+        StroboscopicMap(Smooth.of(Bungee()))(Bungee(), jnp.zeros(2))
 
 
 def test_linearised_gives_value_and_jacobian():
