@@ -35,7 +35,8 @@ def test_the_page():
     page = {"__name__": "own_mechanism"}
     for block in BLOCKS:
         exec(compile(block, "docs/own_mechanism.md", "exec"), page)
-        plt.close("all")
+    assert len(plt.get_fignums()) == 3, "as one script, the page draws each plot in its own figure"
+    plt.close("all")
     run, twin, scan = page["run"], page["twin"], page["scan"]
     assert run.attrs["status_text"] == twin.attrs["status_text"] == "completed"
     assert float(abs(twin.z - run.z).max()) < SMOOTHING
