@@ -125,7 +125,8 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     """Recordings of markers or angles, combined with the ground forces of files that hold nothing else.
 
     Raises:
-        MotionFormatError: if all hold only ground forces, or a file of forces fits none.
+        MotionFormatError: if all hold only ground forces, a file of forces fits none, or joint angles come with
+            markers: the strides would count twice.
 
     Examples:
         >>> import numpy as np
@@ -145,6 +146,9 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     if not moving:
         what = "holds ground forces only" if found[0].forces else "holds neither markers nor joint angles"
         raise found[0].error(what, "give the file with the markers or joint angles too")
+    if any(r.markers for r in moving):
+        for other in (r for r in moving if not r.markers):
+            raise other.error("joint angles beside markers", "leave one of them out: a walk is measured by either")
     if forces and len(moving) == 1:
         for other in forces:
             moving = [with_forces(moving[0], other)]

@@ -32,6 +32,13 @@ UNITS = SIGNALS | LOAD
 EVEN = 0.1
 """Largest deviation from even sample times, in steps, that counts as rounding (to 1 ms at 100 Hz: 0.05)."""
 
+_PATH = "hip_x_m and hip_y_m, the path of the hip, do not follow from joint angles: take those of an embedded gait"
+_ADVICE = {
+    "time_s": "time_s is the percentage of the cycle / 100 times the stride time in s",
+    "hip_x_m": _PATH,
+    "hip_y_m": _PATH,
+    "thigh_rad": "thigh_rad, from the vertical, is hip flexion less the forward tilt of the pelvis",
+}
 
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
 
@@ -159,7 +166,7 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
         >>> print(stride.name, stride.time.size, stride.lines[0])  # samples, and the line of the first
         stride 101 2
     """
-    table = read_table(path, ("time_s", *SIGNALS), tuple(LOAD))
+    table = read_table(path, ("time_s", *SIGNALS), tuple(LOAD), _ADVICE)
     time = table.columns.pop("time_s")
     stated = _remark(table, "T_s")
     speed = _remark(table, "speed_m_s") if speed is None else speed

@@ -13,6 +13,7 @@ import math
 import pathlib
 import re
 import reprlib
+import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -67,13 +68,19 @@ class Table(NamedTuple):
     header: Header
 
 
-def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
+def read_table(
+    path: str | pathlib.Path,
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+    advice: Mapping[str, str] = types.MappingProxyType({}),
+) -> Table:
     """Reads named columns of numbers from a text file; other columns are ignored.
 
     Args:
         path: the file.
         required: names of columns.
         optional: names of columns of which all or none are read.
+        advice: how to get a column that is missing, by name.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -90,7 +97,7 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
         >>> print(table.columns["knee_rad"], table.lines)
         [0.1 1. ] [2 3]
     """
-    return read_columns(path, lambda header: _names(header, required, optional))
+    return read_columns(path, lambda header: _names(header, required, optional, advice))
 
 
 def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]]) -> Table:
@@ -159,7 +166,9 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return [line]
 
 
-def _names(header: Header, required: Sequence[str], optional: Sequence[str]) -> dict[str, int]:
+def _names(
+    header: Header, required: Sequence[str], optional: Sequence[str], advice: Mapping[str, str]
+) -> dict[str, int]:
     header.check(",".join(required))
     found = header.names
     wanted = [*required, *(optional if any(name in found for name in optional) else ())]
@@ -168,18 +177,18 @@ def _names(header: Header, required: Sequence[str], optional: Sequence[str]) -> 
             twice = [i for i, other in enumerate(found, 1) if other == name]
             what = f"the name stands over columns {' and '.join(map(str, twice))}"
             raise header.error(what, "keep one of them", name)
-        if name not in found:
-            listed = reprlib.repr(", ".join(found))
-            hint = (
-                _instead(name, [other for other in found if other not in wanted]) or f"wanted are {', '.join(wanted)}"
-            )
-            raise header.error(f"no column {name!r} among {listed}", hint, name)
+    missing, others = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
+    if missing:
+        hints = dict.fromkeys(_instead(name, others) or advice.get(name, "") for name in missing)
+        column = f"column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
+        what = f"no {column} among {reprlib.repr(', '.join(found))}"
+        raise header.error(what, "; ".join(filter(None, hints)) or f"wanted are {', '.join(wanted)}", missing[0])
     return {name: found.index(name) for name in wanted}
 
 
 def _instead(name: str, others: list[str]) -> str:
     """Advice about a column that may be the missing one, misspelt or in another unit."""
-    (quantity, _, unit), near = name.rpartition("_"), difflib.get_close_matches(name, others, n=1)
+    (quantity, _, unit), near = name.rpartition("_"), difflib.get_close_matches(name, others, 1, 0.65)
     same = [other for other in others if other.rpartition("_")[0] == quantity]
     if same:
         return f"convert {same[0][:40]!r} to {unit} and name it {name!r}"

@@ -2,10 +2,12 @@
 
 import pytest
 
+from jaxgait.motion.capture.coordinates import angle_names
 from jaxgait.motion.drive import REFERENCE_GAITS
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.naming import motion_drive, named_stride, recording_of, together
 from jaxgait.motion.readers import read_recording
+from jaxgait.motion.recording import Recording
 from tests.motion import walker
 from tests.motion.bad_strides import GOOD
 
@@ -45,3 +47,6 @@ def test_forces_go_with_the_trial_that_has_none(tmp_path):
         together([forces])
     with pytest.raises(MotionFormatError, match="with several trials"):
         together([trial, trial, forces])
+    kinematics = Recording("ik", "ik.mot", trial.rate, trial.time, angles={n: trial.time for n in angle_names("right")})
+    with pytest.raises(MotionFormatError, match="joint angles beside markers; leave one of them out"):
+        together([trial, kinematics, forces])  # else the strides of one walk would count twice

@@ -1,14 +1,19 @@
 """Tables of numbers: what is read, from where, and how much memory it takes."""
 
 import pathlib
+import re
 import sys
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import jaxgait
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
+from jaxgait.motion.stride import embedded_stride, read_stride
 from jaxgait.motion.table import MAX_BYTES, read_table
+from jaxgait.motion.verdict import judge
 
 
 def table(tmp_path, raw, required=("a", "b"), optional=()):
@@ -64,3 +69,22 @@ def test_memory_is_a_small_multiple_of_the_file(tmp_path):
 def test_an_endless_file_is_not_read_to_its_end():
     with pytest.raises(MotionFormatError, match=f"larger than {MAX_BYTES // 2**20} MB"):
         read_table(pathlib.Path("/dev/zero"), ("a",))
+
+
+def test_percent_of_the_cycle_and_joint_angles_are_told_how_to_become_a_stride(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gait = embedded_stride("hbm07_0.98ms")
+    joints = {"hip": "thigh_rad", "knee": "knee_rad", "ankle": "ankle_rad"}
+    columns = {"percent": np.linspace(0, 100, 101), **{k: np.degrees(gait.signals[v]) for k, v in joints.items()}}
+    pd.DataFrame(columns).to_csv("lab.csv", index=False)
+    with pytest.raises(MotionFormatError, match="no columns 'time_s', 'hip_x_m', ") as caught:
+        read_stride("lab.csv")
+    assert "'hip' 'hip_x_m'" not in caught.value.advice  # a joint angle is not a path
+    for advice in ("time_s is the percentage", "take those of an embedded gait", "thigh_rad, from the", "'knee'"):
+        assert advice in caught.value.advice
+    page = (pathlib.Path(jaxgait.__file__).parents[1] / "docs" / "your_capture.md").read_text()
+    (block,) = (b for b in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "lab.csv" in b)
+    exec(block, {})
+    stride = read_stride("stride.csv")
+    assert judge(stride).usable and (stride.speed, stride.time[-1]) == (1.25, 1.15)
+    np.testing.assert_allclose(stride.signals["knee_rad"], gait.signals["knee_rad"], atol=1e-12)
