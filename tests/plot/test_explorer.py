@@ -489,6 +489,12 @@ def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
     window.open(explore(run).save(tmp_path / "run.html"))
     window.until("document.body.dataset.ready")
     assert window.js("return document.querySelectorAll('#overview')[0].offsetHeight") == 0
+    assert window.js("return $('status').offsetHeight") == 0, "the heading is not said twice"
+    low, high, least, most = window.js(
+        "const { layout, data } = $('phase');"
+        "return [...layout.xaxis.range, Math.min(...data[0].x), Math.max(...data[0].x)]"
+    )
+    assert low < least and most < high, "the loop and its dot are whole"
     window.js("$('play').click()")
     window.until("+$('slider').value > 2")
     assert re.search(r"'rope_length': 28.0.*duration=12.0, samples=200", window.js("return $('lines').textContent"))
