@@ -495,6 +495,8 @@ def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
         "return [...layout.xaxis.range, Math.min(...data[0].x), Math.max(...data[0].x)]"
     )
     assert low < least and most < high, "the loop and its dot are whole"
+    drawn = "return [...document.querySelectorAll('#phase .point')].filter(p => p.style.opacity !== '0').length"
+    assert window.js(drawn) == 0, "a line, not beads"
     window.js("$('play').click()")
     window.until("+$('slider').value > 2")
     assert re.search(r"'rope_length': 28.0.*duration=12.0, samples=200", window.js("return $('lines').textContent"))
