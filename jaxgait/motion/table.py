@@ -13,7 +13,6 @@ import math
 import pathlib
 import re
 import reprlib
-import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -72,7 +71,7 @@ def read_table(
     path: str | pathlib.Path,
     required: Sequence[str],
     optional: Sequence[str] = (),
-    advice: Mapping[str, str] = types.MappingProxyType({}),
+    advice: Mapping[str, str] | None = None,
 ) -> Table:
     """Reads named columns of numbers from a text file; other columns are ignored.
 
@@ -97,7 +96,7 @@ def read_table(
         >>> print(table.columns["knee_rad"], table.lines)
         [0.1 1. ] [2 3]
     """
-    return read_columns(path, lambda header: _names(header, required, optional, advice))
+    return read_columns(path, lambda header: _names(header, required, optional, advice or {}))
 
 
 def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]]) -> Table:
