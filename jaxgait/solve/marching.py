@@ -11,18 +11,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array
 
 from jaxgait import checks
 from jaxgait.kinds import CountedSteps, MarchingModel
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
-from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
-from jaxgait.run import Extremes, Sampling, Trajectory, blank
+from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options
-from jaxgait.solve.steps import DT, division, ending, joined, time_after, watched, widened
+from jaxgait.solve.steps import DT, Motion, division, time_after
 
 __all__ = ["Marching"]
 
@@ -83,29 +82,13 @@ class Marching(Scheme):
         stepper = _Stepper(system, length, ts[0], watch, isinstance(model, CountedSteps))
         y = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), system.initial_state() if y0 is None else y0)
 
-        def sample(state: _State, _: None) -> tuple[_State, tuple[State, dict[str, Array]]]:
-            state, _ = jax.lax.scan(lambda s, _: (stepper.step(s), None), state, length=blocks * steps)
-            return state, (state.y, state.totals)
+        def sample(motion: Motion, _: None) -> tuple[Motion, tuple[State, dict[str, Array]]]:
+            motion, _ = jax.lax.scan(lambda m, _: (stepper.step(m), None), motion, length=blocks * steps)
+            return motion, (motion.y, motion.totals)
 
         first = stepper.start(y)
         last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
-        t_end = jnp.where(last.status == Outcome.COMPLETED, ts[-1], time_after(ts[0], length, last.steps))
-        samples = joined((first.y, first.totals), rest)
-        ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
-        rejected = jnp.zeros_like(last.steps)
-        return Trajectory(ts, ys, last.status, t_end, last.y, last.steps, rejected, last.extremes, None, totals)
-
-
-class _State(NamedTuple):
-    """State of the march, carried from step to step."""
-
-    y: State
-    """The present state; after an early end, the state at that end."""
-    steps: Int[Array, ""]
-    """Number of steps so far, or until the early end."""
-    status: Int[Array, ""]
-    totals: dict[str, Array]
-    extremes: dict[str, Extremes]
+        return last.trajectory(ts, length, first, rest)
 
 
 class _Stepper(NamedTuple):
@@ -115,26 +98,15 @@ class _Stepper(NamedTuple):
     watch: tuple[str, ...]
     counted: bool
 
-    def start(self, y: State) -> _State:
-        zero, added = jnp.int32(0), jax.eval_shape(lambda: self._amounts(self.t0, y))
-        totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
-        seen = {n: Extremes(x, x) for n, x in watched(self.model, self.t0, y, self.watch).items()}
-        return _State(y, zero, jnp.int32(Outcome.COMPLETED), totals, seen)
+    def start(self, y: State) -> Motion:
+        added = jax.eval_shape(lambda: self._amounts(self.t0, y))
+        return Motion.at_start(self.model, self.t0, y, added, self.watch)
 
-    def step(self, state: _State) -> _State:
+    def step(self, motion: Motion) -> Motion:
         """Advances by one step; after an early end nothing changes."""
-        before, after = (time_after(self.t0, self.dt, state.steps + i) for i in (0, 1))
-        running = state.status == Outcome.COMPLETED
-        y, amounts = self.model.advance(before, state.y, self.dt), self._amounts(before, state.y)
-        code = ending(self.model, after, y)
-        counts = running & (code != Outcome.NONFINITE)
-        return _State(
-            jax.tree.map(lambda old, x: jnp.where(running, x, old), state.y, y),
-            state.steps + running.astype(jnp.int32),
-            jnp.where(running, code, state.status),
-            {n: total + jnp.where(counts, amounts[n], 0.0) for n, total in state.totals.items()},
-            widened(state.extremes, watched(self.model, after, y, self.watch), counts),
-        )
+        before, after = (time_after(self.t0, self.dt, motion.steps + i) for i in (0, 1))
+        y, amounts = self.model.advance(before, motion.y, self.dt), self._amounts(before, motion.y)
+        return motion.moved(self.model, after, y, amounts, self.watch)[0]
 
     def _amounts(self, t: Scalar, y: State) -> dict[str, Array]:
         return self.model.step_amounts(t, y, self.dt) if self.counted else {}

@@ -63,13 +63,6 @@ NO_GAIT = STALLED
 NO_RETURN = int(Outcome.NO_RETURN)
 """The first guess does not return to the section (the walker falls), or the point has become NaN."""
 
-SENTENCES = {
-    CONVERGED: "converged",
-    NO_GAIT: "no gait found: Newton's iteration stalled (see the residual)",
-    NO_RETURN: "no gait found: the motion does not return to the section from here",
-}
-"""Meaning of the statuses of `fixed_point`."""
-
 
 @runtime_checkable
 class SectionedModel(HybridModel, Protocol):
@@ -250,7 +243,7 @@ class FixedPoint(NamedTuple):
     """Largest component of ``P(z) - z`` where the search ended."""
     iterations: Int[Array, ""]
     status: Int[Array, ""]
-    """`CONVERGED`, `NO_GAIT` or `NO_RETURN` (see `SENTENCES`)."""
+    """`CONVERGED`, `NO_GAIT` or `NO_RETURN`."""
 
     @classmethod
     def of(cls, found: Root) -> FixedPoint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
-from jaxgait.run import Extremes, Sampling, state_variables
+from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables
 
 T = TypeVar("T")
 
@@ -45,9 +45,63 @@ def time_after(t0: Scalar, dt: Scalar, index: Array) -> Array:
     return t0 + jnp.asarray(index, dtype=float) * dt
 
 
-def joined(first: T, rest: T) -> T:
-    """Values at the start and at all later samples along one axis."""
-    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+class Motion(NamedTuple):
+    """State of a march, carried from step to step."""
+
+    y: State
+    """The present state; after an early end, the state at that end."""
+    steps: Int[Array, ""]
+    """Number of steps so far, or until the early end."""
+    status: Int[Array, ""]
+    totals: dict[str, Array]
+    """Sums over the steps, each in its own unit."""
+    extremes: dict[str, Extremes]
+
+    @classmethod
+    def at_start(cls, model: Any, t: Scalar, y: State, amounts: dict[str, Any], watch: tuple[str, ...]) -> Motion:
+        """The motion before the first step, at time `t` in s; `amounts` are the shapes of what each step adds."""
+        totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in amounts.items()}
+        seen = {n: Extremes(x, x) for n, x in watched(model, t, y, watch).items()}
+        return cls(y, jnp.int32(0), jnp.int32(Outcome.COMPLETED), totals, seen)
+
+    def moved(
+        self, model: Any, t: Scalar, y: State, amounts: dict[str, Array], watch: tuple[str, ...]
+    ) -> tuple[Motion, dict[str, Array], Bool[Array, ""]]:
+        """The motion after a step to state `y` at time `t` in s; after an early end nothing changes.
+
+        Returns:
+            Also what the step adds, in the units of the totals: zeros unless it counts; and whether it does.
+        """
+        running = self.status == Outcome.COMPLETED
+        code = ending(model, t, y)
+        counts = running & (code != Outcome.NONFINITE)
+        amounts = {n: jnp.where(counts, x, 0.0) for n, x in amounts.items()}
+        after = Motion(
+            select(running, y, self.y),
+            self.steps + running.astype(jnp.int32),
+            jnp.where(running, code, self.status),
+            {n: self.totals[n] + x for n, x in amounts.items()},
+            widened(self.extremes, watched(model, t, y, watch), counts),
+        )
+        return after, amounts, counts
+
+    def trajectory(
+        self, ts: Float[Array, " times"], dt: Scalar, first: Motion, rest: Any, events: Events | None = None
+    ) -> Trajectory:
+        """The trajectory that ends in this motion, after steps of length `dt` in s.
+
+        Args:
+            ts: sampling times in s.
+            dt: length of the steps in s.
+            first: the motion at the first of them.
+            rest: states and totals at all others, along one axis.
+            events: what happened.
+        """
+        t_end = jnp.where(self.status == Outcome.COMPLETED, ts[-1], time_after(ts[0], dt, self.steps))
+        samples = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (first.y, first.totals), rest)
+        ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
+        rejected = jnp.zeros_like(self.steps)
+        return Trajectory(ts, ys, self.status, t_end, self.y, self.steps, rejected, self.extremes, events, totals)
 
 
 def select(condition: Bool[Array, ""], yes: T, no: T) -> T:

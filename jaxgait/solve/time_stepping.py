@@ -41,11 +41,11 @@ from jaxgait.mechanics.linalg import Scalar, Vector, dot
 from jaxgait.model import State, System
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
-from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank
+from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
 from jaxgait.solve.solvers import given_options
-from jaxgait.solve.steps import DT, division, ending, joined, select, time_after, watched, widened
+from jaxgait.solve.steps import DT, Motion, division, select, time_after
 
 __all__ = ["TimeStepping", "march", "step"]
 
@@ -134,7 +134,7 @@ class TimeStepping(Scheme):
 
         first = stepper.start(start)
         last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
-        return stepper.trajectory(ts, last, joined((first.motion.y, first.motion.totals), rest))
+        return last.motion.trajectory(ts, length, first.motion, rest, stepper.events(last))
 
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
         """Blocks between two samples, and steps per block; a contact touches at most once per block."""
@@ -157,18 +157,6 @@ class _Touch(NamedTuple):
     """Whether it has not lifted off since then."""
 
 
-class _Motion(NamedTuple):
-    """State of the march, carried from step to step."""
-
-    y: State
-    """The present state; after an early end, the state at that end."""
-    steps: Int[Array, ""]
-    """Number of steps so far, or until the early end."""
-    status: Int[Array, ""]
-    totals: dict[str, Array]
-    extremes: dict[str, Extremes]
-
-
 class _Contact(NamedTuple):
     """One contact during the steps of a block."""
 
@@ -183,7 +171,7 @@ class _Contact(NamedTuple):
 class _State(NamedTuple):
     """State of the march, carried from block to block."""
 
-    motion: _Motion
+    motion: Motion
     touches: tuple[_Touch, ...]
     events: Events
     count: Int[Array, ""]
@@ -200,14 +188,13 @@ class _Stepper(NamedTuple):
     observed: bool
 
     def start(self, y: State) -> _State:
-        zero, contacts = jnp.int32(0), range(len(self.model.event_names()) // 2 if self.observed else 0)
+        contacts = range(len(self.model.event_names()) // 2 if self.observed else 0)
         added = jax.eval_shape(lambda: self._amounts(step(self.model, self.t0, y, self.dt)))
-        totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
-        none = Events(jnp.asarray(self.t0, dtype=float), jnp.int32(-1), y, y, totals, totals)
+        motion = Motion.at_start(self.model, self.t0, y, added, self.watch)
+        none = Events(jnp.asarray(self.t0, dtype=float), jnp.int32(-1), y, y, motion.totals, motion.totals)
         touches = tuple(_Touch(none, jnp.asarray(False)) for _ in contacts)
         events = jax.tree.map(lambda x: jnp.broadcast_to(_nothing(x), (self.max_events, *x.shape)), none)
-        extremes = {n: Extremes(x, x) for n, x in watched(self.model, self.t0, y, self.watch).items()}
-        return _State(_Motion(y, zero, jnp.int32(Outcome.COMPLETED), totals, extremes), touches, events, zero)
+        return _State(motion, touches, events, jnp.int32(0))
 
     def block(self, state: _State) -> _State:
         """Advances by one block; after an early end nothing changes."""
@@ -220,21 +207,11 @@ class _Stepper(NamedTuple):
         motion = motion._replace(status=jnp.where(many, jnp.int32(Outcome.EVENT_LIMIT), motion.status))
         return _State(motion, touches, events, count)
 
-    def _step(self, old: _Motion, contacts: tuple[_Contact, ...]) -> tuple[_Motion, tuple[_Contact, ...]]:
+    def _step(self, old: Motion, contacts: tuple[_Contact, ...]) -> tuple[Motion, tuple[_Contact, ...]]:
         """Advances by one step; after an early end nothing changes."""
         before, after = (time_after(self.t0, self.dt, old.steps + i) for i in (0, 1))
-        running = old.status == Outcome.COMPLETED
         new = step(self.model, before, old.y, self.dt)._replace(t=after)
-        code = ending(self.model, after, new.y)
-        counts = running & (code != Outcome.NONFINITE)
-        amounts = {n: jnp.where(counts, x, 0.0) for n, x in self._amounts(new).items()}
-        motion = _Motion(
-            select(running, new.y, old.y),
-            old.steps + running.astype(jnp.int32),
-            jnp.where(running, code, old.status),
-            {n: old.totals[n] + x for n, x in amounts.items()},
-            widened(old.extremes, watched(self.model, after, new.y, self.watch), counts),
-        )
+        motion, amounts, counts = old.moved(self.model, after, new.y, self._amounts(new), self.watch)
         events = [
             Events(after, jnp.int32(kind), old.y, new.y, old.totals, amounts) for kind in range(2 * len(contacts))
         ]
@@ -245,23 +222,19 @@ class _Stepper(NamedTuple):
             found.append(_Contact(contact.touched | touching, first, select(touching, events[2 * i + 1], contact.last)))
         return motion, tuple(found)
 
-    def trajectory(self, ts: Array, last: _State, samples: tuple[State, dict[str, Array]]) -> Trajectory:
-        end = last.motion
-        t_end = jnp.where(end.status == Outcome.COMPLETED, ts[-1], time_after(self.t0, self.dt, end.steps))
-        ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
-        events = None
-        if self.observed:
-            order = jnp.argsort(last.events.t)  # a lift-off is recorded late
-            events = jax.tree.map(lambda x: x[order], last.events)
-            events = dataclasses.replace(events, names=tuple(self.model.event_names()))
-        rejected = jnp.zeros_like(end.steps)
-        return Trajectory(ts, ys, end.status, t_end, end.y, end.steps, rejected, end.extremes, events, totals)
+    def events(self, last: _State) -> Events | None:
+        """The events in the order of their times; None for a model that does not observe its contacts."""
+        if not self.observed:
+            return None
+        order = jnp.argsort(last.events.t)  # a lift-off is recorded late
+        found = jax.tree.map(lambda x: x[order], last.events)
+        return dataclasses.replace(found, names=tuple(self.model.event_names()))
 
     def _amounts(self, step: Step) -> dict[str, Array]:
         return self.model.amounts(step, self.dt) if self.observed else {}
 
     def _events(
-        self, state: _State, motion: _Motion, contacts: tuple[_Contact, ...], running: Bool[Array, ""]
+        self, state: _State, motion: Motion, contacts: tuple[_Contact, ...], running: Bool[Array, ""]
     ) -> tuple[tuple[_Touch, ...], Events, Int[Array, ""]]:
         """The contacts that opened and closed, as events; `motion` is at the end of the block."""
         touches, events, count = [], state.events, state.count

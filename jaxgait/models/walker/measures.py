@@ -79,7 +79,7 @@ def rolling_gait(
         return_map: integration settings.
 
     Returns:
-        The gait; none was found near the guess unless `point.status` (see `jaxgait.solve.periodic.SENTENCES`) is
+        The gait; none was found near the guess unless `point.status` (see `jaxgait.solve.periodic`) is
         `CONVERGED`.
 
     Raises:
