@@ -21,7 +21,7 @@ from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
 from jaxgait.models.jumper.sole import StudForces
-from jaxgait.models.jumper.swing import Turn
+from jaxgait.models.jumper.swing import Turn, locked
 
 HIP_ASIDE, SHOULDER_ASIDE = 0.085, 0.175
 """Half the distances in m between the hips and between the shoulders (chosen)."""
