@@ -78,7 +78,7 @@ def _decorated(function: Any) -> Any:
     def in_float64(*args: Any, **kwargs: Any) -> Any:
         return call_in_float64(function, args, kwargs)
 
-    in_float64.__float64_default__ = True  # type: ignore[attr-defined]  # read by `is_float64_default`
+    in_float64.__float64_default__ = True  # type: ignore[attr-defined]  # read by the tests
     return in_float64
 
 
@@ -112,19 +112,6 @@ def _decorated_class(cls: type) -> type:
         elif not isinstance(member, type) and inspect.isroutine(getattr(cls, name)):
             setattr(cls, name, _decorated(getattr(cls, name)))
     return cls
-
-
-def is_float64_default(member: Any) -> bool:
-    """Whether a function, method or property is decorated with `float64_default`.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.precision import is_float64_default
-        >>> print(is_float64_default(Bungee.vector_field), is_float64_default(len))
-        True False
-    """
-    function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-    return getattr(function, "__float64_default__", False)
 
 
 def _widened(tree: Any) -> Any:

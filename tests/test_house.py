@@ -100,7 +100,6 @@ COVERED = {
     "ensembles/plan.py": "ensembles/test_ensemble.py",
     "mechanics/fourbar.py": "models/prosthesis/test_model.py",
     "mechanics/kane.py": "models/prosthesis/test_model.py",
-    "mechanics/smoothing.py": "mechanics/test_contact.py",
     "mechanics/planar.py": "mechanics/test_spatial.py",
     "models/bungee/model.py": "papers/test_bungee.py",
     "models/creeper/artery.py": "models/creeper/test_model.py",

@@ -24,7 +24,7 @@ from jaxgait.model import Model, Numerics, parameter
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import with_parameters
-from jaxgait.precision import float64_default, is_float64_default
+from jaxgait.precision import float64_default
 from jaxgait.solve.time_stepping import march
 
 ALONE = {
@@ -133,6 +133,11 @@ def callables():
                 yield from functions_of(member, f"{name}.{key}")
             elif callable(member):
                 yield f"{name}.{key}", member
+
+
+def is_float64_default(member):
+    function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    return getattr(function, "__float64_default__", False)
 
 
 def stands_alone(name):

@@ -23,7 +23,6 @@ import jax
 import jax.numpy as jnp
 
 from jaxgait.mechanics.scalars import Real, RealArray, Scalar
-from jaxgait.mechanics.smoothing import softplus
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
 from jaxgait.roots import bisected, only_if
@@ -52,6 +51,30 @@ def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
     if smoothing == "softplus":
         return jax.nn.sigmoid(s)
     raise ValueError(f"smoothing must be 'tanh', 'arctan' or 'softplus', got {smoothing!r}")
+
+
+@float64_default
+def softplus(x: Real) -> RealArray:
+    """Smooth positive part ``log(1 + exp(x))`` of a dimensionless number.
+
+    `jax.nn.softplus` with the logistic function as its derivative: JAX's own rule computes two exponentials.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import softplus
+        >>> round(float(softplus(0.0)), 6)
+        0.693147
+    """
+    return _softplus(jnp.asarray(x))
+
+
+@jax.custom_jvp
+def _softplus(x: RealArray) -> RealArray:
+    return jnp.maximum(x, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+@_softplus.defjvp
+def _(primals: tuple[RealArray], tangents: tuple[RealArray]) -> tuple[RealArray, RealArray]:
+    return _softplus(*primals), jax.nn.sigmoid(primals[0]) * tangents[0]
 
 
 @float64_default

@@ -18,8 +18,8 @@ from jaxgait.mechanics.contact import (
     KelvinVoigt,
     NoContact,
     UnilateralSpring,
+    softplus,
 )
-from jaxgait.mechanics.smoothing import softplus
 from jaxgait.parameters import ParameterError, check
 
 SMOOTHINGS = ["tanh", "arctan", "softplus"]
