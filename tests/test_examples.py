@@ -20,9 +20,8 @@ import pytest
 
 import jaxgait
 from jaxgait.motion.capture.walk import measure
-from jaxgait.motion.drive import reference_gait
+from jaxgait.motion.drive import recorded, reference_gait
 from jaxgait.motion.record import walk_record, write_record
-from jaxgait.motion.synthetic import recorded
 from tests.test_docstrings import CONTRACT, bases, definitions, public
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]

@@ -163,9 +163,8 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.drive import recorded, reference_gait
         >>> from jaxgait.motion.naming import walk_stride
-        >>> from jaxgait.motion.synthetic import recorded
         >>> stride = walk_stride(measure([recorded(reference_gait())]))
         >>> print(stride.name, stride.time.size, round(stride.time[-1], 2))  # one period of 101 samples, s
         rajagopal_1.26ms 101 1.13

@@ -78,9 +78,8 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.drive import recorded, reference_gait
         >>> from jaxgait.motion.record import walk_record
-        >>> from jaxgait.motion.synthetic import recorded
         >>> record = walk_record(measure([recorded(reference_gait())]), harmonics=6)
         >>> print(record["name"], record["n_harmonics"], round(record["period_T_s"], 2))
         rajagopal_1.26ms 6 1.13
@@ -151,9 +150,8 @@ def key_figures(walk: Walk) -> dict[str, Any]:
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.drive import recorded, reference_gait
         >>> from jaxgait.motion.record import key_figures
-        >>> from jaxgait.motion.synthetic import recorded
         >>> figures = key_figures(measure([recorded(reference_gait())]))
         >>> print(figures["n_strides"], round(figures["knee_deg"][1]))  # strides, and the peak flexion in deg
         2 64

@@ -11,17 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jaxgait.motion import drive
+from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import (
     REFERENCE_GAITS,
     at_cadence,
     fit_drive,
     gait_record,
     read_drive,
+    recorded,
     reference_gait,
+    stride_drive,
     wave,
 )
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
-from jaxgait.motion.naming import motion_drive
+from jaxgait.motion.naming import motion_drive, walk_stride
 from jaxgait.motion.stride import Series, sampled
 from tests.motion.bad_strides import BAD, GOOD, changed, columns, text
 
@@ -298,3 +301,21 @@ def test_a_mutated_file_is_a_drive_near_the_truth_or_one_error(tmp_path, raw):
 def test_unknown_gait_is_named():
     with pytest.raises(ValueError, match="rajagopal"):
         reference_gait("nobody")
+
+
+def test_a_recording_of_a_drive_gives_the_drive_back():
+    drive = reference_gait()
+    again = stride_drive(walk_stride(measure([recorded(drive, duration=6.0)])))
+    assert float(again.period) == pytest.approx(float(drive.period), rel=1e-3)
+    assert float(again.speed) == pytest.approx(float(drive.speed), rel=1e-3)
+    for name in ("thigh", "knee", "ankle"):
+        ranges = [
+            np.ptp([float(getattr(d.evaluate(t), name).value) for t in np.linspace(0.0, 1.1, 12)])
+            for d in (drive, again)
+        ]
+        assert ranges[0] == pytest.approx(ranges[1], rel=0.05)
+
+
+def test_impossible_recordings():
+    with pytest.raises(ValueError, match=r"rate must be a positive number of Hz, got 0\.0"):
+        recorded(reference_gait(), rate=0.0)

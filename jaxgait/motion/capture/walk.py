@@ -40,8 +40,7 @@ class Walk:
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import reference_gait
-        >>> from jaxgait.motion.synthetic import recorded
+        >>> from jaxgait.motion.drive import recorded, reference_gait
         >>> walk = measure([recorded(reference_gait())])
         >>> print(len(walk.kept), walk.belt, round(walk.toe_off, 2))  # strides; overground; share of the stride
         2 0.0 0.67
@@ -112,8 +111,7 @@ def measure(
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import reference_gait
-        >>> from jaxgait.motion.synthetic import recorded
+        >>> from jaxgait.motion.drive import recorded, reference_gait
         >>> walk = measure([recorded(reference_gait())])
         >>> print(len(walk.kept), round(walk.period, 2), round(walk.speed, 2))  # strides, s, m/s
         2 1.13 1.26
