@@ -67,7 +67,7 @@ def _write(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Profil
         print(f"wrote {request.out}")
     write_json(request.json, _record(found, read, profiles) if request.json else None)
     if request.report is not None:
-        from jaxgait.cli.reports.fit import write
+        from jaxgait.cli.fit_page import write
 
         print(f"wrote {write(request.report, found, read, request.noise, profiles)}")
 

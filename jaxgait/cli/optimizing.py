@@ -114,7 +114,7 @@ def run_search(
         more = {name: dataset_record(data) for name, data in extras.items()}
         write_json(json, found.as_dict() | more | origin(found.model, arguments["over"], arguments.get("across")))
         if further.report is not None:
-            from jaxgait.cli.reports.design import write
+            from jaxgait.cli.design_page import write
 
             print(f"wrote {write(further.report, wanted.model, arguments, found, wanted.show, extras)}")
     return DONE

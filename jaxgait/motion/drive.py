@@ -362,7 +362,7 @@ def _assemble(
 
 @float64_default
 def recorded(drive: GaitDrive, duration: float = 4.0, rate: float = 100.0) -> Recording:
-    """A recording of a known walk: the angles of a right leg that follows a drive, and its pelvis; no markers or forces.
+    """A recording of a known walk: the angles of a right leg that follows a drive, and its pelvis.
 
     The duration is in s, the rate in Hz.
 

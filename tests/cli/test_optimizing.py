@@ -11,9 +11,9 @@ import xarray as xr
 
 from jaxgait import cli
 from jaxgait.cli import following
+from jaxgait.cli.design_page import _scenarios
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
-from jaxgait.cli.reports.design import _scenarios
 from jaxgait.measure import MeasureError
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model

@@ -9,8 +9,7 @@ import numpy as np
 
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile
-from jaxgait.cli import fit_text
-from jaxgait.cli.reports import page
+from jaxgait.cli import fit_text, page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
 

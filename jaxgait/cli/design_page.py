@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from jaxgait import files
 from jaxgait.cli.following import caveats, improvement
-from jaxgait.cli.reports.page import listed, page, paragraph, picture, table
+from jaxgait.cli.page import listed, page, paragraph, picture, table
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, as_members
 from jaxgait.model import Model
