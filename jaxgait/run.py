@@ -112,8 +112,9 @@ class Sampling:
         >>> walk = Sampling(strides=2, samples=100)
         >>> print(walk, walk.intervals)
         2 strides of 100 samples 200
-        >>> print(Sampling(None, samples=4, duration=2.0).times(Bungee()))  # s
-        [0.  0.5 1.  1.5 2. ]
+        >>> jump = Sampling(None, samples=4, duration=2.0)
+        >>> print(jump.times(Bungee()), jump.spacing(Bungee()))  # s
+        [0.  0.5 1.  1.5 2. ] 0.5
     """
 
     strides: int | None

@@ -99,7 +99,11 @@ def _events(trajectory: Trajectory, job: Job) -> dict[str, Array]:
 
 
 def _observed(observe: Observe, run: Run) -> dict[str, Array]:
-    found = observe(run)
+    try:
+        found = observe(run)
+    except jax.errors.ConcretizationTypeError as error:
+        error.add_note("A measure or `observe` is compiled: write jnp.where(condition, a, b) instead of `if`.")
+        raise
     if not isinstance(found, Mapping):
         raise TypeError(f"observe must return a dict of results by name, got {type(found).__name__}")
     for name, x in found.items():

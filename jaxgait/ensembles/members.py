@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import math
 import warnings
@@ -340,11 +339,8 @@ def _initial(model: Model, component: str) -> Any:
     """The initial value of a component of the state."""
     components = state_variables(model.initial_state())
     if component not in components:
-        near = difflib.get_close_matches(component, components, n=3, cutoff=0.5) or sorted(components)
-        hint = " or ".join(repr(INITIAL + n) for n in near)
-        raise ParameterError(
-            f"the state of {type(model).__name__} has no component {component!r}: did you mean {hint}?"
-        )
+        hint = checks.nearest(INITIAL + component, [INITIAL + name for name in sorted(components)])
+        raise ParameterError(f"the state of {type(model).__name__} has no component {component!r}: {hint}")
     return components[component]
 
 

@@ -7,7 +7,6 @@ where the run fails are rejected.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -201,10 +200,9 @@ def check_run(who: str, run: Mapping[str, Any]) -> None:
     own = sorted({"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} & set(run))
     if own:
         raise ValueError(f"{who} does not take {own[0]}: it chooses the trajectories to run and what to keep itself")
-    unknown = sorted(set(run) - set(inspect.signature(ensemble).parameters))
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], inspect.signature(ensemble).parameters, n=1)
-        raise ValueError(f"{who} takes no {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
+    known = inspect.signature(ensemble).parameters
+    if unknown := sorted(set(run) - set(known)):
+        raise ValueError(f"{who} takes no {unknown[0]}: {checks.nearest(unknown[0], known, limit=1)}")
 
 
 def as_limits(limits: Any) -> Sequence[Limit | str]:

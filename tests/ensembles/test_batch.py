@@ -179,3 +179,10 @@ def test_ensembles_that_differ_have_different_names_on_disk(name_of):
     names += [name_of(lambda: ensemble(model, {"stiffness": [20.0, 25.0]}, **asked))]
     assert len({*names}) == len(names)
     assert name_of(lambda: ensemble(model, members, **(asked | {"rtol": 1e-5}))) == names[0]
+
+
+def test_a_measure_that_branches_is_told_what_to_write():
+    request = {"duration": 1.0, "samples": 10, "observe": lambda run: {"deep": 1.0 if run["x"][-1] > 0.0 else 0.0}}
+    with pytest.raises(jax.errors.ConcretizationTypeError) as found:
+        ensemble(Bungee(), {"mass": [60.0, 80.0]}, **request)
+    assert "write jnp.where(condition, a, b) instead of `if`" in found.value.__notes__[0]

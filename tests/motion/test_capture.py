@@ -376,7 +376,7 @@ def test_a_map_of_ones_own(tmp_path):
     ("text", "message"),
     [
         ("asis = ", "is not valid TOML"),
-        ('knee_latteral = "RKNE"', "an unknown role 'knee_latteral'; is it 'knee_lateral'?"),
+        ('knee_latteral = "RKNE"', "an unknown role 'knee_latteral'; did you mean 'knee_lateral'?"),
         ("heel = 3", "heel is not a name"),
         ("[right]\nheel = [1]", "heel is not a name"),
     ],

@@ -52,8 +52,8 @@ class Walker(RoundFeet, Model):
     Examples:
         >>> from jaxgait.models import Walker
         >>> walker = Walker(stiffness=1e6)
-        >>> print(type(walker.normal_law).__name__, walker.friction_law.coefficient)
-        HuntCrossley 0.5
+        >>> print(type(walker.normal_law).__name__, walker.friction_law.coefficient, walker.duration)  # duration in s
+        HuntCrossley 0.5 10.0
         >>> y = walker.initial_state()
         >>> (normal, friction), swing = walker.contact_forces(y, walker.feet(y))
         >>> print(round(float(normal), 1), round(float(friction), 1), round(float(swing[0]), 1))  # N

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib.resources
 import pathlib
@@ -11,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from jaxgait import checks
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.text import content
 
@@ -191,8 +191,7 @@ def read_map(path: str | pathlib.Path) -> dict[str, Any]:
     tables = [table, *(table[side] for side in SIDES if isinstance(table.get(side), dict))]
     for role, value in ((r, v) for t in tables for r, v in t.items() if not (r in SIDES and isinstance(v, dict))):
         if role not in ROLES:
-            near = difflib.get_close_matches(role, ROLES, n=1)
-            advice = f"is it {near[0]!r}?" if near else f"roles are {', '.join(ROLES)}"
+            advice = checks.nearest(role, ROLES, limit=1, otherwise=f"roles are {', '.join(ROLES)}")
             raise MotionFormatError(f"an unknown role {role[:40]!r}", advice, file)
         if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
             raise MotionFormatError(f"{role} is not a name", f'write {role} = "NAME", or a list of names', file)
