@@ -11,7 +11,7 @@ from jaxgait.report import Report
 from . import design, scans, table
 
 TITLE = "The human jumper"
-MINUTES = 8
+MINUTES = 5
 INTRO = (
     "Chen, Yan and Jin (2003) replace the one-sided constraint between sole and ground by forces at many flexible "
     "points. They print the size of the joints' swings, but no segment table, no studs and no timing, and our copy "
