@@ -1,6 +1,7 @@
 """Films are written as their name says, frame by frame."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from matplotlib.animation import writers
 from PIL import Image
@@ -100,6 +101,21 @@ def test_runs_side_by_side_stay_where_they_ended(jump):
     assert _title(moving, 30).startswith("long  t = 6.00 s  height")
     _, second = filter(None, (ax.get_title(loc="left") for ax in moving._fig.axes))
     assert second.startswith("short  t = 3.00 s (wet)")
+
+
+def test_frames_are_those_of_a_plain_drawing(jump, tmp_path):
+    """Panels of curves are drawn once, as a backdrop; a film can be written again, in another resolution."""
+    moving = film.animate(jump, speed=8.0, fps=4)
+    paths = [moving.save(tmp_path / f"{dpi}.gif", dpi=dpi) for dpi in (80, 50)]
+    assert moving.moving
+    moving.moving = ()
+    for path, dpi in zip(paths, (80, 50), strict=True):
+        plain = moving.save(tmp_path / "plain.gif", dpi=dpi)
+        with Image.open(path) as ours, Image.open(plain) as theirs:
+            assert ours.n_frames == theirs.n_frames > 3
+            for frame in range(ours.n_frames):
+                ours.seek(frame), theirs.seek(frame)
+                np.testing.assert_array_equal(*(np.asarray(image.convert("RGB")) for image in (ours, theirs)))
 
 
 def test_impossible_films_are_one_clear_line(jump):
