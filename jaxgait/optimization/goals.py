@@ -60,10 +60,14 @@ class Limit:
         """Scale of the slack in the measure's unit: the magnitude of the value, 1 for a value of zero."""
         return abs(self.value) or 1.0
 
+    @property
+    def name(self) -> str:
+        """What is limited, for messages."""
+        what = self.what if isinstance(self.what, str) else _name(self.what, "a function of the run")
+        return what if self.element is None else f"{what}[{self.element}]"
+
     def __str__(self) -> str:
-        what = self.what if isinstance(self.what, str) else getattr(self.what, "name", "a function of the run")
-        which = "" if self.element is None else f"[{self.element}]"
-        return f"{what}{which} {'>=' if self.at_least else '<='} {self.value:g}"
+        return f"{self.name} {'>=' if self.at_least else '<='} {self.value:g}"
 
 
 def at_least(what: Objective, value: float | int) -> Limit:
@@ -153,7 +157,7 @@ class Goal:
         """The objective as "objective" and the limited measures (or arrays) as "limited_0", ..., in their units."""
         first, *others = self.measures
         pairs = enumerate(zip(others, self.limits, strict=True))
-        limited = {f"limited_{i}": _real(m(run), f"the measure of the limit '{one}'") for i, (m, one) in pairs}
+        limited = {f"limited_{i}": _real(m(run), f"the limited measure ({one.name})") for i, (m, one) in pairs}
         return {"objective": _one_number(first(run)), **limited}
 
     def checked(self, sampling: Sampling) -> Goal:
@@ -161,6 +165,10 @@ class Goal:
         return replace(
             self, measures=tuple(m.checked(sampling) if isinstance(m, Measure) else m for m in self.measures)
         )
+
+    def observed(self) -> Goal:
+        """The goal without the values of its limits, which its results do not depend on: one program for all values."""
+        return replace(self, limits=tuple(replace(one, value=0.0) for one in self.limits))
 
     def sized(self, shapes: Mapping[str, tuple[int, ...]]) -> Goal:
         """The goal with the shapes of its results (see `names`), so that limits on arrays know their elements."""
@@ -203,7 +211,7 @@ class Goal:
     def label(self) -> dict[str, str]:
         """Unit and long name of the objective; for a function the unit is empty."""
         first = self.measures[0]
-        return {"units": self.units[0], "long_name": getattr(first, "long_name", _name(first))}
+        return {"units": self.units[0], "long_name": getattr(first, "long_name", _name(first, "objective"))}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -288,7 +296,7 @@ def _real(value: Any, what: str, wanted: str = "real numbers") -> Array:
     return number
 
 
-def _name(function: Callable[[Run], Any]) -> str:
-    """A function's name; "objective" for lambdas and partial functions."""
-    name = getattr(function, "__name__", "")
-    return name if name.isidentifier() else "objective"
+def _name(what: Callable[[Run], Any], otherwise: str) -> str:
+    """The name of a measure or a function; `otherwise` for lambdas and partial functions."""
+    name = getattr(what, "name", getattr(what, "__name__", ""))
+    return name if name.isidentifier() else otherwise

@@ -63,7 +63,7 @@ def evaluator_for(
     Raises:
         ValueError: for an unknown gradient, and for "gait" where there can be none.
     """
-    extra = no_extra if scenarios is None else scenarios.extra
+    goal, extra = goal.observed(), no_extra if scenarios is None else scenarios.extra
     judged = lambda runs: runs if scenarios is None else Robust(runs, scenarios)
     if wanted is None:
         return judged(Values(Differences(model, space, goal, run, fixed, extra)))

@@ -69,6 +69,26 @@ def test_measures_that_need_samples_share_one_program_for_all_tolerances(monkeyp
         Program(Bungee(), goal, ("mass",), FAST | {"samples": 10}, {}).shapes(columns)
 
 
+@pytest.mark.parametrize("gradient", ["run", "differences"])
+def test_searches_that_differ_in_numbers_only_share_one_program(gradient):
+    traces = []
+
+    def speed(run):
+        traces.append(1)
+        return run.ys.v[-1]
+
+    def search(slowest, box, starts):
+        limits = [at_most(speed, slowest)]
+        options = {"gradient": gradient, "iterations": 2, "progress": False, "method": "SLSQP"}
+        return optimize(
+            Bungee(), maximize=towards, over={"mass": box}, subject_to=limits, starts=starts, **options, **FAST
+        )
+
+    assert search(30.0, (50.0, 90.0), 1).limits["speed <= 30"] > 0.0 and len(traces) > 0
+    once = len(traces)
+    assert search(25.0, (50.0, 80.0), 2).limits["speed <= 25"] > 0.0 and len(traces) == once
+
+
 @pytest.mark.parametrize(
     ("over", "starts", "message"),
     [
@@ -105,7 +125,7 @@ LATEST = Measure("latest", lambda run: jnp.argmax(run["x"]), "1", "sample of the
         ({"maximize": lambda run: run["x"]}, r"one real number of a run, got an array of the shape \(21,\)"),
         ({"maximize": lambda run: {"x": run["x"][-1]}}, "one real number of a run, got dict"),
         ({"maximize": lambda run: jnp.argmax(run["x"])}, "got int.*: it has no gradient"),
-        ({"subject_to": [at_most(LATEST, 3.0)]}, "the measure of the limit 'latest <= 3' must be .*, got int"),
+        ({"subject_to": [at_most(LATEST, 3.0)]}, "the limited measure \\(latest\\) must be .*, got int"),
     ],
 )
 def test_impossible_settings_of_a_search_are_refused(changes, message):

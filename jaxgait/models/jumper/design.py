@@ -8,12 +8,15 @@ from typing import Any
 
 import diffrax
 import equinox as eqx
+import numpy as np
 
-from jaxgait.ensembles import ensemble
 from jaxgait.model import Scalar
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.swing import Swing, Turn
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.gradients import evaluator_for
+from jaxgait.optimization.space import Space
 from jaxgait.parameters import get_parameter
 
 __all__ = ["TIMING", "ArmSwinger", "highest_jump"]
@@ -29,7 +32,7 @@ TIMING = {
     "shoulder.duration": (0.2, 0.5),
 }
 """Parameters and their bounds in s; the elbow swings with the shoulder."""
-SETTINGS = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-8, "progress": False}
+SETTINGS = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-8}
 """Of the runs: samples every millisecond."""
 
 
@@ -69,23 +72,25 @@ def highest_jump(jumper: Jumper, over: Mapping[str, tuple[float, float]] = TIMIN
     Raises:
         jaxgait.outcome.NoResult: no jump visited keeps the limits.
     """
-    model, first = ArmSwinger.of(jumper), next(iter(over))
-    own = {first: [float(get_parameter(model, first))]}
-    before = ensemble(model, own, observe=["peak_force", "angular_momentum"], **SETTINGS)
-    spin = abs(before.angular_momentum.item())
-    limits = [
-        at_most("peak_force", before.peak_force.item()),
+    model = ArmSwinger.of(jumper)
+    limits = lambda force, spin: [
+        at_most("peak_force", force),
         at_most("angular_momentum", spin),
         at_least("angular_momentum", -spin),
     ]
+    space, goal = Space(model, over), Goal.of(model, "height", limits(0.0, 0.0))
+    own = (np.array([[get_parameter(model, name) for name in over]], float) - space.low) / space.width
+    evaluate = evaluator_for(model, space, goal, "run", SETTINGS, {}, own)  # the search's program
+    force, spin = evaluate(np.zeros(1, int), own).values[0, 1:3]
     return optimize(
         model,
         maximize="height",
         over=over,
-        subject_to=limits,
+        subject_to=limits(force, abs(spin)),
         gradient="run",
         starts=1,
         iterations=iterations,
         tolerance=1e-5,
+        progress=False,
         **SETTINGS,
     )
