@@ -39,8 +39,8 @@ class Limit:
     Examples:
         >>> from jaxgait.optimization.goals import Limit
         >>> limit = Limit("peak_rope_force", 3000.0, at_least=False)
-        >>> print(limit, limit.sign, limit.scale)  # the slack is -(force - 3000 N), relative to 3000 N
-        peak_rope_force <= 3000 -1.0 3000.0
+        >>> print(limit.name, limit.sign, limit.scale)  # the slack is -(force - 3000 N), relative to 3000 N
+        peak_rope_force -1.0 3000.0
     """
 
     what: Objective
