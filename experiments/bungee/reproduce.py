@@ -7,7 +7,6 @@ import pathlib
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from tqdm import tqdm
 
 import jaxgait
 from jaxgait import precision
@@ -31,13 +30,10 @@ MASSES, ROPES = np.linspace(40.0, 100.0, 121), np.linspace(15.0, 40.0, 101)
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
-    with tqdm(total=3, desc="bungee", disable=not progress) as bar, precision.use("float64"):
-        for step in (_figures, _path, _map):
-            step(report, out)
-            bar.update()
-    report.write(out)
+    with precision.use("float64"), report.parts(out, 3, progress) as part:
+        for name, add in {"the lowest point": _figures, "a jump": _path, "the safety map": _map}.items():
+            part(name, add, report, out)
     return report
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pathlib
 
-from tqdm import tqdm
-
 from jaxgait.models.creeper.design import fastest_gait
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.report import Report
@@ -23,24 +21,6 @@ FORCE_LIMIT = 1.0  # N
 SLIP_LIMIT = 0.015
 
 
-def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    out.mkdir(parents=True, exist_ok=True)
-    report = Report(TITLE, INTRO)
-    with tqdm(total=9, desc="creeper", disable=not progress) as bar:
-        default = axial.table(report, out)
-        bar.update()
-        for step in (axial.figure_4, drive.figure_5, drive.long_chains, design):
-            step(report, out)
-            bar.update()
-        for scan in (scans.speed_scans, scans.force_envelope, scans.more_units):
-            scan(report, out, False)
-            bar.update()
-        axial.moving(report, out, default)
-        bar.update()
-    report.write(out)
-    return report
-
-
 def design(report: Report, out: pathlib.Path) -> None:
     """The fastest gait under limits on actuator force and slip, by gradients through the solve."""
     found = fastest_gait(Creeper(), force_limit=FORCE_LIMIT, slip_limit=SLIP_LIMIT)
@@ -54,3 +34,24 @@ def design(report: Report, out: pathlib.Path) -> None:
     rows = "\n".join(f"| {name} | {found.start[name][0]:.4g} | {value:.4g} |" for name, value in found.best.items())
     ending = f"{int(found.ends.evaluations[0])} evaluations by {found.method}: {found.why_stopped[0]}."
     report.section("The fastest gait", f"| parameter | default | best |\n|---|---|---|\n{rows}\n\n{ending}")
+
+
+PARTS = {
+    "Figure 4": axial.figure_4,
+    "Figure 5": drive.figure_5,
+    "long chains": drive.long_chains,
+    "the fastest gait": design,
+    "scans of the speed": scans.speed_scans,
+    "envelope of the force": scans.force_envelope,
+    "more units": scans.more_units,
+}
+
+
+def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
+    report = Report(TITLE, INTRO)
+    with report.parts(out, len(PARTS) + 2, progress) as part:
+        default = part("the axial gait", axial.table, report, out)
+        for name, add in PARTS.items():
+            part(name, add, report, out)
+        part("the film", axial.moving, report, out, default)
+    return report

@@ -30,14 +30,14 @@ UNITS = (2, 3, 4)
 PEAK_FLOW = -1.13549  # m/s
 
 
-def run(model: Creeper | Inchworm, members: Members | dict, progress: bool) -> xr.Dataset:
+def run(model: Creeper | Inchworm, members: Members | dict) -> xr.Dataset:
     """One ensemble over four cycles."""
-    return jaxgait.ensemble(model, members, strides=4, samples=100, observe=MEASURES, progress=progress, **FAST)
+    return jaxgait.ensemble(model, members, strides=4, samples=100, observe=MEASURES, progress=False, **FAST)
 
 
-def speed_scans(report: Report, out: pathlib.Path, progress: bool) -> None:
+def speed_scans(report: Report, out: pathlib.Path) -> None:
     robot = Creeper()
-    grip, heart, gap = _three_scans(robot, progress)
+    grip, heart, gap = _three_scans(robot)
     for name, data in (("grip", grip), ("heart", heart), ("clearance", gap)):
         report.data(out / f"scan_{name}.nc", data)
     static = float(grip_threshold(robot))
@@ -51,7 +51,7 @@ def speed_scans(report: Report, out: pathlib.Path, progress: bool) -> None:
     _draw_speeds(report, out, (grip, heart, gap), static)
 
 
-def _three_scans(robot: Creeper, progress: bool) -> list[xr.Dataset]:
+def _three_scans(robot: Creeper) -> list[xr.Dataset]:
     """One ensemble for all three, because it compiles once; split afterwards."""
     values = {"pads.friction_high": GRIP, "inflow.heart_period": 60.0 / RATES, "clearance": CLEARANCES}
     total = sum(len(v) for v in values.values())
@@ -59,7 +59,7 @@ def _three_scans(robot: Creeper, progress: bool) -> list[xr.Dataset]:
     ends = np.cumsum([len(v) for v in values.values()])
     for (name, column), end in zip(values.items(), ends, strict=True):
         columns[name][end - len(column) : end] = column
-    whole = run(robot, zipped(columns), progress)
+    whole = run(robot, zipped(columns))
     (dim,) = whole.status.dims
     return [whole.isel({dim: slice(end - len(v), end)}) for v, end in zip(values.values(), ends, strict=True)]
 
@@ -89,7 +89,7 @@ def _draw_speeds(report: Report, out: pathlib.Path, scans: tuple[xr.Dataset, ...
         report.picture(save(figure, out / "speeds.png"), "Net speed over four cycles: grip, heart rate, clearance.")
 
 
-def force_envelope(report: Report, out: pathlib.Path, progress: bool) -> None:
+def force_envelope(report: Report, out: pathlib.Path) -> None:
     """Envelope of the actuator force over all phases between gait and pulse."""
     data = jaxgait.ensemble(
         Creeper(),
@@ -97,7 +97,7 @@ def force_envelope(report: Report, out: pathlib.Path, progress: bool) -> None:
         strides=4,
         samples=200,
         observe=lambda r: {"force": r["actuator_force"][1:].reshape(4, 200)},
-        progress=progress,
+        progress=False,
         **FAST,
     )
     force = np.moveaxis(data.force.values, 0, 1).reshape(-1, 200)
@@ -114,7 +114,7 @@ def force_envelope(report: Report, out: pathlib.Path, progress: bool) -> None:
     report.figure("envelope-min", "smallest actuator force over all phases", "N", force.min())
 
 
-def more_units(report: Report, out: pathlib.Path, progress: bool) -> None:
+def more_units(report: Report, out: pathlib.Path) -> None:
     """Lost strokes against grip, for 2 to 4 units: the holding units share the load."""
     front, rear = Creeper().fluid_forces(PEAK_FLOW, 0.0, 0.0)
     with style():
@@ -125,7 +125,7 @@ def more_units(report: Report, out: pathlib.Path, progress: bool) -> None:
             grip = np.r_[np.linspace(0.9, 1.1, 16) * static, np.linspace(1.2 * static, 0.7, 8)]
             # The stroke of one unit takes as long in every robot.
             worm = with_parameters(Inchworm(units=units), {"robot.gait.period": 0.5 * units})
-            data = run(worm, {"robot.pads.friction_high": grip}, progress)
+            data = run(worm, {"robot.pads.friction_high": grip})
             ax.plot(grip, 1.0 - data.slip, "o-", ms=3, color=colour, label=f"{units} units")
             ax.axvline(static, color=colour, ls=":", lw=1.0)
         ax.set(xlabel="friction of the solid pads", ylabel="strokes that count", ylim=(0.0, 1.05))

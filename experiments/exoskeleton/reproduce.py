@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable
-
-from tqdm import tqdm
 
 from jaxgait import precision
 from jaxgait.report import Report
@@ -19,22 +16,19 @@ INTRO = (
     "form of the gait but neither its parameters nor readable values of its curves: expected values are those of our "
     "specification, derived independently of this code. The paper does print computing times in Mathematica."
 )
+PARTS = {
+    "five links": example.add,
+    "forward runs": example.add_forward,
+    "a better gait": search.add,
+    "ensembles": ensembles.add,
+    "composing the equations": cost.add_composing,
+    "cost of evaluation": cost.add_evaluation,
+}
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
-    parts: dict[str, Callable[[Report, pathlib.Path], None]] = {
-        "five links": example.add,
-        "forward runs": example.add_forward,
-        "a better gait": search.add,
-        "ensembles": ensembles.add,
-        "composing the equations": cost.add_composing,
-        "cost of evaluation": cost.add_evaluation,
-    }
-    with precision.use("float64"):
-        for name, part in (bar := tqdm(parts.items(), disable=not progress)):
-            bar.set_description(name)
-            part(report, out)
-    report.write(out)
+    with precision.use("float64"), report.parts(out, len(PARTS), progress) as part:
+        for name, add in PARTS.items():
+            part(name, add, report, out)
     return report

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pathlib
 
-from tqdm import tqdm
-
 from jaxgait.report import Report
 
 from . import design, scans, table
@@ -17,23 +15,22 @@ INTRO = (
     "points. They print the size of the joints' swings, but no segment table, no studs and no timing, and our copy "
     "ends before their results: expected values are those of an independent simulation with the parameters chosen here."
 )
+PARTS = {
+    "what the paper prints": table.given,
+    "the jump": table.figures,
+    "friction laws": table.friction_laws,
+    "films": table.films,
+    "soles": scans.sole,
+    "posture": scans.posture,
+    "the robot": scans.robot,
+    "the timing of the swings": design.timing,
+    "a soft landing": design.landing,
+}
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
-    steps = (
-        table.given,
-        table.figures,
-        table.friction_laws,
-        table.films,
-        scans.sole,
-        scans.posture,
-        scans.robot,
-        design.timing,
-        design.landing,
-    )
-    for step in tqdm(steps, desc="jumper", disable=not progress):
-        step(report, out)
-    report.write(out)
+    with report.parts(out, len(PARTS), progress) as part:
+        for name, add in PARTS.items():
+            part(name, add, report, out)
     return report

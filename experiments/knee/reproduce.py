@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import pathlib
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import jax
 import numpy as np
 import xarray as xr
-from tqdm import tqdm
 
 from jaxgait.analysis import gait
 from jaxgait.models.prosthesis import pictures
@@ -36,45 +34,25 @@ RATIO = np.round(np.linspace(0.02, 0.10, 33), 4)
 K_R3 = np.linspace(1.36e4, 1.66e4, 31)
 
 
-class Clock:
-    """Times the parts of the job, and shows progress."""
-
-    def __init__(self, parts: int, progress: bool):
-        self.bar = tqdm(total=parts, desc="knee", unit="part", disable=not progress)
-        self.seconds: dict[str, float] = {}
-
-    def __call__(self, part: str, work: Callable[[], Any]) -> Any:
-        self.bar.set_postfix_str(part)
-        begin = time.perf_counter()
-        result = work()
-        self.seconds[part] = time.perf_counter() - begin
-        self.bar.update()
-        return result
-
-
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    out.mkdir(parents=True, exist_ok=True)
-    report, clock = Report(TITLE, INTRO), Clock(7, progress)
-    beyond = Report("Beyond the paper")
+    report, beyond = Report(TITLE, INTRO), Report("Beyond the paper")
     r2, r3 = Prosthesis(), Prosthesis().preset("R3")
     tuning = _start_tuning(r2)
-    one = clock("time histories, set R2", lambda: runs.histories(r2, CASES_R2, progress))
-    other = clock("time histories, set R3", lambda: runs.histories(r3, CASES_R3, progress))
-    scan = clock("scan of k and c/k", lambda: runs.scan(r2, K, RATIO, progress))
-    windows = clock("subharmonic windows, set R3", lambda: runs.scan(r3, K_R3, np.array([runs.RATIO]), progress))
-    clock("compliant socket", lambda: socket.study(beyond, out, one, progress))
-    best, check = clock("optimisation (beside the rest)", tuning)
-    clock("pictures", lambda: _pictures(report, out, r2, one, other, scan, windows, best))
-    _numbers(report, one, other, scan)
-    tune.describe(report, best, check)
-    report.append(beyond)
-    for name, data in {"histories_R2": one, "histories_R3": other, "scan_R2": scan, "scan_R3": windows}.items():
-        report.data(out / f"{name}.nc", data)
-    report.data(out / "optimisation.nc", best.history)
-    best.to_json(out / "optimisation.json")
-    rows = "\n".join(f"| {part} | {seconds:.0f} |" for part, seconds in clock.seconds.items())
-    report.section("Time", f"| part (compilation included) | s |\n|---|---|\n{rows}")
-    report.write(out)
+    with report.parts(out, 7, progress) as part:
+        one = part("time histories, set R2", runs.histories, r2, CASES_R2, progress)
+        other = part("time histories, set R3", runs.histories, r3, CASES_R3, progress)
+        scan = part("scan of k and c/k", runs.scan, r2, K, RATIO, progress)
+        windows = part("subharmonic windows, set R3", runs.scan, r3, K_R3, np.array([runs.RATIO]), progress)
+        part("compliant socket", socket.study, beyond, out, one, progress)
+        best, check = part("optimisation (beside the rest)", tuning)
+        part("pictures", _pictures, report, out, r2, one, other, scan, windows, best)
+        _numbers(report, one, other, scan)
+        tune.describe(report, best, check)
+        report.append(beyond)
+        for name, data in {"histories_R2": one, "histories_R3": other, "scan_R2": scan, "scan_R3": windows}.items():
+            report.data(out / f"{name}.nc", data)
+        report.data(out / "optimisation.nc", best.history)
+        best.to_json(out / "optimisation.json")
     return report
 
 

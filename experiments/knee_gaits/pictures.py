@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 
 from jaxgait.analysis.families import Crossing, Gaits
 from jaxgait.models.prosthesis.pictures import ORDER_COLOURS
-from jaxgait.plot.style import BLUE, FAILED, GREY, RED, axis_label, save, style
+from jaxgait.plot.style import BLUE, FAILED, GREY, RED, axis_label, style
 
 from .branches import KEPT, LINE, RATIOS
 
-__all__ = ["critical_curve", "diagram", "multipliers", "save"]
+__all__ = ["critical_curve", "diagram", "multipliers"]
 
 SHOWN = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08)
 

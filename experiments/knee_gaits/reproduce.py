@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pathlib
 
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from tqdm import tqdm
+from matplotlib.figure import Figure
 
 from jaxgait import precision
 from jaxgait.analysis import gait
 from jaxgait.analysis.families import Crossing, Gaits
 from jaxgait.analysis.stability import end_of_first, unstable_ranges, widest_window
+from jaxgait.plot.style import save
 from jaxgait.report import Report, labels
 
 from . import branches, pictures
@@ -32,47 +32,32 @@ JUMP = 0.1
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
-    with precision.use("float64"), tqdm(total=4, desc="knee-gaits", unit="part", disable=not progress) as bar:
-
-        def stage(text: str) -> None:
-            bar.set_postfix_str(text)
-            bar.update()
-
-        bar.set_postfix_str("twenty-stride scan")
-        over, line = branches.scan(progress)
-        stage("period-one gaits")
-        one, found = branches.period_one(over, progress)
-        stage("gaits of two strides")
-        two = branches.period_two(line, progress)
+    with precision.use("float64"), report.parts(out, 4, progress) as part:
+        over, line = part("twenty-stride scan", branches.scan, progress)
+        one, found = part("period-one gaits", branches.period_one, over, progress)
+        two = part("gaits of two strides", branches.period_two, line, progress)
         found, jumps = ([c for c in found if (c.distance < JUMP) == flag] for flag in (True, False))
-        stage("pictures")
         figures(report, over, one, found, two)
         describe_jumps(report, jumps)
-        for name, figure, caption in (
-            (
-                "multipliers",
-                pictures.multipliers(one, found),
-                "The largest multiplier of the period-one gait against k",
-            ),
-            (
-                "critical",
-                pictures.critical_curve(over, one, found),
-                "Where the multiplier is -1, over the orders of the twenty-stride scan",
-            ),
-            (
-                "diagram",
-                pictures.diagram(line, one, two, found),
-                "Long walks at c/k = 0.05 s (grey), with the gaits of one and of two strides followed through them",
-            ),
-        ):
-            report.picture(pictures.save(figure, out / f"{name}.png"), caption)
-        stage("done")
-    store(report, one, out / "period_one.nc")
-    report.write(out)
-    plt.close("all")
+        part("pictures", draw, report, out, over, line, one, found, two)
+        store(report, one, out / "period_one.nc")
     return report
+
+
+def draw(
+    report: Report, out: pathlib.Path, over: xr.Dataset, line: xr.Dataset, one: Gaits, found: list[Crossing], two: Gaits
+) -> None:
+    """The pictures of the report."""
+
+    def add(name: str, figure: Figure, caption: str) -> None:
+        report.picture(save(figure, out / f"{name}.png"), caption)
+
+    add("multipliers", pictures.multipliers(one, found), "The largest multiplier of the period-one gait against k")
+    scanned = pictures.critical_curve(over, one, found)
+    add("critical", scanned, "Where the multiplier is -1, over the orders of the twenty-stride scan")
+    diagram = pictures.diagram(line, one, two, found)
+    add("diagram", diagram, "Long walks at c/k = 0.05 s (grey), with the gaits of one and of two strides through them")
 
 
 def describe_jumps(report: Report, jumps: list[Crossing]) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pathlib
 
-from tqdm import tqdm
-
 from jaxgait import precision
 from jaxgait.report import Report
 
@@ -25,31 +23,15 @@ INTRO = (
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
-    with precision.use("float64"), tqdm(total=7, desc="walker", disable=not progress) as bar:
-
-        def stage(text: str) -> None:
-            bar.set_postfix_str(text)
-            bar.update()
-
-        bar.set_postfix_str("23 walks of 50 s")
-        runs = sweeps()
+    with precision.use("float64"), report.parts(out, 7, progress) as part:
+        runs = part("23 walks of 50 s", sweeps)
         report_table(report, runs)
         figure_7(report, runs, out)
-        stage("dense records")
-        figures_4_to_6(report, records(), out)
-        stage("smooth walker")
-        run = smooth_walk()
-        smooth_figures(report, run, out)
-        stage("parameter sets of the smooth walker")
-        parameter_sets(report)
-        stage("animation")
-        animation(report, out)
-        stage("bifurcations")
-        bifurcations(report, out)
-        stage("basin of 65536 starts")
-        basin_picture(report, out)
-        stage("done")
-    report.write(out)
+        figures_4_to_6(report, part("dense records", records), out)
+        smooth_figures(report, part("smooth walker", smooth_walk), out)
+        part("parameter sets of the smooth walker", parameter_sets, report)
+        part("animation", animation, report, out)
+        part("bifurcations", bifurcations, report, out)
+        part("basin of 65536 starts", basin_picture, report, out)
     return report
