@@ -68,7 +68,7 @@ def test_every_dependency_is_used():
     extras = project["optional-dependencies"]
     ours = ("store", "film", "explore", "pareto", "bayes")
     declared = [
-        set(re.findall(r"[a-z]\w+", line.replace("-", "_")))
+        set(re.findall(r"[A-Za-z]\w+", line.replace("-", "_").replace("pillow", "PIL")))
         for line in [*project["dependencies"], *(x for name in ours for x in extras[name])]
     ]
     source = "\n".join(path.read_text() for path in ROOT.rglob("*.py"))

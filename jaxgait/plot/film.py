@@ -15,13 +15,14 @@ import matplotlib.patheffects as effects
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.animation import AbstractMovieWriter, FuncAnimation, writers
+from matplotlib.animation import AbstractMovieWriter, FuncAnimation, PillowWriter, writers
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
+from PIL import Image
 from tqdm import tqdm
 
 from jaxgait import checks
@@ -31,7 +32,7 @@ from jaxgait.plot.style import FAILED, PALETTE, RED, axis_label, style
 
 __all__ = ["Film", "animate", "arrow_scale", "usual_pace"]
 
-WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
+WRITERS = {".gif": "one palette", ".mp4": "ffmpeg"}
 PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 """Default speeds: the first that makes a film last at least `LASTING` s."""
 LASTING = 3.0
@@ -41,6 +42,28 @@ LEGEND_ROOM = 0.3
 """Height above the curves of a panel for their legend, as a fraction of theirs."""
 MIN_ARROW = 0.02
 """Arrows shorter than this fraction of a view's height are left out."""
+
+
+@writers.register(WRITERS[".gif"])
+class _OnePalette(PillowWriter):
+    """Writes GIF files with one palette for all frames: in less time, and half as large as with one for each."""
+
+    def finish(self) -> None:
+        frames = [frame.convert("RGB") for frame in self._frames]
+        some = frames[:: 1 + len(frames) // 8]
+        together = Image.fromarray(np.concatenate([np.asarray(frame) for frame in some]))
+        few = together.quantize(method=Image.Quantize.MAXCOVERAGE)
+        index = lambda image: image.quantize(palette=few, dither=Image.Dither.NONE)
+        # Pillow's few colours lie near those of the film: white would be grey. Each gives way to the most frequent one
+        # that it stands for.
+        seen: Any = together.getcolors(together.width * together.height)
+        _, colours = zip(*sorted(seen), strict=True)
+        palette = np.zeros((256, 3), np.uint8)
+        palette[np.asarray(index(Image.fromarray(np.array([colours], np.uint8))))[0]] = colours
+        self._frames = [index(frame) for frame in frames]
+        for frame in self._frames:
+            frame.putpalette(palette.ravel().tolist())
+        super().finish()
 
 
 class Film(FuncAnimation):
