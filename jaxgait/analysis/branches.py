@@ -18,7 +18,18 @@ from jaxtyping import Float, Int
 
 from jaxgait.roots import Rule, many, solved
 
-__all__ = ["Corrector", "Points", "System", "Walk", "advanced", "corrected", "parameter_axis", "tangents", "walk"]
+__all__ = [
+    "Corrector",
+    "Points",
+    "System",
+    "Walk",
+    "advanced",
+    "corrected",
+    "parameter_axis",
+    "tangents",
+    "unknown",
+    "walk",
+]
 
 System: TypeAlias = Callable[[Int[np.ndarray, " b"], Float[np.ndarray, "b n"]], tuple[np.ndarray, np.ndarray]]
 """Residuals (b, n - 1) and exact Jacobians (b, n - 1, n) of branches, by their numbers, at points (b, n); NaN where
@@ -39,6 +50,12 @@ class Points(NamedTuple):
     """Jacobian of the system."""
     residual: Float[np.ndarray, " b"]
     """Largest component of the system before the last Newton step, even if no point was found."""
+
+
+def unknown(x: Float[np.ndarray, "b n"]) -> Points:
+    """As many points as `x` has, of which none was found."""
+    count, n = x.shape
+    return Points(np.full_like(x, np.nan), np.full((count, n - 1, n), np.nan), np.full(count, np.nan))
 
 
 class Corrector(NamedTuple):
@@ -104,7 +121,7 @@ def advanced(
         straight: cosine of the angle by which the tangent may turn.
     """
     planes, step = along if normal is None else normal, np.array(step, dtype=float)
-    found = Points(np.full_like(x, np.nan), np.full((*x.shape[:1], x.shape[1] - 1, x.shape[1]), np.nan), step * np.nan)
+    found = unknown(x)
     pending = np.arange(len(x))
     while pending.size:
         guess = x[pending] + step[pending, None] * along[pending]
@@ -161,5 +178,5 @@ def walk(
         along = tangents(new.linear, along)
         along, ds = along / np.linalg.norm(along), np.minimum(GROWTH * ds, step)
     else:
-        why = why if inside(points[-1].x[0]) else "the end of the span was reached"
+        why = why if inside(points[-1].x[0]) else "the branch left the span"
     return Walk(np.concatenate([p.x for p in points]), np.concatenate([p.linear for p in points]), why)

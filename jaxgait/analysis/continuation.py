@@ -10,6 +10,7 @@ Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,12 +21,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait import checks
 from jaxgait.analysis.branches import Corrector, Points, System, corrected, parameter_axis, tangents, walk
-from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, crossing_mode, floquet, test_functions, test_values
+from jaxgait.analysis.floquet import (
+    BIFURCATIONS,
+    Bifurcation,
+    crossing_mode,
+    floquet,
+    sign_changes,
+    test_functions,
+    test_values,
+)
 from jaxgait.native import native
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
+from jaxgait.solve.checks import check_model
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 
 __all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "locate", "period_doubled"]
@@ -132,6 +143,10 @@ def continuation(
     Returns:
         The branch with its bifurcations; `why_stopped` describes why it ended.
 
+    Raises:
+        ValueError: for an empty span, and an impossible order, step or number of points.
+        jaxgait.parameters.ParameterError: for an unknown parameter, and for a span outside its bounds.
+
     Examples:
         >>> import equinox as eqx
         >>> import jax.numpy as jnp
@@ -146,11 +161,16 @@ def continuation(
         >>> [(str(point.kind), round(point.parameter, 4)) for point in branch.bifurcations]
         [('period doubling', 0.3675)]
     """
-    problem = _Problem(return_map, (name,), order)
+    problem = _Problem(return_map, (name,), checks.count("order", order))
+    checks.positive("step", step)
+    checks.count("max_points", max_points)
+    check_model(with_parameters(model, {name: np.array(span)}))
+    if span[0] == span[1]:
+        raise ValueError(f"span must have two different ends, got {span}")
     start = span[0] if parameter0 is None else parameter0
     z0 = np.asarray(z0, dtype=float)
     scale = _scale(z0, span[1] - span[0])
-    system = _system(problem, model, scale)
+    system = _alone(functools.partial(_linear, problem, model, jnp.asarray(scale)))
     x = (np.concatenate([z0, [start]]) / scale)[None]
     along = np.sign(span[1] - span[0]) * parameter_axis(x)
     if direction is None:
@@ -168,9 +188,11 @@ def continuation(
     return branch._replace(bifurcations=_bifurcations(problem, model, branch, scale))
 
 
-def _system(problem: _Problem, model: Any, scale: np.ndarray) -> System:
+def _alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
+    """One branch, from the values and the Jacobian of its equations at a point."""
+
     def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, linear = _linear(problem, model, jnp.asarray(scale), jnp.asarray(x[0]))
+        value, linear, *_ = equations(jnp.asarray(x[0]))
         return np.asarray(value)[None], np.asarray(linear)[None]
 
     return system
@@ -197,17 +219,13 @@ def _branch(name: str, order: int, scale: np.ndarray, xs: np.ndarray, linears: n
 
 
 def _bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarray) -> tuple[BifurcationPoint, ...]:
-    tests = test_values(branch.multipliers)
+    tests, points = test_values(branch.multipliers), np.column_stack([branch.z, branch.parameter])
     found = []
-    for i in range(len(tests) - 1):
-        for kind, before, after in zip(BIFURCATIONS, tests[i], tests[i + 1], strict=True):
-            if before * after < 0:
-                weight = before / (before - after)
-                z, parameter = ((1 - weight) * a[i] + weight * a[i + 1] for a in (branch.z, branch.parameter))
-                point = _located(problem, model, kind, np.append(z, parameter), scale)
-                if point is not None:
-                    found.append(point)
-    return tuple(found)
+    for i, number in np.argwhere(sign_changes(tests)):
+        before, after = tests[i : i + 2, number]
+        guess = (before * points[i + 1] - after * points[i]) / (before - after)
+        found.append(_located(problem, model, BIFURCATIONS[number], guess, scale))
+    return tuple(point for point in found if point is not None)
 
 
 @eqx.filter_jit
@@ -285,14 +303,8 @@ def _located(
 
 
 def _test_system(problem: _Problem, kind: Bifurcation, model: Any, scale: np.ndarray) -> System:
-    """The equations of a gait whose test function is zero, and their Jacobian."""
-
-    def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        number = BIFURCATIONS.index(kind)
-        value, linear, _ = _augmented(problem, number, model, jnp.asarray(scale), jnp.asarray(x[0]))
-        return np.asarray(value)[None], np.asarray(linear)[None]
-
-    return system
+    """The equations of a gait whose test function is zero."""
+    return _alone(functools.partial(_augmented, problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale)))
 
 
 @float64_default
@@ -328,7 +340,7 @@ def period_doubled(
         >>> single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.5, 3.2))
         >>> double = period_doubled(logistic, Growth(), single, single.bifurcations[0], 3.4)
         >>> print(double.order, double.why_stopped)
-        2 the end of the span was reached
+        2 the branch left the span
     """
     return continuation(
         return_map,

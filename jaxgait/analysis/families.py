@@ -29,8 +29,8 @@ from jaxtyping import Array, Float, Int
 from tqdm import tqdm
 
 from jaxgait import checks
-from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents
-from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, crossing_mode, floquet, test_values
+from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents, unknown
+from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, crossing_mode, floquet, sign_changes, test_values
 from jaxgait.model import Scalar
 from jaxgait.native import native
 from jaxgait.parameters import with_parameters
@@ -201,7 +201,7 @@ def fixed_points(
 
     Raises:
         ValueError: for parameters of different lengths, and impossible guesses, counts or tolerances.
-        jaxgait.parameters.ParameterError: for unknown parameters.
+        jaxgait.parameters.ParameterError: for unknown parameters and impossible values.
 
     Examples:
         >>> import equinox as eqx
@@ -223,7 +223,7 @@ def fixed_points(
     checks.count("lanes", lanes)
     z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
     for guess in z[:1]:
-        checked_search(model, guess, order, tolerance, max_iterations)
+        checked_search(with_parameters(model, values), guess, order, tolerance, max_iterations)
     compiled = functools.partial(_closures, Closing(return_map, order), model)
 
     def evaluate(which: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -360,8 +360,7 @@ def _reached(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray) -> G
     flat = lambda a, p: np.column_stack([a.reshape(len(who), -1), p])
     x, along = flat(last.z, last.parameter), flat(last.rate, np.ones(len(who)))
     axis, smallest = parameter_axis(x), np.abs(row - last.parameter) / 2**HALVINGS
-    n = x.shape[1]
-    after = Points(np.full_like(x, np.nan), np.full((len(x), n - 1, n), np.nan), np.full(len(x), np.nan))
+    after = unknown(x)
     going = np.flatnonzero(np.isfinite(x).all(axis=1))
     while going.size:
         remaining = row[going] - x[going, -1]
@@ -401,7 +400,7 @@ def crossings(
     at = lambda *place: Gaits(*(field[place] for field in branches))
     brackets = [
         _Bracket(int(who[lane]), int(kind), at(point, lane), at(point + 1, lane))
-        for point, lane, kind in zip(*np.nonzero(np.sign(tests[:-1]) * np.sign(tests[1:]) < 0), strict=True)
+        for point, lane, kind in zip(*np.nonzero(sign_changes(tests)), strict=True)
     ]
     for count in tqdm(range(SECANTS), desc="bifurcations", unit="secant", disable=not progress):
         wide = [b for b in brackets if not b.done]

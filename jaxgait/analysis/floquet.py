@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Inexact
+from jaxtyping import Array, Bool, Complex, Float, Inexact
 
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap
@@ -77,13 +77,18 @@ def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) ->
 def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
     """The bifurcation at which the largest multiplier reaches the unit circle; multipliers have no dimension.
 
+    Raises:
+        ValueError: for multipliers that are not finite, such as those of a gait that was not found.
+
     Examples:
         >>> import numpy as np
         >>> from jaxgait.analysis.floquet import critical
         >>> critical(np.array([-1.0, 0.2]))
         'period doubling'
     """
-    largest = multipliers[np.argmax(np.abs(multipliers))]
+    largest = multipliers[np.argmax(np.abs(multipliers))]  # NaN if any is
+    if not np.isfinite(largest):
+        raise ValueError(f"multipliers must be finite, got {multipliers}")
     if abs(largest.imag) > 1e-6 * abs(largest):
         return "Neimark-Sacker"
     return "fold" if largest.real > 0 else "period doubling"
@@ -93,7 +98,8 @@ def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
 def crossing_mode(kind: Bifurcation, multipliers: Complex[np.ndarray, " n"]) -> tuple[int, float] | None:
     """Index of the multiplier (no dimension) that crosses the unit circle, and its distance from the crossing.
 
-    None for a neutral saddle (two real multipliers with the product 1) instead of a Neimark-Sacker bifurcation.
+    At a Neimark-Sacker bifurcation, the first of the pair whose product is nearest to 1; None if they are real (a
+    neutral saddle).
 
     Examples:
         >>> import numpy as np
@@ -101,12 +107,14 @@ def crossing_mode(kind: Bifurcation, multipliers: Complex[np.ndarray, " n"]) -> 
         >>> crossing_mode("fold", np.array([-1.5, 1.0], complex))
         (1, 0.0)
     """
-    goal = {"fold": 1.0, "period doubling": -1.0}.get(kind)
-    distance = np.abs(np.abs(multipliers) - 1.0) if goal is None else np.abs(multipliers - goal)
-    nearest = int(np.argmin(distance))
-    if goal is None and critical(multipliers[nearest : nearest + 1]) != "Neimark-Sacker":
-        return None
-    return nearest, float(distance[nearest])
+    if kind != "Neimark-Sacker":
+        distance = np.abs(multipliers - (1.0 if kind == "fold" else -1.0))
+        nearest = int(np.argmin(distance))
+        return nearest, float(distance[nearest])
+    pairs = itertools.combinations(range(len(multipliers)), 2)
+    nearest, _ = min(pairs, key=lambda pair: abs(np.prod(multipliers[list(pair)]) - 1.0), default=(0, 0))
+    real = critical(multipliers[nearest : nearest + 1]) != kind
+    return None if real else (nearest, abs(float(np.abs(multipliers[nearest])) - 1.0))
 
 
 @float64_default
@@ -152,6 +160,11 @@ def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, 
 
 
 test_functions.__test__ = test_values.__test__ = False  # not tests, whatever pytest thinks
+
+
+def sign_changes(tests: Float[np.ndarray, "points ..."]) -> Bool[np.ndarray, "points-1 ..."]:
+    """Where test functions change sign between neighbouring points; zeros count as negative, NaN as no change."""
+    return np.diff(tests > 0.0, axis=0) & np.isfinite(np.diff(tests, axis=0))
 
 
 @float64_default

@@ -15,7 +15,7 @@ Range = tuple[float, float]
 
 
 def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> list[Range]:
-    """Ranges of the parameter, in its unit, in which a member's gait is unstable, between its located crossings.
+    """Ranges of the parameter, in its unit, in which a member's gait is unstable; their ends are located crossings.
 
     An end is infinite if the gait is unstable as far as it was followed.
 
@@ -42,7 +42,8 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
     for low, high in itertools.pairwise([-np.inf, *located, np.inf]):
         inside = largest[known & (values > low) & (values < high)]
         if inside.size and np.mean(inside > 1.0) > 0.5:
-            ranges.append((low, high))
+            joined = bool(ranges) and ranges[-1][1] == low  # another multiplier crosses: still the same range
+            ranges.append((ranges.pop()[0] if joined else low, high))
     return ranges
 
 

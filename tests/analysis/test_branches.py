@@ -27,7 +27,7 @@ def test_a_branch_is_followed_through_both_folds():
 def test_the_end_of_the_span_is_said():
     start = Points(np.array([[1.0, 0.0]]), circles([0], np.array([[1.0, 0.0]]))[1], np.zeros(1))
     part = walk(circles, start, np.array([0.0, 1.0]), 0.1, 40, lambda x: bool(x[1] < 0.5), CORRECTOR)
-    assert part.why_stopped == "the end of the span was reached"
+    assert part.why_stopped == "the branch left the span"
     assert (part.x[:-1, 1] < 0.5).all() and part.x[-1, 1] >= 0.5
 
 

@@ -8,8 +8,10 @@ import pytest
 
 from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, period_doubled
-from jaxgait.analysis.floquet import critical, floquet, lyapunov_exponent, test_functions
+from jaxgait.analysis.floquet import critical, crossing_mode, floquet, lyapunov_exponent, test_functions
 from jaxgait.model import Scalar, parameter
+from jaxgait.models import Prosthesis
+from jaxgait.parameters import ParameterError
 
 LOCATED = 1e-8
 
@@ -44,7 +46,7 @@ def branch():
 def test_period_doubling_is_located(branch):
     (point,) = branch.bifurcations
     assert point.kind == "period doubling" and point.parameter == pytest.approx(DOUBLING, abs=LOCATED)
-    assert branch.stable[0] and not branch.stable[-1] and "end of the span" in branch.why_stopped
+    assert branch.stable[0] and not branch.stable[-1] and "left the span" in branch.why_stopped
 
 
 def test_branch_switching_and_the_second_doubling(branch):
@@ -125,3 +127,43 @@ def test_basin():
     result = basin(henon, model, jnp.asarray(starts), jnp.array([[x, 0.3 * x]]), strides=200)
     assert result.outcome.shape == (9, 2)
     assert (result.outcome[4] == REACHED).all() and (result.outcome[0] == FELL).all()
+
+
+@pytest.mark.parametrize("step", [0.2, 0.25])
+def test_a_bifurcation_exactly_at_a_point_is_found_once(step):
+    """z' = -a z has the multiplier -a: at steps of 1/4, one of the points is at a = 1."""
+    found = continuation(lambda model, z: -model.a * z, Henon(), "a", np.zeros(1), (0.5, 1.5), step=step)
+    assert [(point.kind, point.parameter) for point in found.bifurcations] == [("period doubling", pytest.approx(1.0))]
+
+
+def test_a_pair_is_not_taken_for_a_neutral_saddle():
+    """Also if a real multiplier is nearer to the unit circle than the pair, as where a pair jumps across it."""
+    pair = np.array([0.9 + 0.6j, 0.9 - 0.6j, 0.97])
+    index, distance = crossing_mode("Neimark-Sacker", pair)
+    assert index == 0 and distance == pytest.approx(np.hypot(0.9, 0.6) - 1.0)
+    assert crossing_mode("Neimark-Sacker", np.array([1.25, 0.8, 0.1 + 0.1j, 0.1 - 0.1j])) is None
+    assert crossing_mode("Neimark-Sacker", np.array([1.0 + 0.0j])) is None
+
+
+def test_unknown_multipliers_have_no_kind():
+    with pytest.raises(ValueError, match="finite"):
+        critical(np.array([np.nan, 0.2]))
+
+
+@pytest.mark.parametrize("arguments", [{"step": 0.0}, {"step": np.nan}, {"order": 0}, {"max_points": 0}])
+def test_impossible_arguments_are_rejected(arguments):
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.7), **arguments)
+
+
+def test_impossible_spans_are_rejected():
+    with pytest.raises(ValueError, match="span"):
+        continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.1))
+    with pytest.raises(ParameterError, match=r"ground\.steepness"):
+        continuation(henon, Prosthesis(), "ground.steepness", np.zeros(2), (1e4, -1e4))
+
+
+def test_a_branch_that_turns_away_from_the_span_says_so(branch):
+    """The doubled gait exists above the doubling only."""
+    away = period_doubled(henon, Henon(), branch, branch.bifurcations[0], 0.1)
+    assert away.why_stopped == "the branch left the span" and (away.parameter > DOUBLING).all()

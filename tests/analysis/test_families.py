@@ -10,7 +10,9 @@ from jaxgait.analysis.families import Family, crossings, follow, gaits
 from jaxgait.analysis.families import fixed_points as many_fixed_points
 from jaxgait.analysis.floquet import test_functions, test_values
 from jaxgait.model import Scalar, parameter
-from jaxgait.solve.periodic import CONVERGED, NO_GAIT, fixed_point
+from jaxgait.models import RollingWalker
+from jaxgait.parameters import ParameterError
+from jaxgait.solve.periodic import CONVERGED, NO_GAIT, PoincareMap, fixed_point
 
 B = np.array([0.2, 0.3, 0.4])
 WHO = np.arange(3)
@@ -116,3 +118,18 @@ def test_fixed_points_of_many_members():
 def test_members_of_different_numbers_are_named():
     with pytest.raises(ValueError, match=r"one value of each parameter per member, got the shapes"):
         many_fixed_points(henon, Henon(), {"a": np.zeros(3), "b": np.zeros(2)}, np.zeros(2))
+
+
+def test_a_crossing_exactly_at_a_value_is_found_once():
+    """z' = -a z has the multiplier -a."""
+    family = Family(lambda a, z: -a * z, None, lambda model, member, a: a * member, np.ones(1), lanes=1)
+    branch = follow(family, np.array([0]), np.array([0.5, 1.0, 1.5]), np.full((1, 1, 1), 0.1))
+    (found,) = crossings(family, np.array([0]), branch, width=LOCATED)
+    assert (found.kind, found.parameter) == ("period doubling", 1.0)
+
+
+def test_impossible_values_of_members_are_rejected():
+    with pytest.raises(ParameterError, match="gravity"):
+        many_fixed_points(
+            PoincareMap(), RollingWalker(), {"gravity": np.array([9.81, -1.0])}, np.array([0.2, -0.5, 0.3])
+        )

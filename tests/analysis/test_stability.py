@@ -32,3 +32,10 @@ def test_crossings_are_chosen_by_stability():
     assert ranges == limits
     assert end_of_first(ranges) == 1.52e4 and widest_window(ranges) == (2.01e4, 2.23e4)
     assert np.isnan(end_of_first(unstable_ranges(followed(lambda k: 0.0 * k - 0.5), [], 0)))
+
+
+def test_a_second_crossing_within_a_range_does_not_end_it():
+    one = followed(lambda k: np.where((k > 1.52e4) & (k < 2.23e4), -1.5, -0.5))
+    ranges = unstable_ranges(one, [crossing(k) for k in (1.52e4, 2.01e4, 2.23e4)], 0)
+    assert ranges == [(1.52e4, 2.23e4)]
+    assert end_of_first(ranges) == 2.23e4 and widest_window(ranges) == (1.52e4, 2.23e4)
