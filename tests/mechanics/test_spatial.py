@@ -193,5 +193,26 @@ def test_bad_trees_are_refused():
         spatial.Tree.build(spatial.Link("a", "b", spatial.ball(), 1.0))
     with pytest.raises(ValueError, match="two bodies"):
         spatial.Tree.build(spatial.Link("a", None, spatial.ball(), 1.0), spatial.Link("a", "a", spatial.ball(), 1.0))
-    with pytest.raises(ValueError, match="non-zero length"):
-        spatial.hinge((0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (0.0, float("nan"), 1.0)])
+def test_bad_axes_are_refused(axis):
+    with pytest.raises(ValueError, match="three numbers, not all zero"):
+        spatial.hinge(axis)
+
+
+def test_vectors_of_another_length_are_refused():
+    """A free base has seven coordinates, but six velocities."""
+    tree = spatial.Tree.build(spatial.Link("a", None, spatial.free(), 1.0, inertia=np.eye(3)))
+    q, v, long = jnp.asarray(tree.neutral()), jnp.zeros(6), jnp.zeros(7)
+    motion = spatial.kinematics(tree, q, v)
+    with pytest.raises(ValueError, match="q must have 7 entries in this tree, got 6"):
+        spatial.kinematics(tree, q[:6], v)
+    with pytest.raises(ValueError, match="v must have 6 entries in this tree, got 7"):
+        spatial.kinematics(tree, q, long)
+    with pytest.raises(ValueError, match="vdot must have 6 entries"):
+        spatial.inverse_dynamics(tree, motion, long)
+    with pytest.raises(ValueError, match="tau must have 6 entries"):
+        spatial.hybrid_dynamics(tree, motion, v, long, (True,) * 6)
+    with pytest.raises(ValueError, match="prescribed must have 6 entries"):
+        spatial.hybrid_dynamics(tree, motion, v, v, (True,) * 7)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, plus
+from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_lengths, plus
 from jaxgait.precision import float64_default
 
 
@@ -46,6 +46,9 @@ def inverse_dynamics(
         Generalised forces, (nv,) in the order of the velocities: N m for rotations, N for translations; for a free
         joint the wrench on its body in the body's axes, moment first.
 
+    Raises:
+        ValueError: for another number of rates.
+
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, inverse_dynamics, kinematics
         >>> link = Link("arm", None, hinge((0, 1, 0)), mass=3.0, com=(0.5, 0.0, 0.0))  # level, to the front
@@ -74,6 +77,7 @@ def joint_wrenches(
         >>> print(ground.z, hips.z)  # N: the weight of man and trunk
         700.0 400.0
     """
+    check_lengths(tree.nv, vdot=vdot)
     accelerations = _outward_accelerations(tree, motion, vdot, gravity)
     inertias = tree.inertias()
     force = [f + inertias[i] @ accelerations[i] for i, f in enumerate(_body_forces(tree, motion, inertias, wrenches))]
@@ -147,7 +151,7 @@ def hybrid_dynamics(
     wrenches: Any = None,
     gravity: Float[ArrayLike, ""] = 9.81,
 ) -> Accelerations:
-    """Accelerations and forces where some coordinates follow given accelerations, the others given forces (O(N)).
+    """Accelerations and forces where some velocities follow given rates, the others given forces (O(N)).
 
     Args:
         tree: the bodies.
@@ -158,6 +162,9 @@ def hybrid_dynamics(
         wrenches: see `inverse_dynamics`.
         gravity: m/s^2, along -z of the world.
 
+    Raises:
+        ValueError: for another number of rates, forces or flags.
+
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hybrid_dynamics, kinematics, prismatic
         >>> cart = Link("cart", None, prismatic((1, 0, 0)), mass=2.0)
@@ -167,6 +174,7 @@ def hybrid_dynamics(
         >>> print(f"{found.tau[0]:.0f} N, {found.vdot[1]:.0f} m/s^2")  # pushed and falling
         12 N, -10 m/s^2
     """
+    check_lengths(tree.nv, vdot=vdot, tau=tau, prescribed=prescribed)
     algebra, flags = tree.algebra, np.asarray(prescribed, dtype=bool)
     joints = zip(motion.S, motion.bias, tree.v_slices, strict=True)
     sections = [algebra.Section.split(S, bias, rows, vdot, tau, flags) for S, bias, rows in joints]

@@ -56,12 +56,12 @@ class Joint:
     @property
     def nq(self) -> int:
         """Number of coordinates."""
-        return len(self.screws)
+        return len(self.coordinates)
 
     @property
     def nv(self) -> int:
         """Number of velocities."""
-        return len(self.screws)
+        return len(self.velocities)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -100,10 +100,9 @@ class Joint:
         )
 
     def bias(self, S: Float[Array, "6 nv"], v: Float[Array, " nv"]) -> Vec6:
-        """Acceleration dS/dt v, from outer screw axes carried along by inner ones."""
-        total = jnp.zeros(6, dtype=S.dtype)
-        inner = jnp.zeros(6, dtype=S.dtype)
-        for k in reversed(range(self.nv)):
+        """Acceleration dS/dt v, from outer screw axes carried along by inner ones; of other joints, S is constant."""
+        total = inner = jnp.zeros(6, dtype=S.dtype)
+        for k in reversed(range(len(self.screws))):
             total = total - cross_motion(inner, S[:, k] * v[k])
             inner = inner + S[:, k] * v[k]
         return total
@@ -130,16 +129,6 @@ class Ball(Joint):
     """
 
     @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return 4
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return 3
-
-    @property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the quaternion's components."""
         return _QUATERNION
@@ -161,10 +150,6 @@ class Ball(Joint):
         """Angular part only."""
         return jnp.eye(6, 3, dtype=q.dtype)
 
-    def bias(self, S: Float[Array, "6 3"], v: Float[Array, 3]) -> Vec6:
-        """Zero: S is constant in the child's axes."""
-        return jnp.zeros(6, dtype=S.dtype)
-
     def rate(self, q: Float[Array, 4], v: Float[Array, 3]) -> Float[Array, 4]:
         """Rate of the quaternion."""
         return quaternion_rate(q, v)
@@ -183,16 +168,6 @@ class Free(Joint):
         >>> print(trunk.neutral())  # position and quaternion
         [0. 0. 0. 1. 0. 0. 0.]
     """
-
-    @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return 7
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return 6
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -215,10 +190,6 @@ class Free(Joint):
     def columns(self, q: Float[Array, 7]) -> Float[Array, "6 6"]:
         """All six directions."""
         return jnp.eye(6, dtype=q.dtype)
-
-    def bias(self, S: Float[Array, "6 6"], v: Vec6) -> Vec6:
-        """Zero: S is constant in the child's axes."""
-        return jnp.zeros(6, dtype=S.dtype)
 
     def rate(self, q: Float[Array, 7], v: Vec6) -> Float[Array, 7]:
         """Velocity in the parent's axes and rate of the quaternion."""
@@ -246,7 +217,7 @@ def screws(*elements: tuple[str, Axis]) -> Joint:
     """A joint of elementary motions, e.g. ``screws(("turn", (0, 0, 1)), ("slide", (1, 0, 0)))``.
 
     Raises:
-        ValueError: for a motion other than "turn" and "slide", or an axis of length zero.
+        ValueError: for a motion other than "turn" and "slide", or an axis that is not three numbers, not all zero.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import screws
@@ -256,9 +227,9 @@ def screws(*elements: tuple[str, Axis]) -> Joint:
     rows = []
     for kind, axis in elements:
         length = float(np.linalg.norm(axis))
-        if kind not in ("turn", "slide") or not np.isfinite(length) or length == 0.0:
+        if kind not in ("turn", "slide") or np.shape(axis) != (3,) or not 0.0 < length < np.inf:
             raise ValueError(
-                f"a joint motion is 'turn' or 'slide' with an axis of non-zero length, got {kind!r}, {axis}"
+                f"a joint motion is 'turn' or 'slide' with an axis of three numbers, not all zero, got {kind!r}, {axis}"
             )
         unit = tuple(float(a) / length for a in axis)
         rows.append(unit + (0.0,) * 3 if kind == "turn" else (0.0,) * 3 + unit)

@@ -283,11 +283,7 @@ def is_planar(joint: Joint) -> bool:
 @float64_default
 def along(S: Sequence[Vector], numbers: Sequence[Number]) -> Vector | None:
     """S times joint velocities or their rates; None for a fixed joint."""
-    total = None
-    for column, number in zip(S, numbers, strict=True):
-        part = column.scaled(number)
-        total = part if total is None else total + part
-    return total
+    return _combined(S, numbers) if S else None
 
 
 @float64_default
@@ -385,10 +381,9 @@ class Section(NamedTuple):
         return a + _combined(self.S_free, vdot), vdot
 
 
-def _combined(columns: Sequence[Vector], numbers: Sequence[Number]) -> Vector:
-    total = along(columns, numbers)
-    assert total is not None
-    return total
+def _combined(vectors: Sequence[Any], numbers: Sequence[Number]) -> Any:
+    first, *others = (vector.scaled(number) for vector, number in zip(vectors, numbers, strict=True))
+    return sum(others, first)
 
 
 # --- balances -------------------------------------------------------------------------------------------------------
@@ -411,10 +406,7 @@ def momentum(masses: Sequence[Number], coms: Sequence[Vec], inertias: Sequence[N
     """Centre of mass, momentum and angular momentum of bodies with these masses, centres of mass and inertias."""
     total = sum(masses[1:], masses[0])
     found = [point_motion(motion, i, com) for i, com in enumerate(coms)]
-    first, linear = (
-        _combined_vec([v.scaled(m) for m, v in zip(masses, vectors, strict=True)])
-        for vectors in zip(*found, strict=True)
-    )
+    first, linear = (_combined(vectors, masses) for vectors in zip(*found, strict=True))
     com, angular = first.scaled(1.0 / total), 0.0 * total
     for m, inertia, twist, (position, velocity) in zip(masses, inertias, motion.twist, found, strict=True):
         angular = angular + inertia * twist.turn + (position - com).moment(velocity.scaled(m))
@@ -426,10 +418,3 @@ def point_motion(motion: Any, body: int, lever: Vec) -> tuple[Vec, Vec]:
     """Position in m and velocity in m/s, in the world, of a point (or, with arrays, points) of a body."""
     world, twist = motion.world[body], motion.twist[body]
     return world.point(lever), world.out(twist.linear + lever.turned().scaled(twist.turn))
-
-
-def _combined_vec(vectors: Sequence[Vec]) -> Vec:
-    total = vectors[0]
-    for v in vectors[1:]:
-        total = total + v
-    return total

@@ -305,6 +305,9 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
         q: coordinates (nq,) in m and rad; of a planar tree any sequence of scalars.
         v: velocities (nv,) in m/s and rad/s, likewise.
 
+    Raises:
+        ValueError: for another number of them.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
@@ -314,6 +317,8 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
         >>> print(f"{motion.world[1].r[0]:.2f} m, {motion.twist[1][1]:.0f} rad/s")  # of the knee and the shank
         0.40 m, 3 rad/s
     """
+    check_lengths(tree.nq, q=q)
+    check_lengths(tree.nv, v=v)
     algebra, motion = tree.algebra, Motion([], [], [], [], [])
     parts = zip(tree.joints, tree.seats(), tree.parents, tree.q_slices, tree.v_slices, strict=True)
     for joint, seat, p, a, b in parts:
@@ -327,6 +332,17 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
         turning = algebra.cross_motion(carried, moved.relative) if both else None
         motion.bias.append(plus(moved.bias, turning))
     return motion
+
+
+def check_lengths(wanted: int, **given: Any) -> None:
+    """Checks the number of entries of coordinates, velocities and the like: entries too many would be ignored.
+
+    Raises:
+        ValueError: naming the first that differs.
+    """
+    for name, x in given.items():
+        if len(x) != wanted:
+            raise ValueError(f"{name} must have {wanted} entries in this tree, got {len(x)}")
 
 
 def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
