@@ -107,7 +107,6 @@ COVERED = {
     "models/creeper/measures.py": "papers/test_creeper_axial.py",
     "models/bungee/scene.py": "plot/test_film.py",
     "models/tree/scene.py": "models/tree/test_model.py",
-    "models/creeper/scene.py": "plot/test_scene.py",
     "models/exoskeleton/scene.py": "models/exoskeleton/test_pictures.py",
     "models/jumper/scene.py": "plot/test_scene.py",
     "models/prosthesis/scene.py": "plot/test_scene.py",

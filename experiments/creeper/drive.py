@@ -40,7 +40,7 @@ def figure_5(report: Report, out: pathlib.Path) -> None:
         for (label, value), row in zip(found.items(), DRIVE_FORCE[name], strict=True):
             id = f"drive-{name}-{label.replace(' ', '-')}"
             report.compare(id, f"{name}: drive force, {label}", value, row, paper=paper)
-    soft = jaxgait.simulate(SoftExtension(), samples=500).isel(time=slice(0, -1))  # the last instant retracts
+    soft = jaxgait.simulate(SoftExtension(), samples=500)
     report.figure(
         "soft-peak", "steer, front unit on springs: largest drive force along x", "N", float(soft.drive_x.max())
     )

@@ -10,6 +10,7 @@ import pytest
 from experiments.creeper.expected import CORIOLIS, DRIVE_FORCE, FORCE
 from jaxgait.models.creeper.chain import Bearing, CreeperChain, SoftExtension
 from jaxgait.models.creeper.model import Creeper
+from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.simulate import simulate
 
@@ -106,3 +107,22 @@ def test_one_unit_is_no_inchworm():
         dataclasses.replace(CreeperChain(), units=1).validate()
     with pytest.raises(ValueError, match="2 units, this robot has 3"):
         CreeperChain(units=3).drive_force(jnp.asarray(0.1))
+
+
+@pytest.mark.parametrize("manoeuvre", ["straight", "steer", "yaw"])
+@pytest.mark.parametrize("t", [0.2, 0.53, 0.75, 0.97])
+def test_positions_velocities_and_accelerations_belong_together(manoeuvre, t):
+    robot = CreeperChain(manoeuvre=manoeuvre)
+    state, rates = jax.jvp(robot.state_at, (jnp.asarray(t),), (jnp.asarray(1.0),))
+    np.testing.assert_allclose(rates.q, robot.tree().rate(state.q, state.v), atol=1e-14)
+    np.testing.assert_allclose(rates.v, state.vdot, atol=1e-14)
+
+
+def test_a_soft_extension_ends_with_the_extension():
+    """Its last sample is still of the extension; beyond it, the loads would be wrong."""
+    model = SoftExtension()
+    ends = [model.outputs(t, model.initial_state())["drive_x"] for t in (0.5 - 1e-9, 0.5)]
+    np.testing.assert_allclose(*ends, atol=1e-6)
+    with pytest.warns(IncompleteRun, match="the extension is over"):
+        run = simulate(model, duration=0.6, samples=6)
+    assert run.t_end_s == pytest.approx(0.5, abs=5e-3)

@@ -13,5 +13,4 @@ __getattr__ = lazy(
     chain="Bearing ChainState CreeperChain SoftExtension",
     inchworm="Inchworm",
     measures="MEASURES grip_threshold peak_load performance",
-    pictures="draw_robot",
 )

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.checks import shown
 from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import ParameterError, choice
 from jaxgait.precision import float64_default
@@ -82,14 +83,18 @@ class Inflow(eqx.Module):
         return self.direction * self.beat(jnp.mod(t + self.phase, self.heart_period))
 
     def validate(self) -> None:
-        """Rejects a beat shorter than its systole.
+        """Rejects a beat in which the valve does not close, and a flow that is neither along nor against the robot.
 
         Raises:
             ParameterError: naming the value and the bound.
         """
         shortest = float(np.min(self.heart_period))
         if shortest < CLOSURE:
-            raise ParameterError(f"inflow.heart_period must be at least {CLOSURE:g} s (systole), got {shortest:g} s")
+            raise ParameterError(
+                f"inflow.heart_period must be at least {CLOSURE:g} s (the valve closes), got {shortest:g} s"
+            )
+        if np.any(np.abs(self.direction) != 1.0):
+            raise ParameterError(f"inflow.direction must be 1 or -1, got {shown(self.direction)}")
 
 
 @float64_default

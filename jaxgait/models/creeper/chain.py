@@ -17,9 +17,10 @@ Source: Zhao et al. 2010 (see `model`), eqs. (6)-(20) and figure 5. Sizes and ma
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
@@ -47,6 +48,8 @@ from jaxgait.precision import float64_default
 __all__ = ["Bearing", "ChainState", "CreeperChain", "GiveState", "Manoeuvre", "SoftExtension"]
 
 _CHOSEN = "chosen"
+GAUSS = np.polynomial.legendre.leggauss(8)
+"""Nodes and weights of the quadrature of a smooth function between -1 and 1."""
 CYCLE_ROUNDING = 1e-6
 """Fraction of a cycle by which rounding may make a time exceed it (also in float32)."""
 Manoeuvre = Literal["straight", "steer", "yaw"]
@@ -236,19 +239,20 @@ class CreeperChain(Model):
     def state_at(self, t: Scalar) -> ChainState:
         """Kinematics of a gait of two units without slip over one cycle, at time `t` in s.
 
-        In extension the base rests (except for yaw) and the shaft slides; in retraction the base follows the shaft.
+        In extension the base rests (except for yaw) and the shaft slides; in retraction the base follows the shaft,
+        along its own axis.
         """
         self._only_two()
         stroke, rate = self.robot.gait.stroke_at(t), jnp.asarray(self.turning_rate)
         zero = jnp.zeros_like(stroke.s)
         follows = jnp.where(t < 0.5 * self.robot.gait.period, 0.0, -1.0)
+        straight = (follows * (stroke.s - self.robot.gait.stroke), zero)
         angle = rate * t
         yaw = (0.5 * angle, rate) if self.manoeuvre == "yaw" else (zero, zero)
         bent = (angle, rate) if self.manoeuvre == "steer" else (zero, zero)
         give = [zero, zero] if self.bearing is not None else []
         pose = [
-            follows * (stroke.s - self.robot.gait.stroke),
-            zero,
+            *(self._displacement(t) if self.manoeuvre == "yaw" else straight),
             zero,
             jnp.cos(yaw[0]),
             zero,
@@ -259,6 +263,19 @@ class CreeperChain(Model):
         v = jnp.stack([zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *give])
         push = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero]
         return ChainState(q, v, jnp.stack(push + give))
+
+    def _displacement(self, t: Scalar) -> Float[Array, 2]:
+        """Displacement (x, y) in m of a yawing base at time `t` in s: the integral of its velocity in retraction."""
+        gait = self.robot.gait
+        half, ramp = 0.5 * gait.period, gait.ramp
+        ends = stacked([half + gait.dwell, ramp, half - 2.0 * (gait.dwell + ramp), ramp])
+        ends = jnp.minimum(t, jnp.cumsum(ends))  # of ramps and constant speed
+        nodes, weights = jnp.asarray(GAUSS, ends.dtype)
+        width = 0.5 * jnp.diff(ends)
+        times = (ends[1:, None] + jnp.outer(width, nodes - 1.0)).ravel()
+        way = -jnp.outer(width, weights).ravel() * jax.vmap(gait.stroke_at)(times).speed
+        heading = self.turning_rate * times
+        return jnp.stack([way @ jnp.cos(heading), way @ jnp.sin(heading)])
 
     def drive_force(self, t: Scalar) -> Float[Array, 3]:
         """Force in N of the actuator unit on its shaft, in the unit's axes (figure 5).
@@ -275,8 +292,13 @@ class CreeperChain(Model):
         """
         return self.force_on_shaft(t, self.state_at(t))
 
-    def force_on_shaft(self, t: Scalar, state: ChainState) -> Float[Array, 3]:
+    def force_on_shaft(self, t: Scalar, state: ChainState, extending: Any = None) -> Float[Array, 3]:
         """`drive_force` in N, in the unit's axes, for a state that need not belong to the manoeuvre.
+
+        Args:
+            t: time in s.
+            state: positions, velocities and accelerations.
+            extending: whether the front unit slides; None: in the first half of the cycle.
 
         Examples:
             >>> from jaxgait.models import CreeperChain
@@ -287,7 +309,7 @@ class CreeperChain(Model):
         """
         tree = self.tree()
         motion = kinematics(tree, state.q, state.v)
-        extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
+        extending = jnp.asarray(t < 0.5 * self.robot.gait.period if extending is None else extending)
         passed = joint_wrenches(tree, motion, state.vdot, self.loads(motion, t, extending), 0.0)
         # The shaft never turns in the unit. In retraction only the shaft and the loads act on the base.
         outside, ahead = passed[0][3:], passed[1][3:]
@@ -404,8 +426,12 @@ class SoftExtension(Model):
 
     def outputs(self, t: Scalar, y: GiveState) -> dict[str, Array]:
         """See `variables`."""
-        force = self.chain.force_on_shaft(t, self._state(t, y))
+        force = self.chain.force_on_shaft(t, self._state(t, y), extending=True)
         return {"drive_x": force[0], "drive_y": force[1]}
+
+    def terminations(self) -> Mapping[str, Callable[[Scalar, GiveState], Bool[Array, ""]]]:
+        """The loads are those of the extension."""
+        return {"the extension is over": lambda t, y: jnp.asarray(t > self.duration * (1.0 + CYCLE_ROUNDING))}
 
     def _state(self, t: Scalar, y: GiveState) -> ChainState:
         chain = self.chain

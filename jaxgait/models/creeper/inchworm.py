@@ -125,13 +125,18 @@ class Inchworm(Model):
         move = jax.vmap(gait.move, (0, None))(jnp.mod(t, gait.period) - start, span)
         displacement = Stroke(*(part - part[-1] for part in move))
         v = y.v + displacement.speed
-        coil = jax.vmap(gait.grip, (0, None))(jnp.mod(t - gait.coil_delay, gait.period) - start, span)
-        friction, rate = jax.vmap(robot.pads.force)(coil, v, y.z)
+        friction, rate = jax.vmap(robot.pads.force)(self.coils(t), v, y.z)
         u = robot.inflow(t)
         index = np.arange(self.units)
         exposed = jnp.where(u < 0.0, index == 0, (u > 0.0) & (index == self.units - 1))
         fluid = jax.vmap(robot.fluid_force, (None, 0, 0))(u, v, exposed)
         return _Forces(displacement, fluid + friction, rate)
+
+    def coils(self, t: Scalar) -> Float[Array, " units"]:
+        """Activations in [0, 1] of the pads at time `t` in s, from the front; all but one are fully active."""
+        span = self.gait.period / self.units
+        phase = jnp.mod(t - self.gait.coil_delay, self.gait.period)
+        return jax.vmap(self.gait.grip, (0, None))(phase - span * jnp.arange(self.units, dtype=phase.dtype), span)
 
     def _masses(self) -> Float[Array, " units"]:
         return stacked([self.robot.front_mass, *[self.middle_mass] * (self.units - 2), self.robot.rear_mass])

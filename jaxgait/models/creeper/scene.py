@@ -50,10 +50,7 @@ def axial(model: Creeper, run: xr.Dataset) -> Scene:
 def inchworm(model: Inchworm, run: xr.Dataset) -> Scene:
     """The robot of many units in its vessel; see `jaxgait.plot.scene`."""
     t = jnp.asarray(run.time.values)
-    span = model.gait.period / model.units
-    phase = jnp.mod(t - model.gait.coil_delay, model.gait.period)
-    grip = jax.vmap(model.gait.grip, (0, None))
-    coils = [np.asarray(grip(phase - i * span, span)) for i in range(model.units)]
+    coils = list(np.asarray(jax.vmap(model.coils)(t)).T)
     flow = np.asarray(jax.vmap(model.robot.inflow)(t))
     faces = list(run.positions.transpose("unit", "time").values)
     moved = {"moved": 1e3 * (faces[0] - faces[0][0])}

@@ -155,6 +155,7 @@ def test_vector_field_keeps_structure():
         ({"gait.ramp": 0.3}, r"gait\.ramp is 0\.64 s"),
         ({"gait.coil_time": 0.3}, r"gait\.coil_time is 0\.6 s"),
         ({"inflow.heart_period": 0.2}, r"heart_period must be at least 0\.27 s .* got 0\.2 s"),
+        ({"inflow.direction": 0.3}, r"inflow\.direction must be 1 or -1, got 0\.3"),
     ],
 )
 def test_impossible_robots_are_refused(changes, message):

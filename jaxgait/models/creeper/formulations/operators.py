@@ -23,6 +23,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float, Int
 
 from jaxgait.mechanics.spatial.space import inverse_spd
@@ -251,13 +252,13 @@ def phi(ops: Operators) -> Global:
 @float64_default
 def H(ops: Operators) -> Float[Array, "nv m"]:
     """Block-diagonal joint map, without padding, rows tip first. No dimension."""
-    return block_diagonal([rows[:s] for rows, s in zip(ops.H, ops.sizes, strict=True)])
+    return block_diag(*(rows[:s] for rows, s in zip(ops.H, ops.sizes, strict=True)))
 
 
 @float64_default
 def M(ops: Operators) -> Global:
     """Block-diagonal inertia."""
-    return block_diagonal(list(ops.M))
+    return block_diag(*ops.M)
 
 
 @float64_default
@@ -265,12 +266,6 @@ def mass_matrix(ops: Operators) -> Float[Array, "nv nv"]:
     """H phi M phi* H* with rows and columns in the order of `tau`, base first."""
     left = H(ops)[ops.base_first] @ phi(ops)
     return left @ M(ops) @ left.T
-
-
-@float64_default
-def block_diagonal(blocks: list[Array]) -> Float[Array, "r c"]:
-    """The matrix with these blocks on its diagonal, in any unit."""
-    return jax.scipy.linalg.block_diag(*blocks)
 
 
 def _flat(blocks: Float[Array, "n n 6 6"]) -> Global:

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.scipy.linalg import block_diag
 
 from jaxgait.mechanics import spatial
 from jaxgait.models.creeper.chain import Bearing, CreeperChain
@@ -110,9 +111,9 @@ def test_articulated_operators_factor_the_mass_matrix(case):
     ops = case.ops
     art = soa.articulated(ops, jnp.zeros_like(case.v), case.f_ext)
     sizes = ops.sizes
-    D = soa.block_diagonal([d[:s, :s] for d, s in zip(art.D, sizes, strict=True)])
-    G = soa.block_diagonal([g[:, :s] for g, s in zip(art.G, sizes, strict=True)])
-    P = soa.block_diagonal(list(art.P))
+    D = block_diag(*(d[:s, :s] for d, s in zip(art.D, sizes, strict=True)))
+    G = block_diag(*(g[:, :s] for g, s in zip(art.G, sizes, strict=True)))
+    P = block_diag(*art.P)
     H, E, phi = soa.H(ops), soa.E(ops), soa.phi(ops)
     eye = jnp.eye(H.shape[0])
     K = E @ G
