@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from jaxgait import checks
 from jaxgait import precision as precisions
-from jaxgait.models.exoskeleton.model import Exoskeleton
+from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind
 
@@ -52,14 +52,8 @@ def histories(
         cast = precisions.cast(exo)
         ts = jnp.asarray(index, dtype=float) * (cast.gait.stride_time / samples)
         values = jax.device_get(jax.jit(jax.vmap(cast.prescribed))(ts, jnp.asarray(step, dtype=float)))
-    axes = ["x", "y", "z"] if exo.dimension == 3 else ["x", "y"]
-    coords = {
-        "time": xr.DataArray(np.asarray(ts), dims="time", attrs={"units": "s", "long_name": "time"}),
-        "link": np.arange(1, len(exo.parent) + 1),
-        "axis": axes,
-        "ground_axis": axes[:-1],
-        "end": ["proximal", "far"],
-    }
+    time = xr.DataArray(np.asarray(ts), dims="time", attrs={"units": "s", "long_name": "time"})
+    coords = {"time": time} | {dim: list(labels) for dim, labels in exo.labels.items()}
     data = {}
     for name, x in values.items():
         known = exo.variables[name]
@@ -88,7 +82,7 @@ class Step(NamedTuple):
     foot: Float[Array, "samples d"]
     """Path of the swing foot in m, at midpoints of equal parts of the step."""
     flexion: Float[Array, "samples 2"]
-    """Knee flexion of stance and swing leg in rad (links numbered as in the paper's examples)."""
+    """Knee flexion of stance and swing leg in rad."""
     work: Float[Array, " kinds"]
     """Positive work of the actuators in J: phi, (psi,) axial."""
     work_per_metre: Float[Array, ""]
@@ -96,7 +90,7 @@ class Step(NamedTuple):
     ankle: Float[Array, ""]
     """Largest moment of the stance ankle in N m."""
     friction: Float[Array, ""]
-    """Largest ratio of horizontal to vertical ground reaction."""
+    """Largest ratio of horizontal to vertical ground reaction; without meaning if `lift` is negative."""
     lift: Float[Array, ""]
     """Smallest vertical ground reaction in N."""
 
@@ -106,13 +100,15 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
     """Figures of one step in pure JAX: `vmap` over the model for ensembles, differentiate for optimisation.
 
     Args:
-        exo: the mechanism; its leaves may be traced.
+        exo: the mechanism, with legs numbered as in the paper's examples; its leaves may be traced.
         samples: midpoints at which the step is evaluated.
         rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers; 0: exact.
 
     Raises:
-        ValueError: for an impossible number of samples or rounding.
+        ValueError: for an impossible number of samples or rounding, and for links other than two legs first.
     """
+    if exo.parent[:4] != LEGS:
+        raise ValueError(f"the first four links must be two legs, with the parents {LEGS}, got {exo.parent}")
     checks.count("samples", samples)
     checks.number("rounding", rounding, "W")
     if rounding < 0.0:

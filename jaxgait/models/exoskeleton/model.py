@@ -55,7 +55,9 @@ _CHOSEN = "chosen"
 _LINK_MASSES = (2.91, 8.93, 8.93, 2.91, 28.93)
 _ROD_FRACTIONS = (0.595, 0.545, 0.545, 0.595, 0.5)
 _LENGTHS = (0.40, 0.40, 0.40, 0.40, 0.55)
-_PARENT, _SIGN = (0, 1, 2, 3, 2), (1, 1, -1, -1, 1)
+LEGS = (0, 1, 2, 3)
+"""Parents of the paper's first four links: shank and thigh of the stance leg, thigh and shank of the swing leg."""
+_PARENT, _SIGN = (*LEGS, 2), (1, 1, -1, -1, 1)
 
 
 class ExoskeletonState(NamedTuple):
@@ -241,6 +243,10 @@ class Exoskeleton(Model):
             raise ParameterError(f"lengths must have one entry per link ({n}), got the shape {np.shape(self.lengths)}")
         if sorted(self.exchange) != list(range(1, n + 1)):
             raise ParameterError(f"exchange must be a permutation of the links 1..{n}, got {self.exchange}")
+        if self.mode == "gait" and self.exchange[0] in self.parent:
+            raise ParameterError(
+                f"exchange must begin with the link whose far end lands, link {self.exchange[0]} carries others"
+            )
         self.gait.validate(n)
         try:
             self.chain.validate()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from jaxgait.models.exoskeleton.model import Exoskeleton
+from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
 from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, rod, seen
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
 
@@ -39,7 +39,7 @@ def _flat(model: Exoskeleton, positions: np.ndarray) -> np.ndarray:
 
 def _two_legs(model: Exoskeleton) -> bool:
     """Whether the links are the paper's: two per leg, with or without a torso."""
-    return tuple(int(p) for p in model.parent)[:4] == (0, 1, 2, 3) and len(model.parent) in (4, 5)
+    return model.parent[:4] == LEGS and len(model.parent) in (4, 5)
 
 
 def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Limb | Body, ...]:

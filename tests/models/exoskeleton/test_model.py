@@ -234,6 +234,8 @@ def broken(**fields):
         (lambda: broken(masses=np.array([[1.0] * 3] * 3 + [[0.0] * 3] + [[1.0] * 3])), "link 4 is a massless leaf"),
         (lambda: broken(parent=(0, 1, 4, 3, 2)), "link 3 has parent 4"),
         (lambda: broken(exchange=(1, 1, 2, 3, 4)), "permutation"),
+        (lambda: broken(exchange=(1, 2, 3, 4, 5), mode="gait"), "far end lands, link 1 carries others"),
+        (lambda: Exoskeleton.from_links([], WalkingGait()), "roles for 5 links, the exoskeleton has 0"),
         (lambda: broken(dimension=4), "dimension must be 2 or 3"),
         (lambda: broken(gait=WalkingGait(stretch=1.5)), "stretch"),
         (lambda: broken(gait=WalkingGait(stride_time=0.0)), "stride_time.*positive"),

@@ -176,9 +176,7 @@ class Chain(eqx.Module):
             raise ValueError(f"masses must not be negative, link {np.argwhere(masses < 0)[0][-2] + 1} has one")
         shape = np.broadcast_shapes(masses.shape, fractions.shape)
         masses, fractions = (np.broadcast_to(x, shape).reshape(-1, *shape[-2:]) for x in (masses, fractions))
-        self._reject_singular(
-            Moments(masses.sum(-1), (masses * fractions).sum(-1), (masses * fractions * fractions).sum(-1))
-        )
+        self._reject_singular(Chain(self.parent, self.sign, masses, fractions).moments)
 
     def _reject_singular(self, moments: Moments) -> None:
         """Rejects a singular W, from moments of the shape (members, n)."""
@@ -247,7 +245,7 @@ def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray,
         [[1. 0.]
          [2. 3.]]
     """
-    width = max(width, *(len(x.masses) for x in links))
+    width = max([width, *(len(x.masses) for x in links)])
     masses, fractions = np.zeros((len(links), width)), np.zeros((len(links), width))
     for i, link in enumerate(links):
         if len(link.masses) != len(link.fractions):
