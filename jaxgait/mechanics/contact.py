@@ -21,7 +21,9 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from jaxgait.checks import is_concrete, shown
 from jaxgait.mechanics.scalars import Real, RealArray, Scalar
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
@@ -437,14 +439,19 @@ def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:
 
     Args:
         modulus: Young's modulus E in Pa.
-        poisson: Poisson's ratio nu.
+        poisson: Poisson's ratio nu, above -1 and at most 1/2.
         radius: R of the sphere in m.
+
+    Raises:
+        ValueError: for another ratio (unless it is traced).
 
     Examples:
         >>> from jaxgait.mechanics.contact import hertz_stiffness
         >>> round(float(hertz_stiffness(5e6, 0.5, 0.01)))  # a rubber sphere of 1 cm
         888889
     """
+    if is_concrete(poisson) and not np.all((np.asarray(poisson) > -1.0) & (np.asarray(poisson) <= 0.5)):
+        raise ValueError(f"Poisson's ratio must be above -1 and at most 1/2, got {shown(poisson)}")
     return 4.0 * modulus * radius**0.5 / (3.0 * (1.0 - poisson**2))
 
 
