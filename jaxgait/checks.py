@@ -151,7 +151,7 @@ def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> s
     Raises:
         ValueError: for any other value, listing the names.
     """
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
     return value
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import diffrax
 
+from jaxgait.checks import nearest
 from jaxgait.solve.explicit import Bosh3, Dopri8, Tsit5
 from jaxgait.solve.rosenbrock import Rodas3, Rodas4, Rodas5P, Ros4
 from jaxgait.solve.verner import Verner8
@@ -32,11 +32,8 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
         return solver
     if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]()
-    near = difflib.get_close_matches(solver, SOLVERS, n=1, cutoff=0.5) if isinstance(solver, str) else []
-    if near:
-        raise ValueError(f"no solver {solver!r}: did you mean {near[0]!r}?")
-    names = ", ".join(SOLVERS)
-    raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), or one of {names}, got {solver!r}")
+    otherwise = f"give a diffrax solver, such as diffrax.Tsit5(), or one of {', '.join(SOLVERS)}"
+    raise ValueError(f"no solver {solver!r}: {nearest(solver, SOLVERS, limit=1, otherwise=otherwise)}")
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ _MODULES = {
     "jaxgait.models.jumper.human": ("Jumper",),
     "jaxgait.models.jumper.robot": ("JumpingRobot",),
     "jaxgait.mechanics.friction": ("Dahl", "Stribeck"),
+    "jaxgait.mechanics.spatial": ("hinge",),
     "jaxgait.parameters": ("with_parameters",),
     "jaxgait.parts": ("with_parts",),
     "jaxgait.models.prosthesis.model": ("Prosthesis",),
