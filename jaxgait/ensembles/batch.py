@@ -116,12 +116,19 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
 def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
     """The model of one member and its initial state; for the arguments see `run_member`."""
     known = parameters(model)
+    changed = {n: x for n, x in values.items() if n.startswith(INITIAL) and n not in known}
+    model = model_of(model, {n: x for n, x in values.items() if n not in changed})
+    return model, with_state_variables(model.initial_state(), {n.removeprefix(INITIAL): x for n, x in changed.items()})
+
+
+def model_of(model: Model, values: Mapping[str, ArrayLike]) -> Model:
+    """The model of a member with these parameters and numbers of its motion, each of the shape of the model's."""
+    known = parameters(model)
+    moved = {n: x for n, x in values.items() if n not in known}
     model = with_parameters(model, {n: x for n, x in values.items() if n in known})
-    moved = {n: x for n, x in values.items() if n.startswith(DRIVE) and n not in known}
     if moved:
         model = eqx.tree_at(lambda m: [value_at(m, n) for n in moved], model, list(moved.values()))
-    changed = {n.removeprefix(INITIAL): x for n, x in values.items() if n not in known and n not in moved}
-    return model, with_state_variables(model.initial_state(), changed)
+    return model
 
 
 @float64_default

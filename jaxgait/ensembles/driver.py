@@ -14,9 +14,9 @@ import numpy as np
 
 from jaxgait import checks, xr
 from jaxgait import precision as precisions
-from jaxgait.ensembles.batch import FORWARD_UP_TO, Job
+from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
 from jaxgait.ensembles.labels import dataset, descriptions, summary, with_promotions
-from jaxgait.ensembles.members import DRIVE, Members, as_members, check_members, shape_of
+from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
 from jaxgait.ensembles.meter import Meter
 from jaxgait.ensembles.plan import (
     EFFICIENCY,
@@ -34,7 +34,7 @@ from jaxgait.ensembles.workers import run_blocks
 from jaxgait.measure import Measure, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
-from jaxgait.parameters import ParameterError, check_single, parameters, with_parameters
+from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import Sampling
 from jaxgait.scheme import Scheme
 from jaxgait.solve.equations import check_equations
@@ -311,11 +311,11 @@ def make_plan(
 
 def _spaced(sampling: Sampling, model: Model, members: Members) -> Sampling:
     """The sampling with the longest interval between the samples of any member."""
-    varied = {name: values for name, values in members.values.items() if name in parameters(model)}
+    varied = {name: values for name, values in members.values.items() if not name.startswith(INITIAL)}
     if not varied:
         return sampling
     with precisions.use("float64"):
-        found = jax.vmap(lambda values: sampling.spacing(with_parameters(model, values)))(varied)
+        found = jax.vmap(lambda values: sampling.spacing(model_of(model, values)))(varied)
     return replace(sampling, interval=float(np.max(np.asarray(found))))
 
 

@@ -11,6 +11,7 @@ from jaxgait import cli, ensemble
 from jaxgait.cli import console
 from jaxgait.ensembles import grid, people, product, single_strides
 from jaxgait.ensembles.members import check_members, drive_number
+from jaxgait.measure import Measure, MeasureError
 from jaxgait.models import Bungee, Prosthesis
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import REFERENCE_GAITS, at_cadence, reference_gait
@@ -52,6 +53,13 @@ def test_a_body_mass_that_only_some_walks_have_is_said(walk_file):
     unknown = dataclasses.replace(known, name="ben", person=known.person._replace(mass=None))
     with pytest.warns(MotionWarning, match="ben: the body mass is not known, as it is for others"):
         people(Prosthesis(), [known, unknown])
+
+
+def test_the_interval_between_samples_is_that_of_the_slowest_walker():
+    leg, who = people(Prosthesis(), ["rajagopal_1.26ms", "hbm07_0.98ms"])  # strides of 1.127 and 1.196 s
+    fine = Measure("fine", lambda run: run.ts[-1], "s", "end", interval=0.0115)
+    with pytest.raises(MeasureError, match=r"they are 0\.012 s apart"):
+        ensemble(leg, who, strides=1, samples=100, observe=[fine])
 
 
 @pytest.mark.slow

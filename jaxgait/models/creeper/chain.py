@@ -246,23 +246,15 @@ class CreeperChain(Model):
         stroke, rate = self.robot.gait.stroke_at(t), jnp.asarray(self.turning_rate)
         zero = jnp.zeros_like(stroke.s)
         follows = jnp.where(t < 0.5 * self.robot.gait.period, 0.0, -1.0)
-        straight = (follows * (stroke.s - self.robot.gait.stroke), zero)
-        angle = rate * t
-        yaw = (0.5 * angle, rate) if self.manoeuvre == "yaw" else (zero, zero)
-        bent = (angle, rate) if self.manoeuvre == "steer" else (zero, zero)
+        turning = self.manoeuvre == "yaw"
+        place = self._displacement(t) if turning else (follows * (stroke.s - self.robot.gait.stroke), zero)
+        yaw = (0.5 * rate * t, rate) if turning else (zero, zero)
+        bent = (rate * t, rate) if self.manoeuvre == "steer" else (zero, zero)
         give = [zero, zero] if self.bearing is not None else []
-        pose = [
-            *(self._displacement(t) if self.manoeuvre == "yaw" else straight),
-            zero,
-            jnp.cos(yaw[0]),
-            zero,
-            zero,
-            jnp.sin(yaw[0]),
-        ]
-        q = jnp.stack([*pose, stroke.s, bent[0], zero, *give])
-        v = jnp.stack([zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *give])
-        push = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero]
-        return ChainState(q, v, jnp.stack(push + give))
+        q = [*place, zero, jnp.cos(yaw[0]), zero, zero, jnp.sin(yaw[0]), stroke.s, bent[0], zero, *give]
+        v = [zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *give]
+        vdot = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero, *give]
+        return ChainState(*map(jnp.stack, (q, v, vdot)))
 
     def _displacement(self, t: Scalar) -> Float[Array, 2]:
         """Displacement (x, y) in m of a yawing base at time `t` in s: the integral of its velocity in retraction."""
