@@ -164,7 +164,8 @@ def continuation(
     problem = _Problem(return_map, (name,), checks.count("order", order))
     checks.positive("step", step)
     checks.count("max_points", max_points)
-    check_model(with_parameters(model, {name: np.array(span)}))
+    for end in span:
+        check_model(with_parameters(model, {name: end}))
     if span[0] == span[1]:
         raise ValueError(f"span must have two different ends, got {span}")
     start = span[0] if parameter0 is None else parameter0
@@ -380,7 +381,7 @@ def bifurcation_curve(
         max_points: largest number of points.
 
     Returns:
-        Array (points, 2 + n): both parameters and the gait along the curve.
+        Array (points, 2 + n): both parameters and the gait along the curve; no points if it is not at `second[0]`.
 
     Examples:
         >>> import equinox as eqx

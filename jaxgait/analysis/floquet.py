@@ -171,6 +171,8 @@ def sign_changes(tests: Float[np.ndarray, "points ..."]) -> Bool[np.ndarray, "po
 def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: int, discard: int = 50) -> Array:
     """Largest Lyapunov exponent (no dimension) per application of the return map: positive in chaos, scalar.
 
+    NaN if the motion does not return, or if a perturbation vanishes.
+
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.

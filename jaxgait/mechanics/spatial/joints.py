@@ -92,8 +92,8 @@ class Joint:
 
     def columns(self, q: Float[Array, " nq"]) -> Float[Array, "6 nv"]:
         """Joint map S: the child's twist in the parent is S v, in the child's axes."""
-        if not self.screws:
-            return jnp.zeros((6, 0), dtype=q.dtype)
+        if not self.screws:  # fixed: no direction; a ball: the turns; free: all six
+            return jnp.eye(6, self.nv, dtype=q.dtype)
         behind = self._moves(q)[1]
         return jnp.stack(
             [p.motion_to_child(jnp.asarray(s, dtype=q.dtype)) for p, s in zip(behind, self.screws, strict=True)], axis=1
@@ -146,10 +146,6 @@ class Ball(Joint):
         """The rotation of the quaternion."""
         return Placement(rotation_of_quaternion(q), jnp.zeros(3, dtype=q.dtype))
 
-    def columns(self, q: Float[Array, 4]) -> Float[Array, "6 3"]:
-        """Angular part only."""
-        return jnp.eye(6, 3, dtype=q.dtype)
-
     def rate(self, q: Float[Array, 4], v: Float[Array, 3]) -> Float[Array, 4]:
         """Rate of the quaternion."""
         return quaternion_rate(q, v)
@@ -186,10 +182,6 @@ class Free(Joint):
     def placement(self, q: Float[Array, 7]) -> Placement:
         """Position and rotation."""
         return Placement(rotation_of_quaternion(q[3:]), q[:3])
-
-    def columns(self, q: Float[Array, 7]) -> Float[Array, "6 6"]:
-        """All six directions."""
-        return jnp.eye(6, dtype=q.dtype)
 
     def rate(self, q: Float[Array, 7], v: Vec6) -> Float[Array, 7]:
         """Velocity in the parent's axes and rate of the quaternion."""

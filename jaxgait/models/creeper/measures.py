@@ -109,28 +109,11 @@ MEASURES = table(
 
 CHAIN_INTERVAL = 2e-3
 """Longest time in s between samples that resolve the chain's drive force, smooth within half a cycle."""
+_drive = lambda name, read, what: Measure(name, read, "N", f"{what} the actuator unit", interval=CHAIN_INTERVAL)
 CHAIN_MEASURES = table(
-    Measure(
-        "peak_drive",
-        lambda run: run["drive_x"].max(),
-        "N",
-        "largest drive force along the actuator unit",
-        interval=CHAIN_INTERVAL,
-    ),
-    Measure(
-        "least_drive",
-        lambda run: run["drive_x"].min(),
-        "N",
-        "smallest (most negative) drive force along the actuator unit",
-        interval=CHAIN_INTERVAL,
-    ),
-    Measure(
-        "side_drive",
-        lambda run: jnp.abs(run["drive_y"]).max(),
-        "N",
-        "largest drive force across the actuator unit",
-        interval=CHAIN_INTERVAL,
-    ),
+    _drive("peak_drive", lambda run: run["drive_x"].max(), "largest drive force along"),
+    _drive("least_drive", lambda run: run["drive_x"].min(), "smallest (most negative) drive force along"),
+    _drive("side_drive", lambda run: jnp.abs(run["drive_y"]).max(), "largest drive force across"),
 )
 """Measures of a cycle of the robot as a chain, by name."""
 

@@ -96,7 +96,7 @@ def operators(tree: Tree, motion: Motion) -> Operators:
         raise ValueError(f"a serial chain is needed, got bodies with the parents {tree.parents}")
     width = max(joint.nv for joint in tree.joints)
     R = jnp.stack([pose.R for pose in motion.world])
-    turn = jax.vmap(_six)(R)
+    turn = jax.vmap(lambda R: block_diag(R, R))(R)
     columns = jnp.stack([jnp.pad(S, ((0, 0), (0, width - S.shape[1]))) for S in motion.S])
     V = jnp.einsum("nij,nj->ni", turn, jnp.stack(motion.twist))
     M = turn @ jnp.stack(tree.inertias()) @ jnp.swapaxes(turn, 1, 2)
@@ -271,8 +271,3 @@ def mass_matrix(ops: Operators) -> Float[Array, "nv nv"]:
 def _flat(blocks: Float[Array, "n n 6 6"]) -> Global:
     n = blocks.shape[0]
     return jnp.swapaxes(blocks, 1, 2).reshape(6 * n, 6 * n)
-
-
-def _six(R: Float[Array, "3 3"]) -> Mat6:
-    zero = jnp.zeros_like(R)
-    return jnp.block([[R, zero], [zero, R]])
