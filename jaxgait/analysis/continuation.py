@@ -193,7 +193,7 @@ def _alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
     """One branch, from the values and the Jacobian of its equations at a point."""
 
     def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, linear, *_ = equations(jnp.asarray(x[0]))
+        value, linear = equations(jnp.asarray(x[0]))[:2]
         return np.asarray(value)[None], np.asarray(linear)[None]
 
     return system

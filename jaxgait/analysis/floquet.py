@@ -163,7 +163,14 @@ test_functions.__test__ = test_values.__test__ = False  # not tests, whatever py
 
 
 def sign_changes(tests: Float[np.ndarray, "points ..."]) -> Bool[np.ndarray, "points-1 ..."]:
-    """Where test functions change sign between neighbouring points; zeros count as negative, NaN as no change."""
+    """Where test functions change sign between neighbouring points; zeros count as negative, NaN as no change.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.floquet import sign_changes
+        >>> print(sign_changes(np.array([-0.5, 0.0, 0.5])))
+        [False  True]
+    """
     return np.diff(tests > 0.0, axis=0) & np.isfinite(np.diff(tests, axis=0))
 
 

@@ -339,6 +339,10 @@ def check_lengths(wanted: int, **given: Any) -> None:
 
     Raises:
         ValueError: naming the first that differs.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial.tree import check_lengths
+        >>> check_lengths(2, q=[0.1, 0.2])
     """
     for name, x in given.items():
         if len(x) != wanted:

@@ -52,8 +52,8 @@ class Inchworm(Model):
         >>> robot = Inchworm(units=3)
         >>> print(list(robot.labels["actuator"]), float(robot.period), float(robot.duration))  # s
         [1, 2] 1.0 4.0
-        >>> print(robot.gait == robot.robot.gait, robot.numerics.stiff)
-        True False
+        >>> print(robot.gait == robot.robot.gait, robot.numerics.stiff, robot.coils(0.15))  # the front unit slides
+        True False [0. 1. 1.]
     """
 
     robot: Creeper = Creeper()
