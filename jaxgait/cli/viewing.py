@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
@@ -28,18 +29,10 @@ def view(
     from jaxgait.plot.studies import study
     from jaxgait.plot.style import kinds
 
-    films = tuple(ending.removeprefix(".") for ending in film.WRITERS)
-    parsing.check_output(out, kinds=sorted({*kinds(), *films, "html"}))
-    kind = "html" if out is None else out.suffix.removeprefix(".").lower()
-    if kind != "html" and (serve or members is not None):
-        raise ValueError(f"--{'serve' if serve else 'members'} is for pages, and {out} is a picture or a film")
+    parsing.check_output(out, kinds={*kinds(), *film.WRITERS, "html"})
     data = opened(file)
     chosen, found = parsing.names(variables), study(data)
-    is_picture = out is None or (kind != "html" and f".{kind}" not in film.WRITERS)
-    if found is not None and (serve or chosen or members is not None or not is_picture):
-        raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
-    if out is None and chosen and is_run(data):
-        raise ValueError("--variables names what to draw: give --out, the picture to write")
+    _check_followed(file, data, out, {"variables": chosen or None, "members": members, "serve": serve or None})
     if json is not None:
         write_json(json, _record(data))
     if found is not None:
@@ -51,10 +44,38 @@ def view(
     if serve:
         return _serve(file, chosen, members)
     if out is not None:
-        _draw(file, data, chosen, out, kind, members)
+        _draw(file, data, chosen, out, members)
     elif not is_run(data):
-        _page_next_to(file, chosen, members)
+        _page_next_to(file, data, chosen, members)
     return DONE
+
+
+def _kind(out: pathlib.Path | None) -> str:
+    """The extension of the file to write; without one, that of a page."""
+    return "html" if out is None else out.suffix.removeprefix(".").lower()
+
+
+def _check_followed(file: pathlib.Path, data: xr.Dataset, out: pathlib.Path | None, options: Mapping[str, Any]) -> None:
+    """Checks that what is drawn follows the given options.
+
+    Raises:
+        ValueError: naming one that it would not follow.
+    """
+    from jaxgait.plot.explorer import is_run
+    from jaxgait.plot.film import WRITERS
+    from jaxgait.plot.studies import study
+
+    kind, found = _kind(out), study(data)
+    given = [name for name, value in options.items() if value is not None]
+    if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
+        raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
+    for name in given:
+        if name != "variables" and kind != "html":
+            raise ValueError(f"--{name} is for pages, and {out} is a picture or a film")
+        if name == "members" and is_run(data):
+            raise ValueError(f"--members is for pages of scans, and {file} is one run")
+        if name == "variables" and (kind in WRITERS or (kind == "html" and is_run(data))):
+            raise ValueError("--variables names what a picture of a run draws: give --out, such as run.png")
 
 
 def _record(data: xr.Dataset) -> dict[str, Any]:
@@ -85,37 +106,40 @@ def _drawn_by(file: pathlib.Path) -> str:
 
 
 def _draw(
-    file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], out: pathlib.Path, kind: str, members: int | None
+    file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], out: pathlib.Path, members: int | None
 ) -> None:
     from jaxgait.plot import film
     from jaxgait.plot.histories import picture
     from jaxgait.plot.style import save
 
+    kind = _kind(out)
     if kind == "html":
         _explorer(file, variables, members).save(out)
-    elif f".{kind}" in film.WRITERS:
+    elif kind in film.WRITERS:
         film.animate(data).save(out)
     else:
         save(picture(data, variables), out)
     print(f"wrote {out}")
 
 
-def _page_next_to(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> None:
-    """Writes the page of a scan next to its file, or prints why there is none."""
+def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], members: int | None) -> None:
+    """Writes the page of a scan next to its file, or prints that this is no scan."""
     from jaxgait.plot.explorer import is_page
+    from jaxgait.plot.explorer.table import members_dims
 
+    try:
+        members_dims(data)
+    except ValueError as error:
+        if variables or members is not None:
+            raise
+        say(f"no page: {error}")
+        return
     out = file.with_suffix(".html")
     if out.exists() and not is_page(out):
         raise FileExistsError(f"{out} exists and was not written by this command: give --out, the page to write")
     parsing.check_output(out)
-    try:
-        _explorer(file, variables, members).save(out)
-    except (ValueError, ModuleNotFoundError) as error:
-        if variables or members is not None:
-            raise
-        say(f"no page: {error}")
-    else:
-        print(f"wrote {out}: open it in a browser")
+    _explorer(file, variables, members).save(out)
+    print(f"wrote {out}: open it in a browser")
 
 
 def _explorer(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.recipe import Recipe
 
-__all__ = ["line", "lines"]
+__all__ = ["lines"]
 
 SHOWN_ENTRIES = 8
 
@@ -29,15 +28,6 @@ def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
     """
     options = made.options | made.attempts()[attempt]
     return {"python": _python(made, options), "shell": _shell(made, options)}
-
-
-def line(made: Recipe, member: int) -> dict[str, str]:
-    """The lines that reproduce one member, with its own values."""
-    index = dict(zip(made.dims, map(int, np.unravel_index(member, made.shape)), strict=True))
-    own = {n: repr(float(x)) for n, x in made.of(member).items() if np.ndim(x) == 0}
-    own |= {f"#{dim}": str(i) for dim, i in index.items()} | {"member": str(member)}
-    found = lines(made, int(made.retried[member]))
-    return {kind: re.sub(r"\{\{([^{}]+)\}\}", lambda m: own[m[1]], text) for kind, text in found.items()}
 
 
 def _python(made: Recipe, options: Mapping[str, Any]) -> str:

@@ -157,6 +157,8 @@ def explore(
     data = scan if isinstance(scan, xr.Dataset) else opened(scan)
     source = None if isinstance(scan, xr.Dataset) else scan
     if is_run(data):
+        if measure is not None:
+            raise ValueError(f"measure colours the members of a scan, and this is one run: got {measure!r}")
         return _of_run(data, model)
     rows = table(data)
     made, why = _recipe(data, model, source)
