@@ -26,6 +26,7 @@ import dataclasses
 import importlib
 import io
 import os
+import re
 import sys
 import warnings
 from typing import Annotated, Any, Literal
@@ -147,7 +148,10 @@ def _read(arguments: list[str]) -> Any:
     except SystemExit as stop:
         if not stop.code:  # --help
             raise
-    raise ValueError(usage_error(errors.getvalue()))
+    text = errors.getvalue()
+    if re.search("Missing value for argument '[^-]", text) and len(arguments) > 1:  # an option where a name is due
+        return _read(arguments[:1])  # whose error says which names there are
+    raise ValueError(usage_error(text, *arguments[:1]))
 
 
 def _code_of(error: Exception) -> int | None:
