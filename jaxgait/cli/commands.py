@@ -225,6 +225,7 @@ class Motion(JsonOutput):
 
         parsing.check_json(self.json)
         if not self.files:
+            motion.check_unused(self, motion.OF_MOTION, "without files the embedded gaits are listed")
             print("\n".join(motion.gaits()))
             write_json(self.json, motion.gait_records())
         else:

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import checks
-from jaxgait.cli.options import POINTS, Further
+from jaxgait.cli.options import POINTS, RUN, Further, given
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
 from jaxgait.optimization.methods import GRADIENT_FREE
@@ -28,8 +28,6 @@ EVOLVED: dict[str, Any] = {"population": 24, "generations": 12}
 """Settings of NSGA-II, which traces the front if the search had no gradient."""
 BETTER = 1e-4
 """Relative gain from which the end of a front counts as better than the search's optimum."""
-_RUN = ("strides", "duration", "samples", "scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt")
-_RUN += ("max_events", "precision")
 _SENSES = ("maximize", "minimize")
 
 
@@ -93,10 +91,9 @@ class Sensitivities:
 
     def run(self, found: Optimum) -> xr.Dataset:
         """Uses the gradient of the search, or differences if it had none."""
-        taken = (*_RUN, *_SENSES, "subject_to", "across", "robust", "initial")
-        given = {name: self.arguments[name] for name in taken if self.arguments.get(name) is not None}
+        taken = given(self.arguments, (*RUN, *_SENSES, "subject_to", "across", "robust", "initial"))
         gradient = "differences" if found.method in GRADIENT_FREE else self.arguments.get("gradient", "auto")
-        return sensitivities(found.model, by=self.by, gradient=gradient, **given)
+        return sensitivities(found.model, by=self.by, gradient=gradient, **taken)
 
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """Lists the largest ones."""
@@ -166,12 +163,11 @@ class Front:
         """Starts from the optimum and from the starting points of the search."""
         goals: dict[str, list[Any]] = {n: [self.arguments[n]] for n in _SENSES if n in self.arguments}
         goals.setdefault(self.sense, []).append(self.measure)
-        taken = (*_RUN, "over", "subject_to", "initial")
-        given = {name: self.arguments[name] for name in taken if self.arguments.get(name) is not None}
+        taken = given(self.arguments, (*RUN, "over", "subject_to", "initial"))
         if found.method in GRADIENT_FREE:
-            return front(self.model, **goals, **given, method="NSGA-II", **EVOLVED)
-        own = {name: self.arguments[name] for name in ("gradient", "iterations") if name in self.arguments}
-        return front(self.model, **goals, **given, **own, starts=self._starts(found), points=self.points)
+            return front(self.model, **goals, **taken, method="NSGA-II", **EVOLVED)
+        own = given(self.arguments, ("gradient", "iterations"))
+        return front(self.model, **goals, **taken, **own, starts=self._starts(found), points=self.points)
 
     def _starts(self, found: Optimum) -> list[dict[str, float]]:
         begun = (dict(zip(found.start, x, strict=True)) for x in zip(*found.start.values(), strict=True))

@@ -118,11 +118,16 @@ def members(
     """
     starting(model, fixed)
     check_not_of_motion(walking, axes)
-    varied = [] if walking is None else [walking]
-    varied += [grid(axes)] if axes else []
-    if not varied:
+    varied = varying(walking, axes)
+    if varied is None:
         raise ValueError("nothing varies in this scan: give --over NAME=low:high:count, or several --motion")
-    return constant(product(*varied), {f"initial.{name}": value for name, value in fixed.items()})
+    return constant(varied, {f"initial.{name}": value for name, value in fixed.items()})
+
+
+def varying(walking: Members | None, axes: Mapping[str, np.ndarray]) -> Members | None:
+    """The members that differ in their motion, each with every point of a grid; None if nothing varies."""
+    parts = [*([] if walking is None else [walking]), *([grid(axes)] if axes else [])]
+    return product(*parts) if parts else None
 
 
 def scan(
