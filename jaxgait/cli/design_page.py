@@ -87,12 +87,13 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     """Slopes at the first starts, compared with differences of whole runs."""
     space = Space(model, arguments["over"])
     goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
-    fixed = {f"initial.{name}": value for name, value in (arguments.get("initial") or {}).items()}
     first = found.history.isel(start=slice(0, CHECKED), iteration=0)
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
-    by_differences = evaluator_for(model, space, goal, "differences", given(arguments, RUN), fixed, points, scenarios)
+    by_differences = evaluator_for(
+        model, space, goal, "differences", given(arguments, RUN), _start(arguments), points, scenarios
+    )
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
@@ -101,6 +102,11 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     if "gait" in found.gradient:
         caption += " They may differ where walks do not settle into the gait within the run."
     return designs.slopes(space.names, exact, checked), caption
+
+
+def _start(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The given components of the initial state by dotted name."""
+    return {INITIAL + name: value for name, value in (arguments.get("initial") or {}).items()}
 
 
 def _worst_scenario(found: Optimum, sign: float) -> int | None:
@@ -120,7 +126,7 @@ def _with(model: Model, values: Mapping[str, Any]) -> tuple[Model, Any]:
 def _before_after(
     model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str], scenario: int | None
 ) -> Figure:
-    values = {f"{INITIAL}{name}": value for name, value in (arguments.get("initial") or {}).items()}
+    values = _start(arguments)
     if scenario is not None:
         values |= {name: column[scenario] for name, column in as_members(arguments["across"]).values.items()}
     runs = []

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import checks
+from jaxgait.cli import parsing
 from jaxgait.cli.options import POINTS, RUN, Further, given
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
@@ -80,7 +81,7 @@ class Sensitivities:
         Raises:
             ValueError: for a parameter that cannot be differentiated by.
         """
-        chosen = tuple(name for text in by for name in text.split(",") if name) or None
+        chosen = parsing.names(by) or None
         differentiable(model, chosen, _varied(arguments))
         return cls(arguments, chosen)
 

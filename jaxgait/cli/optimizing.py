@@ -16,8 +16,7 @@ from jaxgait.cli.console import DONE, note, write_json
 from jaxgait.cli.following import follow_ups
 from jaxgait.cli.options import Further
 from jaxgait.cli.records import dataset_record, origin
-from jaxgait.cli.running import check_not_of_motion, varying, walkers
-from jaxgait.ensembles import starting
+from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walkers
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
@@ -69,9 +68,7 @@ def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mappin
         raise ValueError(f"no objective: give --maximize or --minimize with one of {', '.join(known(model))}")
     if "over" not in arguments:
         raise ValueError(f"nothing varies: give --over name=low:high with some of {', '.join(parameters(model))}")
-    parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in arguments["over"]])
-    fixed = parsing.components(request.initial)
-    starting(model, fixed)
+    fixed = fixed_start(request, model, arguments["over"])
     parsing.check_not_fixed(request.set, request.initial, request.across, "--across")
     across = parsing.axes(request.across, "--across")
     check_not_of_motion(walking, arguments["over"])

@@ -114,11 +114,15 @@ def _exit_code(arguments: list[str]) -> int:
             print(f"jaxgait {__version__}")
             return 0
         command = _read(arguments)
-        with show_log(), json_on_stdout(getattr(command, "json", None)):
+        json = getattr(command, "json", None)
+        with show_log(), json_on_stdout(json):
             if not isinstance(command, Completion):
                 note("loading JAX, a few seconds")
                 with interruptions.as_exits():
                     importlib.import_module("jaxgait.ensembles")
+                from jaxgait.cli.parsing import check_json
+
+                check_json(json)
             code = command() or 0
         _flush()
         return code

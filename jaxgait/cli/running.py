@@ -88,6 +88,18 @@ def check_not_of_motion(walking: Members | None, names: Iterable[str], option: s
         raise ParameterError(f"{both[0]} cannot be given to {option}: it follows from each motion")
 
 
+def fixed_start(request: Any, model: Model, varied: Iterable[str]) -> dict[str, Any]:
+    """The given components of the initial state.
+
+    Raises:
+        ParameterError: for unknown components, and for names that are both given and varied.
+    """
+    parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in varied])
+    found = parsing.components(request.initial)
+    starting(model, found)
+    return found
+
+
 def run(
     model: Model,
     start: Any,

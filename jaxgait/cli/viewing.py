@@ -38,8 +38,7 @@ def view(
     if found is not None:
         return _study(file, data, found, out)
 
-    ended = summary(data) if "status" in data and "status_legend" in data.attrs else {}
-    print_outcomes(ended, data.attrs.get("precision", "float64"))
+    print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
     print(data)
     if serve:
         return _serve(file, chosen, members)
@@ -78,11 +77,15 @@ def _check_followed(file: pathlib.Path, data: xr.Dataset, out: pathlib.Path | No
             raise ValueError("--variables names what a picture of a run draws: give --out, such as run.png")
 
 
+def _is_scan(data: xr.Dataset) -> bool:
+    return "status" in data and "status_legend" in data.attrs
+
+
 def _record(data: xr.Dataset) -> dict[str, Any]:
     """The record that the command which wrote the file gives with `--json`."""
     from jaxgait.plot.explorer import is_run
 
-    if "status" in data and "status_legend" in data.attrs:
+    if _is_scan(data):
         return scan_record(data)
     return run_record(data) if is_run(data) else dataset_record(data)
 
