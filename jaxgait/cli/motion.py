@@ -124,6 +124,13 @@ def _walk(request: Any):
 
 def summary(walk: Any) -> Iterator[str]:
     """Lines summarising a walk."""
+    yield from _facts(walk)
+    yield from (f"note: {line}" for line in walk.notes)
+    yield from (f"warning: {line}" for line in walk.warnings)
+    yield ""
+
+
+def _facts(walk: Any) -> Iterator[str]:
     from jaxgait.motion.capture.walk import LOADS
     from jaxgait.motion.record import key_figures
 
@@ -154,9 +161,6 @@ def summary(walk: Any) -> Iterator[str]:
         yield f"ground force: up to {figures['ground_peak_body_weights']:.2f} body weights"
     if walk.dynamics is not None:
         yield from _peaks(walk.dynamics)
-    yield from (f"note: {line}" for line in walk.notes)
-    yield from (f"warning: {line}" for line in walk.warnings)
-    yield ""
 
 
 def _peaks(dynamics: Any) -> Iterator[str]:
@@ -202,15 +206,13 @@ def _page(walk: Any, verdict: Any, sheet: pathlib.Path) -> str:
     from jaxgait.cli.page import embedded, listed, page
     from jaxgait.motion.verdict import describe
 
-    lines = [line.strip() for line in summary(walk) if line]
-    notes, doubts = ([x for x in lines if x.startswith(marks)] for marks in ("note: ", ("warning: ", "dropped: ")))
-    titled = lambda title, texts: f"<h2>{title}</h2>{listed(texts)}" if texts else ""
     parts = [
-        titled("Summary", [line for line in lines if line not in (*notes, *doubts)]),
-        titled("Warnings", doubts),
+        listed(_facts(walk)),
+        *(["<h2>Warnings</h2>", listed(walk.warnings)] if walk.warnings else []),
         embedded(sheet, "The walk on one sheet."),
         f"<h2>Check of the mean stride</h2><pre>{html.escape(describe(verdict))}</pre>",
-        titled("Assumptions and processing", [note.removeprefix("note: ") for note in notes]),
+        "<h2>Assumptions and processing</h2>",
+        listed(walk.notes),
     ]
     return page(f"{walk.name}: {walk.side} leg", parts)
 

@@ -13,6 +13,13 @@ from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, print_outcomes, say, write_json
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
+from jaxgait.plot.explorer import check_library, explore, is_page, is_run, opened
+from jaxgait.plot.explorer.serving import serve as serve_page
+from jaxgait.plot.explorer.table import members_dims
+from jaxgait.plot.film import WRITERS, animate
+from jaxgait.plot.histories import picture
+from jaxgait.plot.studies import study
+from jaxgait.plot.style import kinds, save
 
 
 def view(
@@ -24,12 +31,7 @@ def view(
     json: pathlib.Path | None = None,
 ) -> int:
     """Prints a saved result and draws it into the requested file; a scan always becomes a page."""
-    from jaxgait.plot import film
-    from jaxgait.plot.explorer import is_run, opened
-    from jaxgait.plot.studies import study
-    from jaxgait.plot.style import kinds
-
-    parsing.check_output(out, kinds={*kinds(), *film.WRITERS, "html"})
+    parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
     data = opened(file)
     chosen, found = parsing.names(variables), study(data)
     _check_followed(file, data, out, {"variables": chosen or None, "members": members, "serve": serve or None})
@@ -41,8 +43,8 @@ def view(
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
     print(data)
     if serve:
-        return _serve(file, chosen, members)
-    if out is not None:
+        serve_page(_explorer(file, chosen, members))
+    elif out is not None:
         _draw(file, data, chosen, out, members)
     elif not is_run(data):
         _page_next_to(file, data, chosen, members)
@@ -60,17 +62,15 @@ def _check_followed(file: pathlib.Path, data: xr.Dataset, out: pathlib.Path | No
     Raises:
         ValueError: naming one that it would not follow.
     """
-    from jaxgait.plot.explorer import is_run
-    from jaxgait.plot.film import WRITERS
-    from jaxgait.plot.studies import study
-
     kind, found = _kind(out), study(data)
     given = [name for name, value in options.items() if value is not None]
     if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
     for name in given:
-        if name != "variables" and kind != "html":
-            raise ValueError(f"--{name} is for pages, and {out} is a picture or a film")
+        if name == "serve" and out is not None:
+            raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
+        if name == "members" and kind != "html":
+            raise ValueError(f"--members is for pages, and {out} is a picture or a film")
         if name == "members" and is_run(data):
             raise ValueError(f"--members is for pages of scans, and {file} is one run")
         if name == "variables" and (kind in WRITERS or (kind == "html" and is_run(data))):
@@ -83,8 +83,6 @@ def _is_scan(data: xr.Dataset) -> bool:
 
 def _record(data: xr.Dataset) -> dict[str, Any]:
     """The record that the command which wrote the file gives with `--json`."""
-    from jaxgait.plot.explorer import is_run
-
     if _is_scan(data):
         return scan_record(data)
     return run_record(data) if is_run(data) else dataset_record(data)
@@ -92,8 +90,6 @@ def _record(data: xr.Dataset) -> dict[str, Any]:
 
 def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path | None) -> int:
     """Prints a file that is neither a run nor a scan, and draws the requested picture."""
-    from jaxgait.plot.style import save
-
     print(data)
     if out is None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")
@@ -111,15 +107,11 @@ def _drawn_by(file: pathlib.Path) -> str:
 def _draw(
     file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], out: pathlib.Path, members: int | None
 ) -> None:
-    from jaxgait.plot import film
-    from jaxgait.plot.histories import picture
-    from jaxgait.plot.style import save
-
     kind = _kind(out)
     if kind == "html":
         _explorer(file, variables, members).save(out)
-    elif kind in film.WRITERS:
-        film.animate(data).save(out)
+    elif kind in WRITERS:
+        animate(data).save(out)
     else:
         save(picture(data, variables), out)
     print(f"wrote {out}")
@@ -127,9 +119,6 @@ def _draw(
 
 def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], members: int | None) -> None:
     """Writes the page of a scan next to its file, or prints that this is no scan."""
-    from jaxgait.plot.explorer import is_page
-    from jaxgait.plot.explorer.table import members_dims
-
     try:
         members_dims(data)
     except ValueError as error:
@@ -147,17 +136,8 @@ def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ..
 
 def _explorer(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> Any:
     """The page for a file; prints what it simulates."""
-    from jaxgait.plot import explorer
-
     if len(variables) > 1:
         raise ValueError(f"a page shows all variables, --variables names one to colour it by: got {len(variables)}")
-    explorer.check_library()
+    check_library()
     options: dict[str, Any] = {} if members is None else {"members": members}
-    return explorer.explore(file, measure=next(iter(variables), None), say=say, **options)
-
-
-def _serve(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> int:
-    from jaxgait.plot.explorer.serving import serve
-
-    serve(_explorer(file, variables, members))
-    return DONE
+    return explore(file, measure=next(iter(variables), None), say=say, **options)

@@ -474,7 +474,7 @@ class _Backdrop(Artist):
 
 
 def _encoder() -> dict[str, Any] | None:
-    """The settings under which matplotlib finds an encoder of MP4, its own or that of imageio-ffmpeg; None: neither."""
+    """The settings under which matplotlib finds an encoder of MP4; None without one."""
     if writers.is_available("ffmpeg"):
         return {}
     if importlib.util.find_spec("imageio_ffmpeg") is None:

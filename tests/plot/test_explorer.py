@@ -385,7 +385,7 @@ def test_the_command_says_what_it_would_not_follow(tmp_path, capsys):
         (["--variables", "x", "--out", str(tmp_path / "a.html")], "--variables names what a picture of a run draws"),
         (["--variables", "x"], "--variables names what a picture of a run draws"),
         (["--members", "0", "--out", str(tmp_path / "a.html")], "--members is for pages of scans"),
-        (["--serve", "--out", str(tmp_path / "a.png")], "--serve is for pages"),
+        (["--serve", "--out", str(tmp_path / "a.html")], "--serve shows a page instead of writing"),
     ):
         with pytest.raises(SystemExit) as stop:
             cli.main(["view", str(run), *arguments])

@@ -65,14 +65,11 @@ class Explorer:
         Raises:
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
-        parts = {name: _resource(f"page.{name}") for name in ("css", "html")}
-        scripts = {name: _resource(f"{name}.js") for name in ("frame", "pack", "film")}
-        scripts["script"] = _resource("page.js")
-        packed = {"library": _library(), "data": base64.b64encode(self.packed()).decode()}
-        page = parts.pop("html").replace("{{title}}", html.escape(self.header["title"]))
-        for name, text in (parts | scripts | packed).items():
-            page = page.replace("{{" + name + "}}", text)
-        return page
+        page = _resource("page.html").replace("{{title}}", html.escape(self.header["title"]))
+        for name in ("page.css", "frame.js", "pack.js", "film.js", "page.js"):
+            page = page.replace("{{" + name + "}}", _resource(name))
+        page = page.replace("{{library}}", _library())
+        return page.replace("{{data}}", base64.b64encode(self.packed()).decode())
 
     def packed(self) -> bytes:
         """Members and motions in the page's format (see `jaxgait.plot.explorer.playback.Pack`)."""

@@ -244,12 +244,6 @@ def _known_as(model: Model) -> str:
     return next((name for name, known in registry.models().items() if known == where), "")
 
 
-def _equal(recorded: np.ndarray, own: np.ndarray) -> bool:
-    """Whether a recorded state is a model's own one, up to rounding: compiled and plain JAX differ in the last bits."""
-    rounding = 16 * np.finfo(np.result_type(recorded, np.float32)).eps
-    return recorded.shape == own.shape and np.allclose(recorded, own, rtol=rounding, atol=rounding, equal_nan=True)
-
-
 def of_run(run: xr.Dataset, model: Model | None = None) -> Recipe:
     """How to rerun a result of `simulate`: as a scan of one member, with its start unless it is the model's own.
 
@@ -259,5 +253,7 @@ def of_run(run: xr.Dataset, model: Model | None = None) -> Recipe:
     chosen = rebuilt(run) if model is None else model
     own = {n: np.asarray(x) for n, x in state_variables(chosen.initial_state()).items()}
     start = {n: np.asarray(run[n].values[0]) for n in own if n in run}
-    values = {INITIAL + n: x[None] for n, x in start.items() if not _equal(x, own[n])}
+    rounding = lambda x: 16.0 * np.finfo(x.dtype).eps  # compiled programs differ in the last bits
+    differing = [n for n, x in start.items() if not np.allclose(x, own[n], rtol=rounding(x), atol=rounding(x))]
+    values = {INITIAL + n: start[n][None] for n in differing}
     return Recipe(chosen, _known_as(chosen), values, _options(run, chosen), (), np.zeros(1, dtype=int), (), (), None)
