@@ -103,7 +103,7 @@ _NUMBER = re.compile(
 )
 _UNKNOWN = re.compile(r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments are|Perhaps|Available)")
 _MISSING = re.compile(r"Missing from jaxgait ([\w ]+): (.*?) \(required\)")
-_KINDS = {"INT": "a whole number", "int": "a whole number", "FLOAT": "a number", "float": "a number"}
+_KINDS = {"INT": "a whole number", "FLOAT": "a number"}
 
 
 def usage_error(text: str, command: str = "") -> str:
@@ -114,7 +114,7 @@ def usage_error(text: str, command: str = "") -> str:
     number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
     if number:
         option, *kinds, value = number.groups()
-        what = f"{option} must be {next(_KINDS[kind] for kind in kinds if kind)}, got {value!r}"
+        what = f"{option} must be {next(_KINDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
     elif unknown:
         what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what, command)
     elif missing:

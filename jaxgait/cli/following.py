@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -21,7 +21,7 @@ from jaxgait.optimization.pareto import front
 from jaxgait.optimization.sensitivity import differentiable, sensitivities
 from jaxgait.run import Sampling
 
-__all__ = ["FollowUp", "Front", "Sensitivities", "caveats", "follow_ups", "improvement", "objective"]
+__all__ = ["Front", "Sensitivities", "caveats", "follow_ups", "improvement", "objective"]
 
 SHOWN = 8
 """Number of parameters whose sensitivities are printed; files and the report have all."""
@@ -32,30 +32,13 @@ BETTER = 1e-4
 _SENSES = ("maximize", "minimize")
 
 
-@runtime_checkable
-class FollowUp(Protocol):
-    """A computation that follows a search."""
-
-    def announcement(self, found: Optimum, seconds: float) -> str:
-        """What it will do; its duration is estimated from the time in s that the search took."""
-        ...
-
-    def run(self, found: Optimum) -> xr.Dataset:
-        """Computes the result."""
-        ...
-
-    def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
-        """The lines that the console shows of the result."""
-        ...
-
-
-def follow_ups(model: Model, arguments: Mapping[str, Any], further: Further) -> dict[str, FollowUp]:
+def follow_ups(model: Model, arguments: Mapping[str, Any], further: Further) -> dict[str, Sensitivities | Front]:
     """The requested follow-ups by name, checked before anything runs.
 
     Raises:
         ValueError: for an impossible request.
     """
-    found: dict[str, FollowUp] = {}
+    found: dict[str, Sensitivities | Front] = {}
     if further.sensitivities is not None:
         found["sensitivities"] = Sensitivities.of(model, arguments, further.sensitivities)
     if further.front:
@@ -86,7 +69,7 @@ class Sensitivities:
         return cls(arguments, chosen)
 
     def announcement(self, found: Optimum, seconds: float) -> str:
-        """Announces how many parameters."""
+        """What it will do."""
         names = differentiable(found.model, self.by, _varied(self.arguments))[0]
         return f"sensitivities at the optimum to {len(names)} parameter{'s' if len(names) != 1 else ''}"
 
@@ -150,7 +133,7 @@ class Front:
         return cls(model, arguments, sense, measure, count)
 
     def announcement(self, found: Optimum, seconds: float) -> str:
-        """Announces how many runs, and how long they would take at the pace of the search."""
+        """What it will do; its duration is estimated from the time in s that the search took."""
         spent = int(found.ends.evaluations.sum())
         if found.method in GRADIENT_FREE:
             runs, how = EVOLVED["population"] * EVOLVED["generations"], "by NSGA-II"

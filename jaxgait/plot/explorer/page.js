@@ -330,15 +330,15 @@ function series(film, choice) {
 function drawCharts() {
   const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
   const since = f => Array.from(f.time.data, t => t - f.time.data[0]);
-  const all = series(film, choice), small = { margin: { l: 52, r: 8, t: 6, b: 36 } }, quick = { ...config("curve"), displayModeBar: false };
+  const all = series(film, choice), margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
   const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
   const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
   const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: SERIES[i % SERIES.length] } }));
   if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: "reference", line: { width: 1.3, color: REFERENCE, dash: "dash" } });
-  Plotly.react("history", traces, { ...layout, ...small, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...small.margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: film.time.data[0] > 0 ? `time since ${short(film.time.data[0])} s (s)` : "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
+  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: film.time.data[0] > 0 ? `time since ${short(film.time.data[0])} s (s)` : "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines+markers", marker: { opacity: 0 }, x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
   const loops = [other && other.histories[px] && loop(other, REFERENCE, 1.3, "dash", "reference"), film.histories[px] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
-  Plotly.react("phase", loops, { ...layout, ...small, margin: { ...small.margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
+  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
 }
 
 /** Puts a marker on a chart: at x, over the whole height if y is null. */
