@@ -137,7 +137,7 @@ def members(
 
 
 def varying(walking: Members | None, axes: Mapping[str, np.ndarray]) -> Members | None:
-    """The members that differ in their motion, each with every point of a grid; None if nothing varies."""
+    """The members that differ in their motion, each with every point of a grid of axes (n,); None if nothing varies."""
     parts = [*([] if walking is None else [walking]), *([grid(axes)] if axes else [])]
     return product(*parts) if parts else None
 
