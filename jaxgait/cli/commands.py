@@ -33,7 +33,6 @@ class Run(JsonOutput, Steps, Span, Mechanism):
         from jaxgait.cli import listing, parsing, running
 
         parsing.check_output(self.out, kinds=("nc",))
-        parsing.check_json(self.json)
         chosen = running.mechanism(self)
         if self.list:
             return listing.show(chosen, self.json)
@@ -82,7 +81,6 @@ class Scan(JsonOutput, Steps, Span, Moved):
         from jaxgait.cli import parsing, running
 
         parsing.check_output(self.out, kinds=("nc",))
-        parsing.check_json(self.json)
         parsing.check_not_fixed(self.set, self.initial, self.over)
         chosen, walkers = running.walkers(self)
         members = running.members(chosen, parsing.axes(self.over), parsing.components(self.initial), walkers)
@@ -133,7 +131,6 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
         """Runs it."""
         from jaxgait.cli import optimizing, parsing
 
-        parsing.check_json(self.json)
         parsing.check_output(self.checkpoint)
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
         search = optimizing.search(request, parsing.box(self.over), self.sampling | self.options)
@@ -221,10 +218,10 @@ class Motion(JsonOutput):
 
     def __call__(self) -> None:
         """Runs it."""
-        from jaxgait.cli import motion, parsing
+        from jaxgait.cli import motion
 
-        parsing.check_json(self.json)
         if not self.files:
+            motion.check_unused(self, motion.OF_MOTION, "without files the embedded gaits are listed")
             print("\n".join(motion.gaits()))
             write_json(self.json, motion.gait_records())
         else:
@@ -245,9 +242,8 @@ class Reproduce(JsonOutput):
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.cli import parsing, reproducing
+        from jaxgait.cli import reproducing
 
-        parsing.check_json(self.json)
         out = pathlib.Path("out")
         if self.name == registry.ALL:
             return reproducing.reproduce_all(self.out or out, self.json)
@@ -272,7 +268,6 @@ class Bench(JsonOutput):
         from jaxgait.cli import parsing
 
         benchmarks = registry.benchmarks()
-        parsing.check_json(self.json)
         parsing.check_output(self.page)
         file = None if self.json == STDOUT else self.json  # written part by part
         found = benchmarks.bench(file, quick=self.quick, page_path=self.page)
@@ -303,7 +298,6 @@ class View(JsonOutput):
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.cli import parsing, viewing
+        from jaxgait.cli import viewing
 
-        parsing.check_json(self.json)
         return viewing.view(self.file, self.variables, self.out, self.members, self.serve, self.json)

@@ -103,37 +103,38 @@ _NUMBER = re.compile(
 )
 _UNKNOWN = re.compile(r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments are|Perhaps|Available)")
 _MISSING = re.compile(r"Missing from jaxgait ([\w ]+): (.*?) \(required\)")
-_KINDS = {"INT": "a whole number", "int": "a whole number", "FLOAT": "a number", "float": "a number"}
+_KINDS = {"INT": "a whole number", "FLOAT": "a number"}
 
 
-def usage_error(text: str) -> str:
-    """Turns the framed multi-line error of the parser (tyro) into one line."""
+def usage_error(text: str, command: str = "") -> str:
+    """Turns the framed multi-line error of the parser (tyro) for a command into one line."""
     line = " ".join(_FRAME.sub(" ", text).split())
     found = _HELP.search(line)
     what = _TITLE.sub("", _HELP.sub("", line))
     number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
     if number:
         option, *kinds, value = number.groups()
-        what = f"{option} must be {next(_KINDS[kind] for kind in kinds if kind)}, got {value!r}"
+        what = f"{option} must be {next(_KINDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
     elif unknown:
-        what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what)
+        what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what, command)
     elif missing:
         what = _missing(*missing.groups())
     return f"{what.rstrip('. ')}; see {found[1] if found else 'jaxgait --help'}"
 
 
-def _unknown(words: Sequence[str], text: str) -> str:
+def _unknown(words: Sequence[str], text: str, command: str) -> str:
     """The message for unrecognised words, with the parser's suggestions."""
     given = " ".join(words)
-    near = re.search(r"Perhaps you meant: (--[\w-]+)", text)
+    near = re.search(r"Perhaps you meant: (--[\w-]+).*? in jaxgait ([\w-]+) --help", text)
     some = re.search(r"Available subcommands: ([\w, -]+)", text)
     if some:
         return f"no command {words[0]!r}: there are {some[1].strip()}"
-    if near and near[1] != words[0]:
-        return f"unknown option {given}: did you mean {near[1]}?"
+    value = words[1] if len(words) > 1 and "=" not in words[1] else ""
+    if near and not (value and near[1] == words[0]):  # otherwise a parameter with the name of another command's option
+        where = "" if near[2] == command else f" of jaxgait {near[2]}"
+        return f"unknown option {given}: did you mean {near[1]}{where}?"
     if words[0].startswith("--"):
-        hint = f": a parameter is given as --set {words[0][2:]}={words[1]}" if len(words) > 1 else ""
-        return f"unknown option {given}{hint}"
+        return f"unknown option {given}" + (f": a parameter is given as --set {words[0][2:]}={value}" if value else "")
     return f"unexpected argument: {given}"
 
 

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from jaxgait import files
 from jaxgait.cli.following import caveats, improvement
+from jaxgait.cli.options import RUN, given
 from jaxgait.cli.page import listed, page, paragraph, picture, table
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, as_members
@@ -36,8 +37,6 @@ CHECKED = 4
 """Number of starts at which slopes are checked against finite differences."""
 SHOWN = 2.0
 """Number of strides at the end of a run that are drawn before and after."""
-_SPAN = ("strides", "duration", "samples")
-_STEPS = ("scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events", "precision")
 
 
 def write(
@@ -88,13 +87,13 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     """Slopes at the first starts, compared with differences of whole runs."""
     space = Space(model, arguments["over"])
     goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
-    run = {name: arguments[name] for name in (*_SPAN, *_STEPS) if arguments.get(name) is not None}
-    fixed = {f"initial.{name}": value for name, value in (arguments.get("initial") or {}).items()}
     first = found.history.isel(start=slice(0, CHECKED), iteration=0)
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
-    by_differences = evaluator_for(model, space, goal, "differences", run, fixed, points, scenarios)
+    by_differences = evaluator_for(
+        model, space, goal, "differences", given(arguments, RUN), _start(arguments), points, scenarios
+    )
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
@@ -103,6 +102,11 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     if "gait" in found.gradient:
         caption += " They may differ where walks do not settle into the gait within the run."
     return designs.slopes(space.names, exact, checked), caption
+
+
+def _start(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The given components of the initial state by dotted name."""
+    return {INITIAL + name: value for name, value in (arguments.get("initial") or {}).items()}
 
 
 def _worst_scenario(found: Optimum, sign: float) -> int | None:
@@ -122,14 +126,13 @@ def _with(model: Model, values: Mapping[str, Any]) -> tuple[Model, Any]:
 def _before_after(
     model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str], scenario: int | None
 ) -> Figure:
-    options = {name: arguments[name] for name in (*_SPAN, *_STEPS) if arguments.get(name) is not None}
-    values = {f"{INITIAL}{name}": value for name, value in (arguments.get("initial") or {}).items()}
+    values = _start(arguments)
     if scenario is not None:
         values |= {name: column[scenario] for name, column in as_members(arguments["across"]).values.items()}
     runs = []
     for before_or_after in (model, found.model):
         one, start = _with(before_or_after, values)
-        run = simulate(one, initial_state=start if values else None, progress=False, **options)
+        run = simulate(one, initial_state=start if values else None, progress=False, **given(arguments, RUN))
         last = 0.0 if one.period is None else float(run.time[-1]) - SHOWN * float(one.period)
         runs.append(run.sel(time=slice(last, None)))
     names = list(shown) or [n for n in state_variables(model.initial_state()) if runs[0][n].ndim == 1][:2]

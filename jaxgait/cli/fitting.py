@@ -15,8 +15,7 @@ from jaxgait.calibration.measured import factor, measured_curve
 from jaxgait.cli import fit_text, parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
 from jaxgait.cli.records import origin
-from jaxgait.cli.running import mechanism
-from jaxgait.ensembles import starting
+from jaxgait.cli.running import fixed_start, mechanism
 from jaxgait.model import Model
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.errors import MotionFormatError
@@ -37,13 +36,12 @@ def run_fit(request: Any) -> int:
         ValueError: for impossible requests.
         jaxgait.outcome.NoResult: if no run of any start completed.
     """
-    parsing.check_json(request.json)
     parsing.check_output(request.out, kinds=("nc",))
     if request.report is not None:
         parsing.make_folder(request.report)
     model = mechanism(request)
     read, box = source(request.measured, model, request.output), bounds(model, request.over)
-    run, noise, start = _span(request, model, read), _noise(request.noise, read), _initial(request, model, box)
+    run, noise, start = _span(request, model, read), _noise(request.noise, read), fixed_start(request, model, box)
     print("\n".join(_data_lines(read, request.noise, run)), flush=True)
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {len(read.curve.values)} points")
     wanted = {"starts": request.starts, "iterations": request.iterations, "gradient": request.gradient}
@@ -115,18 +113,6 @@ def source(text: str | None, model: Model, output: str | None) -> CurveTable:
         raise ValueError(f"{text} holds a knee curve, but {type(model).__name__} has no output {output!r}")
     columns = ("phase (1)", f"{output} ({curve.unit})")
     return CurveTable(curve, output, None, text, np.arange(len(curve.at)), columns, ())
-
-
-def _initial(request: Any, model: Model, box: Mapping[str, Any]) -> dict[str, Any]:
-    """The given components of the initial state.
-
-    Raises:
-        ParameterError: for unknown components, and for parameters that are both fixed and fitted.
-    """
-    parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in box])
-    found = parsing.components(request.initial)
-    starting(model, found)
-    return found
 
 
 def _span(request: Any, model: Model, read: CurveTable) -> dict[str, Any]:

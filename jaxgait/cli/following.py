@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
 
 from jaxgait import checks
-from jaxgait.cli.options import POINTS, Further
+from jaxgait.cli import parsing
+from jaxgait.cli.options import POINTS, RUN, Further, given
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
 from jaxgait.optimization.methods import GRADIENT_FREE
@@ -20,7 +21,7 @@ from jaxgait.optimization.pareto import front
 from jaxgait.optimization.sensitivity import differentiable, sensitivities
 from jaxgait.run import Sampling
 
-__all__ = ["FollowUp", "Front", "Sensitivities", "caveats", "follow_ups", "improvement", "objective"]
+__all__ = ["Front", "Sensitivities", "caveats", "follow_ups", "improvement", "objective"]
 
 SHOWN = 8
 """Number of parameters whose sensitivities are printed; files and the report have all."""
@@ -28,35 +29,16 @@ EVOLVED: dict[str, Any] = {"population": 24, "generations": 12}
 """Settings of NSGA-II, which traces the front if the search had no gradient."""
 BETTER = 1e-4
 """Relative gain from which the end of a front counts as better than the search's optimum."""
-_RUN = ("strides", "duration", "samples", "scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt")
-_RUN += ("max_events", "precision")
 _SENSES = ("maximize", "minimize")
 
 
-@runtime_checkable
-class FollowUp(Protocol):
-    """A computation that follows a search."""
-
-    def announcement(self, found: Optimum, seconds: float) -> str:
-        """What it will do; its duration is estimated from the time in s that the search took."""
-        ...
-
-    def run(self, found: Optimum) -> xr.Dataset:
-        """Computes the result."""
-        ...
-
-    def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
-        """The lines that the console shows of the result."""
-        ...
-
-
-def follow_ups(model: Model, arguments: Mapping[str, Any], further: Further) -> dict[str, FollowUp]:
+def follow_ups(model: Model, arguments: Mapping[str, Any], further: Further) -> dict[str, Sensitivities | Front]:
     """The requested follow-ups by name, checked before anything runs.
 
     Raises:
         ValueError: for an impossible request.
     """
-    found: dict[str, FollowUp] = {}
+    found: dict[str, Sensitivities | Front] = {}
     if further.sensitivities is not None:
         found["sensitivities"] = Sensitivities.of(model, arguments, further.sensitivities)
     if further.front:
@@ -82,21 +64,20 @@ class Sensitivities:
         Raises:
             ValueError: for a parameter that cannot be differentiated by.
         """
-        chosen = tuple(name for text in by for name in text.split(",") if name) or None
+        chosen = parsing.names(by) or None
         differentiable(model, chosen, _varied(arguments))
         return cls(arguments, chosen)
 
     def announcement(self, found: Optimum, seconds: float) -> str:
-        """Announces how many parameters."""
+        """What it will do."""
         names = differentiable(found.model, self.by, _varied(self.arguments))[0]
         return f"sensitivities at the optimum to {len(names)} parameter{'s' if len(names) != 1 else ''}"
 
     def run(self, found: Optimum) -> xr.Dataset:
         """Uses the gradient of the search, or differences if it had none."""
-        taken = (*_RUN, *_SENSES, "subject_to", "across", "robust", "initial")
-        given = {name: self.arguments[name] for name in taken if self.arguments.get(name) is not None}
+        taken = given(self.arguments, (*RUN, *_SENSES, "subject_to", "across", "robust", "initial"))
         gradient = "differences" if found.method in GRADIENT_FREE else self.arguments.get("gradient", "auto")
-        return sensitivities(found.model, by=self.by, gradient=gradient, **given)
+        return sensitivities(found.model, by=self.by, gradient=gradient, **taken)
 
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """Lists the largest ones."""
@@ -152,7 +133,7 @@ class Front:
         return cls(model, arguments, sense, measure, count)
 
     def announcement(self, found: Optimum, seconds: float) -> str:
-        """Announces how many runs, and how long they would take at the pace of the search."""
+        """What it will do; its duration is estimated from the time in s that the search took."""
         spent = int(found.ends.evaluations.sum())
         if found.method in GRADIENT_FREE:
             runs, how = EVOLVED["population"] * EVOLVED["generations"], "by NSGA-II"
@@ -166,12 +147,11 @@ class Front:
         """Starts from the optimum and from the starting points of the search."""
         goals: dict[str, list[Any]] = {n: [self.arguments[n]] for n in _SENSES if n in self.arguments}
         goals.setdefault(self.sense, []).append(self.measure)
-        taken = (*_RUN, "over", "subject_to", "initial")
-        given = {name: self.arguments[name] for name in taken if self.arguments.get(name) is not None}
+        taken = given(self.arguments, (*RUN, "over", "subject_to", "initial"))
         if found.method in GRADIENT_FREE:
-            return front(self.model, **goals, **given, method="NSGA-II", **EVOLVED)
-        own = {name: self.arguments[name] for name in ("gradient", "iterations") if name in self.arguments}
-        return front(self.model, **goals, **given, **own, starts=self._starts(found), points=self.points)
+            return front(self.model, **goals, **taken, method="NSGA-II", **EVOLVED)
+        own = given(self.arguments, ("gradient", "iterations"))
+        return front(self.model, **goals, **taken, **own, starts=self._starts(found), points=self.points)
 
     def _starts(self, found: Optimum) -> list[dict[str, float]]:
         begun = (dict(zip(found.start, x, strict=True)) for x in zip(*found.start.values(), strict=True))

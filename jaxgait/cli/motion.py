@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
-from jaxgait import registry
+from jaxgait import files, registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import write_json
 from jaxgait.model import Model
@@ -20,6 +21,8 @@ RECORDS = (".json",)
 PAGES = (".html",)
 OF_RECORDINGS = ("leg", "static", "markers", "hip", "cutoff", "gap", "mass")
 """Options that have no effect on a stride, a saved walk, or an embedded gait."""
+OF_MOTION = (*OF_RECORDINGS, "speed", "harmonics", "out")
+"""Options that have no effect without files."""
 
 
 def gaits() -> Iterator[str]:
@@ -67,7 +70,7 @@ def show(request: Any) -> None:
     walk = _walk(request)
     if walk is None:
         stride = named_stride(request.files[0], speed=request.speed)
-        _check_unused(request)
+        check_unused(request, OF_RECORDINGS, f"{request.files[0]} is one stride, not a recording")
     else:
         print("\n".join(summary(walk)))
         stride = walk_stride(walk, request.harmonics)
@@ -83,12 +86,12 @@ def show(request: Any) -> None:
             print("\n".join(_adapted(name, verdict)))
 
 
-def _check_unused(request: Any) -> None:
-    """Checks that no option is given that only a recording can follow."""
-    given = [f for f in dataclasses.fields(request) if f.name in OF_RECORDINGS]
+def check_unused(request: Any, names: Collection[str], why: str) -> None:
+    """Checks that none of the named options is given, which have no effect here; `why` begins the message."""
+    given = [f for f in dataclasses.fields(request) if f.name in names]
     unused = ", ".join(f"--{f.name}" for f in given if getattr(request, f.name) != f.default)
     if unused:
-        raise ValueError(f"{request.files[0]} is one stride, not a recording: leave {unused} out")
+        raise ValueError(f"{why}: leave {unused} out")
 
 
 def _walk(request: Any):
@@ -121,6 +124,13 @@ def _walk(request: Any):
 
 def summary(walk: Any) -> Iterator[str]:
     """Lines summarising a walk."""
+    yield from _facts(walk)
+    yield from (f"note: {line}" for line in walk.notes)
+    yield from (f"warning: {line}" for line in walk.warnings)
+    yield ""
+
+
+def _facts(walk: Any) -> Iterator[str]:
     from jaxgait.motion.capture.walk import LOADS
     from jaxgait.motion.record import key_figures
 
@@ -151,9 +161,6 @@ def summary(walk: Any) -> Iterator[str]:
         yield f"ground force: up to {figures['ground_peak_body_weights']:.2f} body weights"
     if walk.dynamics is not None:
         yield from _peaks(walk.dynamics)
-    yield from (f"note: {line}" for line in walk.notes)
-    yield from (f"warning: {line}" for line in walk.warnings)
-    yield ""
 
 
 def _peaks(dynamics: Any) -> Iterator[str]:
@@ -180,18 +187,34 @@ def _write(request: Any, walk: Any, verdict: Any) -> None:
     if walk is None:
         print(f"wrote {save(stride(verdict), out)}")
         return
-    from jaxgait.plot.walk import page, sheet
+    from jaxgait.plot.walk import sheet
 
     if ending in RECORDS:
         write_record(walk_record(walk, request.harmonics), out)
         print(f"wrote {out}")
-    if ending not in (*RECORDS, *PAGES):
-        print(f"wrote {save(sheet(walk, verdict), out)}")
-        return
-    print(f"wrote {save(sheet(walk, verdict), out.with_suffix('.png'))}")
-    html = out.with_suffix(".html")
-    html.write_text(page(walk, verdict, list(summary(walk))), encoding="utf-8")
-    print(f"wrote {html}")
+    is_picture = ending not in (*RECORDS, *PAGES)
+    drawn = save(sheet(walk, verdict), out if is_picture else out.with_suffix(".png"))
+    print(f"wrote {drawn}")
+    if not is_picture:
+        page = out.with_suffix(".html")
+        files.text(page, _page(walk, verdict, drawn))
+        print(f"wrote {page}")
+
+
+def _page(walk: Any, verdict: Any, sheet: pathlib.Path) -> str:
+    """A measured walk, with its sheet (PNG), as a self-contained HTML page."""
+    from jaxgait.cli.page import embedded, listed, page
+    from jaxgait.motion.verdict import describe
+
+    parts = [
+        listed(_facts(walk)),
+        *(["<h2>Warnings</h2>", listed(walk.warnings)] if walk.warnings else []),
+        embedded(sheet, "The walk on one sheet."),
+        f"<h2>Check of the mean stride</h2><pre>{html.escape(describe(verdict))}</pre>",
+        "<h2>Assumptions and processing</h2>",
+        listed(walk.notes),
+    ]
+    return page(f"{walk.name}: {walk.side} leg", parts)
 
 
 def _adapted(name: str, verdict: Any) -> Iterator[str]:

@@ -16,8 +16,7 @@ from jaxgait.cli.console import DONE, note, write_json
 from jaxgait.cli.following import follow_ups
 from jaxgait.cli.options import Further
 from jaxgait.cli.records import dataset_record, origin
-from jaxgait.cli.running import check_not_of_motion, walkers
-from jaxgait.ensembles import grid, product, starting
+from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walkers
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
@@ -69,18 +68,15 @@ def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mappin
         raise ValueError(f"no objective: give --maximize or --minimize with one of {', '.join(known(model))}")
     if "over" not in arguments:
         raise ValueError(f"nothing varies: give --over name=low:high with some of {', '.join(parameters(model))}")
-    parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in arguments["over"]])
-    fixed = parsing.components(request.initial)
-    starting(model, fixed)
+    fixed = fixed_start(request, model, arguments["over"])
     parsing.check_not_fixed(request.set, request.initial, request.across, "--across")
-    across = parsing.axes(request.across, "--across") if request.across else {}
+    across = parsing.axes(request.across, "--across")
     check_not_of_motion(walking, arguments["over"])
     check_not_of_motion(walking, across, "--across")
-    varied = [] if walking is None else [walking]
-    varied += [grid(across)] if across else []
-    if request.robust is not None and not varied:
+    scenarios = varying(walking, across)
+    if request.robust is not None and scenarios is None:
         raise ValueError("--robust needs scenarios: give --across NAME=a,b,c or several --motion")
-    return Search(model, {**arguments, "initial": fixed, "across": product(*varied) if varied else None}, show)
+    return Search(model, {**arguments, "initial": fixed, "across": scenarios}, show)
 
 
 def run_search(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from jaxgait import registry
 
-__all__ = ["Further", "JsonOutput", "Mechanism", "Moved", "Positional", "Span", "Steps"]
+__all__ = ["RUN", "Further", "JsonOutput", "Mechanism", "Moved", "Positional", "Span", "Steps", "given"]
 
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
@@ -96,8 +97,16 @@ class Steps:
     @property
     def options(self) -> dict[str, Any]:
         """Those given, as arguments of `simulate` and `ensemble`."""
-        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(Steps)}
-        return {name: value for name, value in found.items() if value is not None}
+        return given(vars(self), [field.name for field in dataclasses.fields(Steps)])
+
+
+RUN = tuple(field.name for kind in (Span, Steps) for field in dataclasses.fields(kind))
+"""The options that say how a run is made, as arguments of `simulate`."""
+
+
+def given(arguments: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Those of the named arguments that are given."""
+    return {name: arguments[name] for name in names if arguments.get(name) is not None}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

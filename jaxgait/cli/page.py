@@ -15,14 +15,14 @@ from jaxgait.plot.style import save
 from jaxgait.report import machine
 from jaxgait.solve.dataset import made_by
 
-__all__ = ["listed", "page", "paragraph", "picture", "table"]
+__all__ = ["embedded", "listed", "page", "paragraph", "picture", "table"]
 
 _HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
 img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}
 table {{ border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem }} td, th {{ padding: 0.2rem 0.7rem;
 border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-child, td:last-child, th:last-child
-{{ text-align: left }}
+{{ text-align: left }} pre {{ overflow-x: auto; font-size: 0.8rem }}
 </style></head><body>
 """
 
@@ -52,8 +52,12 @@ def listed(texts: Iterable[str]) -> str:
 def picture(figure: Figure, path: pathlib.Path, caption: str) -> str:
     """A figure as HTML with its caption; also saved as PNG and PDF (`path` has no extension), and closed."""
     save(figure, f"{path}.pdf")
-    data = base64.b64encode(save(figure, f"{path}.png").read_bytes()).decode()
-    text = html.escape(caption)
+    return embedded(save(figure, f"{path}.png"), caption)
+
+
+def embedded(path: pathlib.Path, caption: str) -> str:
+    """A PNG file as HTML with its caption."""
+    data, text = base64.b64encode(path.read_bytes()).decode(), html.escape(caption)
     return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
 
 

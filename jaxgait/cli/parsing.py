@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -134,7 +134,7 @@ def number(text: str, label: str) -> float:
     return value
 
 
-def check_output(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
+def check_output(path: pathlib.Path | None, *, kinds: Collection[str] = ()) -> None:
     """Checks that a file has one of the extensions `kinds` (empty: any) and can be written; creates its folder.
 
     Raises:

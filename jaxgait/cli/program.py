@@ -26,6 +26,7 @@ import dataclasses
 import importlib
 import io
 import os
+import re
 import sys
 import warnings
 from typing import Annotated, Any, Literal
@@ -113,11 +114,15 @@ def _exit_code(arguments: list[str]) -> int:
             print(f"jaxgait {__version__}")
             return 0
         command = _read(arguments)
-        with show_log(), json_on_stdout(getattr(command, "json", None)):
+        json = getattr(command, "json", None)
+        with show_log(), json_on_stdout(json):
             if not isinstance(command, Completion):
                 note("loading JAX, a few seconds")
                 with interruptions.as_exits():
                     importlib.import_module("jaxgait.ensembles")
+                from jaxgait.cli.parsing import check_json
+
+                check_json(json)
             code = command() or 0
         _flush()
         return code
@@ -147,7 +152,10 @@ def _read(arguments: list[str]) -> Any:
     except SystemExit as stop:
         if not stop.code:  # --help
             raise
-    raise ValueError(usage_error(errors.getvalue()))
+    text = errors.getvalue()
+    if re.search("Missing value for argument '[^-]", text) and len(arguments) > 1:  # an option where a name is due
+        return _read(arguments[:1])  # whose error says which names there are
+    raise ValueError(usage_error(text, *arguments[:1]))
 
 
 def _code_of(error: Exception) -> int | None:

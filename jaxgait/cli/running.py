@@ -88,6 +88,18 @@ def check_not_of_motion(walking: Members | None, names: Iterable[str], option: s
         raise ParameterError(f"{both[0]} cannot be given to {option}: it follows from each motion")
 
 
+def fixed_start(request: Any, model: Model, varied: Iterable[str]) -> dict[str, Any]:
+    """The given components of the initial state.
+
+    Raises:
+        ParameterError: for unknown components, and for names that are both given and varied.
+    """
+    parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in varied])
+    found = parsing.components(request.initial)
+    starting(model, found)
+    return found
+
+
 def run(
     model: Model,
     start: Any,
@@ -118,11 +130,16 @@ def members(
     """
     starting(model, fixed)
     check_not_of_motion(walking, axes)
-    varied = [] if walking is None else [walking]
-    varied += [grid(axes)] if axes else []
-    if not varied:
+    varied = varying(walking, axes)
+    if varied is None:
         raise ValueError("nothing varies in this scan: give --over NAME=low:high:count, or several --motion")
-    return constant(product(*varied), {f"initial.{name}": value for name, value in fixed.items()})
+    return constant(varied, {f"initial.{name}": value for name, value in fixed.items()})
+
+
+def varying(walking: Members | None, axes: Mapping[str, np.ndarray]) -> Members | None:
+    """The members that differ in their motion, each with every point of a grid of axes (n,); None if nothing varies."""
+    parts = [*([] if walking is None else [walking]), *([grid(axes)] if axes else [])]
+    return product(*parts) if parts else None
 
 
 def scan(

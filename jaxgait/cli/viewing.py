@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
@@ -12,6 +13,13 @@ from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, print_outcomes, say, write_json
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
+from jaxgait.plot.explorer import check_library, explore, is_page, is_run, opened
+from jaxgait.plot.explorer.serving import serve as serve_page
+from jaxgait.plot.explorer.table import members_dims
+from jaxgait.plot.film import WRITERS, animate
+from jaxgait.plot.histories import picture
+from jaxgait.plot.studies import study
+from jaxgait.plot.style import kinds, save
 
 
 def view(
@@ -23,53 +31,65 @@ def view(
     json: pathlib.Path | None = None,
 ) -> int:
     """Prints a saved result and draws it into the requested file; a scan always becomes a page."""
-    from jaxgait.plot import film
-    from jaxgait.plot.explorer import is_run, opened
-    from jaxgait.plot.studies import study
-    from jaxgait.plot.style import kinds
-
-    films = tuple(ending.removeprefix(".") for ending in film.WRITERS)
-    parsing.check_output(out, kinds=sorted({*kinds(), *films, "html"}))
-    kind = "html" if out is None else out.suffix.removeprefix(".").lower()
-    if kind != "html" and (serve or members is not None):
-        raise ValueError(f"--{'serve' if serve else 'members'} is for pages, and {out} is a picture or a film")
+    parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
     data = opened(file)
     chosen, found = parsing.names(variables), study(data)
-    is_picture = out is None or (kind != "html" and f".{kind}" not in film.WRITERS)
-    if found is not None and (serve or chosen or members is not None or not is_picture):
-        raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
-    if out is None and chosen and is_run(data):
-        raise ValueError("--variables names what to draw: give --out, the picture to write")
+    _check_followed(file, data, out, {"variables": chosen or None, "members": members, "serve": serve or None})
     if json is not None:
         write_json(json, _record(data))
     if found is not None:
         return _study(file, data, found, out)
 
-    ended = summary(data) if "status" in data and "status_legend" in data.attrs else {}
-    print_outcomes(ended, data.attrs.get("precision", "float64"))
+    print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
     print(data)
     if serve:
-        return _serve(file, chosen, members)
-    if out is not None:
-        _draw(file, data, chosen, out, kind, members)
+        serve_page(_explorer(file, chosen, members))
+    elif out is not None:
+        _draw(file, data, chosen, out, members)
     elif not is_run(data):
-        _page_next_to(file, chosen, members)
+        _page_next_to(file, data, chosen, members)
     return DONE
+
+
+def _kind(out: pathlib.Path | None) -> str:
+    """The extension of the file to write; without one, that of a page."""
+    return "html" if out is None else out.suffix.removeprefix(".").lower()
+
+
+def _check_followed(file: pathlib.Path, data: xr.Dataset, out: pathlib.Path | None, options: Mapping[str, Any]) -> None:
+    """Checks that what is drawn follows the given options.
+
+    Raises:
+        ValueError: naming one that it would not follow.
+    """
+    kind, found = _kind(out), study(data)
+    given = [name for name, value in options.items() if value is not None]
+    if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
+        raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
+    for name in given:
+        if name == "serve" and out is not None:
+            raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
+        if name == "members" and kind != "html":
+            raise ValueError(f"--members is for pages, and {out} is a picture or a film")
+        if name == "members" and is_run(data):
+            raise ValueError(f"--members is for pages of scans, and {file} is one run")
+        if name == "variables" and (kind in WRITERS or (kind == "html" and is_run(data))):
+            raise ValueError("--variables names what a picture of a run draws: give --out, such as run.png")
+
+
+def _is_scan(data: xr.Dataset) -> bool:
+    return "status" in data and "status_legend" in data.attrs
 
 
 def _record(data: xr.Dataset) -> dict[str, Any]:
     """The record that the command which wrote the file gives with `--json`."""
-    from jaxgait.plot.explorer import is_run
-
-    if "status" in data and "status_legend" in data.attrs:
+    if _is_scan(data):
         return scan_record(data)
     return run_record(data) if is_run(data) else dataset_record(data)
 
 
 def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path | None) -> int:
     """Prints a file that is neither a run nor a scan, and draws the requested picture."""
-    from jaxgait.plot.style import save
-
     print(data)
     if out is None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")
@@ -85,52 +105,39 @@ def _drawn_by(file: pathlib.Path) -> str:
 
 
 def _draw(
-    file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], out: pathlib.Path, kind: str, members: int | None
+    file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], out: pathlib.Path, members: int | None
 ) -> None:
-    from jaxgait.plot import film
-    from jaxgait.plot.histories import picture
-    from jaxgait.plot.style import save
-
+    kind = _kind(out)
     if kind == "html":
         _explorer(file, variables, members).save(out)
-    elif f".{kind}" in film.WRITERS:
-        film.animate(data).save(out)
+    elif kind in WRITERS:
+        animate(data).save(out)
     else:
         save(picture(data, variables), out)
     print(f"wrote {out}")
 
 
-def _page_next_to(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> None:
-    """Writes the page of a scan next to its file, or prints why there is none."""
-    from jaxgait.plot.explorer import is_page
-
+def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], members: int | None) -> None:
+    """Writes the page of a scan next to its file, or prints that this is no scan."""
+    try:
+        members_dims(data)
+    except ValueError as error:
+        if variables or members is not None:
+            raise
+        say(f"no page: {error}")
+        return
     out = file.with_suffix(".html")
     if out.exists() and not is_page(out):
         raise FileExistsError(f"{out} exists and was not written by this command: give --out, the page to write")
     parsing.check_output(out)
-    try:
-        _explorer(file, variables, members).save(out)
-    except (ValueError, ModuleNotFoundError) as error:
-        if variables or members is not None:
-            raise
-        say(f"no page: {error}")
-    else:
-        print(f"wrote {out}: open it in a browser")
+    _explorer(file, variables, members).save(out)
+    print(f"wrote {out}: open it in a browser")
 
 
 def _explorer(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> Any:
     """The page for a file; prints what it simulates."""
-    from jaxgait.plot import explorer
-
     if len(variables) > 1:
         raise ValueError(f"a page shows all variables, --variables names one to colour it by: got {len(variables)}")
-    explorer.check_library()
+    check_library()
     options: dict[str, Any] = {} if members is None else {"members": members}
-    return explorer.explore(file, measure=next(iter(variables), None), say=say, **options)
-
-
-def _serve(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> int:
-    from jaxgait.plot.explorer.serving import serve
-
-    serve(_explorer(file, variables, members))
-    return DONE
+    return explore(file, measure=next(iter(variables), None), say=say, **options)

@@ -8,6 +8,7 @@ import functools
 import importlib.util
 import pathlib
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -32,10 +33,12 @@ from jaxgait.plot.style import FAILED, PALETTE, RED, axis_label, style
 
 __all__ = ["Film", "animate", "arrow_scale", "usual_pace"]
 
-WRITERS = {".gif": "one palette", ".mp4": "ffmpeg"}
+WRITERS = {"gif": "one palette", "mp4": "ffmpeg"}
+"""Of matplotlib, by the extension of a film."""
 PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 """Default speeds: the first that makes a film last at least `LASTING` s."""
 LASTING = 3.0
+_INSTALL = "pip install 'jaxgait[film]'"
 HEIGHT, MAX_WIDTH, CURVE_HEIGHT = 3.6, 11.0, 1.0
 """Height of the views, width of all views, and height of a panel of curves, in inches."""
 LEGEND_ROOM = 0.3
@@ -44,7 +47,7 @@ MIN_ARROW = 0.02
 """Arrows shorter than this fraction of a view's height are left out."""
 
 
-@writers.register(WRITERS[".gif"])
+@writers.register(WRITERS["gif"])
 class _OnePalette(PillowWriter):
     """Writes GIF files with one palette for all frames: in less time, and half as large as with one for each."""
 
@@ -114,24 +117,21 @@ class Film(FuncAnimation):
             'fall.gif'
         """
         path = pathlib.Path(filename)
-        writer = WRITERS.get(path.suffix.lower()) if writer is None else writer
+        writer = WRITERS.get(path.suffix.removeprefix(".").lower()) if writer is None else writer
         if writer is None:
-            raise ValueError(f"cannot write {path}: the name of a film must end in {' or '.join(WRITERS)}")
+            raise ValueError(f"cannot write {path}: the name of a film must end in .{' or .'.join(WRITERS)}")
         for name, value in (("fps", fps), ("dpi", dpi)):
             if value is not None:
                 checks.positive(name, value, "")
         figure = self._fig  # type: ignore[attr-defined]  # there is no public attribute
-        changes = _ffmpeg() if writer == "ffmpeg" else {}
-        changes["figure__constrained_layout__use"] = False  # the figure has its own layout
+        changes = _encoder() if writer == "ffmpeg" else {}
+        if changes is None:
+            raise ValueError(f"cannot write {path}: ffmpeg is missing: {_INSTALL}, or write a .gif")
+        path.parent.mkdir(parents=True, exist_ok=True)
         with (
-            style(**changes),
+            style(**changes, figure__constrained_layout__use=False),  # the figure has its own layout
             tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
         ):
-            if writer == "ffmpeg" and not writers.is_available("ffmpeg"):
-                raise ValueError(
-                    f"cannot write {path}: ffmpeg is missing: pip install 'jaxgait[film]', or write a .gif"
-                )
-            path.parent.mkdir(parents=True, exist_ok=True)
 
             def advance(frame: int, frames: int | None) -> None:
                 bar.total = frames
@@ -145,12 +145,14 @@ class Film(FuncAnimation):
         return path
 
     def _repr_html_(self) -> str:
-        with style(**_ffmpeg()):
-            suffix = ".mp4" if writers.is_available("ffmpeg") else ".gif"
+        kind = "mp4"
+        if _encoder() is None:
+            kind = "gif"
+            warnings.warn(f"without ffmpeg the film becomes a GIF, which is large: {_INSTALL}", stacklevel=2)
         with tempfile.TemporaryDirectory() as folder:
-            content = self.save(pathlib.Path(folder, "film" + suffix), progress=False).read_bytes()
+            content = self.save(pathlib.Path(folder, f"film.{kind}"), progress=kind == "gif").read_bytes()
         data = base64.b64encode(content).decode()
-        if suffix == ".gif":
+        if kind == "gif":
             return f'<img alt="film" src="data:image/gif;base64,{data}">'
         return f'<video controls autoplay loop muted src="data:video/mp4;base64,{data}"></video>'
 
@@ -471,10 +473,12 @@ class _Backdrop(Artist):
         renderer.draw_image(renderer.new_gc(), 0, 0, self.pixels)
 
 
-def _ffmpeg() -> dict[str, Any]:
-    """The setting for the encoder of imageio-ffmpeg, unless there is another one."""
-    if writers.is_available("ffmpeg") or importlib.util.find_spec("imageio_ffmpeg") is None:
+def _encoder() -> dict[str, Any] | None:
+    """The settings under which matplotlib finds an encoder of MP4; None without one."""
+    if writers.is_available("ffmpeg"):
         return {}
+    if importlib.util.find_spec("imageio_ffmpeg") is None:
+        return None
     import imageio_ffmpeg
 
     return {"animation__ffmpeg_path": imageio_ffmpeg.get_ffmpeg_exe()}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxgait.checks import nearest
@@ -61,16 +61,7 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     members = data["status"].dims if "status" in data else ()
     own = [str(n) for n, x in data.data_vars.items() if set(x.dims) == {"time", *members}]
     chosen = _chosen(data, variables, own, ("time",))
-    with style():
-        figure, axes = _panels(chosen)
-        for ax, name in zip(axes, chosen, strict=True):
-            x = data[name]
-            _lines(ax, x, "time", "-")
-            ax.set_ylabel(axis_label(name, x.attrs.get("units")), fontsize=8)
-            ax.set_title(x.attrs.get("long_name", ""), fontsize=8, loc="left")
-        axes[-1].set_xlabel(axis_label("time", "s"))
-        _legend(figure)
-    return figure
+    return _panels(data, chosen, lambda ax, x: _curve(ax, x, "time", "-"), axis_label("time", "s"))
 
 
 def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
@@ -99,20 +90,21 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     plain = [str(n) for n, x in data.data_vars.items() if x.dims == dims and x.dtype.kind in "fiu"]
     measures = [n for n in plain if n not in _OUTCOME and not n.endswith("_end")]
     chosen = _chosen(data, variables, measures or [n for n in plain if n == "status"], dims)
+    across = axis_label(dims[0], data[dims[0]].attrs.get("units") if dims[0] in data.coords else None)
+    return _panels(data, chosen, _map if len(dims) == 2 else lambda ax, x: _curve(ax, x, dims[0], ".-"), across)
+
+
+def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.DataArray], None], across: str) -> Figure:
+    """One panel per variable, drawn by a function, over an axis with the label `across`."""
     with style():
-        figure, axes = _panels(chosen)
-        for ax, name in zip(axes, chosen, strict=True):
-            (_curve if len(dims) == 1 else _map)(ax, data[name])
-            ax.set_title(data[name].attrs.get("long_name", name), fontsize=8, loc="left")
-        axes[-1].set_xlabel(_axis_name(data, dims[0]))
+        figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, 1.6 * len(chosen) + 0.6), sharex=True, squeeze=False)
+        figure.align_ylabels(axes)
+        for ax, name in zip(axes[:, 0], chosen, strict=True):
+            draw(ax, data[name])
+            ax.set_title(data[name].attrs.get("long_name", ""), fontsize=8, loc="left")
+        axes[-1, 0].set_xlabel(across)
         _legend(figure)
     return figure
-
-
-def _panels(chosen: Sequence[str]) -> tuple[Figure, Any]:
-    figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, 1.6 * len(chosen) + 0.6), sharex=True, squeeze=False)
-    figure.align_ylabels(axes)
-    return figure, axes[:, 0]
 
 
 def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tuple[str, ...]) -> list[str]:
@@ -131,17 +123,7 @@ def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tu
     return chosen
 
 
-def _axis_name(data: xr.Dataset, dim: str) -> str:
-    return axis_label(dim, data[dim].attrs.get("units") if dim in data.coords else None)
-
-
-def _curve(ax: Any, x: xr.DataArray) -> None:
-    dim = str(x.dims[0])
-    _lines(ax, x, dim, ".-")
-    ax.set_ylabel(axis_label(str(x.name), x.attrs.get("units")), fontsize=8)
-
-
-def _lines(ax: Any, x: xr.DataArray, dim: str, kind: str) -> None:
+def _curve(ax: Axes, x: xr.DataArray, dim: str, kind: str) -> None:
     """Draws a variable over one of its dimensions; a few lines are named by where they are in the others."""
     others = [str(d) for d in x.dims if d != dim]
     curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
@@ -150,6 +132,7 @@ def _lines(ax: Any, x: xr.DataArray, dim: str, kind: str) -> None:
         for line, place in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
             text = [f"{value:g}" if isinstance(value, float) else str(value) for value in place]
             line.set_label(", ".join(f"{d} = {value}" for d, value in zip(others, text, strict=True)))
+    ax.set_ylabel(axis_label(str(x.name), x.attrs.get("units")), fontsize=8)
 
 
 def _legend(figure: Figure) -> None:
@@ -159,7 +142,7 @@ def _legend(figure: Figure) -> None:
         figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=2, fontsize=7)
 
 
-def _map(ax: Any, x: xr.DataArray) -> None:
+def _map(ax: Axes, x: xr.DataArray) -> None:
     if x.ndim != 2:
         raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
     first, second = map(str, x.dims)

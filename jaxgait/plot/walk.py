@@ -1,12 +1,6 @@
-"""A measured walk as a sheet and as an HTML page: strides, forces, joint moments, stick figures, contacts, gaps."""
+"""A measured walk on a sheet: strides, forces, joint moments, stick figures, contacts, gaps."""
 
 from __future__ import annotations
-
-import base64
-import html
-import io
-from collections.abc import Sequence
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,12 +11,13 @@ from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS
 from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.embedded import joint_loads
 from jaxgait.motion.stride import SIGNALS, sampled
-from jaxgait.motion.verdict import DISPLAY, Verdict, describe
+from jaxgait.motion.verdict import DISPLAY, Verdict
 from jaxgait.plot.motion import NAMES, band
 from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 PERCENT = np.linspace(0.0, 100.0, 101)
 FIGURES = 12
+"""Number of intervals between the stick figures of a stride."""
 
 
 def sheet(walk: Walk, verdict: Verdict) -> Figure:
@@ -130,8 +125,8 @@ def _sticks(ax: Axes, walk: Walk) -> None:
     chain = [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in stride.points]
     at = np.linspace(0, 100, FIGURES + 1).astype(int)
     for i in at:
-        way = walk.speed * stride.period * i / 100.0
-        x = [stride.points[k][i, 0] + way for k in chain]
+        travelled = walk.speed * stride.period * i / 100.0
+        x = [stride.points[k][i, 0] + travelled for k in chain]
         y = [stride.points[k][i, 1] for k in chain]
         stands = walk.toe_off is not None and i / 100.0 < walk.toe_off
         ax.plot(x, y, color=BLUE if stands else GREY, lw=1.3, marker="o", ms=2.2)
@@ -176,43 +171,3 @@ def _gaps(ax: Axes, walk: Walk) -> None:
         ax.set_xlim(time[0], time[-1])
     ax.set_yticks(range(len(rows)), [name[:14] for _, name, _ in rows], fontsize=6.5)
     ax.set_xlabel(axis_label("time", "s"))
-
-
-def page(walk: Walk, verdict: Verdict, found: Sequence[str]) -> str:
-    """A measured walk as a self-contained HTML page."""
-    title = html.escape(f"{walk.name}: {walk.side} leg")
-    lines = [line for line in found if line]
-    warned = [line for line in lines if line.startswith(("warning", "  dropped"))]
-    plain = [line for line in lines if line not in warned and not line.startswith("note: ")]
-    notes = [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
-    return "\n".join(
-        [
-            "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-            f"<title>{title}</title><style>{_CSS}</style></head><body><h1>{title}</h1>",
-            _listed("Summary", plain),
-            _listed("Warnings", warned),
-            f"<img alt='the walk on one sheet' src='data:image/png;base64,{_picture(sheet(walk, verdict))}'>",
-            f"<h2>Check of the mean stride</h2><pre>{html.escape(describe(verdict))}</pre>",
-            _listed("Assumptions and processing", notes),
-            "</body></html>",
-        ]
-    )
-
-
-_CSS = (
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}"
-    "img{max-width:100%}pre{overflow-x:auto;font-size:12.5px;background:#f6f6f6;padding:1em}h2{margin-top:1.6em}"
-)
-
-
-def _listed(title: str, lines: Sequence[str]) -> str:
-    items = "".join(f"<li>{html.escape(line.strip())}</li>" for line in lines)
-    return f"<h2>{title}</h2><ul>{items}</ul>" if lines else ""
-
-
-def _picture(figure: Any) -> str:
-    """A figure as a PNG in base64; closes it."""
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=130)
-    plt.close(figure)
-    return base64.b64encode(stream.getvalue()).decode("ascii")

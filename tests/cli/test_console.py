@@ -57,6 +57,13 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         ("optimize --maximise rho", "unknown option --maximise rho: did you mean --maximize?"),
         ("fly", "no command 'fly': there are run, scan, optimize, fit, motion"),
         ("run bungee --precision half", "invalid choice 'half' for argument '--precision'"),
+        ("scan walker --list", "unknown option --list: did you mean --list of jaxgait run?"),
+        ("scan walker --sett slope=1", "unknown option --sett slope=1: did you mean --set?"),
+        ("run knee --over damper.k=1", "unknown option --over damper.k=1: did you mean --over of jaxgait"),
+        ("reproduce --list", "reproduce needs one of bungee, creeper,"),
+        ("scan --lst", "scan needs one of bungee, creeper,"),
+        ("view --lst", "view needs PATH (NetCDF file or Zarr store"),
+        ("scan knee --dt", "Missing value for argument '--dt'"),
         ("view", "view needs PATH (NetCDF file or Zarr store"),
     ],
 )

@@ -30,6 +30,11 @@ def test_a_setting_wins_over_the_height_that_suits_a_drive(capsys):
     ("arguments", "message"),
     [
         (["run", "bungee", "--motion", "hbm07_0.98ms"], "Bungee is not driven by measured motion"),
+        (
+            ["motion", "--leg", "left", "--out", "a.png"],
+            "without files the embedded gaits are listed: leave --leg, --out",
+        ),
+        (["motion", "hbm07_0.98ms", "--cutoff", "6"], "is one stride, not a recording: leave --cutoff out"),
         (["motion", "."], ".: is a folder; name a CSV file"),
         (["motion", "hbm07_0.98ms", "--out", "."], "cannot write .: it is a folder"),
         (["motion", "hbm07_0.98ms", "--speed=-1"], "speed must be a positive number, got -1"),
@@ -101,7 +106,10 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     assert re.search(r"joint moments in Nm/kg .*: hip [-+]\d+\.\d\d to [-+]\d+\.\d\d, knee .*, ankle ", output)
     assert (tmp_path / "walk.png").stat().st_size > 50_000
     page = (tmp_path / "walk.html").read_text()
-    assert "markers: plug_in_gait" in page and "data:image/png" in page
+    assert "<h2>Assumptions and processing</h2>\n<ul><li>" in page and "markers: plug_in_gait" in page
+    assert "<li>note: " not in page and re.search("<h2>Warnings</h2>\n<ul><li>the centre of pressure", page)
+    assert not re.search(r"""(?:src|href)=['"](?!data:)""", page), "it needs no other file"
+    assert page.count("data:image/png;base64,") == 1 and "Made by jaxgait" in page
     cli.main(["run", "knee", "--motion", str(out), "--list"])  # another test runs a stride of one's own
     ran = capsys.readouterr().out
     assert f"driven by walk: T = {w.period:.3f}" in ran and "segments.shank = " in ran

@@ -1,11 +1,14 @@
 """Published and derived figures of the round-foot walker (specification, sections 6 to 8)."""
 
+import types
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.walker import sets
+from experiments.walker import sets, smooth
 from experiments.walker.expected import (
     DOUBLING,
     FIXED_POINT,
@@ -152,6 +155,17 @@ def test_parameter_sets_restitution_and_friction_of_the_smooth_walker():
     assert len(wanted) > 20 and all(f.met for f in wanted)
     mean, spread = (f.measured for f in report.figures if f.id.startswith("smooth_restitution_0.8"))
     assert 0.1 < spread < 1.0 and abs(mean - IRREGULAR[2]) < 2.0 * spread
+
+
+def test_the_film_shows_a_walk_and_a_fall_without_a_warning(tmp_path, monkeypatch):
+    shown = {}
+    film = types.SimpleNamespace(save=lambda path, dpi: path)
+    monkeypatch.setattr(smooth.film, "animate", lambda runs, speed: shown.update(runs) or film)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        smooth.animation(Report("walker"), tmp_path)
+    ends = {title.partition(": ")[2]: run.attrs["status_text"] for title, run in shown.items()}
+    assert ends == {"it walks": "completed", "it slips and falls": "ended early: fell"}
 
 
 @pytest.fixture(scope="module")

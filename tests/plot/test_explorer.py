@@ -22,7 +22,7 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.plot.explorer import again, explore, page, recipe
-from jaxgait.plot.explorer.lines import line
+from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.page import phase_plane
 from jaxgait.plot.explorer.playback import Pack, frames, rigid
 from jaxgait.plot.explorer.serving import server
@@ -81,6 +81,15 @@ def unpacked(content):
         return np.where(whole == 65535, np.nan, x["low"] + x["step"] * whole)
 
     return read(json.loads(content[4:start]))
+
+
+def line(made, member):
+    """The lines that reproduce one member, with its own values, as the page fills them in."""
+    index = dict(zip(made.dims, map(int, np.unravel_index(member, made.shape)), strict=True))
+    own = {n: repr(float(x)) for n, x in made.of(member).items() if np.ndim(x) == 0}
+    own |= {f"#{dim}": str(i) for dim, i in index.items()} | {"member": str(member)}
+    found = lines(made, int(made.retried[member]))
+    return {kind: re.sub(r"\{\{([^{}]+)\}\}", lambda m: own[m[1]], text) for kind, text in found.items()}
 
 
 def test_the_page_holds_the_values_of_all_members(scan, shown):
@@ -210,6 +219,17 @@ def test_lines_of_starts_and_retries(scan):
         again(scan, mass=4, stiffness=0)
 
 
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+def test_a_run_from_the_models_own_start_names_no_start(scan, kind):
+    run = jaxgait.simulate(Bungee(), duration=1.0, initial_state=Bungee().initial_state())
+    height = float(run.x[0])
+    assert height != 0.0
+    run["x"] = run.x.astype(kind) * (1.0 + np.finfo(kind).eps)  # as compiled programs round
+    assert recipe.of_run(run).values == {}
+    run["x"] = run.x * (1.0 + 1e-4)
+    assert float(recipe.of_run(run).values["initial.x"][0]) == pytest.approx(height * (1.0 + 1e-4), rel=1e-6)
+
+
 def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(scan):
     said = []
     found = explore(scan.assign_attrs(model="Unicycle"), say=said.append)
@@ -232,6 +252,8 @@ def test_bad_input_is_one_clear_sentence(scan, tmp_path):
         explore(tmp_path / "nowhere.nc")
     with pytest.raises(ValueError, match="members must be a whole number, at least 0"):
         explore(scan, members=-1)
+    with pytest.raises(ValueError, match="measure colours the members of a scan, and this is one run: got 'height'"):
+        explore(jaxgait.simulate(Bungee(), duration=1.0), measure="height")
 
 
 def test_without_plotly_the_error_says_what_to_install(shown, monkeypatch):
@@ -341,6 +363,37 @@ def test_the_command_writes_the_page_beside_the_scan(scan, tmp_path, capsys):
         said = capsys.readouterr().err
         assert stop.value.code == 2 and message in said and said.count("\n") == 1
     assert (tmp_path / "scan.html").read_text() == "mine"
+
+
+def test_the_command_without_plotly_fails_and_says_what_to_install(scan, tmp_path, capsys, monkeypatch):
+    file = tmp_path / "scan.nc"
+    scan.to_netcdf(file, engine="h5netcdf")
+    found = util.find_spec
+    monkeypatch.setattr(page.importlib.util, "find_spec", lambda name: None if name == "plotly" else found(name))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["view", str(file)])
+    said = capsys.readouterr()
+    assert stop.value.code == 2 and 'pip install "jaxgait[explore]"' in said.err and said.err.count("\n") == 1
+    assert "clearance" in said.out and not (tmp_path / "scan.html").exists()
+
+
+def test_the_command_says_what_it_would_not_follow(tmp_path, capsys):
+    run, table = tmp_path / "run.nc", tmp_path / "table.nc"
+    jaxgait.simulate(Bungee(), duration=1.0).to_netcdf(run, engine="h5netcdf")
+    for arguments, message in (
+        (["--variables", "x", "--out", str(tmp_path / "a.gif")], "--variables names what a picture of a run draws"),
+        (["--variables", "x", "--out", str(tmp_path / "a.html")], "--variables names what a picture of a run draws"),
+        (["--variables", "x"], "--variables names what a picture of a run draws"),
+        (["--members", "0", "--out", str(tmp_path / "a.html")], "--members is for pages of scans"),
+        (["--serve", "--out", str(tmp_path / "a.html")], "--serve shows a page instead of writing"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["view", str(run), *arguments])
+        said = capsys.readouterr()
+        assert stop.value.code == 2 and message in said.err and not said.out
+    xr.Dataset({"a": 1.0}).to_netcdf(table, engine="h5netcdf")
+    cli.main(["view", str(table)])  # printing it is all that was asked for
+    assert "no page: nothing to explore: this is not a scan" in capsys.readouterr().err
 
 
 @needs_plotly
@@ -490,6 +543,12 @@ def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
     window.until("document.body.dataset.ready")
     assert window.js("return document.querySelectorAll('#overview')[0].offsetHeight") == 0
     assert window.js("return $('status').offsetHeight") == 0, "the heading is not said twice"
+    cut = (
+        "for (const [id, text] of [['px', 'theta_b'], ['py', 'theta_b_rate']]) $(id).selectedOptions[0].text = text;"
+        "return ['px', 'py'].filter(id => { const one = $(id), wide = one.offsetWidth;"
+        "one.style = 'flex-shrink: 0; max-width: none'; return wide < one.offsetWidth; })"
+    )
+    assert window.js(cut) == [], "names are whole"
     low, high, least, most = window.js(
         "const { layout, data } = $('phase');"
         "return [...layout.xaxis.range, Math.min(...data[0].x), Math.max(...data[0].x)]"

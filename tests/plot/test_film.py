@@ -26,6 +26,11 @@ def dot():
     return film.Film(figure, lambda i: [line.set_data([i], [0.0])], frames=3, interval=200)
 
 
+def without_ffmpeg(monkeypatch):
+    monkeypatch.setattr(writers, "is_available", lambda name: name != "ffmpeg")
+    monkeypatch.setattr(film.importlib.util, "find_spec", lambda name: None)
+
+
 def test_a_gif_has_the_frames_and_the_pace_of_the_film(tmp_path, capsys):
     for fps, duration in ((None, 200), (10, 100)):
         path = dot().save(tmp_path / "deep" / "dot.gif", fps=fps, progress=True)
@@ -42,13 +47,14 @@ def test_every_frame_is_drawn_once(tmp_path):
     assert len(drawn) == 3
 
 
-def test_a_name_that_tells_no_film_is_one_clear_line(tmp_path, monkeypatch):
+def test_a_name_that_tells_no_film_is_one_clear_line(tmp_path, monkeypatch, capsys):
     moving = dot()
     with pytest.raises(ValueError, match=r"dot\.png: the name of a film must end in \.gif or \.mp4"):
         moving.save(tmp_path / "dot.png")
-    monkeypatch.setattr(writers, "is_available", lambda name: name != "ffmpeg")
+    without_ffmpeg(monkeypatch)
     with pytest.raises(ValueError, match=r"dot\.mp4: ffmpeg is missing: pip install 'jaxgait\[film\]', or"):
-        moving.save(tmp_path / "dot.mp4")
+        moving.save(tmp_path / "dot.mp4", progress=True)
+    assert not capsys.readouterr().err, "no bar of a film that is not written"
     assert moving.save(tmp_path / "dot.gif").exists()
 
 
@@ -56,12 +62,15 @@ def test_an_mp4_is_written(tmp_path):
     assert dot().save(tmp_path / "dot.mp4").stat().st_size > 500
 
 
-def test_a_notebook_plays_a_film_and_does_not_show_its_figure_again(monkeypatch):
+def test_a_notebook_plays_a_film_and_does_not_show_its_figure_again(monkeypatch, capsys):
     moving = dot()
     assert moving._repr_html_().startswith('<video controls autoplay loop muted src="data:video/mp4;base64,AAAA')
     assert not plt.get_fignums()
-    monkeypatch.setattr(writers, "is_available", lambda name: name != "ffmpeg")
-    assert moving._repr_html_().startswith('<img alt="film" src="data:image/gif;base64,R0lGOD')
+    assert not capsys.readouterr().err
+    without_ffmpeg(monkeypatch)
+    with pytest.warns(UserWarning, match=r"becomes a GIF, which is large: pip install 'jaxgait\[film\]'"):
+        assert moving._repr_html_().startswith('<img alt="film" src="data:image/gif;base64,R0lGOD')
+    assert "film.gif: 100%" in capsys.readouterr().err, "a GIF takes longer"
 
 
 def test_matplotlibs_own_ways_to_play_a_film_work_too(tmp_path):

@@ -1,6 +1,4 @@
-"""The sheet and the page of a measured walk."""
-
-import re
+"""The sheet of a measured walk."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +8,7 @@ from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import walk_stride
 from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.verdict import judge
-from jaxgait.plot.walk import page, sheet
+from jaxgait.plot.walk import sheet
 from tests.motion import walker
 
 
@@ -36,10 +34,3 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
     gaps = figure.axes[titles.index("gaps of the leg's markers")]
     assert [label.get_text() for label in gaps.get_yticklabels()] == ["RKNE"]
     plt.close(figure)
-
-
-def test_the_page_needs_no_other_file(walk):
-    text = page(walk, judge(walk_stride(walk)), ["found: a < b", "note: an assumption", "warning: a doubt"])
-    assert "&lt;walk&gt;" in text and "found: a &lt; b" in text and "an assumption" in text
-    assert not re.search(r"(?:src|href)='(?!data:)", text)
-    assert text.count("data:image/png;base64,") == 1

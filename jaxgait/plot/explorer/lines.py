@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.recipe import Recipe
 
-__all__ = ["line", "lines"]
+__all__ = ["lines"]
 
 SHOWN_ENTRIES = 8
 
@@ -28,50 +27,44 @@ def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
         "python" and "shell"; the latter is empty if the command line cannot express it.
     """
     options = made.options | made.attempts()[attempt]
-    return {"python": _python(made, options), "shell": _shell(made, options)}
-
-
-def line(made: Recipe, member: int) -> dict[str, str]:
-    """The lines that reproduce one member, with its own values."""
-    index = dict(zip(made.dims, map(int, np.unravel_index(member, made.shape)), strict=True))
-    own = {n: repr(float(x)) for n, x in made.of(member).items() if np.ndim(x) == 0}
-    own |= {f"#{dim}": str(i) for dim, i in index.items()} | {"member": str(member)}
-    found = lines(made, int(made.retried[member]))
-    return {kind: re.sub(r"\{\{([^{}]+)\}\}", lambda m: own[m[1]], text) for kind, text in found.items()}
-
-
-def _python(made: Recipe, options: Mapping[str, Any]) -> str:
-    """Python that reruns a member: spelled out if that is short, otherwise from the file of the scan."""
+    options = {name: x for name, x in options.items() if (name, x) != ("precision", "float64")}  # the default
     own = _own(made)
     if own is None:
-        index = ", ".join(f"{dim!r}: {{{{#{dim}}}}}" for dim in made.dims)
-        where = repr(made.source or "scan.nc")
-        return f"from jaxgait.plot.explorer import again\nrun = again({where}, **{{{index}}})"
-    name, module = type(made.model).__name__, _importable_from(made.model)
+        return {"python": _from_file(made), "shell": ""}
     plain = {n: x for n, x in own.items() if not n.startswith(INITIAL)}
     started = {n.removeprefix(INITIAL): x for n, x in own.items() if n.startswith(INITIAL)}
+    shell = _shell(made.known_as, plain, started, options) if made.known_as else ""
+    return {"python": _python(made.model, plain, started, options), "shell": shell}
+
+
+def _from_file(made: Recipe) -> str:
+    """Python that reruns a member of the file of a scan, where its values are too long to write."""
+    index = ", ".join(f"{dim!r}: {{{{#{dim}}}}}" for dim in made.dims)
+    return f"from jaxgait.plot.explorer import again\nrun = again({made.source or 'scan.nc'!r}, **{{{index}}})"
+
+
+Values = Mapping[str, Any]
+
+
+def _python(model: Model, plain: Values, started: Values, options: Values) -> str:
+    name, module = type(model).__name__, _importable_from(model)
     imports = ["simulate", *(["with_parameters"] if plain else []), *([name] if module == "jaxgait" else [])]
     lines = [f"from jaxgait import {', '.join(sorted(imports))}"]
     lines += [] if module == "jaxgait" else [f"from {module} import {name}"]
-    model = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
-    given = "".join(f", {n}={x!r}" for n, x in options.items() if (n, x) != ("precision", "float64"))
+    made = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
+    given = "".join(f", {n}={x!r}" for n, x in options.items())
     if started:
-        lines += ["from jaxgait.ensembles import starting", f"model = {model}"]
+        lines += ["from jaxgait.ensembles import starting", f"model = {made}"]
         return "\n".join([*lines, f"run = simulate(model, initial_state=starting(model, {_dict(started)}){given})"])
-    return "\n".join([*lines, f"run = simulate({model}{given})"])
+    return "\n".join([*lines, f"run = simulate({made}{given})"])
 
 
-def _shell(made: Recipe, options: Mapping[str, Any]) -> str:
-    own = _own(made)
-    if own is None or not made.known_as:
-        return ""
-    plain = [f"{n}={_typed(x)}" for n, x in own.items() if not n.startswith(INITIAL)]
-    started = [f"{n.removeprefix(INITIAL)}={_typed(x)}" for n, x in own.items() if n.startswith(INITIAL)]
-    words = ["jaxgait", "run", made.known_as]
-    words += (["--set", *plain] if plain else []) + (["--initial", *started] if started else [])
+def _shell(known_as: str, plain: Values, started: Values, options: Values) -> str:
+    words = ["jaxgait", "run", known_as]
+    for option, values in (("--set", plain), ("--initial", started)):
+        words += [option, *(f"{n}={_typed(x)}" for n, x in values.items())] if values else []
     for name, value in options.items():
-        if (name, value) != ("precision", "float64"):
-            words += [f"--{name.replace('_', '-')}", str(value)]
+        words += [f"--{name.replace('_', '-')}", str(value)]
     return " ".join(word if "{{" in word else shlex.quote(word) for word in [*words, "--out", "member_{{member}}.nc"])
 
 

@@ -82,10 +82,9 @@ function drawMap() {
   const regular = c && x.dim !== null && y.dim !== null && x.dim !== y.dim;
   const shaded = c ? rows.filter(row => scan.completed.has(scan.status.data[row]) && Number.isFinite(c.values.data[row])) : [];
   const inside = new Set(shaded), others = rows.filter(row => !inside.has(row));
-  const bar = c && { title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 };
   const traces = [];
-  if (regular) traces.push(heatmap(x, y, c, shaded, bar));
-  else if (shaded.length) traces.push(points(x, y, shaded, { color: shaded.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: bar }));
+  if (regular) traces.push(heatmap(x, y, c, shaded));
+  else if (shaded.length) traces.push(points(x, y, shaded, shade(c, shaded)));
   if (regular && shaded.length) traces.push({ ...points(x, y, shaded, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
   if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: "square", size: Math.min(11, size(others.length) + 1) }));
   if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
@@ -94,6 +93,8 @@ function drawMap() {
   Plotly.react(gd, traces, whole, config("map"));
 }
 
+const bar = c => ({ title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 });
+const shade = (c, rows) => ({ color: rows.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: bar(c) });
 const size = count => count > 3000 ? 4 : count > 800 ? 6 : 9;
 
 function points(x, y, rows, marker) {
@@ -111,12 +112,12 @@ function hover(row) {
   return [`<b>member ${idOf(row)}</b>`, ...numbers, statusOf(row)[0]].join("<br>");
 }
 
-function heatmap(x, y, c, rows, colorbar) {
+function heatmap(x, y, c, rows) {
   const levels = k => [...new Set(k.values.data)].sort((a, b) => a - b);
   const xs = levels(x), ys = levels(y), col = new Map(xs.map((v, i) => [v, i])), line = new Map(ys.map((v, i) => [v, i]));
   const z = ys.map(() => new Array(xs.length).fill(null));
   for (const row of rows) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = c.values.data[row];
-  return { type: "heatmap", x: xs, y: ys, z, colorscale: VIRIDIS, colorbar, hoverinfo: "skip", hoverongaps: false };
+  return { type: "heatmap", x: xs, y: ys, z, colorscale: VIRIDIS, colorbar: bar(c), hoverinfo: "skip", hoverongaps: false };
 }
 
 /** Rings on members that play, a star on the reference, a large ring on the chosen one. */
@@ -154,8 +155,7 @@ function drawLines(gd) {
   const lost = visible().length - rows.length;
   $("slices").replaceChildren(...(lost ? [element("span", `${lost} members without all of these values are left out`, { className: "faint" })] : []));
   const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]) }));
-  const line = c ? { color: rows.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: { title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 } }
-    : { color: rows.map(r => scan.status.data[r]), colorscale: steps(), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
+  const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), colorscale: steps(), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
   Plotly.react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l: 60, r: 40, t: 46, b: 20 } }, config("parallel_coordinates"));
 }
 
@@ -330,15 +330,15 @@ function series(film, choice) {
 function drawCharts() {
   const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
   const since = f => Array.from(f.time.data, t => t - f.time.data[0]);
-  const all = series(film, choice), small = { margin: { l: 52, r: 8, t: 6, b: 36 } }, quick = { ...config("curve"), displayModeBar: false };
+  const all = series(film, choice), margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
   const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
   const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
   const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: SERIES[i % SERIES.length] } }));
   if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: "reference", line: { width: 1.3, color: REFERENCE, dash: "dash" } });
-  Plotly.react("history", traces, { ...layout, ...small, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...small.margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: film.time.data[0] > 0 ? `time since ${short(film.time.data[0])} s (s)` : "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
+  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: film.time.data[0] > 0 ? `time since ${short(film.time.data[0])} s (s)` : "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines+markers", marker: { opacity: 0 }, x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
   const loops = [other && other.histories[px] && loop(other, REFERENCE, 1.3, "dash", "reference"), film.histories[px] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
-  Plotly.react("phase", loops, { ...layout, ...small, margin: { ...small.margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
+  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
 }
 
 /** Puts a marker on a chart: at x, over the whole height if y is null. */

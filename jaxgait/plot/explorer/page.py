@@ -65,14 +65,11 @@ class Explorer:
         Raises:
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
-        parts = {name: _resource(f"page.{name}") for name in ("css", "html")}
-        scripts = {name: _resource(f"{name}.js") for name in ("frame", "pack", "film")}
-        scripts["script"] = _resource("page.js")
-        packed = {"library": _library(), "data": base64.b64encode(self.packed()).decode()}
-        page = parts.pop("html").replace("{{title}}", html.escape(self.header["title"]))
-        for name, text in (parts | scripts | packed).items():
-            page = page.replace("{{" + name + "}}", text)
-        return page
+        page = _resource("page.html").replace("{{title}}", html.escape(self.header["title"]))
+        for name in ("page.css", "frame.js", "pack.js", "film.js", "page.js"):
+            page = page.replace("{{" + name + "}}", _resource(name))
+        page = page.replace("{{library}}", _library())
+        return page.replace("{{data}}", base64.b64encode(self.packed()).decode())
 
     def packed(self) -> bytes:
         """Members and motions in the page's format (see `jaxgait.plot.explorer.playback.Pack`)."""
@@ -157,6 +154,8 @@ def explore(
     data = scan if isinstance(scan, xr.Dataset) else opened(scan)
     source = None if isinstance(scan, xr.Dataset) else scan
     if is_run(data):
+        if measure is not None:
+            raise ValueError(f"measure colours the members of a scan, and this is one run: got {measure!r}")
         return _of_run(data, model)
     rows = table(data)
     made, why = _recipe(data, model, source)
@@ -164,7 +163,8 @@ def explore(
     chosen = _measure(rows, measure, own)
     reference = None if made is None else _nearest(rows, made)
     wanted = [] if made is None else _wanted(rows, made, chosen, reference, members)
-    message = f"simulating {len(wanted)} of {rows.size} members for playback" if _simulates(data, wanted) else why
+    simulating = f"simulating {len(wanted)} of {rows.size} members for playback"
+    message = simulating if wanted and not _keeps_motions(data) else why
     if say is not None and message:
         say(message)
     runs, silent = _runs(data, rows, made, wanted)
@@ -190,8 +190,8 @@ def is_page(path: str | os.PathLike[str]) -> bool:
         return MARK.encode() in file.read(1000)
 
 
-def _simulates(scan: xr.Dataset, members: list[int]) -> bool:
-    return bool(members) and not {"time", "sample"} & set(scan.dims)
+def _keeps_motions(scan: xr.Dataset) -> bool:
+    return bool({"time", "sample"} & set(scan.dims))
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
@@ -244,7 +244,7 @@ def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]
         return {}, ""
     if not getattr(made.model, "scene", ""):
         return {}, f"{type(made.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and lines only."
-    if {"time", "sample"} & set(scan.dims):
+    if _keeps_motions(scan):
         index = np.unravel_index(members, made.shape)
         at = {d: xr.DataArray(i, dims="member") for d, i in zip(made.dims, index, strict=True)}
         found = scan[[n for n, x in scan.data_vars.items() if set(made.dims) <= set(x.dims)]].isel(at).load()
