@@ -37,6 +37,7 @@ ALONE = {
     "jaxgait.cli": "takes --precision",
     "jaxgait.ensembles": "takes a precision and hands it down to its parts",
     "jaxgait.mechanics.spatial.plane.is_planar": "asks for shapes",
+    "jaxgait.mechanics.spatial.tree.check_lengths": "counts",
     "jaxgait.mechanics.spatial.tree.plus": "sums what others compute",
     "jaxgait.measure": "reads runs by functions that are decorated",
     "jaxgait.cli.records": "reads results",

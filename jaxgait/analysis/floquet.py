@@ -162,6 +162,7 @@ def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, 
 test_functions.__test__ = test_values.__test__ = False  # not tests, whatever pytest thinks
 
 
+@float64_default
 def sign_changes(tests: Float[np.ndarray, "points ..."]) -> Bool[np.ndarray, "points-1 ..."]:
     """Where test functions change sign between neighbouring points; zeros count as negative, NaN as no change.
 

@@ -85,7 +85,7 @@ def test_schemes_take_solvers_by_name():
 
 @pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", None, diffrax.Tsit5])
 def test_wrong_names_are_told(wrong):
-    said = "did you mean 'Verner8'" if wrong == "Vernr8" else r"must be a diffrax solver .* or one of Bosh3, .*, got"
+    said = "did you mean 'Verner8'" if wrong == "Vernr8" else "give a diffrax solver, such as .* or one of Bosh3, "
     with pytest.raises(ValueError, match=said):
         as_solver(wrong)
 
