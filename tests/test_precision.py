@@ -66,9 +66,7 @@ ALONE = {
     "jaxgait.solve.peaks": "parts of schemes, which are decorated",
     "jaxgait.solve.smooth.tolerances": "of a precision that it is told",
     "jaxgait.solve.steps": "parts of schemes, which are decorated",
-    **{
-        f"jaxgait.models.{m}.pictures": "pictures" for m in ("creeper", "exoskeleton", "jumper", "prosthesis", "walker")
-    },
+    **{f"jaxgait.models.{m}.pictures": "pictures" for m in ("exoskeleton", "jumper", "prosthesis", "walker")},
     "jaxgait.precision": "itself",
     "jaxgait.report": "text",
     "jaxgait.roots.Bracket": "keeps the precision of its numbers",
