@@ -7,9 +7,6 @@ import math
 import os
 import pathlib
 import platform
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
@@ -17,7 +14,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import xarray as xr
-from tqdm import tqdm
 
 from jaxgait import files
 
@@ -174,28 +170,6 @@ class Report:
             if lacking:
                 raise ValueError(f"{path.name}: {name} lacks the attribute {lacking[0]!r}")
         files.netcdf(path, results)
-
-    @contextmanager
-    def parts(self, out: pathlib.Path, count: int, progress: bool | None) -> Iterator[Callable[..., Any]]:
-        """A function that runs the parts of a reproduction: `part(name, work, *arguments)` returns what `work` returns.
-
-        A progress bar shows the part that runs. At the end the time of each is added and the report written into `out`.
-        """
-        out.mkdir(parents=True, exist_ok=True)
-        rows = []
-        with tqdm(total=count, unit="part", disable=not progress) as bar:
-
-            def part(name: str, work: Callable[..., Any], *arguments: Any) -> Any:
-                bar.set_description(name)
-                begin = time.perf_counter()
-                result = work(*arguments)
-                rows.append(f"| {name} | {time.perf_counter() - begin:.0f} |\n")
-                bar.update()
-                return result
-
-            yield part
-        self.section("Time", "| part (compilation included) | s |\n|---|---|\n" + "".join(rows))
-        self.write(out)
 
     def write(self, out: pathlib.Path) -> pathlib.Path:
         """Writes `figures.json` and `report.md` into `out` and returns the path of the latter."""

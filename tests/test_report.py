@@ -105,13 +105,3 @@ def test_what_is_stored_is_labelled(tmp_path):
     assert xr.open_dataset(tmp_path / "a.nc", engine="h5netcdf").y.attrs["units"] == "m"
     with pytest.raises(ValueError, match=r"a\.nc: y lacks the attribute 'long_name'"):
         report.data(tmp_path / "a.nc", xr.Dataset({"y": ("point", [1.0, 2.0], {"units": "m"})}, coords))
-
-
-def test_parts_are_timed_and_the_report_is_written_at_the_end(tmp_path):
-    report, out = Report("A title"), tmp_path / "new"
-    with report.parts(out, 2, progress=False) as part:
-        assert part("doubling", lambda x: 2 * x, 3) == 6
-        part("a figure", report.figure, "a", "a number", "1", 1.0)
-        assert not (out / "report.md").exists()
-    assert "| doubling | 0 |\n| a figure | 0 |" in (out / "report.md").read_text()
-    assert json.loads((out / "figures.json").read_text())[0]["id"] == "a"

@@ -9,13 +9,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxgait
-from jaxgait import precision
 from jaxgait.measure import Measure
 from jaxgait.models.bungee.measures import clearance, critical_value, lowest_point
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report
+from jaxgait.reproduction import parts
 
 from . import expected
 
@@ -31,9 +31,8 @@ MASSES, ROPES = np.linspace(40.0, 100.0, 121), np.linspace(15.0, 40.0, 101)
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report = Report(TITLE, INTRO)
-    with precision.use("float64"), report.parts(out, 3, progress) as part:
-        for name, add in {"the lowest point": _figures, "a jump": _path, "the safety map": _map}.items():
-            part(name, add, report, out)
+    with parts(report, out, 3, progress) as part:
+        part.add({"the lowest point": _figures, "a jump": _path, "the safety map": _map})
     return report
 
 

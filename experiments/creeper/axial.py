@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 
 import jaxgait
-from jaxgait import precision
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.models.creeper.artery import CLOSURE, Inflow
 from jaxgait.models.creeper.measures import grip_threshold
@@ -61,10 +60,9 @@ def given(report: Report) -> None:
     )
 
 
-def table(report: Report, out: pathlib.Path) -> xr.Dataset:
-    """Simulates all rows; returns the default run, and writes it as NetCDF."""
-    with precision.use("float64"):
-        given(report)
+def gait(report: Report, out: pathlib.Path) -> None:
+    """Simulates all rows of the table; NetCDF file and animation of the default run."""
+    given(report)
     runs = {}
     for name, changes in CASES.items():
         run = jaxgait.simulate(with_parameters(Creeper(), changes), strides=4, samples=SAMPLES)
@@ -75,7 +73,7 @@ def table(report: Report, out: pathlib.Path) -> xr.Dataset:
     _other_laws(report)
     _grip(report)
     report.data(out / "axial.nc", runs["against the flow"])
-    return runs["against the flow"]
+    _animation(report, out, runs["against the flow"])
 
 
 def _displacement(report: Report, name: str, run: xr.Dataset, paper: str | None = None) -> None:
@@ -136,7 +134,7 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
     report.figure("figure-4", "still liquid: largest distance from the rigid theory", "mm", worst, paper=CURVE)
 
 
-def moving(report: Report, out: pathlib.Path, run: xr.Dataset) -> None:
+def _animation(report: Report, out: pathlib.Path, run: xr.Dataset) -> None:
     part = run.isel(time=slice(0, 2 * SAMPLES + 1))
     path = film.animate(part, speed=0.25).save(out / "creeper.gif")
     report.picture(path, "The robot against the pulse: pads that reach the wall grip, drops drift with the liquid.")

@@ -7,6 +7,7 @@ import pathlib
 from jaxgait.models.creeper.design import fastest_gait
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.report import Report
+from jaxgait.reproduction import parts
 
 from . import axial, drive, scans
 
@@ -37,6 +38,7 @@ def design(report: Report, out: pathlib.Path) -> None:
 
 
 PARTS = {
+    "the axial gait": axial.gait,
     "Figure 4": axial.figure_4,
     "Figure 5": drive.figure_5,
     "long chains": drive.long_chains,
@@ -49,9 +51,6 @@ PARTS = {
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report = Report(TITLE, INTRO)
-    with report.parts(out, len(PARTS) + 2, progress) as part:
-        default = part("the axial gait", axial.table, report, out)
-        for name, add in PARTS.items():
-            part(name, add, report, out)
-        part("the film", axial.moving, report, out, default)
+    with parts(report, out, len(PARTS), progress) as part:
+        part.add(PARTS)
     return report

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pathlib
 
-from jaxgait import precision
 from jaxgait.report import Report
+from jaxgait.reproduction import parts
 
 from . import cost, ensembles, example, search
 
@@ -21,14 +21,15 @@ PARTS = {
     "forward runs": example.add_forward,
     "a better gait": search.add,
     "ensembles": ensembles.add,
-    "composing the equations": cost.add_composing,
-    "cost of evaluation": cost.add_evaluation,
 }
+TIMED = {"composing the equations": cost.add_composing, "cost of evaluation": cost.add_evaluation}
+"""Parts that measure times, with nothing beside them."""
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report = Report(TITLE, INTRO)
-    with precision.use("float64"), report.parts(out, len(PARTS), progress) as part:
-        for name, add in PARTS.items():
-            part(name, add, report, out)
+    with parts(report, out, len(PARTS | TIMED), progress) as part:
+        part.add(PARTS)
+        for name, add in TIMED.items():
+            part.run(name, add, report, out)
     return report

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 
 from jaxgait.report import Report
+from jaxgait.reproduction import parts
 
 from . import design, scans, table
 
@@ -30,7 +31,6 @@ PARTS = {
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report = Report(TITLE, INTRO)
-    with report.parts(out, len(PARTS), progress) as part:
-        for name, add in PARTS.items():
-            part(name, add, report, out)
+    with parts(report, out, len(PARTS), progress) as part:
+        part.add(PARTS)
     return report

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pathlib
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-import jax
 import numpy as np
 import xarray as xr
 
@@ -19,6 +15,7 @@ from jaxgait.motion.drive import REFERENCE_GAITS, gait_record, reference_gait
 from jaxgait.plot import film
 from jaxgait.plot.style import save
 from jaxgait.report import Report
+from jaxgait.reproduction import parts
 
 from . import expected, runs, socket, tune
 
@@ -37,15 +34,15 @@ K_R3 = np.linspace(1.36e4, 1.66e4, 31)
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report, beyond = Report(TITLE, INTRO), Report("Beyond the paper")
     r2, r3 = Prosthesis(), Prosthesis().preset("R3")
-    tuning = _start_tuning(r2)
-    with report.parts(out, 7, progress) as part:
-        one = part("time histories, set R2", runs.histories, r2, CASES_R2, progress)
-        other = part("time histories, set R3", runs.histories, r3, CASES_R3, progress)
-        scan = part("scan of k and c/k", runs.scan, r2, K, RATIO, progress)
-        windows = part("subharmonic windows, set R3", runs.scan, r3, K_R3, np.array([runs.RATIO]), progress)
-        part("compliant socket", socket.study, beyond, out, one, progress)
-        best, check = part("optimisation (beside the rest)", tuning)
-        part("pictures", _pictures, report, out, r2, one, other, scan, windows, best)
+    with parts(report, out, 7, progress) as part:
+        tuning = part.start("optimisation (beside the rest)", tune.tune, r2)
+        one = part.run("time histories, set R2", runs.histories, r2, CASES_R2, progress)
+        other = part.run("time histories, set R3", runs.histories, r3, CASES_R3, progress)
+        scan = part.run("scan of k and c/k", runs.scan, r2, K, RATIO, progress)
+        windows = part.run("subharmonic windows, set R3", runs.scan, r3, K_R3, np.array([runs.RATIO]), progress)
+        part.run("compliant socket", socket.study, beyond, out, one, progress)
+        best, check = tuning()
+        part.run("pictures", _pictures, report, out, r2, one, other, scan, windows, best)
         _numbers(report, one, other, scan)
         tune.describe(report, best, check)
         report.append(beyond)
@@ -54,16 +51,6 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
         report.data(out / "optimisation.nc", best.history)
         best.to_json(out / "optimisation.json")
     return report
-
-
-def _start_tuning(leg: Prosthesis) -> Callable[[], Any]:
-    """Starts the search, on a CPU in its own process beside the scans; returns a function that waits for its result."""
-    if jax.default_backend() != "cpu":
-        return lambda: tune.tune(leg, True)
-    pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-    future = pool.submit(tune.tune, leg, False)
-    pool.shutdown(wait=False)
-    return future.result
 
 
 def one_run(data: xr.Dataset, member: int) -> xr.Dataset:

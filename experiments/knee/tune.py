@@ -26,7 +26,7 @@ STEEPNESS = 1e4
 """1/m: a touch-down layer of 0.1 mm instead of 1 micrometre, for correct gradients; rho changes by 1e-5."""
 
 
-def tune(leg: Prosthesis, progress: bool) -> tuple[Optimum, xr.Dataset]:
+def tune(leg: Prosthesis, progress: bool | None = None) -> tuple[Optimum, xr.Dataset]:
     """The optimisation, and the runs that compare a gradient with central differences."""
     smooth = with_parameters(leg, {"ground.steepness": STEEPNESS})
     starts = [dict(zip(OVER, start, strict=True)) for start in STARTS]

@@ -8,12 +8,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from jaxgait import precision
 from jaxgait.analysis import gait
 from jaxgait.analysis.families import Crossing, Gaits
 from jaxgait.analysis.stability import end_of_first, unstable_ranges, widest_window
 from jaxgait.plot.style import save
 from jaxgait.report import Report, labels
+from jaxgait.reproduction import parts
 
 from . import branches, pictures
 from .branches import DOUBLED, LINE, RATIOS, START
@@ -33,14 +33,14 @@ JUMP = 0.1
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report = Report(TITLE, INTRO)
-    with precision.use("float64"), report.parts(out, 4, progress) as part:
-        over, line = part("twenty-stride scan", branches.scan, progress)
-        one, found = part("period-one gaits", branches.period_one, over, progress)
-        two = part("gaits of two strides", branches.period_two, line, progress)
+    with parts(report, out, 4, progress) as part:
+        over, line = part.run("twenty-stride scan", branches.scan, progress)
+        one, found = part.run("period-one gaits", branches.period_one, over, progress)
+        two = part.run("gaits of two strides", branches.period_two, line, progress)
         found, jumps = ([c for c in found if (c.distance < JUMP) == flag] for flag in (True, False))
         figures(report, over, one, found, two)
         describe_jumps(report, jumps)
-        part("pictures", draw, report, out, over, line, one, found, two)
+        part.run("pictures", draw, report, out, over, line, one, found, two)
         store(report, one, out / "period_one.nc")
     return report
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pathlib
 
-from jaxgait import precision
 from jaxgait.report import Report
+from jaxgait.reproduction import parts
 
 from .gaits import basin_picture, bifurcations
 from .sets import parameter_sets
-from .smooth import animation, smooth_figures, smooth_walk
-from .walks import figure_7, figures_4_to_6, records, report_table, sweeps
+from .smooth import animation, smooth_walk
+from .walks import figures_4_to_6, sweeps
 
 TITLE = "The round-foot passive walker"
 MINUTES = 5
@@ -20,18 +20,19 @@ INTRO = (
     "contradicts its own step lengths and velocities (V / L = 2.4304 1/s) and is not a target; its fall at e_N = 0.9 "
     "is not reproduced."
 )
+PARTS = {
+    "23 walks of 50 s": sweeps,
+    "dense records": figures_4_to_6,
+    "smooth walker": smooth_walk,
+    "parameter sets of the smooth walker": parameter_sets,
+    "animation": animation,
+    "bifurcations": bifurcations,
+    "basin of 65536 starts": basin_picture,
+}
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report = Report(TITLE, INTRO)
-    with precision.use("float64"), report.parts(out, 7, progress) as part:
-        runs = part("23 walks of 50 s", sweeps)
-        report_table(report, runs)
-        figure_7(report, runs, out)
-        figures_4_to_6(report, part("dense records", records), out)
-        smooth_figures(report, part("smooth walker", smooth_walk), out)
-        part("parameter sets of the smooth walker", parameter_sets, report)
-        part("animation", animation, report, out)
-        part("bifurcations", bifurcations, report, out)
-        part("basin of 65536 starts", basin_picture, report, out)
+    with parts(report, out, len(PARTS), progress) as part:
+        part.add(PARTS)
     return report

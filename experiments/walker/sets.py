@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def _observe(run: Any) -> dict[str, Any]:
     return {"x": run.ys.x, "apart": run.ys.theta_1 - run.ys.theta_2}
 
 
-def parameter_sets(report: Report) -> None:
+def parameter_sets(report: Report, out: pathlib.Path) -> None:
     """Simulates all cases as one ensemble, and compares them."""
     damping = [float(hunt_crossley_dissipation(e, LANDING)) for e in BOUNCING]
     copies = float(hunt_crossley_dissipation(IRREGULAR[0], LANDING)) * (1.0 + 1e-9 * np.arange(COPIES))

@@ -8,7 +8,6 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
-import xarray as xr
 
 import jaxgait
 from jaxgait.models.walker.measures import passing_gait
@@ -30,13 +29,9 @@ SLIPPERY = 0.12
 """Friction below the paper's threshold."""
 
 
-def smooth_walk() -> xr.Dataset:
-    """The smooth walker from the paper's start."""
-    return jaxgait.simulate(Walker(), duration=DURATION, samples=SAMPLES)
-
-
-def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
-    """Errors against the rigid gait; forces, contact and energy."""
+def smooth_walk(report: Report, out: pathlib.Path) -> None:
+    """The smooth walker from the paper's start: errors against the rigid gait; forces, contact and energy."""
+    run = jaxgait.simulate(Walker(), duration=DURATION, samples=SAMPLES)
     steady = run.sel(time=slice(6.0, None))
     period, velocity = passing_gait(*(a.values for a in (steady.time, steady.x, steady.theta_1 - steady.theta_2)))
     report.compare("smooth_period", "period, smooth against rigid", period, SMOOTH["period"])

@@ -37,8 +37,14 @@ Walks = Mapping[tuple[float, float], Mapping[str, Any]]
 """`RIGID_MEASURES` of walks, by restitution and friction."""
 
 
-def sweeps() -> Walks:
+def sweeps(report: Report, out: pathlib.Path) -> None:
     """The 50 s walks of Table 2 and Figure 7."""
+    walks = _sweeps()
+    _table_2(report, walks)
+    _figure_7(report, walks, out)
+
+
+def _sweeps() -> Walks:
     cases = [(e, 0.5) for e in (*expected.TABLE_2, 0.3, 0.9)] + [(0.0, mu) for mu in FRICTIONS]
     restitution, friction = zip(*cases, strict=True)
     members = zipped({"normal_restitution": restitution, "friction": friction})
@@ -46,7 +52,7 @@ def sweeps() -> Walks:
     return {case: {name: walks[name].values[i] for name in RIGID_MEASURES} for i, case in enumerate(cases)}
 
 
-def records() -> dict[str, Step]:
+def _records() -> dict[str, Step]:
     """Every step of `RECORD` s after 30 s of walking, for Figures 4 to 6."""
     model = precision.cast(RigidWalker())
     values = jnp.array(list(DENSE.values()))
@@ -61,7 +67,7 @@ def records() -> dict[str, Step]:
     return {name: jax.tree.map(lambda a, i=i: a[i], runs) for i, name in enumerate(DENSE)}
 
 
-def report_table(report: Report, runs: Walks) -> None:
+def _table_2(report: Report, runs: Walks) -> None:
     """Table 2, the impulse, the friction thresholds."""
     for e, row in expected.TABLE_2.items():
         s = runs[e, 0.5]
@@ -138,7 +144,7 @@ def _friction(report: Report, runs: Walks) -> None:
     report.section("Friction", f"Falls: {falls}. Below mu = {smallest:g} some limp along in period two ({limping}).")
 
 
-def figure_7(report: Report, runs: Walks, out: pathlib.Path) -> None:
+def _figure_7(report: Report, runs: Walks, out: pathlib.Path) -> None:
     """Velocity over friction, with the paper's three ranges."""
     mu = np.array(FRICTIONS)
     velocity = np.array([runs[0.0, m]["velocity"] for m in FRICTIONS])
@@ -162,8 +168,9 @@ def figure_7(report: Report, runs: Walks, out: pathlib.Path) -> None:
         )
 
 
-def figures_4_to_6(report: Report, runs: dict[str, Step], out: pathlib.Path) -> None:
-    walker = precision.cast(RigidWalker())
+def figures_4_to_6(report: Report, out: pathlib.Path) -> None:
+    """Dense records of three walks."""
+    walker, runs = precision.cast(RigidWalker()), _records()
     for name, draw in (("figure_4", _figure_4), ("figure_5", _figure_5), ("figure_6", _figure_6)):
         run = runs[name]
         observed = {k: np.asarray(v) for k, v in jax.jit(jax.vmap(walker.observables))(run.y).items()}

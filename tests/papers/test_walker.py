@@ -144,13 +144,13 @@ def test_smooth_walker_against_the_rigid_gait():
 
 
 @pytest.mark.slow
-def test_parameter_sets_restitution_and_friction_of_the_smooth_walker():
+def test_parameter_sets_restitution_and_friction_of_the_smooth_walker(tmp_path):
     """Spec section 8: every row of its table, the map from restitution to damping, the sweep of friction.
 
     At restitution 0.8 the walk is irregular: the specification's value must be a likely one of many walks.
     """
     report = Report("smooth walker")
-    sets.parameter_sets(report)
+    sets.parameter_sets(report, tmp_path)
     wanted = [f for f in report.figures if f.met is not None]
     assert len(wanted) > 20 and all(f.met for f in wanted)
     mean, spread = (f.measured for f in report.figures if f.id.startswith("smooth_restitution_0.8"))
