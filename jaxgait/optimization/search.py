@@ -349,7 +349,8 @@ class Search:
             return self._failed(self._rows[i][0].found)
         if goal.limits and goal.slack(found.values).min() < -KEPT:
             worst = int(np.argmin(goal.slack(found.values)))
-            return f"ended outside its limits: {goal.bounds[worst]}, reached {float(found.values[1 + worst]):.6g}"
+            how = "ended" if end.converged else f"stopped ({end.message})"
+            return f"{how} outside its limits: {goal.bounds[worst]}, reached {float(found.values[1 + worst]):.6g}"
         if found.multiplier >= self._stability:
             return f"ended on an unstable gait (multiplier {float(found.multiplier):.3g}): walks diverge from it"
         at = self._walls(row.x)

@@ -58,7 +58,7 @@ class ArmSwinger(Jumper):
         return Swing(self.elbow.angle, self.shoulder.delay, self.shoulder.duration)
 
 
-def highest_jump(jumper: Jumper, over: Mapping[str, tuple[float, float]] = TIMING, *, iterations: int = 40) -> Optimum:
+def highest_jump(jumper: Jumper, over: Mapping[str, tuple[float, float]] = TIMING, *, iterations: int = 150) -> Optimum:
     """Maximises the jump height in m; peak force and angular momentum stay below those of the initial jumper.
 
     Args:
