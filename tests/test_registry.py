@@ -214,7 +214,8 @@ def test_a_prompt_completes_public_names_and_corrects_misspelt_ones():
     assert {"Bungee", "Prosthesis", "SpatialJumper"} <= {*dir(jaxgait.models)}
     there = {}
     exec("from jaxgait import *", there)
-    assert there["simulate"] is jaxgait.simulate
+    exec("from jaxgait.models import *", there)
+    assert there["simulate"] is jaxgait.simulate and there["RigidWalker"] is jaxgait.RigidWalker
     with pytest.raises(AttributeError, match="no attribute 'simulat': did you mean 'simulate'"):
         jaxgait.simulat  # noqa: B018
     assert len(repr(jaxgait.Prosthesis())) < 200

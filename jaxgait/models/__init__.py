@@ -7,10 +7,13 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Finds a model by its class name."""
+    """Finds a model by its class name, and `__all__` for `from jaxgait.models import *`."""
     from jaxgait import registry
 
-    if name in (found := _models()):
+    found = _models()
+    if name == "__all__":
+        return sorted(found)
+    if name in found:
         return registry.load(found[name])
     raise AttributeError(f"module 'jaxgait.models' has no attribute {name!r}")
 

@@ -41,6 +41,8 @@ LASTING = 3.0
 _INSTALL = "pip install 'jaxgait[film]'"
 HEIGHT, MAX_WIDTH, CURVE_HEIGHT = 3.6, 11.0, 1.0
 """Height of the views, width of all views, and height of a panel of curves, in inches."""
+CAPTION, ENTRY, CHARACTER = 0.35, (0.5, 0.17), 0.055
+"""Height of the caption, size of a legend's entry without its text, width of a character, in inches."""
 LEGEND_ROOM = 0.3
 """Height above the curves of a panel for their legend, as a fraction of theirs."""
 MIN_ARROW = 0.02
@@ -223,9 +225,11 @@ def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float) -> tuple[F
     height = min(HEIGHT, MAX_WIDTH / sum(map(sum, aspects)))
     widths = [[height * a for a in own] for own in aspects]
     rows = max(len(s.curves) for s in scenes.values()) if curves else 0
-    size = (max(4.2, sum(map(sum, widths)) + 0.2), height + 0.35 + rows * CURVE_HEIGHT + (0.6 if rows else 0.1))
+    legends = [_legend(s, max(4.0 / len(scenes), sum(own))) for s, own in zip(scenes.values(), widths, strict=True)]
+    header = CAPTION + ENTRY[1] * max(-(-len(legend["handles"]) // legend["ncols"]) for legend in legends)
+    size = (max(4.2, sum(map(sum, widths)) + 0.2), height + header + rows * CURVE_HEIGHT + (0.6 if rows else 0.1))
     figure = plt.figure(figsize=size)
-    top = 1.0 - 0.35 / size[1]
+    top = 1.0 - header / size[1]
     lowest = top - height / size[1]
     columns = figure.add_gridspec(
         1,
@@ -238,10 +242,12 @@ def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float) -> tuple[F
         wspace=0.03,
     )
     stages = []
-    for column, (title, one), width in zip(range(len(scenes)), scenes.items(), widths, strict=True):
+    for column, (title, one), width, legend in zip(range(len(scenes)), scenes.items(), widths, legends, strict=True):
         inner = columns[column].subgridspec(1, len(width), width_ratios=width, wspace=0.03)
         axes = [figure.add_subplot(inner[i]) for i in range(len(width))]
         box = columns[column].get_position(figure)
+        if legend["handles"]:
+            figure.legend(**legend, loc="upper left", bbox_to_anchor=(box.x0, 1.0), frameon=False, borderaxespad=0.2)
         panels = _panels(figure, (box.x0, box.x1), lowest, one.curves[:rows], size)
         stages.append(_Stage(one, axes, panels, title, pace))
     return figure, stages
@@ -267,7 +273,6 @@ class _Stage:
         for ax in panels[-1:]:
             ax.set_xlabel(axis_label("time", "s"))
         self.text = axes[0].set_title("", loc="left", fontsize=9, fontfamily="DejaVu Sans Mono")
-        _legend(axes[0], shown, self.scale)
 
     def show(self, elapsed: float) -> None:
         """Shows the scene at a time in s after the start."""
@@ -318,7 +323,8 @@ class _Window:
         self.scale = scale
         _bar(ax, view)
         if view.title:
-            ax.text(0.03, 0.97, view.title, transform=ax.transAxes, va="top", fontsize=8)
+            text = ax.text(0.03, 0.97, view.title, transform=ax.transAxes, va="top", fontsize=8, zorder=9)
+            text.set_path_effects([effects.withStroke(linewidth=3.0, foreground="white")])
 
     def show(self, i: int) -> None:
         self._look(i)
@@ -380,14 +386,17 @@ def _bar(ax: Axes, view: View) -> None:
     ax.text(0.04, 0.065, label, transform=ax.transAxes, fontsize=7, va="bottom", zorder=8)
 
 
-def _legend(ax: Axes, shown: Scene, scale: float) -> None:
+def _legend(shown: Scene, width: float) -> dict[str, Any]:
+    """Entries of a scene's legend, in as many columns as fit into a width in inches, and their style."""
     handles = [Line2D([], [], color=colour, lw=3.0, label=name) for name, colour in shown.legend.items()]
     handles += [Line2D([], [], color=t.colour, lw=1.0, label=t.name) for t in shown.trails]
     if shown.forces:
         length = _nice(shown.views[0].span[1] / 6)
-        handles.append(Line2D([], [], color=RED, lw=1.5, label=f"force, {length:g} m: {length * scale:g} N"))
-    if handles:
-        ax.legend(handles=handles, loc="upper right", fontsize=7, framealpha=0.7, frameon=True, edgecolor="none")
+        force = length * (shown.newtons_per_metre or arrow_scale(shown))
+        handles.append(Line2D([], [], color=RED, lw=1.5, label=f"force, {length:g} m: {force:g} N"))
+    widest = ENTRY[0] + CHARACTER * max((len(str(line.get_label())) for line in handles), default=0)
+    columns = max(1, min(len(handles), int(width / widest)))
+    return {"handles": handles, "ncols": columns, "fontsize": 7, "handlelength": 1.6, "columnspacing": 1.2}
 
 
 def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:

@@ -112,6 +112,18 @@ def test_runs_side_by_side_stay_where_they_ended(jump):
     assert second.startswith("short  t = 3.00 s (wet)")
 
 
+def test_legends_and_captions_lie_above_the_scenes(jump):
+    moving = film.animate({"one": jump, "other": jump}, speed=4.0, fps=5)
+    figure, views = moving._fig, moving._fig.axes[:2]
+    figure.draw_without_rendering()
+    top = max(ax.get_window_extent().y1 for ax in views)
+    captions = [ax._left_title.get_window_extent() for ax in views]
+    legends = [legend.get_window_extent() for legend in figure.legends]
+    assert len(legends) == 2 and all(top <= box.y0 and box.y1 <= figure.bbox.y1 + 1 for box in legends)
+    assert not any(box.overlaps(other) for box in captions for other in legends)
+    moving._draw_was_started = True
+
+
 def test_frames_are_those_of_a_plain_drawing(jump, tmp_path):
     """Panels of curves are drawn once, as a backdrop; a film can be written again, in another resolution."""
     moving = film.animate(jump, speed=8.0, fps=4)
