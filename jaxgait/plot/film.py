@@ -29,7 +29,7 @@ from tqdm import tqdm
 from jaxgait import checks
 from jaxgait.model import Model
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
-from jaxgait.plot.style import FAILED, PALETTE, RED, axis_label, style
+from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, style
 
 __all__ = ["Film", "animate", "arrow_scale", "usual_pace"]
 
@@ -374,7 +374,7 @@ def _earth(ground: Ground) -> Polygon:
     drop = far * np.tan(ground.slope)
     corners = [(-far, ground.height + drop), (far, ground.height - drop)]
     below = [(far, ground.height - drop - deep), (-far, ground.height - drop - deep)]
-    return Polygon([*corners, *below], facecolor="#E4E0D8", edgecolor="#555555", lw=1.0, zorder=1)
+    return Polygon([*corners, *below], facecolor=EARTH, edgecolor="#555555", lw=1.0, zorder=1)
 
 
 def _bar(ax: Axes, view: View) -> None:

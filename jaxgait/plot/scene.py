@@ -15,9 +15,10 @@ import xarray as xr
 from jaxtyping import Float
 
 from jaxgait import registry
+from jaxgait.contents import restored
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, parameters, with_parameters
-from jaxgait.plot.style import BLUE, GREY, RED
+from jaxgait.parameters import parameters, with_parameters
+from jaxgait.plot.style import BLUE, EARTH, GREY, RED
 
 __all__ = [
     "Body",
@@ -29,6 +30,7 @@ __all__ = [
     "Trail",
     "View",
     "disc",
+    "floor",
     "ghost",
     "points",
     "rebuilt",
@@ -171,7 +173,7 @@ def rebuilt(run: xr.Dataset) -> Model:
     """The model of a result, from its attributes.
 
     Raises:
-        ValueError: for an unknown model, and for exchanged parts.
+        ValueError: for an unknown model, and for parts that were not recorded, such as functions.
 
     Examples:
         >>> import xarray as xr
@@ -185,10 +187,11 @@ def rebuilt(run: xr.Dataset) -> Model:
     if name not in classes:
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: give the model")
     try:
-        model = with_parameters(registry.model(classes[name]), json.loads(run.attrs["parameters"]))
+        model = restored(registry.model(classes[name]), json.loads(run.attrs.get("contents", "{}")))
+        model = with_parameters(model, json.loads(run.attrs["parameters"]))
         own = {str(n): x.item() for n, x in run.coords.items() if n in parameters(model) and x.ndim == 0}
         return with_parameters(model, own)  # for one member of a scan
-    except (ParameterError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         message = f"the {name} of this result cannot be made from its attributes ({error}): give the model"
         raise ValueError(message) from error
 
@@ -281,6 +284,19 @@ def seen(positions: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: flo
     across = x * np.cos(azimuth) + y * np.sin(azimuth)
     depth = -x * np.sin(azimuth) + y * np.cos(azimuth)
     return np.stack([across, z * np.cos(elevation) + depth * np.sin(elevation)], axis=-1)
+
+
+def floor(low: tuple[float, float], high: tuple[float, float], azimuth: float, elevation: float) -> Body:
+    """Level ground between two corners (forward, left) in m, as `seen`.
+
+    Examples:
+        >>> from jaxgait.plot.scene import floor
+        >>> floor((-1.0, -0.5), (1.0, 0.5), azimuth=0.3, elevation=0.2).outline.shape
+        (1, 4, 2)
+    """
+    (back, right), (front, left) = low, high
+    corners = [(back, left, 0.0), (front, left, 0.0), (front, right, 0.0), (back, right, 0.0)]
+    return Body(seen(np.array([corners]), azimuth, elevation), EARTH, edge="none")
 
 
 def ghost(positions: Points, width: float) -> Limb:

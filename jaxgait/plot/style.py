@@ -18,8 +18,8 @@ from jaxgait import files
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, "#56B4E9", "#000000")
 """Okabe and Ito's palette."""
-FAILED = "#C8C8C8"
-"""Colour of a failed member on a map."""
+FAILED, EARTH = "#C8C8C8", "#E4E0D8"
+"""Colours of a failed member on a map, and of the ground."""
 
 _RC: dict[Any, Any] = {
     "axes.prop_cycle": cycler(color=PALETTE),

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from jaxgait import xr
+from jaxgait.contents import contents
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import legend
 from jaxgait.parameters import parameters
@@ -88,12 +89,13 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
 
 
 def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling) -> dict[str, Any]:
-    """Attributes that record the origin of a result: model, parameters, sampling, scheme with options, versions."""
+    """Attributes that record the origin of a result: model, sampling, scheme with options, versions."""
     return {
         "model": type(model).__name__,
         "parameters": json.dumps(
             {n: jax.tree.map(lambda x: np.asarray(x).tolist(), p.value) for n, p in parameters(model).items()}
         ),
+        "contents": json.dumps(contents(model)),
         **scheme_options(scheme),
         "precision": precision,
         **_sampled(sampling),

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, rod, seen
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, floor, rod, seen
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
 
 ABOVE, ASIDE = 0.15, 0.35
@@ -17,17 +17,17 @@ THICKNESS = (0.055, 0.075, 0.075, 0.055, 0.12)
 
 def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
     """The walk, simulated or from `measures.histories`; see `jaxgait.plot.scene`."""
-    joints = _flat(model, run.joints.transpose("time", "link", "end", "axis").values)
-    at, force = joints[:, 0, 0], _flat(model, run.reaction.values)
-    hip = joints[:, min(1, joints.shape[1] - 1), 1]
-    tall = 1.35 * float(np.nanmax(joints[..., 1]))
-    centre = np.stack([hip[:, 0], np.full(len(hip), 0.46 * tall)], axis=-1)
+    positions = run.joints.transpose("time", "link", "end", "axis").values
+    joints, force = _flat(model, positions), _flat(model, run.reaction.values)
+    tall = 1.35 * float(np.nanmax(positions[..., -1]))
+    below = positions[:, min(1, positions.shape[1] - 1), 1] * [*[1.0] * (model.dimension - 1), 0.0]  # the hip
+    ground = () if model.dimension == 2 else (floor(*_extent(positions), ASIDE, ABOVE),)
     return Scene(
         time=run.time.values,
-        shapes=_links(model, run, joints),
-        views=(View(centre, (1.25 * tall, tall)),),
+        shapes=(*ground, *_links(model, run, joints)),
+        views=(View(_flat(model, below) + np.array([0.0, 0.46 * tall]), (1.25 * tall, tall)),),
         ground=Ground() if model.dimension == 2 else None,
-        forces=(Force(at, force),),
+        forces=(Force(joints[:, 0, 0], force),),
         curves=(Curve("reaction", "N", {str(a): run.reaction.sel(axis=a).values for a in run.axis.values}),),
         legend={"left leg": BLUE, "right leg": ORANGE} if _two_legs(model) else {},
     )
@@ -35,6 +35,13 @@ def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
 
 def _flat(model: Exoskeleton, positions: np.ndarray) -> np.ndarray:
     return positions if model.dimension == 2 else seen(positions, ASIDE, ABOVE)
+
+
+def _extent(positions: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Corners (forward, left) in m of ground that surrounds a walk."""
+    ways = [positions[..., axis] for axis in (0, 1)]
+    (back, right), (front, left) = ([float(of(way)) for way in ways] for of in (np.nanmin, np.nanmax))
+    return (back - 0.4, right - 0.3), (front + 0.4, left + 0.3)
 
 
 def _two_legs(model: Exoskeleton) -> bool:

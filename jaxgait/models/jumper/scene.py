@@ -12,7 +12,7 @@ import xarray as xr
 
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.models.jumper.spatial import SpatialJumper, SpatialState
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, Trail, View, disc, points, rod, seen
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, Trail, View, disc, floor, points, rod, seen
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE
 from jaxgait.precision import cast, float64_default
 
@@ -28,7 +28,6 @@ THICKNESS: Mapping[str, float] = {
     "hand": 0.04,
 }
 """Thickness of the bodies relative to half the height: in m for a height of 1.8 m."""
-FLOOR = "#E4E0D8"
 ARMS = ("upper_arm", "forearm", "hand")
 ABOVE, ASIDE = 0.2, 0.5
 """Viewing direction in rad of the spatial jumper: above the horizon, and from the right toward the front."""
@@ -72,12 +71,11 @@ def spatial(model: SpatialJumper, run: xr.Dataset) -> Scene:
     )
     limbs = [limb for i in order for limb in _bodies(bars[:, [i]], [names[i]], tall)]
     hips, shoulders = (_across(bars, names, part) for part in ("thigh", "upper_arm"))
-    corners = np.array([[(-0.5, 0.4, 0.0), (0.7, 0.4, 0.0), (0.7, -0.4, 0.0), (-0.5, -0.4, 0.0)]])
     middle = np.stack([flat(run.com.values)[:, 0], np.full(run.sizes["time"], 0.47 * tall)], axis=-1)
     return Scene(
         time=run.time.values,
         shapes=(
-            Body(flat(corners), FLOOR, edge="none"),
+            floor((-0.5, -0.4), (0.7, 0.4), ASIDE, ABOVE),
             *limbs[:6],
             Limb(hips, 0.04 * tall, GREY),
             Limb(shoulders, 0.04 * tall, GREY),

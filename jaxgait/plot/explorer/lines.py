@@ -10,6 +10,7 @@ import numpy as np
 
 import jaxgait
 from jaxgait import registry
+from jaxgait.contents import contents
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
@@ -38,9 +39,10 @@ def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
 
 
 def _from_file(made: Recipe) -> str:
-    """Python that reruns a member of the file of a scan, where its values are too long to write."""
+    """Python that reruns a member of the file of a scan, or a run, where its values are too long to write."""
     index = ", ".join(f"{dim!r}: {{{{#{dim}}}}}" for dim in made.dims)
-    return f"from jaxgait.plot.explorer import again\nrun = again({made.source or 'scan.nc'!r}, **{{{index}}})"
+    which = f", **{{{index}}}" if index else ""
+    return f"from jaxgait.plot.explorer import again\nrun = again({made.source or 'result.nc'!r}{which})"
 
 
 Values = Mapping[str, Any]
@@ -99,7 +101,9 @@ def _importable_from(model: Model) -> str:
 
 
 def _settings(model: Model, known_as: str) -> dict[str, Any] | None:
-    """Parameters of a model that differ from its defaults, as plain values; None if too many to write."""
+    """Parameters of a model that differ from its defaults, as plain values; None if that is not all, or too much."""
+    if contents(model):
+        return None
     usual = parameters(registry.model(known_as) if known_as else type(model)())
     found = {n: np.asarray(p.value) for n, p in parameters(model).items()}
     differing = {n: x for n, x in found.items() if n not in usual or not np.array_equal(x, np.asarray(usual[n].value))}

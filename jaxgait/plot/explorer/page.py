@@ -23,7 +23,7 @@ from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
 from jaxgait.plot.explorer.recipe import Recipe, of_run, opened, recipe
-from jaxgait.plot.explorer.table import Column, Table, spread, table
+from jaxgait.plot.explorer.table import Column, Table, is_run, spread, table
 from jaxgait.plot.film import usual_pace
 from jaxgait.run import state_variables
 
@@ -177,11 +177,6 @@ def explore(
         "first": _best(rows, chosen, list(runs) or list(range(rows.size)), least=chosen == own.get("minimize")),
     }
     return Explorer(rows, made, runs, header | _histories(runs, made))
-
-
-def is_run(data: xr.Dataset) -> bool:
-    """Whether this is one run over time."""
-    return "status" not in data and "time" in data.coords and data["time"].dims == ("time",)
 
 
 def is_page(path: str | os.PathLike[str]) -> bool:

@@ -20,12 +20,12 @@ from jaxgait import precision as precisions
 from jaxgait import registry
 from jaxgait.ensembles import damaged, ensemble, zipped
 from jaxgait.ensembles.batch import member_of
-from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.members import DRIVE, INITIAL
 from jaxgait.ensembles.store import damaged_labels
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters, with_parameters
-from jaxgait.plot.explorer.table import flat, members_dims
+from jaxgait.plot.explorer.table import flat, is_run, members_dims
 from jaxgait.plot.scene import rebuilt
 from jaxgait.run import state_variables
 from jaxgait.scheme import Retry, Scheme
@@ -137,10 +137,10 @@ SAMPLING = ("strides", "duration", "samples")
 
 
 def again(scan: xr.Dataset | str | os.PathLike[str], *, model: Model | None = None, **index: int) -> xr.Dataset:
-    """Simulates one member of a scan: `again("scan.nc", mass=3, stiffness=5)`.
+    """Simulates a run again, or one member of a scan: `again("scan.nc", mass=3, stiffness=5)`.
 
     Args:
-        scan: a result of `ensemble`, or its file.
+        scan: a result of `ensemble` or `simulate`, or its file.
         model: the mechanism; None: made from the attributes of the scan.
         index: number of the member along each dimension of the scan; dotted names as `**{"damper.k": 3}`.
 
@@ -151,7 +151,7 @@ def again(scan: xr.Dataset | str | os.PathLike[str], *, model: Model | None = No
         ValueError: for an unknown member, and if the attributes do not suffice.
     """
     data = scan if isinstance(scan, xr.Dataset) else opened(scan)
-    made = recipe(data, model)
+    made = of_run(data, model) if is_run(data) else recipe(data, model)
     if set(index) != set(made.dims):
         raise ValueError(f"give the member's number along {', '.join(made.dims)}, got {', '.join(index) or 'none'}")
     for dim, size in zip(made.dims, made.shape, strict=True):
@@ -192,6 +192,9 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
     names = [*parameters(model), *(INITIAL + n for n in state_variables(jax.eval_shape(model.initial_state)))]
+    driven = [n for n in scan.coords if str(n).startswith(DRIVE) and set(scan[n].dims) & set(dims)]
+    if driven:
+        raise ValueError("its members are driven by different motions, which it does not hold")
     found = {}
     for name in names:
         label = next((n for n in (f"{name}_values", name) if n in scan.coords and scan[n].ndim), None)
@@ -254,4 +257,8 @@ def of_run(run: xr.Dataset, model: Model | None = None) -> Recipe:
     rounding = lambda x: 16.0 * np.finfo(x.dtype).eps  # compiled programs differ in the last bits
     differing = [n for n, x in start.items() if not np.allclose(x, own[n], rtol=rounding(x), atol=rounding(x))]
     values = {INITIAL + n: start[n][None] for n in differing}
-    return Recipe(chosen, _known_as(chosen), values, _options(run, chosen), (), np.zeros(1, dtype=int), (), (), None)
+    source = run.encoding.get("source")
+    return Recipe(
+        chosen, _known_as(chosen), values, _options(run, chosen), (), np.zeros(1, dtype=int), (), (),
+        None if source is None else pathlib.Path(source).name,
+    )  # fmt: skip

@@ -94,6 +94,11 @@ def table(scan: xr.Dataset) -> Table:
     return Table(dims, shape, columns, codes, statuses, _vectors(scan, dims), _gradients(scan, dims))
 
 
+def is_run(data: xr.Dataset) -> bool:
+    """Whether this is one run over time."""
+    return "status" not in data and "time" in data.coords and data["time"].dims == ("time",)
+
+
 def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
     """Dimensions of the box of members: those of `status`, otherwise those that all results share.
 

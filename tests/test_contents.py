@@ -1,0 +1,114 @@
+"""What results record of a model, beyond its parameters, is enough to make it again; if not, that is an error."""
+
+import dataclasses
+import json
+import sys
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from jaxgait import ensemble, registry, simulate, with_parameters, with_parts
+from jaxgait.contents import contents, restored
+from jaxgait.ensembles.walks import people
+from jaxgait.mechanics.friction import Stribeck
+from jaxgait.models import Bungee, Creeper, Exoskeleton, Prosthesis
+from jaxgait.models.creeper.artery import Inflow
+from jaxgait.models.prosthesis.parts import Socket
+from jaxgait.motion.drive import reference_gait
+from jaxgait.motion.stride import Person
+from jaxgait.parameters import parameters
+from jaxgait.plot.explorer import again
+from jaxgait.plot.explorer.lines import lines
+from jaxgait.plot.explorer.recipe import of_run, recipe
+from jaxgait.plot.scene import rebuilt
+
+
+def stored(model):
+    """The contents as read from a file."""
+    return json.loads(json.dumps(contents(model)))
+
+
+def same(a, b):
+    leaves = [[np.asarray(x) for x in jax.tree.leaves(model)] for model in (a, b)]
+    return jax.tree.structure(a) == jax.tree.structure(b) and all(map(np.array_equal, *leaves))
+
+
+@pytest.mark.parametrize("name", registry.models())
+def test_a_model_as_it_comes_has_no_contents(name):
+    assert contents(registry.model(name)) == {}
+
+
+def walker(**person):
+    drive = reference_gait("hbm07_0.98ms")
+    return Prosthesis().driven(dataclasses.replace(drive, person=Person(**person)) if person else drive)
+
+
+CHANGED = {
+    "another walk": walker,
+    "another person": lambda: walker(thigh=0.42, shank=0.44, mass=81.0),
+    "a law": lambda: with_parts(Prosthesis(), {"ground.friction": Stribeck(static=0.9)}),
+    "a part": lambda: with_parts(Prosthesis(), {"socket": Socket()}),
+    "a choice": lambda: Creeper(inflow=Inflow(backflow="printed")),
+    "an argument": lambda: Exoskeleton(dimension=2, mode="gait"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_changed_model_is_made_from_its_record(name):
+    model = CHANGED[name]()
+    found = restored(type(model)(), stored(model))
+    values = {n: p.value for n, p in parameters(model).items()}
+    assert same(with_parameters(found, values), with_parameters(model, values)) and contents(model)
+
+
+def test_a_run_is_repeated_with_the_walk_that_drove_it(tmp_path):
+    run = simulate(walker(), strides=1, samples=20)
+    run.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
+    repeated = again(tmp_path / "run.nc")
+    np.testing.assert_array_equal(repeated.theta_b.values, run.theta_b.values)
+    assert lines(of_run(run))["python"].splitlines() == [
+        "from jaxgait.plot.explorer import again",
+        "run = again('result.nc')",
+    ]
+    assert float(rebuilt(run).period) == float(walker().period) != float(Prosthesis().period)
+
+
+def test_members_driven_by_several_walks_cannot_be_repeated():
+    leg, walkers = people(Prosthesis(), ["rajagopal_1.26ms", "hbm07_0.98ms"])
+    scan = ensemble(leg, walkers, strides=1, samples=50, observe=["peak_flexion"], progress=False)
+    with pytest.raises(ValueError, match="its members are driven by different motions, which it does not hold"):
+        recipe(scan)
+
+
+class Law(eqx.Module):
+    force: object = eqx.field(static=True, default=None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    law: object = None
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (lambda: contents(Held(Law(np.sin))), r"its law.force \(sin\) was not recorded"),
+        (lambda: {"law": {"class": "antigravity:Law"}}, "its law is a Law, which is not of jaxgait or tests"),
+        (lambda: {"law": {"class": f"{__name__}:walker"}}, "its law is a walker, which is not of jaxgait or tests"),
+        (lambda: {"law": {"class": f"{__name__}:Law", "power": 2}}, "unexpected keyword argument 'power'"),
+        (lambda: {"law": {"class": f"{__name__}:Law"}}, "its law was recorded by another version"),
+    ],
+)
+def test_what_cannot_be_made_is_an_error(record, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        restored(Held(), json.loads(json.dumps(record())))
+    assert "antigravity" not in sys.modules
+
+
+def test_a_result_of_an_unrecorded_part_asks_for_the_model():
+    run = simulate(Bungee(), duration=1.0, samples=5)
+    run.attrs["contents"] = json.dumps({"mass": {"not recorded": "spring"}})
+    with pytest.raises(ValueError, match=r"Bungee of this result .*its mass \(spring\) was not recorded\): give the m"):
+        rebuilt(run)
