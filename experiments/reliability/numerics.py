@@ -89,7 +89,7 @@ def gradients() -> Iterator[Row]:
     )
     alone = ensemble(Bungee(), {"mass": over["mass"][1:2]}, gradient=names, **request).last_gradient.values[0]
     yield below(
-        "gradient of a member in a batch against alone, relative", float(np.max(np.abs(found / alone - 1))), 1e-12
+        "gradient of a member, batch against single run, relative", float(np.max(np.abs(found / alone - 1))), 1e-12
     )
 
 
