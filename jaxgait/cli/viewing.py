@@ -1,4 +1,4 @@
-"""`jaxgait view`: prints a saved result, and draws it as a picture, a film or a page to explore."""
+"""`jaxgait view`: prints a saved result, and draws it as a picture, an animation or a page to explore."""
 
 from __future__ import annotations
 
