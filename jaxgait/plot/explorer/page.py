@@ -243,7 +243,7 @@ def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]
     if made is None or not members:
         return {}, ""
     if not getattr(made.model, "scene", ""):
-        return {}, f"{type(made.model).__name__} has no scene to draw (see jaxgait.plot.scene): numbers and commands only."
+        return {}, f"{type(made.model).__name__} has no scene (see jaxgait.plot.scene): numbers and commands only."
     if _keeps_motions(scan):
         index = np.unravel_index(members, made.shape)
         at = {d: xr.DataArray(i, dims="member") for d, i in zip(made.dims, index, strict=True)}
