@@ -187,10 +187,11 @@ class Motion(JsonOutput):
 
     Recordings are C3D, TRC, MOT, STO, CSV or TXT, with markers or joint angles, with or without ground forces; several
     files are trials of one person, or one trial and its forces. A stride is a CSV with time_s, hip_x_m, hip_y_m,
-    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. The result drives a model:
-    `jaxgait run knee --motion walk.json`.
+    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. The result drives a model, as in
+    the second example.
 
-    Example: `jaxgait motion walk.c3d --leg right --static standing.c3d --out walk.json`
+    Examples: `jaxgait motion walk.c3d --leg right --static standing.c3d --out walk.json`,
+    then `jaxgait run knee --motion walk.json`
     """
 
     files: Positional[tuple[str, ...]] = ()

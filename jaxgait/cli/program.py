@@ -15,8 +15,8 @@ version. With `--json FILE` a command writes its results as JSON, with `--json -
 
 Exit codes: 0, success; 1, the work did not fully succeed (a run that did not reach its end, a scan without a completed
 member, a search without a result, a fit that is not a minimum or leaves parameters undetermined, a reproduction that
-misses the specification); 2, bad input or usage, explained in one line; 130 and 143, interrupted by Ctrl-C and by
-`kill`: what is in a store or a checkpoint is safe, and the same command resumes from there.
+misses the specification); 2, bad input or usage, explained in one line; 130 and 143, interrupted by Ctrl-C and `kill`:
+what is in a store or a checkpoint is safe, and the same command resumes from there.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ PROGRAM = "jaxgait"
 class Completion:
     """Print a script with which a shell completes commands and options.
 
-    For bash, add `source <(jaxgait completion bash)` to ~/.bashrc; for zsh, write `jaxgait completion zsh` to a file
-    _jaxgait in a folder of $fpath; for fish, write `jaxgait completion fish` to
-    ~/.config/fish/completions/jaxgait.fish.
+    For bash, add `source <(jaxgait completion bash)` to ~/.bashrc. For zsh, write `jaxgait completion zsh` to a file
+    named _jaxgait in a folder of $fpath. For fish, write `jaxgait completion fish` to the file
+    jaxgait.fish in ~/.config/fish/completions.
     """
 
     shell: Positional[Literal["bash", "zsh", "fish"]]
