@@ -107,7 +107,7 @@ def source(name: str) -> str:
 def side_by_side(name: str) -> str:
     """The figures of a paper, in words, each with ours below."""
     blocks = (
-        f"**Figure{'s' * (' and ' in x.number)} {x.number}**, as the text describes it: {x.says} "
+        f"**Figure{'s' * (' and ' in x.number)} {x.number}** according to the text: {x.says} "
         f"As computed:\n\n![{x.says}]({_stored(x)})"
         for x in SOURCES[name].figures
     )
