@@ -178,7 +178,7 @@ def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> s
 def _limits(found: Optimum) -> str:
     if not found.limits:
         return ""
-    return table(["limit", "left"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
+    return table(["limit", "slack"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
 
 
 def _scenarios(found: Optimum) -> str:
