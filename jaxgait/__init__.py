@@ -1,4 +1,4 @@
-"""jaxgait: a GPU-accelerated ensemble simulator for gait mechanics.
+"""jaxgait: an ensemble simulator for gait mechanics, on CPUs and GPUs.
 
     from jaxgait import Prosthesis, animate, ensemble, optimize, simulate
 

@@ -193,18 +193,18 @@ class Report:
         """Counts of agreement with the specification and with the paper, in one line."""
         wanted = [f.met for f in self.figures if f.met is not None]
         compared = [f.agrees_with_paper for f in self.figures if f.agrees_with_paper is not None]
-        specification = f"{sum(wanted)} of {len(wanted)} figures meet the specification"
+        specification = f"{sum(wanted)} of {len(wanted)} results meet the specification"
         paper = f"{sum(compared)} of {len(compared)} that the paper states agree with it"
-        return f"{specification}; {paper if compared else 'the paper prints none of them'}"
+        return f"{specification}; {paper if compared else 'the paper states none of them'}"
 
     def summary(self) -> str:
         """The counts, the figures that miss the specification, and those that contradict the paper, with reasons."""
         missed = [
-            f"- **{f.what}**: expected: {_wanted(f)}; measured: {_quantity(f, f.measured)}. {f.note}".rstrip()
+            f"- **{f.what}**: expected: {_wanted(f)}; computed: {_quantity(f, f.measured)}. {f.note}".rstrip()
             for f in self.unmet
         ]
         against = [
-            f"- **{f.what}**: paper: {_quantity(f, _printed(f.paper))}; measured: {_quantity(f, f.measured)}. "
+            f"- **{f.what}**: paper: {_quantity(f, _printed(f.paper))}; computed: {_quantity(f, f.measured)}. "
             f"{f.note or 'Not explained.'}"
             for f in self.contradictions
         ]
@@ -218,7 +218,7 @@ class Report:
         parts = [f"# {self.title}", self.intro, self.summary()]
         parts += [f"![{caption}]({name})\n\n*{caption}*" for name, caption in self.pictures]
         parts += [f"## {heading}\n\n{body}" for heading, body in self.sections]
-        parts += [f"## All figures\n\n{_table(self.figures)}", f"Machine: {machine()}."]
+        parts += [f"## All results\n\n{_table(self.figures)}", f"Machine: {machine()}."]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -280,7 +280,7 @@ def _plain(id: str, value: Any) -> Value:
 
 
 def _table(figures: list[Figure]) -> str:
-    head = "| figure | unit | expected | measured | met | paper | agrees |\n|---|---|---|---|---|---|---|"
+    head = "| result | unit | expected | computed | met | paper | agrees |\n|---|---|---|---|---|---|---|"
     return "\n".join([head, *map(_row, figures)])
 
 

@@ -16,7 +16,7 @@ def test_a_gate_that_does_not_hold_is_seen(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit) as stop:
         gates.main(["--only", "drifts", "--kills", "3", "--page", str(tmp_path / "page.md")])
     assert stop.value.code == 1 and "| bytes that differ | 3 | 0 | **no** |" in capsys.readouterr().out
-    assert (tmp_path / "page.md").read_text().startswith("# Reliability in figures")
+    assert (tmp_path / "page.md").read_text().startswith("# Measured reliability")
 
 
 def test_a_solver_of_lower_order_does_not_hold(monkeypatch):

@@ -49,9 +49,9 @@ def test_a_contradiction_of_the_paper_is_met_but_never_counted_as_agreement(tmp_
     assert (trend["met"], trend["agrees_with_paper"]) == (True, False)
     assert (both["met"], both["agrees_with_paper"], both["paper"]) == (True, True, 2.0)
     assert (missed["met"], missed["agrees_with_paper"], missed["paper"]) == (False, None, "a curve")
-    assert report.counts() == "2 of 3 figures meet the specification; 1 of 2 that the paper states agree with it"
-    assert "critical k falls**: paper: yes; measured: no. Its geometry is lost." in page
-    assert "height**: expected: 2 ± 0.1; measured: 3 m." in page
+    assert report.counts() == "2 of 3 results meet the specification; 1 of 2 that the paper states agree with it"
+    assert "critical k falls**: paper: yes; computed: no. Its geometry is lost." in page
+    assert "height**: expected: 2 ± 0.1; computed: 3 m." in page
 
 
 def test_an_id_names_one_figure():
@@ -69,7 +69,7 @@ def test_a_report_reads_as_a_paper_does(tmp_path):
     report.section("More", "text")
     report.picture(tmp_path / "p.png", "What is seen")
     page = report.write(tmp_path).read_text()
-    order = ("# A title", "An introduction.", report.counts(), "![What is seen](p.png)", "## More", "| figure | unit |")
+    order = ("# A title", "An introduction.", report.counts(), "![What is seen](p.png)", "## More", "| result | unit |")
     assert sorted(order, key=page.index) == list(order)
 
 

@@ -110,9 +110,9 @@ def page(table: dict[str, Any]) -> str:
         cells = [row["mechanism"], kind, "kernels" if row["by_kernels"] else "XLA", *seconds, *counts]
         lines.append(f"| {' | '.join(cells)} |")
     about = (
-        "# Programs for an H100, compiled without one\n\n"
+        "# Compilation for an H100, without one\n\n"
         f"Written by `python -m experiments.benchmarks.ahead` with jax {table['jax']}: {MEMBERS} members, float64; "
-        "seconds of wall time on a machine with other work, one after the other. Tracing includes the kernels' PTX.\n\n"
+        "seconds of wall time, one after the other on a machine with other work. Tracing includes the kernels' PTX.\n\n"
     )
     return about + "\n".join(lines) + "\n"
 

@@ -29,22 +29,22 @@ from jaxgait.models.walker.smooth import Walker
 
 TITLE = "# float32 against float64"
 ABOUT = """
-This page lists the error of every mechanism in single precision, at its defaults: all of them run to their end with
-`precision="float32"`. Each precision has its own default tolerances: those of the model in float64, at least
-rtol {rtol:.1e} and atol {atol:.1e} in float32. Tighter ones are below rounding errors; an rtol below
-3.6e-06 raises a `ValueError`. The difference is the root mean square over a curve, or that of a single number; it
+This page lists the error of single precision for every mechanism at its default settings; all of them complete with
+`precision="float32"`. Each precision has its own default tolerances: in float64 those of the model, in float32 at least
+rtol {rtol:.1e} and atol {atol:.1e}, because tighter ones are below rounding errors; an rtol below
+3.6e-06 raises a `ValueError`. The difference is a root mean square over a curve, or that of a single number; it
 includes the errors of both solves.
 
 Written by `python -m experiments.benchmarks.float32 docs/float32.md`; `tests/solve/test_float32.py` asserts the bounds.
 """
 TIME = """
 Long runs do not lose accuracy through the rounding of time: a step is the difference of two representable times, and
-the solver advances the state by just that difference. A contact may require steps below the resolution of time (2e-6 s
-after 10 s); such a step is taken as it is, with an error no larger than the rounding of time itself. Irregular gaits
-(subharmonic, chaotic) differ in the two precisions as they do at two tolerances.
+the solver advances the state by exactly that difference. If a contact requires steps below the resolution of time
+(2e-6 s after 10 s), such a step is taken as it is, with an error no larger than the rounding of time itself. Irregular
+gaits (subharmonic, chaotic) differ between the two precisions as they do between two tolerances.
 
-`ensemble` retries members that fail in float32, at last in float64. It then warns, `promoted` marks these members, and
-the attribute `precision` gives their number.
+`ensemble` retries members that fail in float32, finally in float64. It then warns, marks these members in `promoted`,
+and states their number in the attribute `precision`.
 """
 
 Read = Callable[[xr.Dataset], Any]

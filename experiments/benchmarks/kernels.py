@@ -61,10 +61,10 @@ def page(table: dict[str, Any]) -> str:
             cells = [row["mechanism"], kind, *(row[key] for key in ("operations", "processor", *ptx.Resources._fields))]
             lines.append(f"| {' | '.join(map(str, cells))} |")
     about = (
-        "# Kernels of GPUs: what they take of a processor\n\n"
-        "Written by `python -m experiments.benchmarks.kernels`: one thread a member, float64; a row for each loop of a "
-        "member that is a kernel. Registers have 4 bytes, and a thread has at most 255; what does not fit is stored in "
-        "its own memory and loaded again (bytes in the program's text). "
+        "# GPU kernels: registers and spills\n\n"
+        "Written by `python -m experiments.benchmarks.kernels`: one thread per member, float64; a row for each loop of "
+        "a member that is a kernel. A register has 4 bytes, and a thread has at most 255; what does not fit is stored "
+        "in the thread's memory and loaded again (bytes in the program's text). "
         f"By ptxas {table['assembler']}, without a GPU.\n\n"
     )
     return about + "\n".join(lines) + "\n"

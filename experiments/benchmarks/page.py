@@ -39,8 +39,9 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
         + ", ".join(f"{load:.1f}" for load in result["load"])
         + f"; the run took {result['seconds'] / 60:.0f} min",
         "",
-        "Processor time is that of the best repeat, compilation apart; the error is the median over the members of the",
-        "largest difference of the final state (knee: the two angles in rad) to a run with a much tighter tolerance.",
+        "This page compares the speed of jaxgait with other codes. Processor time is that of the best repeat, without",
+        "compilation; the error is the median over the members of the largest difference of the final state (knee: the",
+        "two angles in rad) from a run with a much tighter tolerance.",
         "",
         f"Targets met: {sum(t['met'] for t in targets)} of {len(targets)} that were measured at full size.",
         "",

@@ -22,10 +22,10 @@ from . import expected
 TITLE = "Bungee jumping"
 MINUTES = 0.5
 INTRO = (
-    "A page of exercises asks whether a jump of 70 kg on a rope of 20 N/m is safe, and prints no answer. It is not; a "
-    "rope of 27 N/m would do."
+    "An exercise asks whether a person of 70 kg can safely jump with a rope of 20 N/m, and gives no answer. It is not "
+    "safe; a rope of 27 N/m is."
 )
-QUESTION = "asks whether it is safe, without an answer"
+QUESTION = "asks whether the jump is safe, without an answer"
 MASSES, ROPES = np.linspace(40.0, 100.0, 121), np.linspace(15.0, 40.0, 101)
 
 
@@ -77,7 +77,9 @@ def _path(report: Report, out: pathlib.Path) -> None:
         axes[0].set_ylabel(axis_label("height above the ground", "m"))
         axes[1].plot(run.time, run.rope_force / (70.0 * 10.0), color=ORANGE)
         axes[1].set(ylabel=axis_label("rope force", "body weights"), xlabel=axis_label("time", "s"))
-    report.picture(save(figure, out / "path.png"), "70 kg on the rope of 20 N/m: through the ground.")
+    report.picture(
+        save(figure, out / "path.png"), "A person of 70 kg on a rope of 20 N/m: the path passes through the ground."
+    )
 
 
 def _map(report: Report, out: pathlib.Path) -> None:
@@ -105,4 +107,7 @@ def _map(report: Report, out: pathlib.Path) -> None:
         figure.colorbar(mesh, ax=axis, label=axis_label("clearance", "m"))
         axis.set(xlabel=axis_label("mass", "kg"), ylabel=axis_label("rope stiffness", "N/m"))
         axis.grid(False)
-    report.picture(save(figure, out / "safety_map.png"), "Clearance over mass and rope; safe above the line.")
+    report.picture(
+        save(figure, out / "safety_map.png"),
+        "Clearance over body mass and rope stiffness; the jump is safe above the line.",
+    )

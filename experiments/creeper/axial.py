@@ -40,23 +40,23 @@ def given(report: Report) -> None:
     """Compares what the paper prints of its robot and of the flow."""
     robot = Creeper()
     for id, what, value in (
-        ("heart-period", "one heart beat", robot.inflow.heart_period),
-        ("gait-period", "one cycle of the gait", robot.gait.period),
-        ("stroke", "stroke over the length of a unit", robot.gait.stroke / robot.length),
+        ("heart-period", "duration of a heartbeat", robot.inflow.heart_period),
+        ("gait-period", "duration of a gait cycle", robot.gait.period),
+        ("stroke", "stroke relative to the length of a unit", robot.gait.stroke / robot.length),
     ):
         printed = expected.PRINTED[id]
         report.compare(id, what, value, printed, paper=printed.value)
     report.figure(
         "backflow-end",
-        "inflow as the valve shuts (0.27 s)",
+        "inflow at valve closure (0.27 s)",
         "m/s",
         robot.inflow.beat(CLOSURE),
         expected=0.0,
         tolerance=1e-6,
         paper="jumps from -0.105 to 0",
         agrees=False,
-        note="With the printed frequency of the back-flow the velocity jumps; the one that closes its lobe lets it be "
-        "continuous (the printed form is an option).",
+        note="With the printed frequency of the back-flow the velocity jumps; here it is continuous (the printed form "
+        "is an option).",
     )
 
 
@@ -128,7 +128,7 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
             ax.plot(run.time, moved, color=colour, lw=0.8)
         ax.set(xlabel=axis_label("time", "s"), ylabel=axis_label("displacement of the front point", "mm"), xlim=(0, 6))
         ax.legend()
-        caption = "Figure 4: front point, theory against simulation; marks every 0.25 s as in the paper's film."
+        caption = "Figure 4: front point, theory against simulation; marks every 0.25 s as in the paper's video."
         report.picture(save(figure, out / "figure_4.png"), caption)
     worst = float(np.abs(1e3 * (still.tip - still.tip[0]).values - theory).max())
     report.figure("figure-4", "still liquid: largest distance from the rigid theory", "mm", worst, paper=CURVE)
@@ -137,4 +137,4 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
 def _animation(report: Report, out: pathlib.Path, run: xr.Dataset) -> None:
     part = run.isel(time=slice(0, 2 * SAMPLES + 1))
     path = film.animate(part, speed=0.25).save(out / "creeper.gif")
-    report.picture(path, "The robot against the pulse: pads that reach the wall grip, drops drift with the liquid.")
+    report.picture(path, "The robot against the pulse: pads that touch the wall grip; drops drift with the blood.")

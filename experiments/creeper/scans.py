@@ -86,7 +86,9 @@ def _draw_speeds(report: Report, out: pathlib.Path, scans: tuple[xr.Dataset, ...
         force.plot(1e3 * CLEARANCES, gap.peak_force, color=ORANGE)
         force.set_ylabel(axis_label("largest actuator force", "N"), color=ORANGE)
         force.grid(False)
-        report.picture(save(figure, out / "speeds.png"), "Net speed over four cycles: grip, heart rate, clearance.")
+        report.picture(
+            save(figure, out / "speeds.png"), "Net speed over four cycles, against grip, heart rate and clearance."
+        )
 
 
 def force_envelope(report: Report, out: pathlib.Path) -> None:
@@ -109,7 +111,7 @@ def force_envelope(report: Report, out: pathlib.Path) -> None:
             ax.plot(t, data.force.values[i, 1], lw=1.0, label=f"phase {PHASES[i]:.1f} s, 2nd cycle")
         ax.set(xlabel=axis_label("time within the cycle", "s"), ylabel=axis_label("actuator force", "N"), xlim=(0, 1))
         ax.legend(loc="upper right")
-        report.picture(save(figure, out / "envelope.png"), "Actuator force of every phase between gait and pulse.")
+        report.picture(save(figure, out / "envelope.png"), "Actuator force for every phase between gait and pulse.")
     report.figure("envelope-max", "largest actuator force over all phases", "N", force.max())
     report.figure("envelope-min", "smallest actuator force over all phases", "N", force.min())
 

@@ -1,4 +1,4 @@
-"""The figures of all reproductions beside what the papers print: kept as JSON with the pages that show them.
+"""The results of all reproductions compared with the papers: kept as JSON with the pages that show them.
 
 jaxgait reproduce all --out out
 python -m experiments.docs out          # takes the figures over and writes the pages anew
@@ -24,7 +24,7 @@ KEPT = DOCS / "papers.json"
 DIGITS = 8
 """Significant digits that are kept of what was measured."""
 Row = dict[str, Any]
-HEADINGS = ("figure", "paper", "measured", "agrees", "specification", "why")
+HEADINGS = ("result", "paper", "computed", "agrees", "specification", "reason")
 VERDICTS = {True: "yes", False: "**no**", None: "-"}
 
 
@@ -88,7 +88,7 @@ def sources(_: str = "") -> str:
         ]
         for source in SOURCES.values()
     ]
-    headings = ["mechanism", "source", "agrees with the print", "meets the specification", "main misprint", "main gap"]
+    headings = ["mechanism", "source", "agrees with the paper", "meets the specification", "main misprint", "main gap"]
     return table(headings, rows)
 
 
@@ -98,16 +98,20 @@ def source(name: str) -> str:
     return "\n\n".join(
         [
             f"Source: {one.citation}",
-            f"Misprints and slips found:\n\n{bullets(one.misprints)}",
-            f"What is missing, and what replaces it:\n\n{bullets(one.lacking)}",
+            f"Misprints and errors:\n\n{bullets(one.misprints)}",
+            f"Gaps, and what replaces them:\n\n{bullets(one.lacking)}",
         ]
     )
 
 
 def side_by_side(name: str) -> str:
     """The figures of a paper, in words, each with ours below."""
-    shown = SOURCES[name].figures
-    return "\n\n".join(f"**Figure {x.number}** by its text: {x.says} Ours:\n\n![{x.says}]({_stored(x)})" for x in shown)
+    blocks = (
+        f"**Figure{'s' * (' and ' in x.number)} {x.number}** according to the text: {x.says} "
+        f"As computed:\n\n![{x.says}]({_stored(x)})"
+        for x in SOURCES[name].figures
+    )
+    return "\n\n".join(blocks)
 
 
 def _stored(one: Shown) -> str:
@@ -146,9 +150,9 @@ def _printed_rows(rows: list[Row]) -> Iterator[list[str]]:
 def _shared(alike: list[Row]) -> list[str]:
     """One row for several figures."""
     met, judged = counts(alike, "met")
-    words = f"{alike[0]['what']} ... {alike[-1]['what']} ({len(alike)} figures)"
+    words = f"{alike[0]['what']} ... {alike[-1]['what']} ({len(alike)} results)"
     specification = f"met by {met} of {judged}" if judged else ""
-    return [words, str(alike[0]["paper"]), "see all figures", "-", specification, _why(alike[0])]
+    return [words, str(alike[0]["paper"]), "see all results", "-", specification, _why(alike[0])]
 
 
 def _compared(row: Row) -> bool:
@@ -183,9 +187,9 @@ def _wanted(row: Row) -> str:
 def figures(name: str) -> str:
     """All figures of one experiment."""
     rows = kept()[name]
-    summary = "{} of {} figures meet the specification".format(*counts(rows, "met"))
+    summary = "{} of {} results meet the specification".format(*counts(rows, "met"))
     agreeing, compared = counts(rows, "agrees_with_paper")
-    paper = f"{agreeing} of {compared} that the paper prints agree with it" if compared else "the paper prints none"
+    paper = f"{agreeing} of {compared} that the paper states agree with it" if compared else "the paper states none"
     return f"{summary}; {paper}.\n\n" + table(HEADINGS, map(_cells, rows))
 
 

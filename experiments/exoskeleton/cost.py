@@ -28,7 +28,7 @@ LOOP_SIZES = (1, 2, 3, 5, 10)
 """Unrolled programs take a minute to compile at n = 20."""
 SPATIAL_SIZES = (2, 5)
 MEMBERS = 1000
-OTHER_MACHINE = "Another program on another machine: only which method is the faster one is compared."
+OTHER_MACHINE = "A different program on a different machine: only the ranking of the methods is compared."
 
 
 class Cost(NamedTuple):
@@ -138,7 +138,7 @@ def add_evaluation(report: Report, out: pathlib.Path) -> None:
         "\n\n" + "\n".join([head, *lines]),
     )
     report.picture(
-        _picture(plane, members, out / "cost.png"), "Compile and evaluation time against the number of links."
+        _picture(plane, members, out / "cost.png"), "Compilation and evaluation time against the number of links."
     )
 
 
@@ -185,17 +185,18 @@ def add_composing(report: Report, out: pathlib.Path) -> None:
             ("compose", "matrices", ours, fast),
             ("lagrange", "Lagrange", theirs, slow),
         ):
-            what, paper = f"composing by {method}, {n} links, {where}", f"{printed} s, in Mathematica"
+            links = f"{n} link{'s' * (n > 1)}, {where}"
+            what, paper = f"deriving equations by {method}, {links}", f"{printed} s, in Mathematica"
             report.figure(f"{id}_{n}_{where}", what, "s", seconds, paper=paper, note=OTHER_MACHINE)
         faster.append(ours < theirs)
-    what = "matrices compose every one of these equations faster than Lagrange's method"
+    what = "matrices are faster than Lagrange's method in all these cases"
     report.figure(
         "matrices_faster", what, "", all(faster), expected=True, paper=all(f < s for s, f in MATHEMATICA.values())
     )
     text = equations((0, 1), (1, 1)).latex()
     (out / "equations_2_links.tex").write_text(text + "\n")
     report.section(
-        "Composing the equations",
+        "Deriving the equations",
         "The paper's aim was to derive equations quickly; `chain.equations()` does so from the matrices. Times are "
         "those of this machine (SymPy) and the paper's (Mathematica), whose recurrence is slower than its direct "
         "matrix method.\n\n" + "\n".join(lines) + f"\n\nTwo links, equal to eq. (4):\n\n$$\n{text}\n$$",

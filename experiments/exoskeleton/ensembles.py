@@ -107,7 +107,7 @@ def add(report: Report, out: pathlib.Path) -> None:
     report.data(out / "walkers.nc", data)
     report.data(out / "disturbed.nc", runs)
     firm = runs.error.where(runs.tracking > 60)
-    report.figure("members_finite", f"walkers of {MEMBERS} with finite figures", "", int(np.isfinite(step.ankle).sum()))
+    report.figure("members_finite", f"walkers of {MEMBERS} with finite results", "", int(np.isfinite(step.ankle).sum()))
     report.figure("disturbed_completed", f"disturbed runs of {MEMBERS} completed", "", int((runs.status == 0).sum()))
     report.figure("disturbed_firm", "their largest error at the end, gain above 60 1/s", "m", float(firm.max()))
     report.figure("disturbed_seconds", f"{MEMBERS} forward runs of 0.2 s, compilation included", "s", seconds)
@@ -119,7 +119,7 @@ def add(report: Report, out: pathlib.Path) -> None:
         "0.1 m/s per component. Axial forces turn with their rods: the errors stay several times above what the "
         "feedback alone would leave (dashed: 0.25 m/s, the usual disturbance of the worst link).",
     )
-    report.picture(_picture(data, runs, out / "ensembles.png"), "A thousand walkers, a thousand disturbed runs.")
+    report.picture(_picture(data, runs, out / "ensembles.png"), "A thousand walkers and a thousand disturbed runs.")
 
 
 def _picture(data: xr.Dataset, runs: xr.Dataset, path: pathlib.Path) -> pathlib.Path:

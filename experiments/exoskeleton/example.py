@@ -86,7 +86,7 @@ def _step(report: Report, step: xr.Dataset) -> None:
         ("R_z_max", "largest vertical reaction", reaction.sel(axis="z").max()),
         ("R_x_min", "smallest forward reaction", reaction.sel(axis="x").min()),
         ("R_x_max", "largest forward reaction", reaction.sel(axis="x").max()),
-        ("friction", "friction needed", friction.max()),
+        ("friction", "friction coefficient needed", friction.max()),
         ("cop_back", "centre of pressure, hindmost", point.min()),
         ("cop_front", "centre of pressure, foremost", point.max()),
         ("work", "work of all actuators in a step", work),
@@ -102,7 +102,7 @@ def _step(report: Report, step: xr.Dataset) -> None:
 def _pictures(report: Report, out: pathlib.Path, literal: xr.Dataset, walk: xr.Dataset) -> None:
     report.picture(
         save(pictures.actuator_curves(literal, MOMENTS), out / "moments.png"),
-        "Joint moments over one stride, grouped by size as the paper does (Figure 7).",
+        "Joint moments over one stride, grouped by magnitude as in the paper (Figure 7).",
     )
     report.picture(
         save(pictures.actuator_curves(literal, FORCES), out / "forces.png"),

@@ -38,7 +38,7 @@ def add(report: Report, out: pathlib.Path) -> None:
             ("step length", "m", before.length, after.length),
             ("speed", "m/s", before.speed, after.speed),
             ("largest ankle moment", "N m", before.ankle, after.ankle),
-            ("friction needed", "1", before.friction, after.friction),
+            ("friction coefficient needed", "1", before.friction, after.friction),
             ("highest foot", "m", before.foot[:, 2].max(), after.foot[:, 2].max()),
         )
     ]

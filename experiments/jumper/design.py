@@ -85,7 +85,7 @@ def landing(report: Report, out: pathlib.Path) -> None:
     report.figure("landing-lowering", "lowering of the centre of mass to rest", "m", found.lowering)
     report.figure(
         "landing-impulse",
-        "impulse of the ground reaction less the weight, against the momentum taken away",
+        "impulse of the ground reaction minus weight, against the momentum removed",
         "N s",
         found.impulse,
         expected=found.momentum,
@@ -94,14 +94,14 @@ def landing(report: Report, out: pathlib.Path) -> None:
     report.figure("landing-end-speed", "speed of the centre of mass at the end", "m/s", found.speed_end)
     report.figure("landing-end-com", "centre of mass ahead of the ankle at the end", "m", found.com_end)
     over = -0.045 < found.com_end < 0.165
-    report.figure("landing-over-sole", "it rests over the sole", "", over, expected=True)
+    report.figure("landing-over-sole", "centre of mass comes to rest over the sole", "", over, expected=True)
     picture = save(landings(runs, WEIGHT), out / "landing.png")
     report.picture(picture, "Landings: straight legs meet the ground with almost 40 body weights, bounce, and topple.")
     shown = run.sel(time=[0.36, 0.54, 0.68, 0.75, 0.82, 0.90], method="nearest")
     picture = save(postures(figures(flexing, shown), shown.time.values), out / "landing_postures.png")
     report.picture(picture, "The landing: flight, preparation, touch-down, absorption, rest.")
     moving = film.animate(run.sel(time=slice(0.3, 1.2)).isel(time=slice(None, None, 20)), flexing, speed=0.25)
-    report.picture(moving.save(out / "landing.gif"), "The same as a film (quarter speed).")
+    report.picture(moving.save(out / "landing.gif"), "The same landing as an animation (at quarter speed).")
     _mistimed(report, out, flexing)
 
 

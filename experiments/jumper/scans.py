@@ -96,7 +96,7 @@ def _report(report: Report, out: pathlib.Path, scan: xr.Dataset, name: str) -> N
     for observable, unit in (("height", "m"), ("peak_force", "1"), ("angular_momentum", "kg m^2/s")):
         words = observable.replace("_", " ")
         low, high = float(scan[observable].min()), float(scan[observable].max())
-        report.figure(f"{name}-{observable}-min", f"least {words} over the {name}", unit, low)
+        report.figure(f"{name}-{observable}-min", f"smallest {words} over the {name}", unit, low)
         report.figure(f"{name}-{observable}-max", f"largest {words} over the {name}", unit, high)
 
 

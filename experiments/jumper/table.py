@@ -25,7 +25,7 @@ from . import expected
 
 WEIGHT = 70.0 * 9.81
 PROFILES = {"sequenced": Jumper(), "simultaneous": Jumper.simultaneous()}
-UNREADABLE = "its results are not in the text that we have"
+UNREADABLE = "its results are not in the available text"
 WORDS = {
     "take_off": "take-off",
     "x": "CoM at take-off, x",
@@ -37,7 +37,7 @@ WORDS = {
     "peak_force": "peak force / body weight",
     "angular_momentum": "angular momentum at take-off",
     "pitch": "foot pitch at take-off",
-    "grf_x_min": "least fore-aft force",
+    "grf_x_min": "smallest fore-aft force",
     "grf_x_max": "largest fore-aft force",
     "depth": "largest compression",
     "joint_power": "peak joint power",
@@ -163,9 +163,9 @@ def films(report: Report, out: pathlib.Path) -> None:
     gap = float(np.abs(space.com[:, 2] - plane.com_z).max())
     report.figure("space-plane", "CoM path, space against plane", "m", gap, expected=0.0, tolerance=1e-6)
     path = film.animate(plane, speed=0.125).save(out / "jump.gif")
-    report.picture(path, "The sequenced jump in the plane (an eighth of its speed).")
+    report.picture(path, "The sequenced jump in the plane (at an eighth of its speed).")
     path = film.animate(space, speed=0.125).save(out / "jump_3d.gif")
-    report.picture(path, "The fifteen bodies in space (an eighth of their speed).")
+    report.picture(path, "The fifteen bodies in space (at an eighth of their speed).")
     sole = Jumper().sole
     grid = [(x, y + side * HIP_ASIDE) for side in (1.0, -1.0) for x in sole.rows for y in sole.columns]
     runs = {"both legs together": space, "left limbs 20 ms late": lame}

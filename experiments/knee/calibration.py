@@ -96,7 +96,7 @@ def directions(found: Fit) -> str:
 
 def _describe(report: Report, id: str, title: str, found: Fit, out: pathlib.Path) -> None:
     report.picture(save(fits.fitted(found, "knee flexion"), out / f"{id}.png"), title)
-    said = "\n".join(f"- {text}" for text in (*found.undetermined, *found.remarks)) or "- nothing stands against it"
+    said = "\n".join(f"- {text}" for text in (*found.undetermined, *found.remarks)) or "- no objections"
     ends = "\n".join(
         f"- chi-square {float(squares):.4g}, multiplier {float(multiplier):.3f}: {text}"
         for text, squares, multiplier in zip(found.why_stopped, found.ends.squares, found.ends.multiplier, strict=True)
@@ -132,7 +132,7 @@ def _recovered(report: Report, found: Fit, drawn: Profile) -> None:
 def study(out: pathlib.Path) -> Report:
     """All of it, written into a folder."""
     out.mkdir(parents=True, exist_ok=True)
-    report = Report("What a knee curve says of the knee", (__doc__ or "").split("\n\n", 1)[1])
+    report = Report("What a knee curve determines", (__doc__ or "").split("\n\n", 1)[1])
     sound = fitted(sound_knee(), None)
     known = fitted(synthetic(sound), NOISE)
     drawn = profile(known, PROFILED)

@@ -146,25 +146,25 @@ OTHER_DRIVE = (
     "The paper's subject and the dimensions of its knee are not available; the reconstruction follows its own measured "
     "knee more closely."
 )
-OTHER_WINDOWS = "The dimensions are lost; the paper's window of period three shows with set R3, not with R2."
+OTHER_WINDOWS = "The dimensions are lost; the paper's window of period three appears with set R3, not with R2."
 LIFTED = (
-    "With set R3 lifting by 1.003 restores period one at both k; at 1.006 and k = 14 kN/m a subharmonic of 2.9 deg "
-    "stays."
+    "With set R3, lifting the hip by 1.003 restores period one at both k; at 1.006 and k = 14 kN/m a subharmonic of "
+    "2.9 deg remains."
 )
 FEATURES = {
-    "falling peak": ("peak flexion falls with k (c/k = 0.05 s)", True, ""),
+    "falling peak": ("peak flexion decreases with k (c/k = 0.05 s)", True, ""),
     "rise and fall": ("above critical k, rho rises, then falls", True, ""),
     "critical k": (
-        "critical k falls with c/k",
+        "critical k decreases with c/k",
         False,
-        "With the reconstructed sets it rises, from 13 to 25 kN/m for c/k of 0.03 to 0.07 s; Table 3 is lost.",
+        "With the reconstructed sets it increases, from 13 to 25 kN/m for c/k of 0.03 to 0.07 s; Table 3 is lost.",
     ),
     "equal peak": (
-        "the k at which peak flexion equals the measured one falls with c/k",
+        "the k at which peak flexion equals the measured one decreases with c/k",
         False,
-        "Here it rises from c/k = 0.03 to 0.04 s, and at 0.05 s the peak never falls that far.",
+        "Here it increases from c/k = 0.03 to 0.04 s, and at 0.05 s the peak never falls to that value.",
     ),
-    "faster fall": ("after its maximum rho falls faster for larger c/k", True, ""),
+    "faster fall": ("after its maximum, rho falls faster for larger c/k", True, ""),
     "minima": ("below critical k, rho has minima at c/k = 0.03 and 0.05 s", True, ""),
     "above 0.9": ("rho can exceed 0.9", True, ""),
 }

@@ -103,7 +103,7 @@ def _pictures(
         "figure_12_13_lines",
         lines,
         "Peak flexion and rho against k (Figures 12, 13), each panel with its own scale. Black: the measured peak. "
-        "Red: where the peak falls to it, and critical k. Grey: folded",
+        "Red: where the peak reaches it, and critical k. Grey: folded",
     )
     add("map", pictures.scan_maps(scan, best.history), _map_caption(best))
     add("ground_forces", pictures.ground_forces(regular, period), "Ground forces of the last stride")
@@ -121,9 +121,9 @@ def _last_stride(run: xr.Dataset, period: float) -> xr.Dataset:
 def _map_caption(best: Any) -> str:
     starts, evaluations = best.history.sizes["start"], best.history.sizes["iteration"] - 1
     return (
-        "Correlation (its colours end at 0.93), peak flexion and period over k and c/k; grey: folded. Red: gradient "
-        f"searches from {starts} starts (circles) to where they end after at most {evaluations} evaluations (stars); "
-        "how each of them ends is said below, under Optimisation."
+        "Correlation (colours clipped at 0.93), peak flexion and period over k and c/k; grey: folded. Red: gradient "
+        f"searches from {starts} starts (circles) to their ends after at most {evaluations} evaluations (stars); the "
+        "section Optimisation explains how each of them ended."
     )
 
 
@@ -148,7 +148,7 @@ def _numbers(report: Report, one: xr.Dataset, other: xr.Dataset, scan: xr.Datase
         label, key = f"k = {k:g} N/m, c/k = 0.05 s (R2)", f"knee.R2.{k:g}"
         report.figure(f"{key}.order", f"period in strides, {label}", "1", int(at.order), **_order(k, order))
         report.compare(f"{key}.rho", f"rho, {label}", at.rho, rho)
-        report.compare(f"{key}.peak", f"peak flexion at 100 samples a stride, {label}", at.sampled_peak, peak)
+        report.compare(f"{key}.peak", f"peak flexion at 100 samples per stride, {label}", at.sampled_peak, peak)
     report.figure(
         "knee.R2.15200.order",
         "period in strides, k = 15200 N/m, c/k = 0.05 s (R2)",

@@ -179,15 +179,15 @@ def table(rows: list[dict[str, Any]], price: dict[str, dict[str, float]]) -> str
         f"Sobol points). All rho are of walks of {STRIDES} strides: in the scenarios searched, and in {UNSEEN} others.",
         HEAD + "\n".join(lines),
         "![rho in all scenarios and over each factor alone](robust.png)",
-        "*Shares of the unseen walks that lose more than so much of rho, and rho over each factor alone. Open circles: "
+        "*Shares of the unseen walks that lose more than a given rho, and rho over each factor alone. Open circles: "
         "walks that do not repeat every stride.*",
-        "## The price of robustness",
+        "## The cost of robustness",
         "rho gained over the damper that is best at the reference, in units of 1e-4:",
         "| best | " + " | ".join(COLUMNS) + " |\n|---|" + "---|" * len(COLUMNS) + "\n" + "\n".join(_gains(price)),
-        "A design is out of a robust search where in one scenario the gait's largest multiplier is not below "
-        f"{STABILITY:g}. Walks are judged as they are: "
-        f"{UNSEEN - rows[0]['period one']} of {UNSEEN} of the damper that is best at the reference do not repeat every "
-        "stride, and count with the rho that they have. The best on average among stable gaits can have a lower mean.",
+        "A robust search rejects a design if in one scenario the gait's largest multiplier is not below "
+        f"{STABILITY:g}. Walks are judged as simulated: with the damper that is best at the reference, "
+        f"{UNSEEN - rows[0]['period one']} of {UNSEEN} walks do not repeat every stride, and count with their own rho. "
+        "The best on average among stable gaits can have a lower mean.",
         "## How the searches ended",
         "\n".join(f"- {WORDS[row['design']]}: {why}" for row in rows for why in row["why stopped"]),
     ]

@@ -58,7 +58,7 @@ def describe(report: Report, best: Optimum, check: xr.Dataset) -> None:
         what = f"d rho / d {name}: forward mode over central difference"
         report.figure(f"knee.gradient.{name}", what, "1", ratio, expected=1.0, tolerance=0.05)
     text = f"Gradients by forward mode and by differences of runs, both at rtol {RTOL:g}; at 1e-7 they agree to 0.05 %."
-    report.section("The gradient's check", text)
+    report.section("Check of the gradient", text)
     history = best.history
     report.figure("knee.optimum.rho", "largest rho found by gradient", "1", best.objective)
     report.figure("knee.optimum.k", "its k", "N/m", best.best["damper.k"])

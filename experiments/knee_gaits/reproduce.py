@@ -152,9 +152,8 @@ def slow_settling(report: Report, over: xr.Dataset, one: Gaits) -> None:
     report.section(
         "Settling",
         f"At c/k = 0.07 s the multiplier stays near -1 for thousands of N/m above the doubling: at k = {k:g} N/m "
-        f"twenty strides shrink a disturbance to {100 * abs(ratio) ** 20:.0f} % only, and a scan of twenty strides "
-        "still sees every other stride differ. Its critical k (26000 N/m in the specification) is that of the "
-        "transient.",
+        f"twenty strides shrink a disturbance only to {100 * abs(ratio) ** 20:.0f} %, and in a scan of twenty strides "
+        "every other stride still differs. Its critical k (26000 N/m in the specification) is that of the transient.",
     )
 
 
@@ -176,7 +175,7 @@ def agreement(report: Report, over: xr.Dataset, one: Gaits, largest: np.ndarray)
         f"Of {known.sum()} dampers, {np.sum(stable & ~scanned & known)} have a stable period-one gait that twenty "
         "strides do not show (they have not settled, or have settled on another gait), and "
         f"{np.sum(~stable & scanned & known)} have an unstable one that the scan counts as period one (its subharmonic "
-        "is smaller than the half degree that the scan tells apart).",
+        "is smaller than the half degree that the scan resolves).",
     )
 
 

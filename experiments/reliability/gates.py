@@ -1,4 +1,4 @@
-"""Reliability in figures: every gate measured in one call, as the table of docs/reliability.md.
+"""Measures every reliability gate in one call and writes the table of docs/reliability.md.
 
     python -m experiments.reliability.gates --quick             # five minutes of processor time
     python -m experiments.reliability.gates --page docs/reliability.md --kills 200 --members 1000000
@@ -70,15 +70,15 @@ def page(rows: list[Row]) -> str:
     head = "| check | measured | bound | holds |\n|---|---|---|---|"
     lines = [f"| {row.what} | {row.measured} | {row.bound} | {'yes' if row.holds else '**no**'} |" for row in rows]
     intro = (
-        "This page shows how accurate and how robust jaxgait is: a measured figure and its bound for each check. "
-        "`python -m experiments.reliability.gates --page docs/reliability.md` measures them again; tests assert the "
-        f"same with smaller counts. Measured on {today}: {report.machine()}."
+        "This page shows how accurate and how robust jaxgait is: for each check a measured value and its bound. "
+        "`python -m experiments.reliability.gates --page docs/reliability.md` repeats the measurements; tests assert "
+        f"the same bounds with smaller counts. Measured on {today}: {report.machine()}."
     )
-    return f"# Reliability in figures\n\n{intro}\n\n" + "\n".join([head, *lines]) + "\n"
+    return f"# Measured reliability\n\n{intro}\n\n" + "\n".join([head, *lines]) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measures the gates that are asked for and prints their table; exits with 1 if one does not hold."""
+    """Measures the requested gates and prints their table; exits with 1 if one does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="5 kills, 50 calls, 2000 members where not given")
     parser.add_argument("--kills", type=int, help="times that a scan is killed (200)")
@@ -87,10 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=list(GATES), default=list(GATES), help="these gates")
     parser.add_argument("--page", type=pathlib.Path, help="Markdown page to write")
     given = parser.parse_args(arguments)
-    default = (
-        {"kills": 5, "calls": 50, "members": 2000} if given.quick else {"kills": 200, "calls": 1000, "members": 10**6}
-    )
-    counts = {name: getattr(given, name) or count for name, count in default.items()}
+    counts = {name: getattr(given, name) or count for name, count in (QUICK if given.quick else FULL).items()}
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as place, precision.use("float64"):
         size = Size(**counts, folder=pathlib.Path(place))

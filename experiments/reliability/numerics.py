@@ -35,7 +35,7 @@ def orders() -> Iterator[Row]:
         coarse, fine = (_error(kind(), n) for n in (steps, 2 * steps))
         slope = float(np.log2(coarse / fine))
         bound = ORDERS[name] - SLACK
-        yield Row(f"order of {name} by halving its step", f"{slope:.2f}", f"at least {bound:.1f}", slope >= bound)
+        yield Row(f"order of {name} from halving the step", f"{slope:.2f}", f"at least {bound:.1f}", slope >= bound)
 
 
 def _error(solver: diffrax.AbstractSolver, steps: int) -> float:
@@ -51,7 +51,7 @@ def drifts() -> Iterator[Row]:
     run = simulate(free, **{**ROPE, "duration": 100.0})
     kinetic = 0.5 * float(free.mass) * float((run.v**2).max())
     drift, allowed = float(np.abs(run.energy).max()) / kinetic, run.attrs["steps"] * ROPE["rtol"]
-    yield below(f"drift of energy of the bungee without drag, 100 s in {run.attrs['steps']} steps", drift, allowed)
+    yield below(f"energy drift of the bungee without drag, 100 s in {run.attrs['steps']} steps", drift, allowed)
 
 
 def peers() -> Iterator[Row]:
@@ -85,10 +85,12 @@ def gradients() -> Iterator[Row]:
     data = ensemble(Bungee(), over, gradient=names, **request)
     found = data.last_gradient.values[1]
     yield below(
-        "gradient of the position after 20 s against differences, relative", _worst(found, names, request), 1e-5
+        "gradient of the position after 20 s against finite differences, relative", _worst(found, names, request), 1e-5
     )
     alone = ensemble(Bungee(), {"mass": over["mass"][1:2]}, gradient=names, **request).last_gradient.values[0]
-    yield below("gradient of a member in a batch and alone, relative", float(np.max(np.abs(found / alone - 1))), 1e-12)
+    yield below(
+        "gradient of a member, batch against single run, relative", float(np.max(np.abs(found / alone - 1))), 1e-12
+    )
 
 
 def _worst(found: np.ndarray, names: list[str], request: dict) -> float:

@@ -55,7 +55,7 @@ def invariances(folder: pathlib.Path) -> Iterator[Row]:
     one, three = (_scan(workers=n, batch=24) for n in (1, 3))
     yield equal("bytes that differ with 1 and 3 threads", _different(one, three), 0)
     stored = _scan(store=folder / "blocks.zarr", batch=16).load()
-    yield equal("bytes that differ through a store", _different(whole, stored), 0)
+    yield equal("bytes that differ after writing to a store", _different(whole, stored), 0)
 
 
 def poison() -> Iterator[Row]:
@@ -70,7 +70,7 @@ def poison() -> Iterator[Row]:
         warnings.simplefilter("ignore")
         clean = ensemble(Bungee(), zipped({"mass": masses, "quadratic_drag": air}), **request)
         ill = ensemble(Bungee(), zipped({"mass": masses, "quadratic_drag": sick}), **request)
-    yield equal("members that gave up, of 3 that were made to", int((ill.status.values != 0).sum()), 3)
+    yield equal("failed members, of 3 that were made to fail", int((ill.status.values != 0).sum()), 3)
     differ = _different(clean.isel(member=~bad), ill.isel(member=~bad))
     yield equal("bytes of their 21 neighbours that differ", differ, 0)
 

@@ -91,8 +91,8 @@ def writers(folder: pathlib.Path) -> Iterator[Row]:
                     pass
             except StoreError as error:
                 said = "StoreError" if "use" in str(error) else str(error)
-        yield equal("a second writer of a store is told", said, "StoreError")
-        yield equal("bytes of the first writer are kept", _digest(place) == before, True)
+        yield equal("error raised for a second writer to a store", said, "StoreError")
+        yield equal("the first writer's bytes are unchanged", _digest(place) == before, True)
 
 
 def full_disk(folder: pathlib.Path) -> Iterator[Row]:
@@ -107,10 +107,10 @@ def full_disk(folder: pathlib.Path) -> Iterator[Row]:
             _scan(place / "scan.zarr", batch=10)
         except StoreError as error:
             said = "free some disk space" if "free some disk space" in str(error) else str(error)
-        yield equal("a scan on a full disk says", said, "free some disk space")
+        yield equal("error message of a scan on a full disk", said, "free some disk space")
         _mount("-o", "remount,size=64m", str(place))
         ended = summary(_scan(place / "scan.zarr", batch=10))
-        yield equal("and goes on with more space: members completed", ended, {"completed": 600})
+        yield equal("outcomes of that scan, continued with more space", ended, {"completed": 600})
     finally:
         subprocess.run(["umount", str(place)], check=False)
 
@@ -123,9 +123,9 @@ def many_members(folder: pathlib.Path, count: int) -> Iterator[Row]:
     before, begun = resident(), time.perf_counter()
     data = _scan(folder / "many.zarr", members=grid)
     ended, took = summary(data), time.perf_counter() - begun
-    yield equal(f"members completed, of {side**2} through a store in {took:.0f} s", ended, {"completed": side**2})
+    yield equal(f"outcomes of {side**2} members through a store, in {took:.0f} s", ended, {"completed": side**2})
     # Members and statuses in memory take 17 bytes each; a leak of results would take 60 more.
-    yield below("growth of memory meanwhile", (resident() - before) / 1e6, 50.0 + 40e-6 * side**2, "MB")
+    yield below("growth of memory during that scan", (resident() - before) / 1e6, 50.0 + 40e-6 * side**2, "MB")
 
 
 def _scan(store: pathlib.Path, **changes: Any) -> Any:

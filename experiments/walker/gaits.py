@@ -86,7 +86,7 @@ def _lyapunov(report: Report, slopes: np.ndarray, starts: np.ndarray) -> np.ndar
     chaotic = (slopes > 0.130) & (slopes < 0.134)
     largest = float(np.nanmax(found[:-1][chaotic]))
     report.figure("lyapunov_chaos", "largest exponent for slopes of 0.130 to 0.134 rad", "1/step", largest)
-    report.figure("lyapunov_positive", "it is positive: chaos", "", largest > 0.05, expected=True)
+    report.figure("lyapunov_positive", "largest exponent is positive: chaos", "", largest > 0.05, expected=True)
     return found[:-1]
 
 
@@ -172,7 +172,7 @@ def basin_picture(report: Report, out: pathlib.Path) -> None:
             ylabel=axis_label("stance rate", "rad/s"),
             title="Basin of the gait (swing rate -1 rad/s)",
         )
-        report.picture(save(figure, out / "basin.png"), "Starts that reach the periodic gait: a narrow band")
+        report.picture(save(figure, out / "basin.png"), "The starts that reach the periodic gait form a narrow band")
     outcome = labels("1", f"how the walk ends ({REACHED}: it reaches the gait)")
     starts = xr.Dataset(
         {

@@ -83,7 +83,7 @@ def _table_2(report: Report, runs: Walks) -> None:
         1.0 / runs[0.0, 0.5]["step_period"],
         expected.FREQUENCY,
         paper=expected.PAPER_FREQUENCY,
-        note="The paper's column of frequencies contradicts its own step lengths and velocities: their quotient is "
+        note="The paper's step frequencies contradict its own step lengths and velocities, whose quotient is "
         "2.43042 1/s.",
     )
     _friction(report, runs)
@@ -98,7 +98,7 @@ def _table_2(report: Report, runs: Walks) -> None:
         "falls" if np.isfinite(runs[0.9, 0.5]["fell_at"]) else "walks",
         expected="walks",
         paper="falls",
-        note="The paper does not say how it ignores the foot that scuffs at mid-swing, which decides this case.",
+        note="The paper does not state how it ignores the scuffing foot in mid-swing, which decides this case.",
     )
 
 
@@ -115,24 +115,24 @@ def _friction(report: Report, runs: Walks) -> None:
     slipping = max(mu for mu in FRICTIONS if walks[mu] and max(runs[0.0, mu]["slip"]) > 0.0)
     low, high = sorted(1e3 * slip for slip in runs[0.0, 0.13]["slip"])
     row, paper = expected.SMALLEST_FRICTION
-    report.compare("mu_smallest", "smallest friction of the walking range", smallest, row, paper=paper)
+    report.compare("mu_smallest", "smallest friction coefficient of the walking range", smallest, row, paper=paper)
     row, paper = expected.LIMPING
     report.compare(
         "mu_islands",
-        "frictions below that range at which it walks nevertheless, of those tried",
+        "friction coefficients below that range at which it still walks, of those tried",
         len(islands),
         row,
         paper=paper,
-        note="The paper has every walker fall below 0.13; some limp along, every other step shorter.",
+        note="In the paper every walker falls below 0.13; here some keep limping, with every other step shorter.",
     )
     row, paper = expected.LARGEST_SLIPPING
     report.compare(
         "mu_no_slip",
-        "largest friction with slip, of those tried",
+        "largest friction coefficient with slip, of those tried",
         slipping,
         row,
         paper=paper,
-        note="Rolling without slip needs 0.1633 (exact rigid gait); the paper does not say how fine its grid is.",
+        note="Rolling without slip needs 0.1633 (exact rigid gait); the paper does not state the spacing of its grid.",
     )
     what = "slip per stride of the slipping foot, mu = 0.13"
     report.compare("slip_one_foot", what, high, expected.SLIP["one_foot"])
@@ -141,7 +141,7 @@ def _friction(report: Report, runs: Walks) -> None:
     report.figure("slip_one_sided", what, "", low < 0.01 * high, expected=True, paper=True)
     falls = ", ".join(f"mu = {mu:g} at {runs[0.0, mu]['fell_at']:.1f} s" for mu in FRICTIONS if not walks[mu])
     limping = ", ".join(f"{mu:g}" for mu in islands)
-    report.section("Friction", f"Falls: {falls}. Below mu = {smallest:g} some limp along in period two ({limping}).")
+    report.section("Friction", f"Falls: {falls}. Below mu = {smallest:g} some keep limping in period two ({limping}).")
 
 
 def _figure_7(report: Report, runs: Walks, out: pathlib.Path) -> None:

@@ -18,7 +18,7 @@ OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "C
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(JsonOutput, Steps, Span, Mechanism):
-    """Run one trajectory and save its labelled time histories as NetCDF.
+    """Simulate one trajectory and save its labelled time histories as NetCDF.
 
     Example: `jaxgait run knee --set damper.k=2e4 damper.c=1000 --strides 5 --out run.nc`
     """
@@ -26,7 +26,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
     out: pathlib.Path | None = None
     """NetCDF file to write."""
     list: bool = False
-    """Only list the model's parameters, initial state, outputs and measures, with units."""
+    """List the model's parameters, initial state, outputs and measures with their units, without a run."""
 
     def __call__(self) -> int:
         """Runs it."""
@@ -42,9 +42,9 @@ class Run(JsonOutput, Steps, Span, Mechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scan(JsonOutput, Steps, Span, Moved):
-    """Run a grid of parameter values and save the results; resumes an interrupted store.
+    """Simulate a grid of parameter values and save the results; resumes an interrupted store.
 
-    Several motions form an axis too: `jaxgait scan knee --motion anna.json ben.json` runs the knee with each.
+    Several motions also form an axis: `jaxgait scan knee --motion anna.json ben.json` drives the knee with each.
 
     Example: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`
     """
@@ -60,7 +60,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
     trajectories: bool = False
     """Keep the full time histories."""
     gradient: tuple[str, ...] = ()
-    """Parameters to differentiate the measures by."""
+    """Parameters with respect to which the measures are differentiated."""
     retry: bool = True
     """Rerun failed members with tighter settings."""
     batch: int | None = None
@@ -68,7 +68,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
     workers: int | None = None
     """Batches that run at once; by default one per core."""
     devices: int = 1
-    """Local devices that share every batch."""
+    """Number of local devices that share every batch."""
     dry_run: bool = False
     """Only run a small sample, to estimate the scan's memory, disk space and time."""
     cluster: str | None = None
@@ -94,7 +94,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Optimize(Further, JsonOutput, Steps, Span, Moved):
-    """Tune parameters by gradients to maximise or minimise a measure, within limits.
+    """Optimise parameters with gradients to maximise or minimise a measure, within limits.
 
     Options left out take the model's own search defaults, if it defines any. Several motions are scenarios of each
     design: `jaxgait optimize knee --motion anna.json ben.json --robust worst` finds one damper for both people.
@@ -117,9 +117,9 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
     robust: Literal["mean", "worst"] | None = None
     """The objective over the scenarios: their mean (the default), or the worst of them."""
     method: OptimizeMethod = "auto"
-    """auto: SLSQP; also L-BFGS-B, trust-constr, adam (noisy); without gradients COBYQA, Nelder-Mead, CMA-ES."""
+    """With gradients SLSQP (auto), L-BFGS-B, trust-constr, adam (noisy); without COBYQA, Nelder-Mead, CMA-ES."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
-    """Of the periodic gait, through the whole run, or by central differences; auto: of the gait if there is one."""
+    """Gradient of the periodic gait, of the whole run, or central differences; auto: of the gait if there is one."""
     starts: int = 4
     """Starting points: the model's own values, then points spread over the bounds."""
     iterations: int = 25
@@ -158,11 +158,11 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     over: tuple[str, ...] = ()
     """Bounds, as name=low:high, or name=low:high:unit for a unit other than the parameter's."""
     output: str | None = None
-    """Output that was measured (see `jaxgait run MODEL --list`); by default the name of the column."""
+    """Output that was measured (see `jaxgait run MODEL --list`); by default the column's name."""
     noise: float | None = None
     """Standard deviation of the values in their unit, if not in the file; by default estimated from the residual."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
-    """Of the periodic gait, the whole run, or by differences; auto: of the gait for data over the stride."""
+    """Gradient of the periodic gait, of the whole run, or differences; auto: of the gait for data over the stride."""
     starts: int = 4
     """Starting points: the model's own values, then points spread over the bounds."""
     iterations: int = 50
@@ -187,10 +187,11 @@ class Motion(JsonOutput):
 
     Recordings are C3D, TRC, MOT, STO, CSV or TXT, with markers or joint angles, with or without ground forces; several
     files are trials of one person, or one trial and its forces. A stride is a CSV with time_s, hip_x_m, hip_y_m,
-    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. The result drives a model:
-    `jaxgait run knee --motion walk.json`.
+    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. The result drives a model, as in
+    the second example.
 
-    Example: `jaxgait motion walk.c3d --leg right --static standing.c3d --out walk.json`
+    Examples: `jaxgait motion walk.c3d --leg right --static standing.c3d --out walk.json`,
+    then `jaxgait run knee --motion walk.json`
     """
 
     files: Positional[tuple[str, ...]] = ()
@@ -198,11 +199,11 @@ class Motion(JsonOutput):
     leg: Literal["right", "left"] = "right"
     """Which leg to measure."""
     static: pathlib.Path | None = None
-    """Standing trial: calibrates the knee, and lets a cluster on the shank carry knee and ankle."""
+    """Standing trial: calibrates the knee angle, and locates knee and ankle relative to a cluster on the shank."""
     markers: pathlib.Path | None = None
     """Your own marker map, TOML: lines such as knee_lateral = "{S}KNE", with {S} for R or L."""
     hip: Literal["harrington", "bell"] = "harrington"
-    """Regression of the hip joint centre."""
+    """Regression for the hip joint centre."""
     cutoff: float = 8.0
     """Cut-off in Hz of the zero-lag low-pass filter; 0 for none."""
     gap: float = 0.2
@@ -230,7 +231,7 @@ class Motion(JsonOutput):
 
 @dataclasses.dataclass(frozen=True)
 class Reproduce(JsonOutput):
-    """Regenerate a paper's figures: pictures, data, report.md and figures.json.
+    """Reproduce a paper's results: pictures, data, report.md and figures.json.
 
     Example: `jaxgait reproduce bungee --out out/bungee`
     """
@@ -278,11 +279,11 @@ class Bench(JsonOutput):
 
 @dataclasses.dataclass(frozen=True)
 class View(JsonOutput):
-    """Show a saved result: its variables, how its trajectories ended, a page to explore, a picture or a film.
+    """Show a saved result: print it, and draw it as a page to explore, a picture or an animation.
 
-    A scan becomes a page (SCAN.html next to it) with a map and parallel coordinates of its members, films of chosen
-    ones, and for each the lines that reproduce it. A run is drawn over time, as a film of the mechanism, or as a page.
-    Pictures of a scan are maps or curves of measures, without the members that did not complete.
+    A scan becomes a page (SCAN.html next to it) with a map and parallel coordinates of its members, animations of some,
+    and the commands that reproduce each. A run is drawn as time histories, as an animation, or as a page. Pictures of
+    a scan are maps or curves of measures, without the members that did not complete.
     """
 
     file: Positional[pathlib.Path]
@@ -290,11 +291,11 @@ class View(JsonOutput):
     variables: tuple[str, ...] = ()
     """Variables to draw, by default the first few; on the page of a scan, the measure that colours it."""
     out: pathlib.Path | None = None
-    """Page (HTML), picture (PNG, PDF, SVG) or film (GIF, MP4) to write."""
+    """Page (HTML), picture (PNG, PDF, SVG) or animation (GIF, MP4) to write."""
     members: int | None = None
-    """Members of a scan whose motion plays in its page (32); motions that were not kept are simulated."""
+    """Number of members that the page of a scan animates (32); motions that were not kept are simulated again."""
     serve: bool = False
-    """Serve the page on this machine instead of writing it; clicking any member then simulates it."""
+    """Serve the page on this machine instead of writing it; clicking a member then simulates it."""
 
     def __call__(self) -> int:
         """Runs it."""

@@ -60,7 +60,7 @@ def write(
         drawn.append(("room", designs.room(found), "Tolerances of the parameters."))
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     worst = _worst_scenario(found, sign)
-    where = "" if worst is None else f", in the scenario that is the worst at the best point: {_name(found, worst)}"
+    where = "" if worst is None else f", in the worst scenario at the best point: {_name(found, worst)}"
     change = _before_after(model, arguments, found, shown, worst)
     drawn.append(("before_after", change, f"The model before and after{where}."))
     folder.mkdir(parents=True, exist_ok=True)
@@ -77,10 +77,10 @@ def write(
 _BASINS = "Starts that ended within 1 % of the bounds of each other share a basin; basin 0 has the best valid result."
 _PATHS = (
     "Every evaluation, coloured by its objective. Circles: starts. Small stars: their ends. Red star: the best. "
-    "Crosses: runs that failed (all that a failed start shows) or gaits that are not stable."
+    "Crosses: failed runs (a failed start shows only these) or unstable gaits."
 )
 
-_CONVERGENCE = "Distance of the best valid design that a start has found from the best of all. Stars: where it ended."
+_CONVERGENCE = "Distance of the best valid design of each start so far from the best of all. Stars: ends of the starts."
 
 
 def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple[Figure, str]:
@@ -178,7 +178,7 @@ def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> s
 def _limits(found: Optimum) -> str:
     if not found.limits:
         return ""
-    return table(["limit", "left"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
+    return table(["limit", "slack"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
 
 
 def _scenarios(found: Optimum) -> str:

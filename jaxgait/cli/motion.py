@@ -209,7 +209,7 @@ def _page(walk: Any, verdict: Any, sheet: pathlib.Path) -> str:
     parts = [
         listed(_facts(walk)),
         *(["<h2>Warnings</h2>", listed(walk.warnings)] if walk.warnings else []),
-        embedded(sheet, "The walk on one sheet."),
+        embedded(sheet, "Summary of the walk."),
         f"<h2>Check of the mean stride</h2><pre>{html.escape(describe(verdict))}</pre>",
         "<h2>Assumptions and processing</h2>",
         listed(walk.notes),

@@ -124,7 +124,7 @@ def description(found: Optimum) -> Iterator[str]:
     if is_interim(found.best, found.ends):
         yield f"  {INTERIM}"
     yield f"  by {found.method}; gradient: {found.gradient}"
-    yield from (f"  limit {text}: {left:.4g} left" for text, left in found.limits.items())
+    yield from (f"  limit {text}: slack {left:.4g}" for text, left in found.limits.items())
     if found.scenarios is not None:
         yield from _scenarios(found.scenarios)
     if found.local is not None:
@@ -151,7 +151,7 @@ def _scenarios(each: xr.Dataset) -> Iterator[str]:
 
 def _local(local: Local, units: Mapping[str, str]) -> Iterator[str]:
     for name, gain in local.multipliers.items():
-        yield f"  active: {name}, worth {gain:.3g} of objective per unit"
+        yield f"  active: {name}; relaxing it gains {gain:.3g} of the objective per unit"
     for name, (down, up) in local.room.items():
         room = f"{0.0 - down:+.3g} to {up:+.3g} {units[name]}"
         yield f"  {name} alone may change by {room} for a loss of {local.loss:.2g}"

@@ -25,7 +25,7 @@ class JsonOutput:
     """Machine-readable output."""
 
     json: pathlib.Path | None = None
-    """File for the results as JSON; "-" for the standard output, with the text for people on stderr."""
+    """File for the results as JSON; "-" for the standard output, with all other text on stderr."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Span:
     """Length and sampling of a run."""
 
     strides: int | None = None
-    """Strides to run (models with a period)."""
+    """Number of strides to run (models with a period)."""
     duration: float | None = None
     """Seconds to run."""
     samples: int | None = None
@@ -116,8 +116,8 @@ class Further:
     report: pathlib.Path | None = None
     """Folder for a report: pictures (PNG, and PDF for print), and a page (report.html) that contains them all."""
     front: tuple[str, ...] = ()
-    """Second objective, maximize MEASURE or minimize MEASURE: the best compromises, in the report and front.nc."""
+    """Second objective, maximize MEASURE or minimize MEASURE: adds the Pareto front to the report, and front.nc."""
     points: int | None = None
     """Points along the front, including both ends; 7 by default."""
     sensitivities: tuple[str, ...] | None = None
-    """Effects of a 1 % change of the parameters named here, or of all, in the report and sensitivities.nc."""
+    """Adds the effects of a 1 % change of these parameters, or of all, to the report, and sensitivities.nc."""

@@ -1,4 +1,4 @@
-"""Simulate gait mechanics as ensembles, tune them by gradients, and reproduce papers; also available from Python.
+"""Simulate ensembles of gait mechanisms, optimise them with gradients, and reproduce papers.
 
 Examples:
   jaxgait run knee --list                                    list a mechanism's parameters, outputs and measures
@@ -8,15 +8,15 @@ Examples:
   jaxgait optimize knee --over damper.k=1.2e4:3e4 --maximize rho --json best.json
   jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit
   jaxgait reproduce bungee
-  jaxgait completion bash                                    completion of names by the Tab key
+  jaxgait completion bash                                    completion with the Tab key
 
-`jaxgait COMMAND --help` shows a command's options, which are named like Python's arguments; `--version` shows the
+`jaxgait COMMAND --help` shows a command's options, which are named like the arguments in Python; `--version` shows the
 version. With `--json FILE` a command writes its results as JSON, with `--json -` to the standard output.
 
 Exit codes: 0, success; 1, the work did not fully succeed (a run that did not reach its end, a scan without a completed
-member, a search without a result, a fit that is not a minimum or leaves parameters open, a reproduction with unmet
-figures); 2, bad input or usage, explained in one line; 130 and 143, interrupted by Ctrl-C and by `kill`: everything
-written to a store or a checkpoint is safe, and the same command resumes from there.
+member, a search without a result, a fit that is not a minimum or leaves parameters undetermined, a reproduction that
+misses the specification); 2, bad input or usage, explained in one line; 130 and 143, interrupted by Ctrl-C and `kill`:
+what is in a store or a checkpoint is safe, and the same command resumes from there.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ PROGRAM = "jaxgait"
 
 @dataclasses.dataclass(frozen=True)
 class Completion:
-    """Print a script that lets a shell complete the names of commands and options.
+    """Print a script with which a shell completes commands and options.
 
-    For bash, add `source <(jaxgait completion bash)` to ~/.bashrc; for zsh, write `jaxgait completion zsh` to a file
-    _jaxgait in a folder of $fpath; for fish, write `jaxgait completion fish` to
-    ~/.config/fish/completions/jaxgait.fish.
+    For bash, add `source <(jaxgait completion bash)` to ~/.bashrc. For zsh, write `jaxgait completion zsh` to a file
+    named _jaxgait in a folder of $fpath. For fish, write `jaxgait completion fish` to the file
+    jaxgait.fish in ~/.config/fish/completions.
     """
 
     shell: Positional[Literal["bash", "zsh", "fish"]]

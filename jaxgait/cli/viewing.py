@@ -1,4 +1,4 @@
-"""`jaxgait view`: prints a saved result, and draws it as a picture, a film or a page to explore."""
+"""`jaxgait view`: prints a saved result, and draws it as a picture, an animation or a page to explore."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _check_followed(file: pathlib.Path, data: xr.Dataset, out: pathlib.Path | No
         if name == "serve" and out is not None:
             raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
         if name == "members" and kind != "html":
-            raise ValueError(f"--members is for pages, and {out} is a picture or a film")
+            raise ValueError(f"--members is for pages, and {out} is a picture or an animation")
         if name == "members" and is_run(data):
             raise ValueError(f"--members is for pages of scans, and {file} is one run")
         if name == "variables" and (kind in WRITERS or (kind == "html" and is_run(data))):

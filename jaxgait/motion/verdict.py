@@ -1,4 +1,4 @@
-"""Whether a recorded stride is good for a drive: its figures, what is wrong, and what is only unusual.
+"""Whether a recorded stride can drive a model: its values, what is wrong, and what is only unusual.
 
     verdict = judge(read_stride("my_stride.csv"))
     print(describe(verdict))
@@ -160,7 +160,7 @@ def _clock(v: Verdict) -> Iterator[Finding]:
     stated = v.stride.stated_period
     if stated is not None and abs(period - stated) > 0.03 * abs(stated):
         what = f"the times make a stride of {period:.4g} s, a comment states T_s={stated:g}"
-        yield Finding(what, "mend the one that is wrong", True, "time_s")
+        yield Finding(what, "correct the one that is wrong", True, "time_s")
     if cycle.resampled:
         what = f"times are uneven (by up to {cycle.unevenness:.2g} steps)"
         yield Finding(what, "interpolated to even ones", False, "time_s")
@@ -254,7 +254,7 @@ def _outliers(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
         if off[worst] > OUTLIER[0] * np.ptp(x):
             what = f"{x[worst]:.4g} {UNITS[k]} is {off[worst]:.3g} {UNITS[k]} off the curve of the others"
             impossible = bool(off[worst] > OUTLIER[1] * np.ptp(x))
-            yield Finding(what, "an outlier, or noise: mend or smooth it", impossible, k, _recorded(v, worst))
+            yield Finding(what, "an outlier, or noise: correct or smooth it", impossible, k, _recorded(v, worst))
 
 
 def _shape(v: Verdict) -> Iterator[Finding]:
@@ -292,7 +292,7 @@ def describe(verdict: Verdict) -> str:
         >>> from jaxgait.motion.stride import embedded_stride
         >>> from jaxgait.motion.verdict import describe, judge
         >>> print(describe(judge(embedded_stride("rajagopal_1.26ms"))).splitlines()[-1])
-        good for a drive: yes, because the stride closes, and its figures are those of walking
+        usable as a drive: yes; the stride closes, and its values are typical of walking
     """
     v, cycle = verdict, verdict.cycle
     height = float(np.mean(cycle.signals["hip_y_m"]))
@@ -303,15 +303,15 @@ def describe(verdict: Verdict) -> str:
         f"stride length {v.stride_length:.3f} m, mean hip height {height:.3f} m",
         f"{v.stride.time.size} samples, {even}; {ends}; fit with {v.harmonics} harmonics",
         "",
-        f"{'signal':11} {'unit':4}" + "".join(f"{name:>9}" for name in COLUMNS) + "  usual in walking",
+        f"{'signal':11} {'unit':4}" + "".join(f"{name:>9}" for name in COLUMNS) + "  typical of walking",
     ]
     lines += [_row(k, report) for k, report in v.signals.items()]
     lines += [""] if v.findings else []
     lines += [f"{'wrong' if f.impossible else 'unusual'}: {_line(v, f)}" for f in v.findings]
     wrong = [f for f in v.findings if f.impossible]
-    because = "the stride closes, and its figures are those of walking" if not v.findings else "nothing is impossible"
-    conclusion = f"no, because of what is wrong ({len(wrong)})" if wrong else f"yes, because {because}"
-    return "\n".join([*lines, "", f"good for a drive: {conclusion}"])
+    why = "nothing is impossible" if v.findings else "the stride closes, and its values are typical of walking"
+    conclusion = f"no; errors: {len(wrong)}" if wrong else f"yes; {why}"
+    return "\n".join([*lines, "", f"usable as a drive: {conclusion}"])
 
 
 def _row(signal: str, report: SignalReport) -> str:

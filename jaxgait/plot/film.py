@@ -121,7 +121,7 @@ class Film(FuncAnimation):
         path = pathlib.Path(filename)
         writer = WRITERS.get(path.suffix.removeprefix(".").lower()) if writer is None else writer
         if writer is None:
-            raise ValueError(f"cannot write {path}: the name of a film must end in .{' or .'.join(WRITERS)}")
+            raise ValueError(f"cannot write {path}: the name of an animation must end in .{' or .'.join(WRITERS)}")
         for name, value in (("fps", fps), ("dpi", dpi)):
             if value is not None:
                 checks.positive(name, value, "")
@@ -150,7 +150,7 @@ class Film(FuncAnimation):
         kind = "mp4"
         if _encoder() is None:
             kind = "gif"
-            warnings.warn(f"without ffmpeg the film becomes a GIF, which is large: {_INSTALL}", stacklevel=2)
+            warnings.warn(f"without ffmpeg the animation becomes a GIF, which is large: {_INSTALL}", stacklevel=2)
         with tempfile.TemporaryDirectory() as folder:
             content = self.save(pathlib.Path(folder, f"film.{kind}"), progress=kind == "gif").read_bytes()
         data = base64.b64encode(content).decode()
@@ -188,7 +188,7 @@ def animate(
     """
     runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
     if not runs:
-        raise ValueError("a film needs at least one run, got none")
+        raise ValueError("an animation needs at least one run, got none")
     scenes = {title: scene(run, model) for title, run in runs.items()}
     span = max(float(s.time[-1] - s.time[0]) for s in scenes.values())
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")

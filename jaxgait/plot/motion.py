@@ -102,7 +102,7 @@ def _closed(curve: np.ndarray) -> np.ndarray:
 
 
 def _title(verdict: Verdict) -> str:
-    good = "good for a drive" if verdict.usable else "not good for a drive"
+    good = "usable as a drive" if verdict.usable else "not usable as a drive"
     return f"{verdict.stride.name}: {good}"
 
 

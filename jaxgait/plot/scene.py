@@ -155,8 +155,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     over_time = "time" in coords and coords["time"].dims == ("time",) and run.sizes["time"] > 1
     if not over_time or ("status" in run and run["status"].ndim):  # a scan has a status per member
         raise ValueError(
-            "a film shows one run over time: give a result of simulate, or one member of an ensemble with trajectories "
-            "(data.isel(member=0))"
+            "an animation shows one run over time: give a result of simulate, or one member of an ensemble with "
+            "trajectories (data.isel(member=0))"
         )
     model = rebuilt(run) if model is None else model
     where = getattr(model, "scene", "")

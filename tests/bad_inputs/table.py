@@ -170,10 +170,10 @@ def page(found: dict[str, list[tuple[str, Said]]]) -> str:
     count = sum(map(len, found.values()))
     parts = [
         "# Bad input and its messages",
-        f"This page lists {count} mistakes and the message that each of them gets: search it for yours. Input is "
-        "checked before anything is computed. `ImplausibleValue` is a warning, everything else is an exception; a "
-        "command prints its message on stderr and exits with the code given. The page is written by "
-        "`python tests/bad_inputs/table.py --page`, and checked by `tests/bad_inputs`.",
+        f"This page lists {count} mistakes with the message that each of them causes, so that you can search for "
+        "yours. Input is checked before anything is computed. `ImplausibleValue` is a warning, everything else is an "
+        "exception; a command prints its message on stderr and exits with the given code. "
+        "`python tests/bad_inputs/table.py --page` writes this page, and `tests/bad_inputs` checks it.",
     ]
     for area, rows in found.items():
         what = {"command": "command", "measured": "file"}.get(area.split()[0], "call").removesuffix(":")

@@ -55,7 +55,7 @@ def test_the_verdict_on_a_good_stride(tmp_path, capsys):
     cli.main(["motion", str(path), "--out", str(picture)])
     out = capsys.readouterr().out
     assert "my: T = 1.1270 s, speed 1.256 m/s" in out
-    assert "good for a drive: yes" in out
+    assert "usable as a drive: yes" in out
     assert "R2 -0.1175 m" in out
     assert picture.stat().st_size > 20_000
 
@@ -66,7 +66,7 @@ def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["motion", str(path)])
     captured = capsys.readouterr()
-    assert "good for a drive: no" in captured.out
+    assert "usable as a drive: no" in captured.out
     assert stop.value.code == console.BAD_INPUT
     assert captured.err.startswith(f"jaxgait: {path}, line 78, column knee_rad: lowest value")
 
@@ -85,7 +85,7 @@ def test_embedded_gaits_are_listed_and_judged(capsys):
     listed = capsys.readouterr().out
     assert all(gait in listed for gait in REFERENCE_GAITS)
     cli.main(["motion", REFERENCE_GAITS[2]])
-    assert "good for a drive: yes" in capsys.readouterr().out
+    assert "usable as a drive: yes" in capsys.readouterr().out
 
 
 def _recorded(tmp_path):
@@ -102,7 +102,7 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     output = capsys.readouterr().out
     assert "500 frames at 100 Hz, 22 markers, 1 force plates" in output and "mass 70 kg (given)" in output
     assert re.search(r"strides: [34] kept, 0 dropped", output) and "heel strikes by ground force" in output
-    assert "body weights" in output and "good for a drive: yes" in output
+    assert "body weights" in output and "usable as a drive: yes" in output
     assert re.search(r"joint moments in Nm/kg .*: hip [-+]\d+\.\d\d to [-+]\d+\.\d\d, knee .*, ankle ", output)
     assert (tmp_path / "walk.png").stat().st_size > 50_000
     page = (tmp_path / "walk.html").read_text()

@@ -213,6 +213,17 @@ def test_options_are_described_in_one_line_each():
         assert not broken, broken
 
 
+@pytest.mark.parametrize(
+    "command", ["run", "scan", "optimize", "fit", "motion", "reproduce", "bench", "view", "completion"]
+)
+def test_each_paragraph_of_a_commands_help_is_one_line(command, capsys):
+    """The parser keeps the line breaks of the source before a backtick, for example."""
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    about = re.split(r"\n\n[╭ ]", capsys.readouterr().out.partition("\n\n")[2])[0]
+    assert about and not [text for text in about.split("\n\n") if "\n" in text]
+
+
 def test_help_tells_the_exit_codes(capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["--help"])

@@ -127,7 +127,7 @@ def test_the_command_line_tunes_one_damper_for_several_people(walk_file, tmp_pat
     page = (tmp_path / "report" / "report.html").read_text()
     assert "<h2>Scenarios</h2>" in page
     worst = each["scenario"][int(np.argmin(each["objective"]))]
-    assert f"before and after, in the scenario that is the worst at the best point: {worst}." in page
+    assert f"before and after, in the worst scenario at the best point: {worst}." in page
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def said(verdict, impossible):
 def test_measured_walking_is_good_and_nothing_is_said(gait):
     verdict = judge(embedded_stride(gait))
     assert verdict.usable and verdict.findings == ()
-    assert "good for a drive: yes" in describe(verdict)
+    assert "usable as a drive: yes" in describe(verdict)
     # Residuals of the README of the measured gaits: below 0.33 deg at the knee with 8 harmonics.
     assert np.degrees(verdict.signals["knee_rad"].residual) < 0.34
     assert all(report.gap == pytest.approx(0.0, abs=1e-6) for report in verdict.signals.values())
@@ -103,7 +103,7 @@ def test_lines_of_the_file_are_named(tmp_path):
     assert not verdict.usable
     text = describe(verdict)
     assert f"wrong: {path}, line 43, column thigh_rad" in text
-    assert "good for a drive: no" in text
+    assert "usable as a drive: no" in text
 
 
 def test_the_speed_may_be_given(tmp_path):

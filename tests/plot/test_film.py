@@ -49,7 +49,7 @@ def test_every_frame_is_drawn_once(tmp_path):
 
 def test_a_name_that_tells_no_film_is_one_clear_line(tmp_path, monkeypatch, capsys):
     moving = dot()
-    with pytest.raises(ValueError, match=r"dot\.png: the name of a film must end in \.gif or \.mp4"):
+    with pytest.raises(ValueError, match=r"dot\.png: the name of an animation must end in \.gif or \.mp4"):
         moving.save(tmp_path / "dot.png")
     without_ffmpeg(monkeypatch)
     with pytest.raises(ValueError, match=r"dot\.mp4: ffmpeg is missing: pip install 'jaxgait\[film\]', or"):
@@ -158,7 +158,7 @@ def test_impossible_films_are_one_clear_line(jump):
     for arguments, message in (({"speed": 0.0}, "speed must be"), ({"fps": 0}, "fps must be")):
         with pytest.raises(ValueError, match=message):
             film.animate(jump, **arguments)
-    with pytest.raises(ValueError, match="a film needs at least one run, got none"):
+    with pytest.raises(ValueError, match="an animation needs at least one run, got none"):
         film.animate({})
 
 

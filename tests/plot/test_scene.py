@@ -28,7 +28,7 @@ def test_what_cannot_be_shown_is_said(jump):
         scene.scene(jump.assign_attrs(model="Hopper"))
     with pytest.raises(ValueError, match="cannot be made from its attributes"):
         scene.scene(jump.assign_attrs(parameters='{"wings": 2}'))
-    with pytest.raises(ValueError, match="a film shows one run over time"):
+    with pytest.raises(ValueError, match="an animation shows one run over time"):
         scene.scene(jump.isel(time=0))
     with pytest.raises(ValueError, match="Wingless has no scene to show"):
         scene.scene(jump, type("Wingless", (Bungee,), {"scene": ""})())

@@ -39,7 +39,7 @@ function fill(select, groups, chosen) {
 
 function columnGroups(extra = []) {
   const of = role => scan.columns.filter(c => c.role === role).map(c => [c.name, c.title]);
-  return [["", extra], ["varied", of("axis")], ["measures", of("measure")], ["at the end", of("end")], ["how it went", of("outcome")]];
+  return [["", extra], ["varied", of("axis")], ["measures", of("measure")], ["final state", of("end")], ["run statistics", of("outcome")]];
 }
 
 /** The lines that reproduce a member, with its own values in full precision. */
@@ -239,16 +239,16 @@ async function demand(member) {
     if (answer.ok) films.set(member, unpack(await gunzip(await answer.arrayBuffer())).film);
     else refused.set(member, await answer.text());
   } catch {
-    refused.set(member, "The process that served this page no longer answers.");
+    refused.set(member, "The server of this page no longer answers.");
   }
 }
 
 function drawAbsent(row) {
   const near = nearest(row), box = $("absent");
-  const why = refused.get(idOf(row)) || scan.why || `This page contains the motions of ${films.size} of ${scan.size} members (ringed on the map), but not that of member ${idOf(row)}: the lines below simulate it.`;
+  const why = refused.get(idOf(row)) || scan.why || `This page contains the motions of ${films.size} of ${scan.size} members (ringed on the map), but not that of member ${idOf(row)}: the commands below simulate it.`;
   box.replaceChildren(element("p", why));
   if (near === null) return;
-  const button = element("button", `Show the nearest member that plays (${near})`);
+  const button = element("button", `Show the nearest animated member (${near})`);
   button.onclick = () => show(near);
   box.append(button);
 }
@@ -398,7 +398,7 @@ function drawMultiples() {
   const all = [...films.keys()].sort((a, b) => a - b), able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
   $("several").hidden = !all.length;
-  $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them play, ${shown.length} are shown.` : `Nothing selected: ${shown.length} of the ${able.length} members that play. Drag on the map, or along an axis of the parallel coordinates, to select.`;
+  $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them are animated, ${shown.length} are shown.` : `Nothing selected: ${shown.length} of the ${able.length} animated members. Drag on the map, or along an axis of the parallel coordinates, to select.`;
   const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), named = [...axes().slice(0, 3), ...(c && c.role !== "axis" ? [c] : [])];
   $("multiples").replaceChildren(...shown.map(member => {
     const figure = document.createElement("figure"), row = rowOf(member), canvas = document.createElement("canvas");

@@ -238,7 +238,7 @@ def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]
     if made is None or not members:
         return {}, ""
     if not getattr(made.model, "scene", ""):
-        return {}, f"{type(made.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and lines only."
+        return {}, f"{type(made.model).__name__} has no scene (see jaxgait.plot.scene): numbers and commands only."
     if _keeps_motions(scan):
         index = np.unravel_index(members, made.shape)
         at = {d: xr.DataArray(i, dims="member") for d, i in zip(made.dims, index, strict=True)}
@@ -313,11 +313,11 @@ def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference:
         best = f"the best and the worst by {measure}, " if measure else ""
         notes.append(
             f"This page contains the motions of {len(runs)} of {rows.size} members, ringed on the map: {own}{best}one "
-            "of each status, the others spread evenly over the scan. Every other member shows its values, and the "
-            "lines that simulate it."
+            "of each status, and others spread evenly over the scan. For every other member it shows the values, and "
+            "the commands that simulate it."
         )
     if rows.size > LISTED:
-        notes.append(f"A random sample of {LISTED} of {rows.size} members is listed, and all that play.")
+        notes.append(f"A random sample of {LISTED} of {rows.size} members is listed, and all that are animated.")
     return notes
 
 
