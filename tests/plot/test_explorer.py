@@ -543,6 +543,13 @@ def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
     window.until("document.body.dataset.ready")
     assert window.js("return document.querySelectorAll('#overview')[0].offsetHeight") == 0
     assert window.js("return $('status').offsetHeight") == 0, "the heading is not said twice"
+    places = (
+        "const places = [], canvas = { measureText: () => ({}), fillText: (_, x, y) => places.push(`${x} ${y}`) };"
+        "const g = new Proxy(canvas, { get: (known, name) => known[name] ?? (() => {}), set: () => true });"
+        "const view = { title: 'above', span: [1, 1] }, film = { ...chosenFilm(), trails: [], forces: [], legend: {} };"
+        "drawLabels(g, film, view, { left: 0, width: 400, height: 300, first: true }, 100, 0); return places;"
+    )
+    assert len(set(window.js(places))) == 3, "scale, title and readout do not hide each other"
     cut = (
         "for (const [id, text] of [['px', 'theta_b'], ['py', 'theta_b_rate']]) $(id).selectedOptions[0].text = text;"
         "return ['px', 'py'].filter(id => { const one = $(id), wide = one.offsetWidth;"
