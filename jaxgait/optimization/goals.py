@@ -298,5 +298,5 @@ def _real(value: Any, what: str, wanted: str = "real numbers") -> Array:
 
 def _name(what: Callable[[Run], Any], otherwise: str) -> str:
     """The name of a measure or a function; `otherwise` for lambdas and partial functions."""
-    name = getattr(what, "name", getattr(what, "__name__", ""))
-    return name if name.isidentifier() else otherwise
+    name = getattr(what, "name", getattr(what, "__name__", "<lambda>"))
+    return otherwise if name == "<lambda>" else name
