@@ -241,6 +241,13 @@ def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(sca
         server(found)
 
 
+def test_a_scan_of_a_model_without_a_scene_simulates_nothing(scan):
+    unseen, said = type("Unseen", (Bungee,), {"scene": ""}), []
+    found = explore(scan, model=unseen(rope_length=28.0), say=said.append)
+    assert said == ["Unseen has no scene to show (see jaxgait.plot.scene): numbers and lines only."] and not found.runs
+    assert found.header["why"] == said[0] and "lines" in found.header
+
+
 def test_bad_input_is_one_clear_sentence(scan, tmp_path):
     with pytest.raises(ValueError, match="no measure 'clearence': the scan has clearance, peak_rope_force"):
         explore(scan, measure="clearence")
