@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import xarray as xr
@@ -18,7 +18,7 @@ from jaxgait.plot.explorer.serving import serve as serve_page
 from jaxgait.plot.explorer.table import members_dims
 from jaxgait.plot.film import WRITERS, animate
 from jaxgait.plot.histories import picture
-from jaxgait.plot.studies import study
+from jaxgait.plot.studies import Study, study
 from jaxgait.plot.style import kinds, save
 
 
@@ -34,7 +34,8 @@ def view(
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
     data = opened(file)
     chosen, found = parsing.names(variables), study(data)
-    _check_followed(file, data, out, {"variables": chosen or None, "members": members, "serve": serve or None})
+    given = {"variables": chosen, "members": members is not None, "serve": serve}
+    _check_followed(file, data, found, out, [name for name, is_given in given.items() if is_given])
     if json is not None:
         write_json(json, _record(data))
     if found is not None:
@@ -56,25 +57,25 @@ def _kind(out: pathlib.Path | None) -> str:
     return "html" if out is None else out.suffix.removeprefix(".").lower()
 
 
-def _check_followed(file: pathlib.Path, data: xr.Dataset, out: pathlib.Path | None, options: Mapping[str, Any]) -> None:
+def _check_followed(
+    file: pathlib.Path, data: xr.Dataset, found: Study | None, out: pathlib.Path | None, given: Sequence[str]
+) -> None:
     """Checks that what is drawn follows the given options.
 
     Raises:
         ValueError: naming one that it would not follow.
     """
-    kind, found = _kind(out), study(data)
-    given = [name for name, value in options.items() if value is not None]
+    kind = _kind(out)
     if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
-    for name in given:
-        if name == "serve" and out is not None:
-            raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
-        if name == "members" and kind != "html":
-            raise ValueError(f"--members is for pages, and {out} is a picture or a film")
-        if name == "members" and is_run(data):
-            raise ValueError(f"--members is for pages of scans, and {file} is one run")
-        if name == "variables" and (kind in WRITERS or (kind == "html" and is_run(data))):
-            raise ValueError("--variables names what a picture of a run draws: give --out, such as run.png")
+    if "serve" in given and out is not None:
+        raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
+    if "members" in given and kind != "html":
+        raise ValueError(f"--members is for pages, and {out} is a picture or a film")
+    if "members" in given and is_run(data):
+        raise ValueError(f"--members is for pages of scans, and {file} is one run")
+    if "variables" in given and (kind in WRITERS or (kind == "html" and is_run(data))):
+        raise ValueError("--variables names what a picture of a run draws: give --out, such as run.png")
 
 
 def _is_scan(data: xr.Dataset) -> bool:
@@ -88,7 +89,7 @@ def _record(data: xr.Dataset) -> dict[str, Any]:
     return run_record(data) if is_run(data) else dataset_record(data)
 
 
-def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path | None) -> int:
+def _study(file: pathlib.Path, data: xr.Dataset, found: Study, out: pathlib.Path | None) -> int:
     """Prints a file that is neither a run nor a scan, and draws the requested picture."""
     print(data)
     if out is None:

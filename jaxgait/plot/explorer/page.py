@@ -151,8 +151,7 @@ def explore(
     checks.count("members", members, least=0)
     if not isinstance(scan, xr.Dataset | str | os.PathLike):
         raise TypeError(f"explore shows a result of ensemble or simulate, or its file, got {type(scan).__name__}")
-    data = scan if isinstance(scan, xr.Dataset) else opened(scan)
-    source = None if isinstance(scan, xr.Dataset) else scan
+    data, source = (scan, None) if isinstance(scan, xr.Dataset) else (opened(scan), scan)
     if is_run(data):
         if measure is not None:
             raise ValueError(f"measure colours the members of a scan, and this is one run: got {measure!r}")
