@@ -58,7 +58,7 @@ class _OnePalette(PillowWriter):
         for frame in frames:
             for count, colour in frame.getcolors(frame.width * frame.height):
                 counts[colour] += count
-        colours = np.array([[colour for colour, _ in reversed(counts.most_common())]], np.uint8)
+        colours = np.array([sorted(counts, key=counts.__getitem__)], np.uint8)
         few = Image.fromarray(colours).quantize(method=Image.Quantize.MAXCOVERAGE)
         index = lambda image: image.quantize(palette=few, dither=Image.Dither.NONE)
         # Pillow's few colours lie near those of the film: white would be grey. Each gives way to the most frequent one
