@@ -18,18 +18,7 @@ from jaxtyping import Float, Int
 
 from jaxgait.roots import Rule, many, solved
 
-__all__ = [
-    "Corrector",
-    "Points",
-    "System",
-    "Walk",
-    "advanced",
-    "corrected",
-    "parameter_axis",
-    "tangents",
-    "unknown",
-    "walk",
-]
+__all__ = ["Corrector", "Points", "System", "Walk", "advanced", "corrected", "parameter_axis", "tangents", "walk"]
 
 System: TypeAlias = Callable[[Int[np.ndarray, " b"], Float[np.ndarray, "b n"]], tuple[np.ndarray, np.ndarray]]
 """Residuals (b, n - 1) and exact Jacobians (b, n - 1, n) of branches, by their numbers, at points (b, n); NaN where

@@ -162,12 +162,7 @@ def continuation(
         [('period doubling', 0.3675)]
     """
     problem = _Problem(return_map, (name,), checks.count("order", order))
-    checks.positive("step", step)
-    checks.count("max_points", max_points)
-    for end in span:
-        check_model(with_parameters(model, {name: end}))
-    if span[0] == span[1]:
-        raise ValueError(f"span must have two different ends, got {span}")
+    _check("span", span, model, name, step, max_points)
     start = span[0] if parameter0 is None else parameter0
     z0 = np.asarray(z0, dtype=float)
     scale = _scale(z0, span[1] - span[0])
@@ -187,6 +182,15 @@ def continuation(
     skip = 0 if direction is None else 1  # the branch point itself belongs to the old branch
     branch = _branch(name, order, scale, xs[skip:], linears[skip:], why)
     return branch._replace(bifurcations=_bifurcations(problem, model, branch, scale))
+
+
+def _check(what: str, span: tuple[float, float], model: Any, name: str, step: float, max_points: int) -> None:
+    checks.positive("step", step)
+    checks.count("max_points", max_points)
+    for end in span:
+        check_model(with_parameters(model, {name: end}))
+    if span[0] == span[1]:
+        raise ValueError(f"{what} must have two different ends, got {span}")
 
 
 def _alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
@@ -383,6 +387,9 @@ def bifurcation_curve(
     Returns:
         Array (points, 2 + n): both parameters and the gait along the curve; no points if it is not at `second[0]`.
 
+    Raises:
+        ValueError: see `continuation`.
+
     Examples:
         >>> import equinox as eqx
         >>> import jax.numpy as jnp
@@ -400,7 +407,8 @@ def bifurcation_curve(
         >>> bool(abs(a - 0.75 * (1.0 - b) ** 2) < 1e-9)  # known in closed form: a = 3/4 (1 - b)^2
         True
     """
-    problem = _Problem(return_map, names, order)
+    problem = _Problem(return_map, names, checks.count("order", order))
+    _check("second", second, with_parameters(model, {names[0]: point.parameter}), names[1], step, max_points)
     n = len(point.z)
     scale = _scale(point.z, point.parameter, second[1] - second[0])
     x = (np.concatenate([point.z, [point.parameter, second[0]]]) / scale)[None]

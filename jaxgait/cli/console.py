@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import logging
 import math
@@ -101,7 +102,9 @@ _NUMBER = re.compile(
     r"Error parsing (\S+): (?:no type matching \S*\|(INT|FLOAT) could be instantiated from \[|"
     r"could not convert string to (float): |invalid literal for (int)\(\) with base 10: )'(.*?)'"
 )
-_UNKNOWN = re.compile(r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments are|Perhaps|Available)")
+_UNKNOWN = re.compile(
+    r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments (?:are|similar)|Perhaps|Available)"
+)
 _MISSING = re.compile(r"Missing from jaxgait ([\w ]+): (.*?) \(required\)")
 _KINDS = {"INT": "a whole number", "FLOAT": "a number"}
 
@@ -125,16 +128,19 @@ def usage_error(text: str, command: str = "") -> str:
 def _unknown(words: Sequence[str], text: str, command: str) -> str:
     """The message for unrecognised words, with the parser's suggestions."""
     given = " ".join(words)
-    near = re.search(r"Perhaps you meant: (--[\w-]+).*? in jaxgait ([\w-]+) --help", text)
     some = re.search(r"Available subcommands: ([\w, -]+)", text)
     if some:
         return f"no command {words[0]!r}: there are {some[1].strip()}"
-    value = words[1] if len(words) > 1 and "=" not in words[1] else ""
-    if near and not (value and near[1] == words[0]):  # otherwise a parameter with the name of another command's option
-        where = "" if near[2] == command else f" of jaxgait {near[2]}"
-        return f"unknown option {given}: did you mean {near[1]}{where}?"
-    if words[0].startswith("--"):
-        return f"unknown option {given}" + (f": a parameter is given as --set {words[0][2:]}={value}" if value else "")
+    option, _, value = words[0].partition("=")
+    value = value or next((word for word in words[1:2] if "=" not in word and not word.startswith("--")), "")
+    hints = re.split(r"Perhaps you meant:|Arguments similar to \S+:", text)[1:]
+    offered = re.findall(r"(--(?!help\b)[\w-]+).*? in jaxgait ([\w-]+) --help", " ".join(hints))
+    alike = lambda one: difflib.SequenceMatcher(a=option, b=one[0]).ratio()
+    near, where = max(offered, key=alike, default=("", ""))
+    if near and not (value and near == option):  # otherwise a parameter with the name of another command's option
+        return f"unknown option {given}: did you mean {near}{'' if where == command else f' of jaxgait {where}'}?"
+    if option.startswith("--"):
+        return f"unknown option {given}" + (f": a parameter is given as --set {option[2:]}={value}" if value else "")
     return f"unexpected argument: {given}"
 
 

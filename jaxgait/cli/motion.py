@@ -181,7 +181,8 @@ def _write(request: Any, walk: Any, verdict: Any) -> None:
     from jaxgait.plot.style import save
 
     out, ending = request.out, request.out.suffix.lower()
-    if walk is None and ending in (*RECORDS, *PAGES):
+    is_picture = ending not in (*RECORDS, *PAGES)
+    if walk is None and not is_picture:
         advice = f"give a picture, such as .png; `--motion {request.files[0]}` takes the stride as it is"
         raise ValueError(f"cannot write {out}: {request.files[0]} is not a recording; {advice}")
     if walk is None:
@@ -192,7 +193,6 @@ def _write(request: Any, walk: Any, verdict: Any) -> None:
     if ending in RECORDS:
         write_record(walk_record(walk, request.harmonics), out)
         print(f"wrote {out}")
-    is_picture = ending not in (*RECORDS, *PAGES)
     drawn = save(sheet(walk, verdict), out if is_picture else out.with_suffix(".png"))
     print(f"wrote {drawn}")
     if not is_picture:

@@ -154,7 +154,7 @@ def _read(arguments: list[str]) -> Any:
             raise
     text = errors.getvalue()
     if re.search("Missing value for argument '[^-]", text) and len(arguments) > 1:  # an option where a name is due
-        return _read(arguments[:1])  # whose error says which names there are
+        _read(arguments[:1])  # raises: its error says which names there are
     raise ValueError(usage_error(text, *arguments[:1]))
 
 

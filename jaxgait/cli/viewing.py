@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import xarray as xr
@@ -18,7 +18,7 @@ from jaxgait.plot.explorer.serving import serve as serve_page
 from jaxgait.plot.explorer.table import members_dims
 from jaxgait.plot.film import WRITERS, animate
 from jaxgait.plot.histories import picture
-from jaxgait.plot.studies import study
+from jaxgait.plot.studies import Study, study
 from jaxgait.plot.style import kinds, save
 
 
@@ -34,47 +34,48 @@ def view(
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
     data = opened(file)
     chosen, found = parsing.names(variables), study(data)
-    _check_followed(file, data, out, {"variables": chosen or None, "members": members, "serve": serve or None})
+    kind = "html" if out is None else out.suffix.removeprefix(".").lower()
+    given = {"variables": chosen, "members": members is not None, "serve": serve}
+    _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])
     if json is not None:
         write_json(json, _record(data))
-    if found is not None:
-        return _study(file, data, found, out)
-
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
     print(data)
     if serve:
         serve_page(_explorer(file, chosen, members))
     elif out is not None:
-        _draw(file, data, chosen, out, members)
+        if kind == "html":
+            _explorer(file, chosen, members).save(out)
+        elif kind in WRITERS:
+            animate(data).save(out)
+        else:
+            save(picture(data, chosen) if found is None else found.draw(data), out)
+        print(f"wrote {out}")
+    elif found is not None:
+        print(f"{file} is {found.name}: {_drawn_by(file)}")
     elif not is_run(data):
         _page_next_to(file, data, chosen, members)
     return DONE
 
 
-def _kind(out: pathlib.Path | None) -> str:
-    """The extension of the file to write; without one, that of a page."""
-    return "html" if out is None else out.suffix.removeprefix(".").lower()
-
-
-def _check_followed(file: pathlib.Path, data: xr.Dataset, out: pathlib.Path | None, options: Mapping[str, Any]) -> None:
-    """Checks that what is drawn follows the given options.
+def _check_followed(
+    file: pathlib.Path, data: xr.Dataset, found: Study | None, out: pathlib.Path | None, kind: str, given: Sequence[str]
+) -> None:
+    """Checks that what is drawn, a file of some kind, follows the given options.
 
     Raises:
         ValueError: naming one that it would not follow.
     """
-    kind, found = _kind(out), study(data)
-    given = [name for name, value in options.items() if value is not None]
     if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
-    for name in given:
-        if name == "serve" and out is not None:
-            raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
-        if name == "members" and kind != "html":
-            raise ValueError(f"--members is for pages, and {out} is a picture or an animation")
-        if name == "members" and is_run(data):
-            raise ValueError(f"--members is for pages of scans, and {file} is one run")
-        if name == "variables" and (kind in WRITERS or (kind == "html" and is_run(data))):
-            raise ValueError("--variables names what a picture of a run draws: give --out, such as run.png")
+    if "serve" in given and out is not None:
+        raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
+    if "members" in given and kind != "html":
+        raise ValueError(f"--members is for pages, and {out} is a picture or an animation")
+    if "members" in given and is_run(data):
+        raise ValueError(f"--members is for pages of scans, and {file} is one run")
+    if "variables" in given and (kind in WRITERS or (kind == "html" and is_run(data))):
+        raise ValueError("--variables names what a picture of a run draws: give --out, such as run.png")
 
 
 def _is_scan(data: xr.Dataset) -> bool:
@@ -88,33 +89,9 @@ def _record(data: xr.Dataset) -> dict[str, Any]:
     return run_record(data) if is_run(data) else dataset_record(data)
 
 
-def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path | None) -> int:
-    """Prints a file that is neither a run nor a scan, and draws the requested picture."""
-    print(data)
-    if out is None:
-        print(f"{file} is {found.name}: {_drawn_by(file)}")
-    else:
-        save(found.draw(data), out)
-        print(f"wrote {out}")
-    return DONE
-
-
 def _drawn_by(file: pathlib.Path) -> str:
     names = shlex.join(["jaxgait", "view", str(file), "--out", str(file.with_suffix(".png"))])
     return f"`{names}` draws it"
-
-
-def _draw(
-    file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], out: pathlib.Path, members: int | None
-) -> None:
-    kind = _kind(out)
-    if kind == "html":
-        _explorer(file, variables, members).save(out)
-    elif kind in WRITERS:
-        animate(data).save(out)
-    else:
-        save(picture(data, variables), out)
-    print(f"wrote {out}")
 
 
 def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], members: int | None) -> None:

@@ -63,7 +63,7 @@ class Limit:
     @property
     def name(self) -> str:
         """What is limited, for messages."""
-        what = self.what if isinstance(self.what, str) else _name(self.what, "a function of the run")
+        what = self.what if isinstance(self.what, str) else name_of(self.what, "a function of the run")
         return what if self.element is None else f"{what}[{self.element}]"
 
     def __str__(self) -> str:
@@ -211,7 +211,7 @@ class Goal:
     def label(self) -> dict[str, str]:
         """Unit and long name of the objective; for a function the unit is empty."""
         first = self.measures[0]
-        return {"units": self.units[0], "long_name": getattr(first, "long_name", _name(first, "objective"))}
+        return {"units": self.units[0], "long_name": getattr(first, "long_name", name_of(first, "objective"))}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -296,7 +296,13 @@ def _real(value: Any, what: str, wanted: str = "real numbers") -> Array:
     return number
 
 
-def _name(what: Callable[[Run], Any], otherwise: str) -> str:
-    """The name of a measure or a function; `otherwise` for lambdas and partial functions."""
-    name = getattr(what, "name", getattr(what, "__name__", ""))
-    return name if name.isidentifier() else otherwise
+def name_of(what: Callable[[Run], Any], otherwise: str) -> str:
+    """The name of a measure or a function; `otherwise` for lambdas and partial functions.
+
+    Examples:
+        >>> from jaxgait.optimization.goals import name_of
+        >>> name_of(max, "a function"), name_of(lambda run: run["x"][-1], "a function")
+        ('max', 'a function')
+    """
+    name = getattr(what, "name", getattr(what, "__name__", "<lambda>"))
+    return otherwise if name == "<lambda>" else name

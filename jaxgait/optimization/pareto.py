@@ -25,7 +25,7 @@ from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, check_run, check_search
 from jaxgait.optimization.evaluate import Runs
-from jaxgait.optimization.goals import Goal, Limit, Objective
+from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import KEPT, Settings
 from jaxgait.optimization.nsga import evolve
@@ -234,9 +234,9 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
     Raises:
         ValueError: for a function without a name, and for two of one name.
     """
-    names = [getattr(m, "name", None) or getattr(m, "__name__", "<lambda>") for m in goal.measures[:objectives]]
+    names = [name_of(m, "") for m in goal.measures[:objectives]]
     for name in names:
-        if name == "<lambda>":
+        if not name:
             raise ValueError("an objective of a front needs a name: write it with def, or as a jaxgait.Measure")
         if names.count(name) > 1 or name in space.names:
             raise ValueError(f"the front has {name} twice: give the objective another name")

@@ -17,7 +17,7 @@ from jaxgait.ensembles.members import INITIAL, Members, as_members
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, check_run, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
-from jaxgait.optimization.goals import Goal, Limit, Objective
+from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
@@ -174,11 +174,10 @@ def _distinct(goal: Goal) -> Goal:
 
 def _labels(goal: Goal, scenarios: Scenarios | None) -> tuple[list[str], list[str]]:
     """Names and units of the objective and the limited measures, scenario by scenario."""
-    name = lambda measure, other: getattr(measure, "name", None) or getattr(measure, "__name__", other)
     which = ["" if one.element is None else f"[{one.element}]" for one in goal.limits]
-    limited = [name(m, "limited") + element for m, element in zip(goal.measures[1:], which, strict=True)]
+    limited = [name_of(m, "limited") + element for m, element in zip(goal.measures[1:], which, strict=True)]
     where = [""] if scenarios is None else [f" at {one}" for one in scenarios.names]
-    labels = [name(goal.measures[0], "objective"), *(one + there for one in limited for there in where)]
+    labels = [name_of(goal.measures[0], "objective"), *(one + there for one in limited for there in where)]
     return labels, [goal.units[0], *(unit for unit in goal.units[1:] for _ in where)]
 
 

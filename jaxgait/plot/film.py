@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import collections
 import contextlib
 import functools
 import importlib.util
@@ -55,16 +56,17 @@ class _OnePalette(PillowWriter):
 
     def finish(self) -> None:
         frames = [frame.convert("RGB") for frame in self._frames]
-        some = frames[:: 1 + len(frames) // 8]
-        together = Image.fromarray(np.concatenate([np.asarray(frame) for frame in some]))
-        few = together.quantize(method=Image.Quantize.MAXCOVERAGE)
+        counts = collections.Counter[Any]()
+        for frame in frames:
+            for count, colour in frame.getcolors(frame.width * frame.height):
+                counts[colour] += count
+        colours = np.array([sorted(counts, key=counts.__getitem__)], np.uint8)
+        few = Image.fromarray(colours).quantize(method=Image.Quantize.MAXCOVERAGE)
         index = lambda image: image.quantize(palette=few, dither=Image.Dither.NONE)
         # Pillow's few colours lie near those of the film: white would be grey. Each gives way to the most frequent one
         # that it stands for.
-        seen: Any = together.getcolors(together.width * together.height)
-        _, colours = zip(*sorted(seen), strict=True)
         palette = np.zeros((256, 3), np.uint8)
-        palette[np.asarray(index(Image.fromarray(np.array([colours], np.uint8))))[0]] = colours
+        palette[np.asarray(index(Image.fromarray(colours)))] = colours
         self._frames = [index(frame) for frame in frames]
         for frame in self._frames:
             frame.putpalette(palette.ravel().tolist())
@@ -76,9 +78,6 @@ class Film(FuncAnimation):
 
     They get an MP4 file where there is an encoder (the extra `film`), otherwise a GIF file.
 
-    Attributes:
-        moving: the artists that change in axes of which all else stays as it is, and is therefore drawn only once.
-
     Examples:
         >>> import matplotlib.pyplot as plt
         >>> from jaxgait.plot.film import Film
@@ -88,7 +87,8 @@ class Film(FuncAnimation):
         'line.gif'
     """
 
-    moving: Sequence[Artist] = ()
+    _moving: Sequence[Artist] = ()
+    """Artists in axes of which all else stays as it is, and is therefore drawn only once."""
 
     def save(  # matplotlib's returns nothing, and chooses ffmpeg for every file
         self,
@@ -140,8 +140,8 @@ class Film(FuncAnimation):
                 bar.update()
 
             further: dict[str, Any] = {"fps": fps, "dpi": dpi, "progress_callback": advance, **options}
-            moving = self.moving if writer in WRITERS.values() else ()  # others may draw frames without pixels
-            with _drawn_once(figure.canvas), _kept(figure, moving):
+            pixels = writer in WRITERS.values()  # others may draw frames without
+            with _drawn_once(figure.canvas), _kept(figure, self._moving) if pixels else contextlib.nullcontext():
                 super().save(str(path), writer=writer, **further)
         plt.close(figure)
         return path
@@ -198,7 +198,7 @@ def animate(
     draw = functools.partial(_draw, stages, np.linspace(0.0, span, frames))
     draw(0)
     film = Film(figure, draw, frames=frames, interval=1000.0 / fps, blit=False)
-    film.moving = [cursor for stage in stages for cursor in stage.cursors]
+    film._moving = [cursor for stage in stages for cursor in stage.cursors]
     return film
 
 
@@ -410,7 +410,7 @@ def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
         low, high = ax.get_ylim()
         ax.set_ylim(low, high + LEGEND_ROOM * (high - low))
         ax.legend(fontsize=7, loc="upper right", ncols=len(curve.values))
-    return ax.axvline(time[0], color="black", lw=0.8)
+    return ax.axvline(time[0], color="black", lw=0.8, zorder=8)
 
 
 def arrow_scale(shown: Scene) -> float:
@@ -455,11 +455,11 @@ def _kept(figure: Figure, moving: Sequence[Artist]) -> Iterator[None]:
         yield
     finally:
         backdrop.remove()
-        plt.setp(backdrop.standing, visible=True)
+        plt.setp(backdrop.panels, visible=True)
 
 
 class _Backdrop(Artist):
-    """The first frame's axes of moving artists, as pixels behind everything else."""
+    """The axes of moving artists as pixels behind everything else, and the artists in front of them."""
 
     zorder = -1
 
@@ -467,8 +467,6 @@ class _Backdrop(Artist):
         super().__init__()
         self.moving = moving
         self.panels = [artist.axes for artist in moving if artist.axes is not None]
-        inside = [artist for ax in self.panels for artist in ax.get_children() if artist not in moving]
-        self.standing = [artist for artist in inside if artist.get_visible()]
         self.pixels: np.ndarray | None = None
 
     def draw(self, renderer: Any) -> None:
@@ -478,8 +476,10 @@ class _Backdrop(Artist):
                 ax.draw(renderer)
             self.pixels = np.array(renderer.buffer_rgba())[::-1]
             plt.setp(self.moving, visible=True)
-            plt.setp(self.standing, visible=False)
+            plt.setp(self.panels, visible=False)
         renderer.draw_image(renderer.new_gc(), 0, 0, self.pixels)
+        for artist in self.moving:
+            artist.draw(renderer)
 
 
 def _encoder() -> dict[str, Any] | None:

@@ -151,16 +151,23 @@ def test_unknown_multipliers_have_no_kind():
 
 
 @pytest.mark.parametrize("arguments", [{"step": 0.0}, {"step": np.nan}, {"order": 0}, {"max_points": 0}])
-def test_impossible_arguments_are_rejected(arguments):
+def test_impossible_arguments_are_rejected(branch, arguments):
     with pytest.raises(ValueError, match=next(iter(arguments))):
         continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.7), **arguments)
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        bifurcation_curve(henon, Henon(), branch.bifurcations[0], ("a", "b"), (0.3, 0.6), **arguments)
 
 
-def test_impossible_spans_are_rejected():
+def test_impossible_spans_are_rejected(branch):
     with pytest.raises(ValueError, match="span"):
         continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.1))
     with pytest.raises(ParameterError, match=r"ground\.steepness"):
         continuation(henon, Prosthesis(), "ground.steepness", np.zeros(2), (1e4, -1e4))
+    with pytest.raises(ValueError, match="second"):
+        bifurcation_curve(henon, Henon(), branch.bifurcations[0], ("a", "b"), (0.3, 0.3))
+    with pytest.raises(ParameterError, match=r"ground\.steepness"):
+        names = ("segments.thigh", "ground.steepness")
+        bifurcation_curve(henon, Prosthesis(), branch.bifurcations[0], names, (1e4, -1e4))
 
 
 def test_a_branch_that_turns_away_from_the_span_says_so(branch):

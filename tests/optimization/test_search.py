@@ -7,6 +7,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 
+from jaxgait.measure import Measure
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, optimize
 from jaxgait.optimization.goals import Goal
@@ -172,6 +173,9 @@ def test_limits_that_cannot_be_met_are_named():
 
 def test_limits_read_as_they_are_written():
     assert str(at_most("excursion", 2)) == "excursion <= 2" and at_most("excursion", -4.0).scale == 4.0
+    power = lambda run: run["v"].max()
+    assert str(at_most(Measure("joint-power", power, "W", "largest"), 2)) == "joint-power <= 2"
+    assert str(at_most(power, 2)) == "a function of the run <= 2"
     with pytest.raises(ValueError, match="the value of a limit must be a finite number"):
         at_least("excursion", float("nan"))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxgait import Bungee
-from jaxgait.optimization import sensitivities, sensitivity
+from jaxgait.optimization import at_most, sensitivities, sensitivity
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError
@@ -64,6 +64,12 @@ def test_what_matters_most_to_the_objective_comes_first_and_every_measure_once(o
     assert found.measure_unit.values.tolist() == ["N", "m"] and found.parameter_unit.values.tolist()[0] == "N/m"
     np.testing.assert_allclose(found.change, [[-2.0, 0.5, np.nan], [0.0, 1.5, 1.0]])
     np.testing.assert_allclose(found.slope.sel(parameter="mass"), [0.5 / 0.7, 1.5 / 0.7])
+
+
+def test_functions_without_a_name_are_called_by_what_they_are(of):
+    limits = [at_most(lambda run: run["x"][-1], 50.0)]
+    found = of([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]], minimize=lambda run: run["x"].max(), subject_to=limits)
+    assert found.measure.values.tolist() == ["objective", "limited"]
 
 
 def test_a_rise_of_a_negative_parameter_goes_up(of):

@@ -241,6 +241,13 @@ def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(sca
         server(found)
 
 
+def test_a_scan_of_a_model_without_a_scene_simulates_nothing(scan):
+    unseen, said = type("Unseen", (Bungee,), {"scene": ""}), []
+    found = explore(scan, model=unseen(rope_length=28.0), say=said.append)
+    assert said == ["Unseen has no scene to show (see jaxgait.plot.scene): numbers and lines only."] and not found.runs
+    assert found.header["why"] == said[0] and "lines" in found.header
+
+
 def test_bad_input_is_one_clear_sentence(scan, tmp_path):
     with pytest.raises(ValueError, match="no measure 'clearence': the scan has clearance, peak_rope_force"):
         explore(scan, measure="clearence")
@@ -543,6 +550,13 @@ def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
     window.until("document.body.dataset.ready")
     assert window.js("return document.querySelectorAll('#overview')[0].offsetHeight") == 0
     assert window.js("return $('status').offsetHeight") == 0, "the heading is not said twice"
+    places = (
+        "const places = [], canvas = { measureText: () => ({}), fillText: (_, x, y) => places.push(`${x} ${y}`) };"
+        "const g = new Proxy(canvas, { get: (known, name) => known[name] ?? (() => {}), set: () => true });"
+        "const view = { title: 'above', span: [1, 1] }, film = { ...chosenFilm(), trails: [], forces: [], legend: {} };"
+        "drawLabels(g, film, view, { left: 0, width: 400, height: 300, first: true }, 100, 0); return places;"
+    )
+    assert len(set(window.js(places))) == 3, "scale, title and readout do not hide each other"
     cut = (
         "for (const [id, text] of [['px', 'theta_b'], ['py', 'theta_b_rate']]) $(id).selectedOptions[0].text = text;"
         "return ['px', 'py'].filter(id => { const one = $(id), wide = one.offsetWidth;"

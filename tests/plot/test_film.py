@@ -9,6 +9,7 @@ from PIL import Image
 import jaxgait
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot import film
+from jaxgait.plot.scene import Curve, scene
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +77,9 @@ def test_a_notebook_plays_a_film_and_does_not_show_its_figure_again(monkeypatch,
 def test_matplotlibs_own_ways_to_play_a_film_work_too(tmp_path):
     assert "<img id=" in dot().to_jshtml()
     assert dot().save(tmp_path / "dot.html", writer="html", fps=4.0).read_text().startswith("\n<link")
+    with plt.rc_context({"animation.frame_format": "svg"}):
+        dot().save(tmp_path / "vector.html", writer="html")
+    assert len(list((tmp_path / "vector_frames").glob("*.svg"))) == 3
 
 
 @pytest.mark.parametrize("option", [{"fps": 0}, {"fps": -1}, {"dpi": 0}, {"dpi": float("nan")}])
@@ -124,12 +128,14 @@ def test_legends_and_captions_lie_above_the_scenes(jump):
     moving._draw_was_started = True
 
 
-def test_frames_are_those_of_a_plain_drawing(jump, tmp_path):
-    """Panels of curves are drawn once, as a backdrop; a film can be written again, in another resolution."""
+def test_frames_are_those_of_a_plain_drawing(jump, tmp_path, monkeypatch):
+    """Panels of curves, with their legends, are drawn once; a film can be written again, in another resolution."""
+    curves = (Curve("position", "m", {"below the ledge": jump.x.values + 30.0, "below the rope": jump.x.values}),)
+    monkeypatch.setattr(film, "scene", lambda run, model: scene(run, model)._replace(curves=curves))
     moving = film.animate(jump, speed=8.0, fps=4)
     paths = [moving.save(tmp_path / f"{dpi}.gif", dpi=dpi) for dpi in (80, 50)]
-    assert moving.moving
-    moving.moving = ()
+    assert moving._moving
+    moving._moving = ()
     for path, dpi in zip(paths, (80, 50), strict=True):
         plain = moving.save(tmp_path / "plain.gif", dpi=dpi)
         with Image.open(path) as ours, Image.open(plain) as theirs:
@@ -152,6 +158,15 @@ def test_colours_of_a_gif_are_those_of_its_frames_nearly_and_white_is_white(jump
             np.testing.assert_array_equal(a[0, 0], [255, 255, 255])
             difference = np.abs(a - b).max(axis=-1)
             assert difference.mean() < 1.5 and np.mean(difference > 32) < 1e-3
+
+
+def test_a_colour_of_a_single_frame_is_itself(tmp_path):
+    figure, ax = plt.subplots(figsize=(2, 2))
+    look = lambda i: [ax.set_title(str(i)), ax.set_facecolor("#D55E00" if i == 13 else "white")]
+    flash = film.Film(figure, look, frames=40)
+    with Image.open(flash.save(tmp_path / "flash.gif")) as image:
+        image.seek(13)
+        assert image.convert("RGB").getpixel((80, 80)) == (0xD5, 0x5E, 0x00)
 
 
 def test_impossible_films_are_one_clear_line(jump):

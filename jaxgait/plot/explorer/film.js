@@ -162,9 +162,9 @@ function drawLabels(g, film, view, box, zoom, i) {
   g.lineWidth = 2;
   g.beginPath(); g.moveTo(from, foot); g.lineTo(from + length * zoom, foot); g.stroke();
   write(g, shown, from, foot - 5);
-  if (view.title) write(g, view.title, from, 18);
+  const readouts = box.first ? film.readouts.map(r => `${r.name} ${at(r.values, i)[0].toFixed(1)} ${r.unit}`) : [];
+  [view.title, ...readouts].filter(Boolean).forEach((text, n) => write(g, text, from, 18 + 15 * n));
   if (!box.first) return;
-  film.readouts.forEach((r, n) => write(g, `${r.name} ${at(r.values, i)[0].toFixed(1)} ${r.unit}`, from, 18 + 15 * n));
   const keys = [...Object.entries(film.legend).map(([name, colour]) => [colour, name]), ...film.trails.map(t => [t.colour, t.name])];
   if (film.forces.length) { const size = nice(view.span[1] / 6); keys.push([NEWTON, `force, ${+size.toPrecision(2)} m: ${+(size * film.scale).toPrecision(3)} N`]); }
   g.textAlign = "right";

@@ -151,25 +151,26 @@ def explore(
     checks.count("members", members, least=0)
     if not isinstance(scan, xr.Dataset | str | os.PathLike):
         raise TypeError(f"explore shows a result of ensemble or simulate, or its file, got {type(scan).__name__}")
-    data = scan if isinstance(scan, xr.Dataset) else opened(scan)
-    source = None if isinstance(scan, xr.Dataset) else scan
+    data, source = (scan, None) if isinstance(scan, xr.Dataset) else (opened(scan), scan)
     if is_run(data):
         if measure is not None:
             raise ValueError(f"measure colours the members of a scan, and this is one run: got {measure!r}")
         return _of_run(data, model)
     rows = table(data)
     made, why = _recipe(data, model, source)
+    if made is not None and not getattr(made.model, "scene", ""):
+        why = f"{type(made.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and lines only."
     own = {} if made is None else made.model.search
     chosen = _measure(rows, measure, own)
     reference = None if made is None else _nearest(rows, made)
-    wanted = [] if made is None else _wanted(rows, made, chosen, reference, members)
+    wanted = [] if made is None or why else _wanted(rows, made, chosen, reference, members)
     simulating = f"simulating {len(wanted)} of {rows.size} members for playback"
     message = simulating if wanted and not _keeps_motions(data) else why
     if say is not None and message:
         say(message)
-    runs, silent = _runs(data, rows, made, wanted)
-    notes = _notes(rows, chosen, runs, reference in runs, why or silent)
-    header = _header(data, rows, chosen) | {"notes": notes, "why": why or silent or "", "serve": False}
+    runs = _runs(data, rows, made, wanted)
+    notes = _notes(rows, chosen, runs, reference in runs, why)
+    header = _header(data, rows, chosen) | {"notes": notes, "why": why, "serve": False}
     if made is not None:
         header |= {"lines": [lines(made, n) for n in range(len(made.retries) + 1)]}
     header |= {
@@ -233,12 +234,10 @@ def _nearest(rows: Table, made: Recipe) -> int | None:
     return int(np.argmin(away)) if np.isfinite(away).any() else None
 
 
-def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]) -> tuple[dict[int, xr.Dataset], str]:
-    """Trajectories of members, kept by the scan or simulated now; none for a mechanism without a scene."""
+def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]) -> dict[int, xr.Dataset]:
+    """Trajectories of members, kept by the scan or simulated now."""
     if made is None or not members:
-        return {}, ""
-    if not getattr(made.model, "scene", ""):
-        return {}, f"{type(made.model).__name__} has no scene (see jaxgait.plot.scene): numbers and commands only."
+        return {}
     if _keeps_motions(scan):
         index = np.unravel_index(members, made.shape)
         at = {d: xr.DataArray(i, dims="member") for d, i in zip(made.dims, index, strict=True)}
@@ -246,7 +245,7 @@ def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]
     else:
         found = made.runs(members)
     ended = lambda m: {"status_text": rows.statuses[int(rows.status[m])][0]}
-    return {m: one_run(found, i).assign_attrs(ended(m)) for i, m in enumerate(members)}, ""
+    return {m: one_run(found, i).assign_attrs(ended(m)) for i, m in enumerate(members)}
 
 
 def _best(rows: Table, measure: str | None, members: list[int], *, least: bool) -> int:
