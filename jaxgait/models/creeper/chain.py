@@ -131,7 +131,9 @@ class CreeperChain(Model):
     steering_limit: Scalar = parameter(
         np.pi / 3, unit="rad", doc="largest steering angle of the spring", bounds="positive", source=_CHOSEN
     )
-    bend: Scalar = parameter(0.0, unit="1/m", doc="curvature of the vessel", bounds="nonnegative", source=_CHOSEN)
+    bend: Scalar = parameter(
+        0.0, unit="1/m", doc="curvature that the robot must fit (no force)", bounds="nonnegative", source=_CHOSEN
+    )
     drag_width: Scalar = parameter(
         1e-4,
         unit="m/s",
