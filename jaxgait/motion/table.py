@@ -51,7 +51,7 @@ class Header(NamedTuple):
             MotionFormatError: for a line of numbers.
         """
         if all(_is_number(cell) for cell in self.names):
-            what = "numbers where the names of the columns are wanted"
+            what = "numbers where the names of the columns should be"
             raise self.error(what, f"write a header line first: {example}")
 
 
@@ -181,7 +181,7 @@ def _names(
         hints = dict.fromkeys(_instead(name, others) or advice.get(name, "") for name in missing)
         column = f"column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
         what = f"no {column} among {reprlib.repr(', '.join(found))}"
-        raise header.error(what, "; ".join(filter(None, hints)) or f"wanted are {', '.join(wanted)}", missing[0])
+        raise header.error(what, "; ".join(filter(None, hints)) or f"needed are {', '.join(wanted)}", missing[0])
     return {name: found.index(name) for name in wanted}
 
 

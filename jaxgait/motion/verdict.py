@@ -160,7 +160,7 @@ def _clock(v: Verdict) -> Iterator[Finding]:
     stated = v.stride.stated_period
     if stated is not None and abs(period - stated) > 0.03 * abs(stated):
         what = f"the times make a stride of {period:.4g} s, a comment states T_s={stated:g}"
-        yield Finding(what, "mend the one that is wrong", True, "time_s")
+        yield Finding(what, "correct the one that is wrong", True, "time_s")
     if cycle.resampled:
         what = f"times are uneven (by up to {cycle.unevenness:.2g} steps)"
         yield Finding(what, "interpolated to even ones", False, "time_s")
@@ -254,7 +254,7 @@ def _outliers(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
         if off[worst] > OUTLIER[0] * np.ptp(x):
             what = f"{x[worst]:.4g} {UNITS[k]} is {off[worst]:.3g} {UNITS[k]} off the curve of the others"
             impossible = bool(off[worst] > OUTLIER[1] * np.ptp(x))
-            yield Finding(what, "an outlier, or noise: mend or smooth it", impossible, k, _recorded(v, worst))
+            yield Finding(what, "an outlier, or noise: correct or smooth it", impossible, k, _recorded(v, worst))
 
 
 def _shape(v: Verdict) -> Iterator[Finding]:
