@@ -14,8 +14,9 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock
-from jaxgait.motion.readers.sheet import Sheet, Source, cells, delimiter_of, first_data, read_sheet, recording, trimmed
+from jaxgait.motion.readers.sheet import Sheet, Source, cells, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
+from jaxgait.motion.text import delimiter_of
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b[^\d\n]{0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
