@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxgait import checks
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import (
@@ -330,9 +331,11 @@ class CreeperChain(Model):
         return jnp.zeros((len(motion.twist), 6), dtype=on_front.dtype).at[3, 3].set(on_front).at[0, 3].set(on_rear)
 
     def validate(self) -> None:
-        """Rejects impossible parts, and a robot too long for the bend of its vessel or for its steering."""
+        """Rejects impossible parts, and a robot too long for its vessel or its steering; warns of unused parameters."""
         check(self)
         self.robot.validate()
+        unused = ("front_mass", "rear_mass", "gap")
+        checks.warn_unused(self.robot, "robot", unused, "a CreeperChain has masses and lengths of its own bodies")
         if self.units < 2:
             raise ParameterError(f"units must be at least 2, got {self.units}")
         if self.manoeuvre not in get_args(Manoeuvre):
