@@ -10,6 +10,7 @@ import operator
 import os
 import pathlib
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -187,6 +188,14 @@ def free_memory() -> int:
 def shown(value: Any) -> str:
     """A value as error messages show it: on one short line; a traced one as "a traced value"."""
     return "a traced value" if not is_concrete(value) else " ".join(repr(value).split())[:60]
+
+
+def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:
+    """Warns of parameters of a part that differ from their defaults but have no effect, and says why."""
+    own = type(part)()
+    given = [f"{label}.{n}" for n in names if not np.allclose(getattr(part, n), getattr(own, n), rtol=1e-6, atol=0.0)]
+    if given:
+        warnings.warn(f"no effect of {', '.join(given)}: {why}", stacklevel=4)
 
 
 def not_numbers(x: np.ndarray) -> str:

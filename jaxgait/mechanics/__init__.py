@@ -10,7 +10,7 @@
 | `fourbar` | the four-bar linkage of a prosthetic knee |
 | `linalg` | small linear algebra, unrolled |
 | `anthropometry` | masses, lengths and inertias of body segments |
-| `smoothing`, `scalars` | the smooth positive part, scalar types |
+| `scalars` | scalar types |
 
 "Contact and friction" in the documentation compares the laws.
 """

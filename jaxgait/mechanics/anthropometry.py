@@ -59,7 +59,7 @@ def segments(mass: Scalar, stature: Scalar) -> dict[str, Segment]:
         9.91 0.422
     """
     scale = stature / REFERENCE_STATURE
-    found = {name: _segment(row, mass, scale) for name, row in _TABLE.items()}
+    found = {name: _cut(row, mass, row[0] * 1e-3 * scale) for name, row in _TABLE.items()}
     found["upper_trunk"] = _merged(found.pop("chest"), found.pop("abdomen"))
     return found
 
@@ -90,10 +90,6 @@ def stature_of(thigh: Scalar, shank: Scalar) -> Scalar:
         1.741
     """
     return REFERENCE_STATURE * (thigh + shank) / (1e-3 * (_TABLE["thigh"][0] + _TABLE["shank"][0]))
-
-
-def _segment(row: tuple[float, ...], mass: Scalar, scale: Scalar) -> Segment:
-    return _cut(row, mass, row[0] * 1e-3 * scale)
 
 
 def _cut(row: tuple[float, ...], mass: Scalar, length: Scalar) -> Segment:

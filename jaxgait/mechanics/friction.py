@@ -100,13 +100,7 @@ class FrictionLaw(eqx.Module):
 
     @abc.abstractmethod
     def force(
-        self,
-        velocity: Real,
-        normal: Real,
-        memory: Real | None = None,
-        engaged: Real = 1.0,
-        *,
-        axes: bool = False,
+        self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N on the sliding body, and the rate of the law's memory (None without one).
 
@@ -141,13 +135,7 @@ class Coulomb(FrictionLaw):
     regularisation: Regularisation = choice("arctan", doc="shape of the transition from stick to slip")
 
     def force(
-        self,
-        velocity: Real,
-        normal: Real,
-        memory: Real | None = None,
-        engaged: Real = 1.0,
-        *,
-        axes: bool = False,
+        self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N, without memory. See `FrictionLaw.force`."""
         return _along(-self.coefficient * normal, velocity, self.slip_velocity, self.regularisation, axes), None
@@ -178,13 +166,7 @@ class Stribeck(FrictionLaw):
     regularisation: Regularisation = choice("tanh", doc="shape of the transition from stick to slip")
 
     def force(
-        self,
-        velocity: Real,
-        normal: Real,
-        memory: Real | None = None,
-        engaged: Real = 1.0,
-        *,
-        axes: bool = False,
+        self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N, without memory. See `FrictionLaw.force`."""
         speed = length(jnp.asarray(velocity)) if axes else velocity  # the coefficient is even in it
@@ -231,13 +213,7 @@ class Bristle(FrictionLaw):
     )
 
     def force(
-        self,
-        velocity: Real,
-        normal: Real,
-        memory: Real | None = None,
-        engaged: Real = 1.0,
-        *,
-        axes: bool = False,
+        self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N and the rate in m/s of the deflection `memory` in m. See `FrictionLaw.force`."""
         velocity, deflection = jnp.asarray(velocity), _required(memory, type(self))

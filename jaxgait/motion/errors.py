@@ -15,12 +15,7 @@ class MotionFormatError(ValueError):
     """
 
     def __init__(
-        self,
-        what: str,
-        advice: str = "",
-        file: str | None = None,
-        line: int | None = None,
-        column: str | None = None,
+        self, what: str, advice: str = "", file: str | None = None, line: int | None = None, column: str | None = None
     ):
         super().__init__(what, advice, file, line, column)
         self.what, self.advice, self.file, self.line, self.column = what, advice, file, line, column

@@ -13,7 +13,7 @@ import numpy as np
 from jaxgait.motion.capture.coordinates import has_angles
 from jaxgait.motion.capture.strides import SAMPLES
 from jaxgait.motion.capture.walk import Walk, measure
-from jaxgait.motion.drive import GaitDrive, stride_drive
+from jaxgait.motion.drive import GaitDrive, reference_gait, stride_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.readers import read_recording
@@ -23,8 +23,10 @@ from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
 from jaxgait.precision import float64_default
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
-_MARKERS = re.compile(rb"(\w[._: ][xyz]\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
+_MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
 """Labels of two markers or more, or the line of axes below them."""
+_TABLES = (".csv", ".txt", ".dat", "")
+"""Endings of files that may hold the columns of one stride."""
 
 
 def motion_drive(text: str) -> GaitDrive:
@@ -45,8 +47,6 @@ def motion_drive(text: str) -> GaitDrive:
         >>> print(drive.name, round(float(drive.speed), 2))
         hbm07_0.98ms 0.98
     """
-    from jaxgait.motion.drive import reference_gait
-
     return reference_gait(text) if text in REFERENCE_GAITS else stride_drive(named_stride(text))
 
 
@@ -105,28 +105,33 @@ def recording_of(path: pathlib.Path) -> Recording | None:
     if path.is_dir():
         return None
     start = b""
-    if path.suffix.lower() in (".csv", ".txt", ".dat", ""):
+    if path.suffix.lower() in _TABLES:
         with path.open("rb") as stream:
             start = stream.read(2**16).replace(b"\x00", b"")
-        if _STRIDE_WORDS.search(start):
+        if _STRIDE_WORDS.search(start) and not _MARKERS.search(start):
             return None
     try:
         found = read_recording(path)
     except MotionFormatError:
-        if path.suffix.lower() in (".csv", ".txt", ".dat", "") and not _MARKERS.search(start):
+        if path.suffix.lower() in _TABLES and not _MARKERS.search(start):
             return None  # the reader of strides gives the better message
         raise
-    if len(found.markers) < 3 and not found.forces and not any(has_angles(found, s) for s in ("right", "left")):
-        return None if path.suffix.lower() in (".csv", ".txt", ".dat", "") else found
+    if len(found.markers) < 3 and not found.forces and not _has_leg(found):
+        return None if path.suffix.lower() in _TABLES else found
     return found
+
+
+def _has_leg(found: Recording) -> bool:
+    """Whether a recording has the joint angles of a leg."""
+    return has_angles(found, "right") or has_angles(found, "left")
 
 
 def together(found: Sequence[Recording]) -> list[Recording]:
     """Recordings of markers or angles, combined with the ground forces of files that hold nothing else.
 
     Raises:
-        MotionFormatError: if all hold only ground forces, a file of forces fits none, or joint angles come with
-            markers: the strides would count twice.
+        MotionFormatError: if all hold only ground forces, a file of forces fits none or comes with a trial that has its
+            own, or joint angles come with markers: forces or strides would count twice.
 
     Examples:
         >>> import numpy as np
@@ -141,7 +146,7 @@ def together(found: Sequence[Recording]) -> list[Recording]:
         1 walk.trc plate 1
     """
     moving = [r for r in found if r.markers or r.angles]
-    moving = [r for r in moving if len(r.markers) > 2 or any(has_angles(r, s) for s in ("right", "left"))] or moving
+    moving = [r for r in moving if len(r.markers) > 2 or _has_leg(r)] or moving
     forces = [r for r in found if r not in moving]
     if not moving:
         what = "holds ground forces only" if found[0].forces else "holds neither markers nor joint angles"
@@ -150,6 +155,9 @@ def together(found: Sequence[Recording]) -> list[Recording]:
         for other in (r for r in moving if not r.markers):
             raise other.error("joint angles beside markers", "leave one of them out: a walk is measured by either")
     if forces and len(moving) == 1:
+        if moving[0].forces:
+            what = f"ground forces beside those of {moving[0].file}"
+            raise forces[0].error(what, "leave one of them out: they would add up")
         for other in forces:
             moving = [with_forces(moving[0], other)]
         return moving

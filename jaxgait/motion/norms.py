@@ -80,7 +80,7 @@ class Guess(NamedTuple):
 
     advice: str
     unit: str
-    mend: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    correct: Callable[[np.ndarray, np.ndarray], np.ndarray]
     """Of the samples, and of the distance in m walked until each."""
 
 
@@ -113,8 +113,8 @@ def guess(signal: str, unit: str, samples: Float[np.ndarray, " n"], distance: Fl
     """
     for kind in (0, 1):
         for candidate in GUESSES:
-            mended = candidate.mend(samples, distance)
-            if candidate.unit in ("", unit) and _fits(signal, mended, kind):
+            corrected = candidate.correct(samples, distance)
+            if candidate.unit in ("", unit) and _fits(signal, corrected, kind):
                 return candidate.advice
     return ""
 

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
-from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.strides import StrideCurve, closed
 from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier, sampled
@@ -141,8 +141,8 @@ def _stride_record(stride: StrideCurve, harmonics: int) -> dict[str, Any]:
     facts = {"trial": stride.trial, "start_s": stride.start, "period_T_s": stride.period}
     if stride.reason:
         return facts | {"dropped": stride.reason}
-    closed = {k: x - (x[-1] - x[0]) * np.linspace(-0.5, 0.5, x.size) for k, x in stride.signals.items()}
-    return facts | {"speed_m_s": stride.speed, "signals": {k: _series(x, harmonics) for k, x in closed.items()}}
+    signals = {k: _series(closed(x)[0], harmonics) for k, x in stride.signals.items()}
+    return facts | {"speed_m_s": stride.speed, "signals": signals}
 
 
 def key_figures(walk: Walk) -> dict[str, Any]:

@@ -63,8 +63,8 @@ class Stride:
         >>> from jaxgait.motion.stride import Stride
         >>> knee = {"knee_rad": np.array([0.1, 0.3, 9.0, 0.1])}
         >>> stride = Stride("mine", np.linspace(0.0, 1.1, 4), knee, speed=1.2, file="a.csv")
-        >>> print(stride.error("9 rad is off the curve", "mend it", "knee_rad"))
-        a.csv, column knee_rad: 9 rad is off the curve; mend it
+        >>> print(stride.error("9 rad is off the curve", "correct it", "knee_rad"))
+        a.csv, column knee_rad: 9 rad is off the curve; correct it
     """
 
     name: str
@@ -259,7 +259,7 @@ def _check_signals(stride: Stride, harmonics: int) -> None:
             raise stride.error(f"the drive lacks the signal {k!r} ({UNITS[k]}); it has {has}")
         x = stride.signals[k]
         if x.ndim != 1 or x.size != stride.time.size:
-            what = f"samples of shape {x.shape}, where {stride.time.size} are wanted"
+            what = f"samples of shape {x.shape}, where {stride.time.size} are needed"
             raise stride.error(what, "give all signals the same times", k)
         if not np.isfinite(x).all():
             bad = int(np.argmin(np.isfinite(x)))

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
-from jaxgait.motion.text import GAPS, content, decimal_comma, decoded, is_remark
+from jaxgait.motion.text import GAPS, content, decimal_comma, decoded, delimiter_of, is_remark, number
 
 MAX_BYTES = 16 * 2**20
 """Largest file in bytes: a stride of 100 000 samples has less."""
@@ -50,8 +50,8 @@ class Header(NamedTuple):
         Raises:
             MotionFormatError: for a line of numbers.
         """
-        if all(_is_number(cell) for cell in self.names):
-            what = "numbers where the names of the columns are wanted"
+        if all(number(cell, comma=True) is not None for cell in self.names):
+            what = "numbers where the names of the columns should be"
             raise self.error(what, f"write a header line first: {example}")
 
 
@@ -116,7 +116,7 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
     first = next((i for i, text in enumerate(lines) if text.strip() and not is_remark(text)), None)
     if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)
-    delimiter = _delimiter(lines[first])
+    delimiter = delimiter_of(lines[first])
     header = Header(file, first + 1, [cell.strip() for cell in _cells(lines[first], delimiter)])
     names = choose(header)
     rows = [i for i in range(first + 1, len(lines)) if lines[i].strip(delimiter + ' "') and not is_remark(lines[i])]
@@ -148,13 +148,6 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
     return whole
 
 
-def _delimiter(header: str) -> str:
-    """The most frequent delimiter of the header line, a blank if there is none."""
-    count = {mark: header.count(mark) for mark in (",", ";", "\t")}
-    best = max(count, key=lambda mark: count[mark])
-    return best if count[best] else " "
-
-
 def _cells(line: str, delimiter: str) -> list[str]:
     # A field size limit or an open quotation mark cannot reach beyond the line.
     try:
@@ -181,7 +174,7 @@ def _names(
         hints = dict.fromkeys(_instead(name, others) or advice.get(name, "") for name in missing)
         column = f"column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
         what = f"no {column} among {reprlib.repr(', '.join(found))}"
-        raise header.error(what, "; ".join(filter(None, hints)) or f"wanted are {', '.join(wanted)}", missing[0])
+        raise header.error(what, "; ".join(filter(None, hints)) or f"needed are {', '.join(wanted)}", missing[0])
     return {name: found.index(name) for name in wanted}
 
 
@@ -194,14 +187,6 @@ def _instead(name: str, others: list[str]) -> str:
     return f"name {near[0][:40]!r} {name!r} if that is what it is" if near else ""
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "."))
-    except ValueError:
-        return False
-    return True
-
-
 def _check_count(file: str, line: int, cells: int, names: int) -> None:
     if cells != names:
         advice = "write one value per column; decimal commas need ';' or tabs between the cells"
@@ -209,14 +194,10 @@ def _check_count(file: str, line: int, cells: int, names: int) -> None:
 
 
 def _number(cell: str, comma: bool, file: str, line: int, name: str) -> float:
-    text = cell.replace(",", ".") if comma else cell
-    if cell.lower() in GAPS:
-        return math.nan
-    try:
-        value = float("" if "_" in text else text)
-    except ValueError:
+    value = number(cell, comma)
+    if value is None:
         what = f"{reprlib.repr(cell)} is not a number"
-        raise MotionFormatError(what, "write a number, or nothing for a gap", file, line, name) from None
-    if not math.isfinite(value):
+        raise MotionFormatError(what, "write a number, or nothing for a gap", file, line, name)
+    if math.isnan(value) and cell.lower() not in GAPS:
         raise MotionFormatError(f"{cell} is not finite", "fill the gap, or leave the whole row out", file, line, name)
     return value

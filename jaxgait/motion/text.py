@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import pathlib
 import re
 from collections.abc import Sequence
@@ -24,7 +25,49 @@ _ERRORS = ("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind")
 _EXCEL = ("#n/a", "#n/a n/a", "#na", "#nv", "#n/d", "#n/b")
 GAPS = frozenset(("", "-", "--", "nan", "-nan", "na", "n/a", "null", "none", "<na>", *_EXCEL, *_ERRORS))
 """Cells, in lower case, that stand for a missing value: those of pandas, dashes, and Excel's #N/A in Europe."""
+_EXPONENT = re.compile(r"(?<=\d)[dD](?=[-+\d])")
 _MISSING = re.compile(r"#n(/?a|v|/d|/b)\b", re.IGNORECASE)
+
+
+def delimiter_of(line: str) -> str:
+    """The delimiter of a line: a tab, else a semicolon, else a comma, else a blank.
+
+    Between semicolons there are at most as many decimal commas as cells.
+
+    Examples:
+        >>> from jaxgait.motion.text import delimiter_of
+        >>> delimiter_of("0,01;12,5;3,0")  # decimal commas between semicolons
+        ';'
+    """
+    if "\t" in line.strip():
+        return "\t"
+    semicolons, commas = line.count(";"), line.count(",")
+    if semicolons and commas <= semicolons + 1:
+        return ";"
+    return "," if commas else " "
+
+
+def number(cell: str, comma: bool = False) -> float | None:
+    """The number of a cell in its own unit, NaN for a gap, None for anything else.
+
+    Examples:
+        >>> from jaxgait.motion.text import number
+        >>> print(number("1,5", comma=True), number("n/a"), number("RASI"))
+        1.5 nan None
+    """
+    text = cell.replace(",", ".") if comma else cell
+    if text.lower() in GAPS:
+        return math.nan
+    if "_" in text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        try:
+            value = float(_EXPONENT.sub("e", text))
+        except ValueError:
+            return None
+    return value if math.isfinite(value) else math.nan
 
 
 def is_remark(line: str, marks: str | tuple[str, ...] = "#") -> bool:

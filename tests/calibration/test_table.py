@@ -59,7 +59,7 @@ HEAD = "time (s),height (m)\n"
             ROWS,
             1,
             None,
-            "numbers where the names of the columns are wanted; write a header line first: time (s)",
+            "numbers where the names of the columns should be; write a header line first: time (s)",
         ),
         (f"time (s),heigth (m)\n{ROWS}", 1, "heigth (m)", "Bungee has no output 'heigth'; did you mean 'height'?"),
         (f"time (s),age (a)\n{ROWS}", 1, "age (a)", "Bungee has no output 'age'; it has x, v, height"),

@@ -91,6 +91,31 @@ def test_joint_angles_make_the_same_leg(tmp_path):
     assert np.ptp(turned.hip[:, 0] - w.hip[:, 0]) < 1e-3 and HIP_IN_PELVIS[0] < 0
 
 
+def _solved(w: walker.Walker, tilt: float, facing: float, **more: np.ndarray) -> Recording:
+    """Joint angles as OpenSim has them: the pelvis turns by its tilt about the laboratory's z, then by its rotation."""
+    a, b = HIP_IN_PELVIS
+    ahead, up = a * np.cos(tilt) - b * np.sin(tilt), a * np.sin(tilt) + b * np.cos(tilt)
+    angles = {"pelvis_tilt": facing * tilt + 0 * w.time, "hip_flexion_r": w.thigh - tilt, "knee_angle_r": w.knee}
+    angles |= {"pelvis_tx": facing * (w.hip[:, 0] - ahead), "pelvis_ty": w.hip[:, 1] - up, "ankle_angle_r": w.ankle}
+    return Recording("ik", "ik.mot", w.rate, w.time, angles=angles | more)
+
+
+@pytest.mark.parametrize("treadmill", [False, True])
+@pytest.mark.parametrize("turned", [0.0, np.pi])
+def test_a_tilted_pelvis_that_faces_either_way_makes_the_same_leg(treadmill, turned):
+    w = walker.walker(treadmill=treadmill)
+    more = {"pelvis_rotation": turned + 0.1 * np.sin(w.time)} if treadmill else {}  # else the path says it
+    leg = leg_of(_solved(w, -0.2, np.cos(turned), **more), "right", EXACT)
+    np.testing.assert_allclose(leg.hip, w.hip, atol=1e-9)
+    np.testing.assert_allclose(leg.thigh, w.thigh, atol=1e-9)
+
+
+def test_joint_angles_of_a_walk_across_x_raise():
+    w = walker.walker()
+    with pytest.raises(MotionFormatError, match="column pelvis_rotation: the pelvis is turned by -90 deg"):
+        leg_of(_solved(w, 0.0, 1.0, pelvis_rotation=np.full(w.time.size, -np.pi / 2)), "right", EXACT)
+
+
 def test_hip_centres_of_harrington_and_bell():
     """Numbers by hand for PW = 250 mm, PD = 150 mm: Harrington 45.9, 85.9, 89.8 mm; Bell 47.5, 75, 90 mm."""
     w = walker.walker(duration=0.1)

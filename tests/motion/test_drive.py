@@ -314,6 +314,7 @@ def test_a_recording_of_a_drive_gives_the_drive_back():
             for d in (drive, again)
         ]
         assert ranges[0] == pytest.approx(ranges[1], rel=0.05)
+    assert float(again.hip_y.a0) == pytest.approx(float(drive.hip_y.a0), abs=1e-4)
 
 
 def test_impossible_recordings():

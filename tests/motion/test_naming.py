@@ -1,5 +1,8 @@
 """Motion by name: strides, walks and recordings are told apart by what they hold."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 from jaxgait.motion.capture.coordinates import angle_names
@@ -33,6 +36,19 @@ def test_strides_are_told_from_recordings(tmp_path):
     assert recording_of(tmp_path / "notes.csv") is None  # the reader of strides says what is wrong with it
 
 
+@pytest.mark.parametrize("label", ["time_s,r_hip_x,r_hip_y,r_hip_z", "time_s,r_hip_x_m,r_hip_y_m,r_hip_z_m"])
+def test_markers_are_no_stride_whatever_their_names(label, tmp_path):
+    """The column time_s, which the reader of recordings asks for, and a hip: names that strides have, too."""
+    unit = "_m" if label.endswith("_m") else ""
+    names = "".join(f",{k}_{axis}{unit}" for k in W.markers for axis in "xyz")
+    hip = np.column_stack([W.hip, 0 * W.time])
+    rows = np.column_stack([W.time, hip, *W.markers.values()])
+    lines = [label + names, *(",".join(f"{x:.7f}" for x in row) for row in rows)]
+    (tmp_path / "walk.csv").write_text("\n".join(lines))
+    found = recording_of(tmp_path / "walk.csv")
+    assert found is not None and set(W.markers) < set(found.markers)
+
+
 def test_a_speed_that_is_told_wins():
     assert named_stride(REFERENCE_GAITS[0], speed=1.1).speed == 1.1
 
@@ -45,6 +61,9 @@ def test_forces_go_with_the_trial_that_has_none(tmp_path):
     assert len(both.forces) == 1 and both.markers
     with pytest.raises(MotionFormatError, match="holds ground forces only"):
         together([forces])
+    own = dataclasses.replace(trial, forces=forces.forces)
+    with pytest.raises(MotionFormatError, match=r"a\.mot: ground forces beside those of .*a\.trc; leave one"):
+        together([own, forces])  # else they would add up
     with pytest.raises(MotionFormatError, match="with several trials"):
         together([trial, trial, forces])
     kinematics = Recording("ik", "ik.mot", trial.rate, trial.time, angles={n: trial.time for n in angle_names("right")})

@@ -75,9 +75,10 @@ def test_trc_of_every_vendor_reads_the_same(name, tmp_path):
         ("walk.csv", "% " + CSV.replace(".X", "_X_m").replace(".Y", "_Y_m").replace(".Z", "_Z_m"), 1e-7),
         ("walk.csv", walker.vicon(W), 1e-7),
         ("walk.tsv", walker.qualisys(W), 1e-7),
+        ("walk.csv", walker.optitrack(W), 1e-7),
         ("walk.csv", TRC, 1e-8),
     ],
-    ids=["csv", "tabs", "semicolons", "blanks", "units", "vicon", "qualisys", "trc under another ending"],
+    ids=["csv", "tabs", "semicolons", "blanks", "units", "vicon", "qualisys", "optitrack", "trc under another ending"],
 )
 def test_columns_of_every_kind_read_the_same(name, text, tolerance, tmp_path):
     _same(_read(tmp_path, text, name), tolerance)
@@ -95,6 +96,23 @@ def test_angles_are_read_in_rad(degrees, tmp_path):
     found = _read(tmp_path, walker.mot(W, degrees), "ik.mot")
     np.testing.assert_allclose(found.angles["hip_flexion_r"], W.thigh, atol=1e-9)
     np.testing.assert_allclose(found.angles["pelvis_ty"], W.hip[:, 1] + 0.0661, atol=1e-9)
+
+
+def test_the_unit_in_the_label_of_an_angle_counts(tmp_path):
+    """Not the size: an ankle may move by less than 6.3 deg."""
+    found = _read(tmp_path, "time,ankle_flexion_deg,knee_flexion (rad),hip_tilt\n0.00,5,1,9\n0.01,6,2,9\n", "a.csv")
+    np.testing.assert_allclose(found.angles["ankle_flexion_deg"], np.radians([5, 6]))
+    np.testing.assert_allclose(found.angles["knee_flexion (rad)"], [1, 2])
+    np.testing.assert_allclose(found.angles["hip_tilt"], np.radians([9, 9]))
+    assert found.notes == ("angles are taken as degrees: the largest is 9",)
+
+
+def test_what_stands_before_the_trajectories_is_not_dropped_without_a_word(tmp_path):
+    devices = "Devices\n1000\n,,Force\nFrame,Sub Frame,Fx,Fy,Fz\n,,N,N,N\n1,0,1,2,700\n1,1,1,2,700\n\n"
+    found = _read(tmp_path, devices + walker.vicon(W), "walk.csv")
+    _same(found, 1e-7)
+    assert not found.forces and any("lines before the trajectories" in note for note in found.notes)
+    assert not any("lines before" in note for note in _read(tmp_path, walker.vicon(W), "walk.csv").notes)
 
 
 def test_moments_are_no_angles(tmp_path):

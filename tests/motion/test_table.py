@@ -30,6 +30,10 @@ def test_columns_lines_and_remarks(tmp_path):
     assert read.remarks == {"speed_m_s": "1.2", "who": "me", "T_s": "1.1"}
 
 
+def test_a_comma_in_a_name_delimits_nothing_between_tabs(tmp_path):
+    assert set(table(tmp_path, b"a\tb, left\n1\t2\n3\t4\n", required=("a", "b, left")).columns) == {"a", "b, left"}
+
+
 def test_optional_columns_come_together_or_not_at_all(tmp_path):
     assert set(table(tmp_path, b"a,b\n1,2\n3,4\n", optional=("c", "d")).columns) == {"a", "b"}
     assert set(table(tmp_path, b"a,b,c,d\n1,2,3,4\n3,4,5,6\n", optional=("c", "d")).columns) == {"a", "b", "c", "d"}

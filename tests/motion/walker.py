@@ -141,6 +141,18 @@ def qualisys(w: Walker) -> str:
     return "\n".join([*lines, *("\t".join(f"{x:.4f}" for x in row) for row in table)]) + "\n"
 
 
+def optitrack(w: Walker) -> str:
+    """A CSV file as Motive exports it: lines of types, names, identifiers and quantities over the axes."""
+    over = lambda first, texts: f",{first}," + ",".join(text for text in texts for _ in "XYZ")
+    lines = [f"Format Version,1.23,Take Name,walk,Export Frame Rate,{w.rate:.6f},Length Units,Meters", ""]
+    lines += [over("Type", ["Marker"] * len(w.markers)), over("Name", [f"Jo:{k}" for k in w.markers])]
+    lines += [over("ID", [f"{i:016X}" for i in range(len(w.markers))]), over("", ["Position"] * len(w.markers))]
+    lines += ["Frame,Time (Seconds)," + ",".join("X,Y,Z" for _ in w.markers)]
+    table = np.concatenate(list(w.markers.values()), axis=1)
+    lines += [f"{i},{w.time[i]:.6f}," + ",".join(f"{x:.7f}" for x in row) for i, row in enumerate(table)]
+    return "\n".join(lines) + "\n"
+
+
 def mot(w: Walker, degrees: bool = True) -> str:
     """A MOT file of joint angles, whose hip is where gait2392 has it."""
     factor = 180 / np.pi if degrees else 1.0

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxgait import checks
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import (
@@ -131,7 +132,9 @@ class CreeperChain(Model):
     steering_limit: Scalar = parameter(
         np.pi / 3, unit="rad", doc="largest steering angle of the spring", bounds="positive", source=_CHOSEN
     )
-    bend: Scalar = parameter(0.0, unit="1/m", doc="curvature of the vessel", bounds="nonnegative", source=_CHOSEN)
+    bend: Scalar = parameter(
+        0.0, unit="1/m", doc="curvature that the robot must fit (no force)", bounds="nonnegative", source=_CHOSEN
+    )
     drag_width: Scalar = parameter(
         1e-4,
         unit="m/s",
@@ -328,9 +331,11 @@ class CreeperChain(Model):
         return jnp.zeros((len(motion.twist), 6), dtype=on_front.dtype).at[3, 3].set(on_front).at[0, 3].set(on_rear)
 
     def validate(self) -> None:
-        """Rejects impossible parts, and a robot too long for the bend of its vessel or for its steering."""
+        """Rejects impossible parts, and a robot too long for its vessel or its steering; warns of unused parameters."""
         check(self)
         self.robot.validate()
+        unused = ("front_mass", "rear_mass", "gap")
+        checks.warn_unused(self.robot, "robot", unused, "a CreeperChain has masses and lengths of its own bodies")
         if self.units < 2:
             raise ParameterError(f"units must be at least 2, got {self.units}")
         if self.manoeuvre not in get_args(Manoeuvre):

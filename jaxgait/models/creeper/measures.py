@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -109,18 +110,19 @@ MEASURES = table(
 
 CHAIN_INTERVAL = 2e-3
 """Longest time in s between samples that resolve the chain's drive force, smooth within half a cycle."""
-_drive = lambda name, read, what: Measure(name, read, "N", f"{what} the actuator unit", interval=CHAIN_INTERVAL)
+_sampled = functools.partial(Measure, interval=CHAIN_INTERVAL)
+_X, _Y = "drive force along the actuator unit", "drive force across the actuator unit"
 CHAIN_MEASURES = table(
-    _drive("peak_drive", lambda run: run["drive_x"].max(), "largest drive force along"),
-    _drive("least_drive", lambda run: run["drive_x"].min(), "smallest (most negative) drive force along"),
-    _drive("side_drive", lambda run: jnp.abs(run["drive_y"]).max(), "largest drive force across"),
+    _sampled("peak_drive", lambda run: run["drive_x"].max(), "N", f"largest {_X}"),
+    _sampled("least_drive", lambda run: run["drive_x"].min(), "N", f"smallest (most negative) {_X}"),
+    _sampled("side_drive", lambda run: jnp.abs(run["drive_y"]).max(), "N", f"largest {_Y}"),
 )
 """Measures of a cycle of the robot as a chain, by name."""
 
 SOFT_MEASURES = table(
     CHAIN_MEASURES["peak_drive"],
     CHAIN_MEASURES["side_drive"],
-    Measure("give", lambda run: jnp.abs(run["x"]).max(), "m", "largest axial displacement of the front unit"),
+    _sampled("give", lambda run: jnp.abs(run["x"]).max(), "m", "largest axial displacement of the front unit"),
 )
 """Measures of the extension of the robot with a soft front unit, by name."""
 

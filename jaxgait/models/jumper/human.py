@@ -60,7 +60,6 @@ class Jumper(PlanarJumper):
         Joint("shoulder", 6, -1.0, (-70.0, 190.0)),
         Joint("elbow", 7, -1.0, (-5.0, 160.0)),
     )
-    studs_per_row: ClassVar[float] = 4.0
 
     mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
     stature: Scalar = parameter(1.70, unit="m", doc="body height", bounds="positive", source=_PAPER)

@@ -176,13 +176,7 @@ def _falling(model: System, flight: Flight, t: Scalar) -> tuple[Float[Array, 3],
     return jnp.stack(momentum), jnp.stack([zero, -g, zero])
 
 
-def _legs(
-    model: System,
-    t: Scalar,
-    angle: Float[Array, 3],
-    momentum: Float[Array, 3],
-    change: Float[Array, 3],
-) -> Legs:
+def _legs(model: System, t: Scalar, angle: Float[Array, 3], momentum: Float[Array, 3], change: Float[Array, 3]) -> Legs:
     """Rates and accelerations of legs, over a resting foot, that carry a momentum and its rate of change."""
     others = model.joint_turns(t)[3:]
     positions, rates, accelerations = (

@@ -116,7 +116,6 @@ class PlanarJumper(Model):
 
     joints: ClassVar[tuple[Joint, ...]]
     """In the order of their bars, the ankle first: its start angle is solved for."""
-    studs_per_row: ClassVar[float]
 
     gravity: Scalar
     quiet: Scalar
@@ -163,6 +162,11 @@ class PlanarJumper(Model):
     def labels(self) -> Mapping[str, Sequence[Any]]:
         """Positions in m of the rows of studs ahead of the ankle, and names of the joints."""
         return {"row": self.sole.rows, "joint": [joint.name for joint in self.joints]}
+
+    @property
+    def studs_per_row(self) -> float:
+        """Number of studs of a row under both feet."""
+        return 2.0 * len(self.sole.columns)
 
     @abc.abstractmethod
     def links(self) -> list[Link]:
@@ -267,7 +271,7 @@ class PlanarJumper(Model):
     def _accelerated(self, t: Scalar, y: JumperState, contact: Contact) -> tuple[Motion, list[Scalar], list[Any]]:
         """Motion, all accelerations, and the wrenches on the bars (the ground's on the foot)."""
         tree, turns = self.tree(), self.joint_turns(t)
-        motion = self.motion(t, y)
+        motion = self.posed(turns, (y.x, y.z, y.pitch), (y.vx, y.vz, y.spin))
         force, moment = self._wrench(y, contact)
         wrenches = [plane.Vector(moment, *motion.world[0].back(force)), *[None] * (len(tree.names) - 1)]
         known, none = [0.0] * 3 + [turn.acceleration for turn in turns], [0.0] * tree.nv
@@ -365,8 +369,14 @@ class PlanarJumper(Model):
         total = jnp.sum(normal)
         touching = total > 0.0
         pressed = jnp.sum(contact.position * normal) / jnp.where(touching, total, 1.0)
+        momentum, (kinetic, potential) = spatial.momentum(tree, motion), spatial.energy(tree, motion, self.gravity)
         return {
-            **_balance_outputs(tree, motion, self.gravity),
+            "com_x": momentum.com.x,
+            "com_z": momentum.com.z,
+            "com_vx": momentum.linear.x / momentum.mass,
+            "com_vz": momentum.linear.z / momentum.mass,
+            "angular_momentum": momentum.angular,
+            "energy": kinetic + potential,
             "grf_x": force.x,
             "grf_z": force.z,
             "cop_x": jnp.where(touching, pressed, jnp.nan),
@@ -466,15 +476,3 @@ def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Flo
     force, moment = model._wrench(y, model.contact(y))
     com_x = jnp.cos(pose[1]) * frozen.x + jnp.sin(pose[1]) * frozen.z
     return jnp.stack([force.z / weight - 1.0, moment / weight + com_x])
-
-
-def _balance_outputs(tree: PlanarTree, motion: Motion, gravity: Scalar) -> dict[str, Array]:
-    momentum, (kinetic, potential) = spatial.momentum(tree, motion), spatial.energy(tree, motion, gravity)
-    return {
-        "com_x": momentum.com.x,
-        "com_z": momentum.com.z,
-        "com_vx": momentum.linear.x / momentum.mass,
-        "com_vz": momentum.linear.z / momentum.mass,
-        "angular_momentum": momentum.angular,
-        "energy": kinetic + potential,
-    }

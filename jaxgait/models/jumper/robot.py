@@ -50,7 +50,6 @@ class JumpingRobot(PlanarJumper):
         Joint("knee", 2, -1.0, (0.0, 160.0)),
         Joint("hip", 3, 1.0, (-30.0, 140.0)),
     )
-    studs_per_row: ClassVar[float] = 4.0
 
     foot_mass: Scalar = _mass(0.8, "mass of both feet")
     shank_mass: Scalar = _mass(2.0, "mass of both shanks")

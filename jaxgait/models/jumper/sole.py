@@ -134,10 +134,7 @@ class Sole(eqx.Module):
         (-0.030, 0.030), unit="m", doc="positions of the columns of studs left of the foot's midline", source=_CHOSEN
     )
     normal: NormalLaw | ImpactHertz | None = part(
-        None,
-        doc="law of a stud's normal force",
-        standard="HystereticHertz",
-        options=(HystereticHertz(), ImpactHertz()),
+        None, doc="law of a stud's normal force", standard="HystereticHertz", options=(HystereticHertz(), ImpactHertz())
     )
     friction: FrictionLaw | Incremental | None = part(
         None,

@@ -60,6 +60,11 @@ class Keyframes(eqx.Module):
     )
     delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase")
 
+    def __check_init__(self) -> None:
+        counts = {name: len(getattr(self, name)) for name in ("times", "angles", "rates", "accelerations")}
+        if len(set(counts.values())) > 1 or counts["times"] < 2:
+            raise ValueError(f"keyframes need as many {', '.join(counts)}, at least two of each, got {counts}")
+
     def turn(self, t: Scalar) -> Turn:
         """Angle, rate and acceleration at time `t` in s after the quiet phase."""
         times, t = stacked(self.times), t - self.delay

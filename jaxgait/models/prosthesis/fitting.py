@@ -35,8 +35,8 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
     high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the depth of the straight leg's
     ankle in the floor is kept over the deepest tenth (`LANDING_SHARE`) of the stride. Only the hip height and the thigh
     angle of the new stride enter, not its knee angle, which depends on marker placement. All embedded gaits walk at
-    this depth; some millimetres of `height_offset` remain to be tuned. If the drive contains its person, the leg is
-    first `fitted`.
+    this depth; some millimetres of `height_offset` remain to be tuned. The leg is first `fitted` to the person of the
+    drive.
 
     Args:
         model: the leg, with a drive at which it walks well.
@@ -50,9 +50,9 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
         >>> print(leg.drive.name, bool(leg.height_offset != Prosthesis().height_offset))
         hbm07_0.98ms True
     """
-    driven = fitted(eqx.tree_at(lambda leg: leg.drive, model, drive))
-    deeper = 0.0 if drive.person is None else FITTED_DEPTH
-    rise = straight_ankle_height(driven) - straight_ankle_height(model) + deeper
+    driven = fitted(eqx.tree_at(lambda leg: leg.drive, model, drive), model.drive.person)
+    deeper, before = (0.0 if d.person is None else FITTED_DEPTH for d in (drive, model.drive))
+    rise = straight_ankle_height(driven) - straight_ankle_height(model) + (deeper - before)
     return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
 
 
@@ -62,12 +62,12 @@ REFERENCE_PERSON = Person(thigh=0.4175, shank=0.4151, mass=REFERENCE_MASS)
 
 
 @float64_default
-def fitted(leg: Prosthesis) -> Prosthesis:
-    """The leg fitted to the person of its drive, if there is one.
+def fitted(leg: Prosthesis, before: Person | None = None) -> Prosthesis:
+    """The leg fitted to the person of its drive instead of the person `before`; None stands for `REFERENCE_PERSON`.
 
-    The thigh with its socket and the pylon become longer or shorter by as much as that person's thigh and shank differ
-    from those of `REFERENCE_PERSON`; knee, foot and their masses do not change. The mass of the residual thigh scales
-    with the person's mass, if known, and its moment of inertia with mass and length squared.
+    The thigh with its socket and the pylon become longer or shorter by as much as the thighs and shanks of both differ;
+    knee, foot and their masses do not change. The mass of the residual thigh scales with the person's mass, if known,
+    and its moment of inertia with mass and length squared.
 
     Examples:
         >>> import dataclasses
@@ -79,12 +79,14 @@ def fitted(leg: Prosthesis) -> Prosthesis:
         >>> print(round(float(leg.segments.shank - Prosthesis().segments.shank), 6))  # m: a longer pylon
         0.03
     """
-    person, s, m = leg.drive.person, leg.segments, leg.masses
-    if person is None:
+    s, m = leg.segments, leg.masses
+    person, before = leg.drive.person or REFERENCE_PERSON, before or REFERENCE_PERSON
+    if person is before:
         return leg
-    thigh = float(s.thigh) + float(person.thigh) - REFERENCE_PERSON.thigh
-    shank = float(s.shank) + float(person.shank) - REFERENCE_PERSON.shank
-    heavier = 1.0 if person.mass is None else float(person.mass) / REFERENCE_MASS
+    thigh = float(s.thigh) + float(person.thigh) - float(before.thigh)
+    shank = float(s.shank) + float(person.shank) - float(before.shank)
+    mass, earlier = (REFERENCE_MASS if p.mass is None else float(p.mass) for p in (person, before))
+    heavier = mass / earlier
     changes = {
         "segments.thigh": thigh,
         "segments.shank": shank,

@@ -154,12 +154,7 @@ class Ground(eqx.Module):
         20.0, unit="N s/m", doc="ground damping chi_N", bounds="nonnegative", source=PAPER, of="normal"
     )
     friction: Scalar | FrictionLaw = parameter(
-        0.6,
-        unit="1",
-        doc="friction coefficient of the ground",
-        bounds="nonnegative",
-        source=PAPER,
-        standard="Coulomb",
+        0.6, unit="1", doc="friction coefficient of the ground", bounds="nonnegative", source=PAPER, standard="Coulomb"
     )
     steepness: Scalar = parameter(
         1e6, unit="1/m", doc="reciprocal touch-down depth C1", bounds="positive", source=PAPER, of="normal"

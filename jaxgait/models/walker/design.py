@@ -63,11 +63,7 @@ MULTIPLIER = Measure("multiplier", lambda run: run.once(_judged).multiplier, "1"
 
 
 def fastest_stable_gait(
-    walker: RollingWalker,
-    over: Mapping[str, tuple[float, float]] = BOUNDS,
-    *,
-    multiplier: float = 0.6,
-    **search: Any,
+    walker: RollingWalker, over: Mapping[str, tuple[float, float]] = BOUNDS, *, multiplier: float = 0.6, **search: Any
 ) -> Optimum:
     """Maximises the speed in m/s of the periodic gait, from the walker's own.
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxgait import checks
 from jaxgait.kinds import Contact, Kinetics, Step, Transition
 from jaxgait.mechanics import linalg
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
@@ -278,6 +279,11 @@ class RollingWalker(RoundFeet, Model):
     def duration(self) -> float:
         """10 s, some 24 steps."""
         return 10.0
+
+    def validate(self) -> None:
+        """Rejects impossible walkers; warns of a hip that is given at the start, though it follows from rolling."""
+        super().validate()
+        checks.warn_unused(self.start, "start", ("y", "vx", "vy"), "the hip of a RollingWalker follows from its legs")
 
     def outputs(self, t: Scalar, y: RollingState) -> dict[str, Array]:
         """See `variables`."""

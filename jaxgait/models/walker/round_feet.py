@@ -199,11 +199,7 @@ class RoundFeet(eqx.Module):
 
     mass: Scalar = parameter(1.0, unit="kg", doc="mass of one leg with its foot", bounds="positive", source=PAPER)
     inertia: Scalar = parameter(
-        0.008,
-        unit="kg m^2",
-        doc="moment of inertia of a leg about its centre of mass",
-        bounds="positive",
-        source=PAPER,
+        0.008, unit="kg m^2", doc="moment of inertia of a leg about its centre of mass", bounds="positive", source=PAPER
     )
     com_offset: Scalar = parameter(
         0.1, unit="m", doc="distance of a leg's centre of mass below the hip", bounds="nonnegative", source=PAPER

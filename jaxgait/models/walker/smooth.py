@@ -187,21 +187,16 @@ class Walker(RoundFeet, Model):
         self, y: WalkerState | BristledState, feet: tuple[Foot, Foot]
     ) -> tuple[tuple[tuple[Scalar, Scalar], ...], list[Array | None]]:
         """Normal and tangential force in N on each foot, and the rates of friction's memory there."""
-        lead = y.theta_1 - y.theta_2
+        law, lead, forces, rates = self.normal_law, y.theta_1 - y.theta_2, [], []
         memories = (getattr(y, "bristle_1", None), getattr(y, "bristle_2", None))
-        states = zip(feet, (y.omega_1, y.omega_2), (lead, -lead), memories, strict=True)
-        found = [self._foot_force(*state) for state in states]
-        return tuple((normal, tangent) for normal, tangent, _ in found), [rate for _, _, rate in found]
-
-    def _foot_force(
-        self, foot: Foot, omega: Scalar, lead: Scalar, memory: Array | None
-    ) -> tuple[Scalar, Scalar, Array | None]:
-        """Normal and friction force in N on a foot, and the rate of friction's memory."""
-        law, gate = self.normal_law, self._gate(omega, lead)
-        normal = gate * law.force(-foot.gap, -foot.gap_rate)
-        engaged = 1.0 if memory is None else gate * law.engaged(-foot.gap)
-        tangent, memory_rate = self.friction_law.force(foot.slip, normal, memory, engaged)
-        return normal, tangent, memory_rate
+        for foot, omega, ahead, memory in zip(feet, (y.omega_1, y.omega_2), (lead, -lead), memories, strict=True):
+            gate = self._gate(omega, ahead)
+            normal = gate * law.force(-foot.gap, -foot.gap_rate)
+            engaged = 1.0 if memory is None else gate * law.engaged(-foot.gap)
+            tangent, rate = self.friction_law.force(foot.slip, normal, memory, engaged)
+            forces.append((normal, tangent))
+            rates.append(rate)
+        return tuple(forces), rates
 
     def _gate(self, omega: Scalar, lead: Scalar) -> Scalar:
         """Nearly 0 for a foot that swings forward and is not yet ahead of the other one, nearly 1 otherwise."""

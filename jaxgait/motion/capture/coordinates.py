@@ -16,6 +16,8 @@ FRACTIONS = {"thigh_m": 0.245, "shank_m": 0.246}
 FOOT, ANKLE_HEIGHT, HEEL = 0.152, 0.039, 0.25
 """Length of the foot and height of the ankle as shares of the body height (Winter); share of the foot behind it."""
 HIP_OF_HEIGHT = 0.530
+ASIDE = 0.5
+"""Sine of the angle (30 deg) between the pelvis and the x axis above which pelvis_tx is not the path."""
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 
 
@@ -53,6 +55,9 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         cutoff: of the low-pass in Hz; None: no filter.
         max_gap: that is filled, in s.
 
+    Raises:
+        MotionFormatError: if `pelvis_rotation` says that the walk does not go along x.
+
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.capture.coordinates import NAMES, from_angles
@@ -77,10 +82,11 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     if np.nanmean(knee) < 0:
         knee = -knee
         notes.append("knee_angle is negative in flexion, as in gait2392: its sign is changed")
-    forward = _forward(x, recording.rate)
+    forward = _forward(recording, x)
     if forward < 0:
-        notes.append("the pelvis moves against pelvis_tx: x is reversed")
-    hip = np.stack([forward * (x + _turned(tilt, 0)), y + _turned(tilt, 1)], axis=1)
+        notes.append("the walker faces against pelvis_tx: x and the tilt of the pelvis, which is about z, are reversed")
+    tilt = forward * tilt
+    hip = np.stack([forward * x + _turned(tilt, 0), y + _turned(tilt, 1)], axis=1)
     thigh = tilt + flexion
     height = float(np.nanmean(hip[:, 1])) / HIP_OF_HEIGHT
     segments = {name: share * height for name, share in FRACTIONS.items()}
@@ -111,9 +117,16 @@ def _turned(tilt: np.ndarray, axis: int) -> np.ndarray:
     return (a * np.cos(tilt) - b * np.sin(tilt)) if axis == 0 else (a * np.sin(tilt) + b * np.cos(tilt))
 
 
-def _forward(x: np.ndarray, rate: float) -> float:
+def _forward(recording: Recording, x: np.ndarray) -> float:
+    """1 for a walker who faces along x, -1 against it: by the rotation of the pelvis, else where the pelvis moves."""
+    facing = recording.angles.get("pelvis_rotation", np.zeros(0))
+    if np.isfinite(facing).any():
+        if np.nanmedian(np.abs(np.sin(facing))) > ASIDE:
+            what = f"the pelvis is turned by {np.degrees(np.nanmedian(facing)):.0f} deg, and does not face along x"
+            raise recording.error(what, "turn the trial so that the walk goes along x", "pelvis_rotation")
+        return 1.0 if np.nanmedian(np.cos(facing)) > 0 else -1.0
     start, end = max(runs(np.isfinite(x)), key=lambda run: run[1] - run[0])
-    return -1.0 if (x[end - 1] - x[start]) / max((end - start) / rate, 1e-9) < -0.3 else 1.0
+    return -1.0 if (x[end - 1] - x[start]) / max((end - start) / recording.rate, 1e-9) < -0.3 else 1.0
 
 
 def _points(hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, ankle: np.ndarray, height: float):

@@ -237,9 +237,8 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
         what = f"no stride is usable of {len(strides)}: {reasons}{warnings}"
         knee = max(float(np.ptp(s.signals["knee_rad"])) for s in strides)  # NaN where markers are missing
         tiny = bool(recording.angles) and not recording.markers and math.degrees(knee) < STIFF
-        advice = (
-            "radians in a file that says degrees? correct its header" if tiny else "see --gap, --cutoff, or mend it"
-        )
+        header = "radians in a file that says degrees? correct its header"
+        advice = header if tiny else "see --gap and --cutoff, or correct the file"
         return recording.error(what, advice)
     count = sum(e.strikes.size for e in events)
     what = f"no whole stride: {count} heel strikes of this leg{warnings}"

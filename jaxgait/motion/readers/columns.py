@@ -14,21 +14,15 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock
-from jaxgait.motion.readers.sheet import (
-    Sheet,
-    Source,
-    cells,
-    delimiter_of,
-    first_data,
-    read_sheet,
-    recording,
-    trimmed,
-)
+from jaxgait.motion.readers.sheet import Sheet, Source, cells, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
+from jaxgait.motion.text import delimiter_of
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b[^\d\n]{0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
 _UNITS = frozenset({"mm", "cm", "m", "deg", "rad", "n", "n.mm", "nm", "nmm", "s", "", "mm/s", "mm/s^2"})
+_ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
+"""The unit that the label of an angle states."""
 _SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
 
 
@@ -60,6 +54,8 @@ def read_columns(source: Source, name: str) -> Recording:
     header = _header(source, section, start)
     sheet = read_sheet(source, start, len(header.names))
     notes = list(sheet.notes)
+    if any(line.strip() for line in source.lines[:section]):
+        notes.append(f"the {section} lines before the trajectories (ground forces of devices, say) are not read")
     names = labels.unique(header.names, notes)
     columns = labels.sort(names)
     ticks = _clock(source, sheet, columns, header.rate, notes)
@@ -120,13 +116,20 @@ def _rate(above: list[str]) -> float | None:
 def _names(rows: list[list[str]], width: int) -> list[str] | None:
     axes = next((i for i in range(len(rows) - 1, -1, -1) if sum(bool(_AXIS.match(c)) for c in rows[i]) >= 3), None)
     if axes is not None and axes > 0:
-        return _over_axes(rows[axes - 1], rows[axes], width)
+        return _over_axes(_named(rows[:axes], rows[axes]), rows[axes], width)
     listed = next((row[1:] for row in rows if row and row[0].upper() == "MARKER_NAMES"), None)
     if listed and 0 <= width - 3 * len(listed) <= 2:
         clocks = ["Frame", "Time"][: width - 3 * len(listed)]
         return clocks + [f"{name}.{axis}" for name in listed for axis in "XYZ"]
     row = next((row for row in reversed(rows) if len(row) >= max(2, 0.5 * width)), None)
     return None if row is None else row + [""] * (width - len(row))
+
+
+def _named(above: list[list[str]], axes: list[str]) -> list[str]:
+    """The line with most different names over the x axes: OptiTrack also writes lines of types and identifiers."""
+    at = [i for i, axis in enumerate(axes) if re.match(r"x\d*$", axis, re.IGNORECASE)] or [0]
+    whole = [row for row in above if len(row) > at[-1] and not row[0] and all(row[i] for i in at)]
+    return max(whole, key=lambda row: len({row[i] for i in at}), default=above[-1])
 
 
 def _over_axes(names: list[str], axes: list[str], width: int) -> list[str]:
@@ -159,12 +162,14 @@ def _angles(
     turning = {k: i for k, i in others.items() if re.search(r"flex|angle|tilt|rotation|adduction|_deg|_rad", k, re.I)}
     if not turning:
         return {k: values[:, i] for k, i in others.items()}
-    largest = float(np.nanmax(np.abs(values[:, list(turning.values())]), initial=0.0))
-    if degrees is None:
+    stated = {k: unit[1].lower() == "deg" for k in turning if (unit := _ANGULAR.search(k))}
+    unsure = [i for k, i in turning.items() if k not in stated]
+    if degrees is None and unsure:
+        largest = float(np.nanmax(np.abs(values[:, unsure]), initial=0.0))
         degrees = largest > 2 * math.pi
         notes.append(f"angles are taken as {'degrees' if degrees else 'radians'}: the largest is {largest:.4g}")
-    factor = math.pi / 180 if degrees else 1.0
-    return {k: (factor if k in turning else 1.0) * values[:, i] for k, i in others.items()}
+    in_degrees = {k for k in turning if stated.get(k, degrees)}
+    return {k: (math.pi / 180 if k in in_degrees else 1.0) * values[:, i] for k, i in others.items()}
 
 
 def _in_metres(forces: tuple, notes: list[str]) -> tuple:

@@ -29,10 +29,10 @@ def read_recording(path: str | pathlib.Path) -> Recording:
     Examples:
         >>> import pandas as pd
         >>> from jaxgait.motion.readers import read_recording
-        >>> rows = {"time": [0.0, 0.01, 0.02], "knee_flexion_deg": [10.0, 12.0, 15.0]}
+        >>> rows = {"time": [0.0, 0.01, 0.02], "knee_flexion": [10.0, 12.0, 15.0]}
         >>> pd.DataFrame(rows).to_csv("knee.csv", index=False)
         >>> recording = read_recording("knee.csv")
-        >>> print(recording.rate, recording.angles["knee_flexion_deg"].round(3), recording.notes)  # Hz, rad
+        >>> print(recording.rate, recording.angles["knee_flexion"].round(3), recording.notes)  # Hz, rad
         100.0 [0.175 0.209 0.262] ('angles are taken as degrees: the largest is 15',)
     """
     path = pathlib.Path(path)

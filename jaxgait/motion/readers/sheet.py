@@ -20,13 +20,11 @@ from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock
 from jaxgait.motion.recording import Force, Recording
-from jaxgait.motion.text import GAPS, decimal_comma, is_remark
+from jaxgait.motion.text import decimal_comma, delimiter_of, is_remark, number
 
 MAX_CELLS = 20_000
 """Largest number of cells of a line: 6 600 markers."""
-_GAPS = GAPS | {"inf", "-inf"}
 _COMMENT = ("#", "%", "//", "!")
-_EXPONENT = re.compile(r"(?<=\d)[dD](?=[-+\d])")
 
 
 class Source(NamedTuple):
@@ -55,24 +53,6 @@ class Sheet(NamedTuple):
     notes: list[str]
 
 
-def delimiter_of(line: str) -> str:
-    """The delimiter of a line: a tab, else a semicolon, else a comma, else a blank.
-
-    Between semicolons there are at most as many decimal commas as cells.
-
-    Examples:
-        >>> from jaxgait.motion.readers.sheet import delimiter_of
-        >>> delimiter_of("0,01;12,5;3,0")  # decimal commas between semicolons
-        ';'
-    """
-    if "\t" in line.strip():
-        return "\t"
-    semicolons, commas = line.count(";"), line.count(",")
-    if semicolons and commas <= semicolons + 1:
-        return ";"
-    return "," if commas else " "
-
-
 def cells(line: str, delimiter: str) -> list[str]:
     """The cells of a line, without blanks and quotation marks.
 
@@ -97,29 +77,6 @@ def trimmed(row: list[str]) -> list[str]:
     while count and not row[count - 1]:
         count -= 1
     return row[:count]
-
-
-def number(cell: str, comma: bool = False) -> float | None:
-    """The number of a cell in its own unit, NaN for a gap, None for anything else.
-
-    Examples:
-        >>> from jaxgait.motion.readers.sheet import number
-        >>> print(number("1,5", comma=True), number("n/a"), number("RASI"))
-        1.5 nan None
-    """
-    text = cell.replace(",", ".") if comma else cell
-    if text.lower() in _GAPS:
-        return math.nan
-    if "_" in text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        try:
-            value = float(_EXPONENT.sub("e", text))
-        except ValueError:
-            return None
-    return value if math.isfinite(value) else math.nan
 
 
 def is_comment(line: str) -> bool:

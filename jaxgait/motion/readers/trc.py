@@ -12,18 +12,9 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock
-from jaxgait.motion.readers.sheet import (
-    Sheet,
-    Source,
-    cells,
-    delimiter_of,
-    first_data,
-    number,
-    read_sheet,
-    recording,
-    trimmed,
-)
+from jaxgait.motion.readers.sheet import Sheet, Source, cells, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
+from jaxgait.motion.text import delimiter_of, number
 
 
 def read_trc(source: Source, name: str) -> Recording:

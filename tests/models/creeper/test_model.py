@@ -1,14 +1,20 @@
 """The creeper's parts: gait, coils, forces; its balances, limits and refusals."""
 
+import warnings
+
 import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.ensembles import ensemble
+from jaxgait.measure import MeasureError
 from jaxgait.models.creeper.artery import CLOSURE, SYSTOLE, Inflow
+from jaxgait.models.creeper.chain import CreeperChain, SoftExtension
 from jaxgait.models.creeper.measures import performance
 from jaxgait.models.creeper.model import Creeper, CreeperState, Gait
+from jaxgait.models.walker import RollingWalker
 from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import Smooth
@@ -161,3 +167,18 @@ def test_vector_field_keeps_structure():
 def test_impossible_robots_are_refused(changes, message):
     with pytest.raises(ParameterError, match=message):
         with_parameters(Creeper(), changes).validate()
+
+
+def test_the_give_of_the_front_unit_needs_samples_that_resolve_it():
+    """With 50 samples of the extension it is 1 % less than with 250."""
+    with pytest.raises(MeasureError, match=r"give.*at most 0\.002 s apart"):
+        ensemble(SoftExtension(), {"chain.turning_rate": [0.5]}, observe=["give"], samples=50)
+
+
+def test_parameters_that_a_model_only_inherits_are_warned_of():
+    for model, name in ((CreeperChain(), "robot.front_mass"), (RollingWalker(), "start.vx")):
+        with pytest.warns(UserWarning, match=f"no effect of {name}: "):
+            with_parameters(model, {name: 0.5}).validate()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.validate()

@@ -98,3 +98,5 @@ def test_keyframes_pass_through_their_angles_rates_and_accelerations():
     assert float(here.acceleration) == pytest.approx(float(after.rate - before.rate) / (2 * h), abs=1e-5)
     assert float(keys.turn(9.0).angle) == pytest.approx(-0.1) and float(keys.turn(-9.0).angle) == 0.0
     assert min(map(float, keys.corners())) < -0.0999
+    with pytest.raises(ValueError, match=r"as many times, angles, rates, accelerations.* 'rates': 2"):
+        Keyframes((0.0, 0.2, 0.5), (0.0, 0.3, -0.1))  # the third rate would be the second, unseen

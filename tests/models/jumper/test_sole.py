@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from jaxgait.mechanics import spatial
 from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
+from jaxgait.models import Jumper, SpatialJumper
+from jaxgait.models.jumper.sole import Sole
 
 SPEEDS = jnp.array([0.5, 1.0, 2.0])  # m/s
 STEADY = HystereticHertz()
@@ -70,3 +73,16 @@ def test_steady_law_damps_fast_impacts_more(bounces):
 
 def test_the_approach_speed_is_followed_in_the_air_and_held_on_the_ground(bounces):
     np.testing.assert_allclose(bounces[True][2], SPEEDS, atol=2.0 * GRAVITY * LAWS[True].tracking_time)
+
+
+def test_every_column_of_studs_carries_in_the_plane_as_in_space():
+    """Three columns under each foot: the crouch of the plane, in which the jump in space starts, is static in both."""
+    plane = Jumper(sole=Sole(columns=(-0.03, 0.0, 0.03)))
+    crouch = plane.initial_state()
+    weight = 70.0 * 9.81
+    assert float(plane.studs_per_row * plane.contact(crouch).studs.normal.sum()) == pytest.approx(weight, rel=1e-9)
+    jumper = SpatialJumper(plane=plane)
+    y, tree = jumper.initial_state(), jumper.tree()
+    q, v, _ = jumper.coordinates(0.0, y)
+    ground = jumper.ground(tree, spatial.kinematics(tree, q, v), y)
+    assert float(ground.studs.normal.sum()) == pytest.approx(weight, rel=1e-9)

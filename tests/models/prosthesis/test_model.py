@@ -21,7 +21,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.prosthesis.parts import Ground, Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.stride import Person
-from jaxgait.parameters import ParameterError, parameters, with_parameters
+from jaxgait.parameters import ParameterError, get_parameter, parameters, with_parameters
 
 CHECK_RTOL = 1e-8  # the specification gives ten digits or more, of inputs that it gives with ten
 KNEE = with_parameters(Prosthesis(), {"damper.k": 2e4, "damper.c": 1000.0})
@@ -358,6 +358,10 @@ def test_the_leg_is_cut_to_who_walked():
     changed = {n for n, p in after.items() if not p.rank and float(p.value) != float(before[n].value)}
     lengths = {"segments.thigh", "segments.shank"}
     assert changed == {*lengths, "masses.thigh", "masses.inertia_thigh", "height_offset"}
+    other = dataclasses.replace(leg.drive, person=Person(thigh=0.40, shank=0.39, mass=None))
+    for again, alone in ((fitted.driven(other), leg.driven(other)), (fitted.driven(leg.drive), leg)):  # fits do not add
+        for name in changed:
+            assert float(get_parameter(again, name)) == pytest.approx(float(get_parameter(alone, name)), abs=1e-12)
     depth = straight_ankle_height(leg) - straight_ankle_height(fitted)
     assert depth == pytest.approx(FITTED_DEPTH, abs=1e-9)
     unknown = leg.driven(dataclasses.replace(leg.drive, person=None))
