@@ -40,7 +40,7 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
         "gradient": list(plan.job.gradient),
         **_observed(plan.job.observe, sources),
         "precision": plan.precision,
-        "retries": {way.name: {"precision": way.precision, **_scheme(way.scheme, sources)} for way in plan.retries},
+        "retries": {r.name: {"precision": r.precision, **_scheme(r.scheme, sources)} for r in plan.retries},
         "results": {n: [list(s.shape), s.dtype.name] for n, s in sorted(plan.results.items())},
         "blocks": list(plan.block_shape),
         **sources.digests(),

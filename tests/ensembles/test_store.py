@@ -97,18 +97,8 @@ def kill_again_and_again(place, kills, target, args):
 def test_killed_at_any_moment_and_continued_gives_the_same_bytes(whole, tmp_path):
     """The whole protocol on disk, with the blocks' results from a table: a child starts in less than a second."""
     place, table = tmp_path / "scan.zarr", tmp_path / "table"
-    plan = driver.make_plan(
-        Bungee(),
-        MEMBERS,
-        sampling={"strides": None, "duration": 2.0, "samples": 10},
-        job={"observe": lowest, "trajectories": False, "gradient": (), "devices": 1},
-        options={"rtol": 1e-4},
-        variables=None,
-        retry=False,
-        precision="float64",
-        batch=1,
-        workers=None,
-    )
+    request = {"duration": 2.0, "samples": 10, "observe": lowest, "rtol": 1e-4, "retry": False, "batch": 1}
+    plan = driver.plan_of({"model": Bungee(), "members": MEMBERS, **request})
     table.write_bytes(pickle.dumps((plan, {block: run_task(task_of(plan, block)) for block in range(plan.size)})))
     kill_again_and_again(place, KILLS, write_from_table, (str(place), str(table)))
     small_scan(place)
