@@ -229,7 +229,7 @@ class Goal:
         """
         columns = [found[name + suffix] for name in self.names]
         last = columns[0].shape[-1:] if suffix else ()
-        return np.concatenate([one.reshape(len(one), -1, *last) for one in columns], axis=1, dtype=float)
+        return np.concatenate([one.reshape(len(one), -1, *last) for one in columns], axis=1)
 
     @property
     def strides(self) -> int | None:

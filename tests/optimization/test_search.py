@@ -135,17 +135,6 @@ def test_the_record_has_all_that_is_known(held, tmp_path):
     assert len(record["ends"]["k"]) == 3 and set(record["limits"]) == {"excursion <= 1.25"}
 
 
-def test_a_search_in_float32_is_continued_to_the_same_bits(tmp_path):
-    file = tmp_path / "search.jsonl"
-    request = {"minimize": "peak_rope_force", "over": {"stiffness": (15.0, 40.0)}, "subject_to": "clearance >= 0"}
-    request |= {"duration": 10.0, "starts": 1, "precision": "float32", "checkpoint": file, **QUICK}
-    whole = optimize(Bungee(), **request)
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(lines[:4]))
-    again = optimize(Bungee(), **request)
-    assert again.history.equals(whole.history) and file.read_text().splitlines(keepends=True) == lines
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
