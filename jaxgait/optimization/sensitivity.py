@@ -77,7 +77,8 @@ def sensitivities(
         which runs and slope of the objective `disagree` by more than half.
 
     Raises:
-        ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios.
+        ParameterError: for a parameter that is unknown, an array, zero, not free to change by 1 %, or varied between
+            scenarios.
         TypeError: for anything but a model, and unless there is exactly one objective.
         ValueError: for an impossible gradient, and for unknown options.
         jaxgait.outcome.NoResult: if the run of the design fails.
@@ -127,7 +128,7 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
         ParameterError: for one in `by` that is unknown or cannot change by 1 %, and if there are none.
     """
     if by is None:
-        unfit = {name: _unfit(name, info, varied) for name, info in parameters(model).items()}
+        unfit = {name: _unfit(model, name, info, varied) for name, info in parameters(model).items()}
         names = [name for name, why in unfit.items() if not why]
         if not names:
             raise ParameterError(f"{type(model).__name__} has no parameter that can be differentiated")
@@ -135,7 +136,7 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
     if isinstance(by, str):
         raise ParameterError(f"`by` must be a list of parameters, got {by!r}")
     for name in by:
-        why = _unfit(name, parameter_info(model, name), varied)
+        why = _unfit(model, name, parameter_info(model, name), varied)
         if why:
             raise ParameterError(f"no sensitivity to {name} can be computed: it is {why}")
     if not by:
@@ -143,7 +144,7 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
     return list(dict.fromkeys(by)), ""
 
 
-def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:
+def _unfit(model: Model, name: str, info: ParameterInfo, varied: Collection[str]) -> str:
     """Why a parameter cannot change by 1 %; empty if it can."""
     if name in varied:
         return "varied between scenarios"
@@ -151,7 +152,13 @@ def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:
         return "an array"
     if not is_real(info.value):
         return "not a number"
-    return "" if float(info.value) else "zero"
+    if not float(info.value):
+        return "zero"
+    try:
+        _near(model, [name])
+    except ParameterError:
+        return "not free to change by 1 %"
+    return ""
 
 
 def _near(model: Model, names: Sequence[str]) -> Space:
