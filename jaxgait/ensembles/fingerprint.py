@@ -39,6 +39,7 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
         "trajectories": plan.job.trajectories,
         "gradient": list(plan.job.gradient),
         **_observed(plan.job.observe, sources),
+        "units and dimensions": {n: " ".join([v.unit, *v.dims]) for n, v in plan.variables.items()},
         "precision": plan.precision,
         "retries": {r.name: {"precision": r.precision, **_scheme(r.scheme, sources)} for r in plan.retries},
         "results": {n: [list(s.shape), s.dtype.name] for n, s in sorted(plan.results.items())},

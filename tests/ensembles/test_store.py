@@ -22,6 +22,7 @@ from jaxgait import files
 from jaxgait.ensembles import StoreError, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.ensembles.store import store_library
+from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
 from tests.ensembles.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
 
@@ -136,6 +137,7 @@ def test_another_cut_into_blocks_continues_with_the_store_s_own(copy, whole):
         ({"members": {"mass": MEMBERS["mass"]}}, "dimensions, stiffness: 7 in the store, (nothing) now"),
         ({"duration": 3.0}, "duration: 2.0 in the store, 3.0 now"),
         ({"observe": lambda run: {"lowest": run["x"].min()}}, "observe: lowest in the store, <lambda> now"),
+        ({"variables": {"lowest": Variable("cm", "x")}}, "dimensions, lowest: (nothing) in the store, cm now"),
         ({"precision": "float32"}, "precision: float64 in the store, float32 now"),
     ],
 )
