@@ -283,7 +283,7 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
 
 
 def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Sampling:
-    """The sampling with the longest interval in s between samples, of all members with these values by name."""
+    """The sampling with the longest interval in s between samples of members with values, (members, ...), by name."""
     varied = {name: x for name, x in values.items() if not name.startswith(INITIAL)}
     if not varied:
         return sampling

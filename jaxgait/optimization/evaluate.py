@@ -41,12 +41,12 @@ class Extra(NamedTuple):
     scenarios: int = 1
 
     def __call__(self, who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
-        """The values by name, in their units; search i in scenario s has the number i * scenarios + s."""
+        """The values by name, (b, ...), in their units; search i in scenario s has the number i * scenarios + s."""
         return {name: x[who % self.scenarios] for name, x in self.values.items()}
 
 
 def extent(space: Space, extra: Extra) -> dict[str, np.ndarray]:
-    """Values by name, in their units, among which a search has its longest run: corners of the box in all scenarios."""
+    """Values by name, (members, ...), in their units, with the longest run of a search: corners of its box."""
     x = np.repeat(space.corners, extra.scenarios, axis=0)
     return space.columns(x) | extra(np.arange(len(x)))
 
