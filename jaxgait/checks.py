@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import importlib
 import inspect
 import math
 import operator
@@ -19,7 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-__all__ = ["by_name", "count", "fits_in_memory", "flag", "free_memory", "nearest", "not_numbers", "one_of", "positive"]
+__all__ = ["by_name", "count", "fits_in_memory", "flag", "free_memory", "library", "nearest", "not_numbers", "one_of"]
+__all__ += ["positive"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -155,6 +157,24 @@ def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> s
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
     return value
+
+
+def library(module: str, purpose: str, install: str) -> Any:
+    """Imports a module of a library that only some tasks need.
+
+    Args:
+        module: its dotted name.
+        purpose: what needs it, with the verb, for the message.
+        install: what `pip install` should be given.
+
+    Raises:
+        ModuleNotFoundError: if the library is missing, with what to install.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        message = f"{purpose} {error.name}: pip install {install}"
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 def fits_in_memory(what: str, need: int, advice: str) -> None:

@@ -63,7 +63,7 @@ def test_import_changes_no_setting():
 
 
 def test_every_dependency_is_used():
-    """What nothing imports (nor names as xarray's engine or a store's library) is not a dependency."""
+    """What nothing imports (nor names as xarray's engine or to `checks.library`) is not a dependency."""
     project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     ours = ("store", "film", "explore", "pareto", "bayes")
@@ -72,7 +72,7 @@ def test_every_dependency_is_used():
         for line in [*project["dependencies"], *(x for name in ours for x in extras[name])]
     ]
     source = "\n".join(path.read_text() for path in ROOT.rglob("*.py"))
-    named = r"^\s*(?:import|from) (\w+)|(?:engine=|store_library\()\"(\w+)"
+    named = r"^\s*(?:import|from) (\w+)|(?:engine=|library\()\"(\w+)"
     used = {name for pair in re.findall(named, source, flags=re.MULTILINE) for name in pair}
     wanted = {*ours, "docs", "dev"}
     assert not [names for names in declared if not names & used] and set(extras) == wanted

@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxgait import ensemble
 from jaxgait.ensembles import StoreError, summary
-from jaxgait.ensembles.driver import make_plan
+from jaxgait.ensembles.driver import plan_of
 from jaxgait.ensembles.plan import Plan, run_task, task_of
 from jaxgait.ensembles.store import open_store
 from jaxgait.models.bungee.model import Bungee
@@ -133,19 +133,7 @@ def _scan(store: pathlib.Path, **changes: Any) -> Any:
 
 
 def _plan() -> Plan:
-    some = lambda *names: {name: REQUEST[name] for name in names}
-    return make_plan(
-        Bungee(),
-        MEMBERS,
-        sampling={"strides": None, **some("duration", "samples")},
-        job={**some("observe"), "trajectories": False, "gradient": (), "devices": 1},
-        options=some("rtol"),
-        variables=None,
-        retry=False,
-        precision="float64",
-        batch=1,
-        workers=None,
-    )
+    return plan_of({"model": Bungee(), "members": MEMBERS, **REQUEST, "batch": 1})
 
 
 def _written(place: pathlib.Path, table: pathlib.Path) -> str:

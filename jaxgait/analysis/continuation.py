@@ -11,6 +11,7 @@ Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -141,7 +142,8 @@ def continuation(
         parameter0: where to start, if not at `span[0]`.
 
     Returns:
-        The branch with its bifurcations; `why_stopped` describes why it ended.
+        The branch with its bifurcations; `why_stopped` says why it ended, and where its stability changes without a
+        bifurcation that could be located (such as a jump of a multiplier at a grazing contact).
 
     Raises:
         ValueError: for an empty span, and an impossible order, step or number of points.
@@ -180,8 +182,7 @@ def continuation(
     along = along[0] / np.linalg.norm(along)
     xs, linears, why = walk(system, first, along, step, max_points, _inside(span, scale[-1]), CORRECTOR)
     skip = 0 if direction is None else 1  # the branch point itself belongs to the old branch
-    branch = _branch(name, order, scale, xs[skip:], linears[skip:], why)
-    return branch._replace(bifurcations=_bifurcations(problem, model, branch, scale))
+    return _with_bifurcations(problem, model, _branch(name, order, scale, xs[skip:], linears[skip:], why), scale)
 
 
 def _check(what: str, span: tuple[float, float], model: Any, name: str, step: float, max_points: int) -> None:
@@ -223,14 +224,20 @@ def _branch(name: str, order: int, scale: np.ndarray, xs: np.ndarray, linears: n
     return Branch(name, order, points[:, -1], points[:, :-1], modes.multipliers, modes.stable, (), why)
 
 
-def _bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarray) -> tuple[BifurcationPoint, ...]:
+def _with_bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarray) -> Branch:
+    """The branch with its bifurcations, and a caveat where its stability changes at none that could be located."""
     tests, points = test_values(branch.multipliers), np.column_stack([branch.z, branch.parameter])
-    found = []
+    found: dict[int, list[BifurcationPoint]] = {}
     for i, number in np.argwhere(sign_changes(tests)):
         before, after = tests[i : i + 2, number]
         guess = (before * points[i + 1] - after * points[i]) / (before - after)
-        found.append(_located(problem, model, BIFURCATIONS[number], guess, scale))
-    return tuple(point for point in found if point is not None)
+        if (point := _located(problem, model, BIFURCATIONS[number], guess, scale)) is not None:
+            found.setdefault(int(i), []).append(point)
+    lost = [i for i in np.flatnonzero(np.diff(branch.stable)) if not found.keys() & {i - 1, i, i + 1}]
+    spans = ", ".join(f"{branch.parameter[i]:g} and {branch.parameter[i + 1]:g}" for i in lost)
+    caveat = f"; no bifurcation was located where the stability changes, between {spans}" if lost else ""
+    located = tuple(itertools.chain.from_iterable(found.values()))
+    return branch._replace(bifurcations=located, why_stopped=branch.why_stopped + caveat)
 
 
 @eqx.filter_jit

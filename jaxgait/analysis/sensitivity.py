@@ -88,17 +88,17 @@ def sensitivity(
     low, high = np.array([over[name] for name in names], dtype=float).T
     columns = low + _points(len(names), rows, seed) * (high - low)
     members = zipped({name: columns[..., k].ravel() for k, name in enumerate(names)})
+    centre = dict(zip(names, 0.5 * (low + high), strict=True))
+    slopes = _local(model, centre, high - low, measures, run) if local else xr.Dataset()
     found = ensemble(model, members, observe=list(measures), **run)
     completed = found.status.values == Outcome.COMPLETED
     seen = [np.where(completed, found[m.name].values, np.nan).reshape(2 + len(names), rows) for m in measures]
     parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
     data = xr.concat(parts, "measure").assign_coords(measure=[m.name for m in measures], parameter=names)
     data["bound"] = ["low", "high"]
-    if local:
-        data = data.merge(_local(model, dict(zip(names, 0.5 * (low + high), strict=True)), high - low, measures, run))
     units = {"parameter_unit": ("parameter", [parameter_info(model, n).unit for n in names])}
     units["measure_unit"] = ("measure", [m.unit for m in measures])
-    return data.assign_coords(units).assign_attrs(members=members.size, rows=rows, confidence=confidence)
+    return data.merge(slopes).assign_coords(units).assign_attrs(members=members.size, rows=rows, confidence=confidence)
 
 
 def indices(
@@ -182,10 +182,15 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
 def _local(
     model: Model, centre: dict[str, float], width: np.ndarray, measures: tuple[Measure, ...], run: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Slopes at the centre, and the shares of the variance that they would give a linear measure."""
+    """Slopes at the centre, and the shares of the variance that they would give a linear measure.
+
+    Both are NaN for a measure of integers, which has no gradient.
+    """
     one = zipped({name: [x] for name, x in centre.items()})
-    found = ensemble(model, one, observe=list(measures), gradient=list(centre), **run)
-    slopes = np.array([found[f"{m.name}_gradient"].sel(parameter=list(centre)).values.ravel() for m in measures])
+    alone = {**run, "store": None, "repair": False}
+    found = ensemble(model, one, observe=list(measures), gradient=list(centre), **alone)
+    known = lambda m: found.get(f"{m.name}_gradient", xr.DataArray(np.full(len(centre), np.nan)))
+    slopes = np.array([known(m).values.ravel() for m in measures])
     spread = (slopes * width) ** 2
     total = spread.sum(axis=1, keepdims=True)
     linear = np.divide(spread, total, out=np.zeros_like(spread), where=total != 0.0)

@@ -27,7 +27,7 @@ from jaxgait.report import labels
 __all__ = ["Fit", "check_points", "summarised"]
 
 ON_A_BOUND = 1e-3
-"""Distance from a bound, in widths of the box, below which a parameter counts as on it."""
+"""Distance from a bound, in widths of the box, below which it may hold a parameter."""
 TOO_FAR = 1e-3
 """Probability of the chi-square below which the model is reported not to fit the data."""
 UNFINISHED = 0.1
@@ -223,7 +223,7 @@ def summarised(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequen
     if not np.isfinite(best.squares):
         raise NoResult(f"no start could be fitted ({ended[0].why}): try other bounds or more starts")
     space, found = problem.space, best.found
-    free = (best.x > ON_A_BOUND) & (best.x < 1.0 - ON_A_BOUND)
+    free = _free(found, best.x)
     degrees = len(problem.noise) - int(free.sum())
     if estimated:
         problem, found = _estimated(problem, found, degrees)
@@ -254,7 +254,7 @@ def summarised(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequen
         local.directions,
         open_directions(local, space.names),
         _remarks(problem, found, fall, degrees, estimated),
-        _active(problem, best.x),
+        _active(problem, best.x, free),
         [end.why for end in ended],
         _ends(problem, x, ended),
         problem.evaluate.name,
@@ -345,10 +345,16 @@ def _unlike(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) -> st
     return f"the measured curve spans {given:.3g} {unit}, the fitted one {found:.3g} {unit}: is the first {question}?"
 
 
-def _active(problem: Problem, x: Float[np.ndarray, " n"]) -> tuple[str, ...]:
+def _free(found: Residuals, x: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+    """Which parameters no bound holds: in a wide box, a minimum may lie next to a bound without being on it."""
+    to = x + np.linalg.lstsq(found.slopes, -found.values, rcond=RANK)[0]
+    return ((x > ON_A_BOUND) & (x < 1.0 - ON_A_BOUND)) | ((to > 0.0) & (to < 1.0))
+
+
+def _active(problem: Problem, x: Float[np.ndarray, " n"], free: Bool[np.ndarray, " n"]) -> tuple[str, ...]:
     space = problem.space
-    low = [f"{n} = {space.low[i]:g}" for i, n in enumerate(space.names) if x[i] <= ON_A_BOUND]
-    return (*low, *(f"{n} = {space.high[i]:g}" for i, n in enumerate(space.names) if x[i] >= 1.0 - ON_A_BOUND))
+    nearer = np.where(x < 0.5, space.low, space.high)
+    return tuple(f"{space.names[i]} = {nearer[i]:g}" for i in np.flatnonzero(~free))
 
 
 def _ends(problem: Problem, x: np.ndarray, ended: Sequence[Ended]) -> xr.Dataset:

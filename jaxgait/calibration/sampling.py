@@ -59,7 +59,7 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
     """
     for name, value, least in (("draws", draws, 4), ("warmup", warmup, 20), ("chains", chains, 2), ("seed", seed, 0)):
         checks.count(name, value, least=least)
-    blackjax = _blackjax()
+    blackjax = checks.library("blackjax", "sampling needs", '"jaxgait[bayes]"')
     if not isinstance(found.problem.evaluate, Transient):
         raise ValueError(f"sample needs a fit through whole runs, got one {found.gradient}: fit with gradient='run'")
     settings = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")  # the library needs both
@@ -82,14 +82,6 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
         x = jax.nn.sigmoid(positions)
         diagnostics = blackjax.diagnostics.effective_sample_size(x), blackjax.diagnostics.potential_scale_reduction(x)
     return _labelled(found, np.asarray(x), np.asarray(divergent), *map(np.atleast_1d, diagnostics))
-
-
-def _blackjax() -> Any:
-    try:
-        import blackjax  # pyright: ignore[reportMissingImports]  (an extra)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError('sampling needs blackjax: pip install "jaxgait[bayes]"', name="blackjax") from error
-    return blackjax
 
 
 def _log_density(found: Fit) -> Callable[[Array], Array]:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxgait import xr
 from jaxgait.ensembles.driver import ensemble
 from jaxgait.ensembles.members import Members
+from jaxgait.ensembles.plan import failures
 from jaxgait.model import Model
 
 
@@ -33,7 +34,7 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
         True [-1 -1]
     """
     single = ensemble(model, members, precision="float32", **request)
-    done = ~single.get("promoted", xr.zeros_like(single["status"], dtype=bool))
+    done = ~(failures(single["status"]) | single.get("promoted", False))
     double = ensemble(model, members, precision="float64", **request)
     data = {}
     for name in (n for n in double.data_vars if double[n].dtype.kind == "f"):

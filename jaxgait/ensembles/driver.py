@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -141,13 +142,9 @@ def ensemble(
         >>> print(scan.clearance.dims, scan.clearance.values.round(2))
         ('mass',) [ -2.13 -10.46 -18.73]
     """
+    plan = plan_of(locals())
     if checks.flag("repair", repair) and store is None:
         raise ValueError("repair needs store: it reruns damaged blocks of a store")
-    request = {"strides": strides, "duration": duration, "samples": samples, "observe": observe}
-    request |= {"variables": variables, "trajectories": trajectories, "gradient": gradient, "devices": devices}
-    request |= {"retry": retry, "precision": precision, "scheme": scheme, "solver": solver, "rtol": rtol, "atol": atol}
-    request |= {"max_step": max_step, "max_steps": max_steps, "dt": dt, "max_events": max_events}
-    plan = plan_of({"model": model, "members": members, **request, "batch": batch, "workers": workers})
     if store is None:
         data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
@@ -156,25 +153,6 @@ def ensemble(
     if "promoted" in data:
         warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=3)
     return data
-
-
-def plan_of(request: Mapping[str, Any]) -> Plan:
-    """Checks a request and decides how to run it.
-
-    Args:
-        request: arguments of `ensemble` by name; those about where the work is done may be left out.
-
-    Raises:
-        ValueError: see `make_plan`.
-    """
-    some = lambda *names: {name: request[name] for name in names}
-    return make_plan(
-        sampling=some("strides", "duration", "samples"),
-        job=some("observe", "trajectories", "gradient", "devices"),
-        options=some("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events"),
-        retry=checks.flag("retry", request["retry"]),
-        **some("model", "members", "scheme", "variables", "precision", "batch", "workers"),
-    )
 
 
 def _warn_of_failures(data: xr.Dataset) -> None:
@@ -246,76 +224,71 @@ def _check_memory(plan: Plan) -> None:
     )
 
 
-def make_plan(
-    model: Model,
-    members: Members | Mapping[str, Any],
-    *,
-    sampling: Mapping[str, Any],
-    job: Mapping[str, Any],
-    scheme: Scheme | type[Scheme] | str | None = None,
-    options: Mapping[str, Any],
-    variables: Mapping[str, Variable] | None,
-    retry: bool,
-    precision: precisions.Precision,
-    batch: int | None,
-    workers: int | None,
-) -> Plan:
-    """Checks a request and decides how to run it; see `ensemble` for the arguments.
+def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None = None) -> Plan:
+    """Checks a request and decides how to run it.
+
+    Args:
+        request: arguments of `ensemble` by name; those about where the work is done are ignored.
+        extent: values by name, in their units, for which the samples must be close enough and the steps short enough;
+            None: those of the members.
 
     Raises:
         jaxgait.parameters.ParameterError: for impossible names, shapes and values.
         ValueError: for impossible options.
     """
-    model = as_model(model)
-    checks.untraced("ensemble", model, members, dict(sampling))
+    given = {name: known.default for name, known in inspect.signature(ensemble).parameters.items()} | dict(request)
+    some = lambda *names: {name: given[name] for name in names}
+    model, precision, batch = as_model(given["model"]), given["precision"], given["batch"]
+    checks.untraced("ensemble", model, given["members"], some("strides", "duration", "samples"))
     model.validate()
     check_single(model)
-    chosen_members = as_members(members)
-    check_members(model, chosen_members)
-    observe, gradient = observer(model, job["observe"]), _names("gradient", job["gradient"])
-    known = {**getattr(observe, "variables", {}), **(variables or {})}
+    members = as_members(given["members"])
+    check_members(model, members)
+    observe, gradient = observer(model, given["observe"]), _names("gradient", given["gradient"])
+    variables = {**getattr(observe, "variables", {}), **(given["variables"] or {})}
     mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
     differentiated = bool(gradient) and jax.default_backend() != "cpu"
-    wanted: dict[str, Any] = {"differentiated": differentiated, **options}
-    chosen, reference = (scheme_for(model, scheme, precision=p, **wanted).in_mode(mode) for p in (precision, "float64"))
+    options = some("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
+    in_precision = lambda p: scheme_for(
+        model, given["scheme"], precision=p, differentiated=differentiated, **options
+    ).in_mode(mode)
+    chosen, reference = in_precision(precision), in_precision("float64")
     if gradient:
         chosen.check_gradient(model)
-    for name in sorted({*chosen_members.values, *gradient} - {*parameters(model)}):
+    for name in sorted({*members.values, *gradient} - {*parameters(model)}):
         if not name.startswith(DRIVE):
             chosen.check_start(model, name)
     with precisions.use(precision):
         check_equations(precisions.cast(model))
-    looked_at = _spaced(Sampling.of(model, **sampling), model, chosen_members)
+    sampling = Sampling.of(model, **some("strides", "duration", "samples"))
+    sampling = spaced(sampling, model, members.values if extent is None else extent)
     with_checks: Any = observe
-    observe = with_checks.checked(looked_at) if hasattr(with_checks, "checked") else observe
-    whole_job = Job(
-        chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]
-    )
-    _check_job(model, whole_job)
-    for name, number in (("batch", batch), ("workers", workers)):
-        if number is not None:
-            checks.count(name, number)
-    threads = workers or default_workers(whole_job.devices)
-    most = largest_batch(chosen_members, whole_job, threads) if batch is None else batch
-    results = result_shapes(model, chosen_members, whole_job, precision, most)
+    observe = with_checks.checked(sampling) if hasattr(with_checks, "checked") else observe
+    trajectories, retry = (checks.flag(name, given[name]) for name in ("trajectories", "retry"))
+    job = Job(chosen, sampling, observe, trajectories, gradient, given["devices"])
+    _check_job(model, job)
+    for name in ("batch", "workers"):
+        if given[name] is not None:
+            checks.count(name, given[name])
+    threads = given["workers"] or default_workers(job.devices)
+    most = largest_batch(members, job, threads) if batch is None else batch
+    results = result_shapes(model, members, job, precision, most)
     if batch is None:
-        need = bytes_per_member(model, whole_job, precision, results)
-        batch = batch_size(chosen_members, whole_job, need, threads)
+        batch = batch_size(members, job, bytes_per_member(model, job, precision, results), threads)
     retries = chosen.retries(precision, reference) if retry else ()
-    blocks = block_shape(chosen_members.shape, batch)
-    plan = Plan(model, chosen_members, whole_job, precision, retries, blocks, results, known)
+    plan = Plan(model, members, job, precision, retries, block_shape(members.shape, batch), results, variables)
     _check_names(plan)
     return plan
 
 
-def _spaced(sampling: Sampling, model: Model, members: Members) -> Sampling:
-    """The sampling with the longest interval between the samples of any member."""
-    varied = {name: values for name, values in members.values.items() if not name.startswith(INITIAL)}
+def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Sampling:
+    """The sampling with the longest interval in s between samples of members with values, (members, ...), by name."""
+    varied = {name: x for name, x in values.items() if not name.startswith(INITIAL)}
     if not varied:
         return sampling
     with precisions.use("float64"):
-        found = jax.vmap(lambda values: sampling.spacing(model_of(model, values)))(varied)
+        found = jax.vmap(lambda one: sampling.spacing(model_of(model, one)))(varied)
     return replace(sampling, interval=float(np.max(np.asarray(found))))
 
 

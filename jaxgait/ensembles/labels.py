@@ -66,8 +66,8 @@ def descriptions(plan: Plan) -> dict[str, Description]:
     for name, (group, shape, dtype) in found.items():
         first = {"trajectory": ("time" if shared else "sample",), "events": ("event",)}.get(group, ())
         last = ("parameter",) if group == "gradient" else ()
-        stem, count = name.removesuffix("_gradient" if last else "_end"), len(shape) - len(first) - len(last)
-        own = extra_dims(_known(plan), stem, count)
+        stem = name.removesuffix({"gradient": "_gradient", "outcome": "_end"}.get(group, ""))
+        own = extra_dims(_known(plan), stem, len(shape) - len(first) - len(last))
         dims = first + own + last
         result[name] = Description(dims, shape, dtype, _attributes(plan, name))
     return result

@@ -25,7 +25,7 @@ from jaxgait.checks import shown
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue, warn_implausible
-from jaxgait.precision import float64_default
+from jaxgait.precision import cast, float64_default
 from jaxgait.run import state_variables
 
 INITIAL = "initial."
@@ -330,6 +330,8 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
         if name.startswith(INITIAL):
             return np.shape(_initial(model, name.removeprefix(INITIAL)))
     value = parameter_info(model, name).value
+    if any(isinstance(leaf, int) for leaf in jax.tree.leaves(value)):
+        value = parameter_info(cast(model), name).value  # of real parameters too, such as Bungee(mass=80)
     if not all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value)):
         raise ParameterError(f"{name!r} is not a real number ({value!r}) and cannot vary within an ensemble")
     return np.shape(value)

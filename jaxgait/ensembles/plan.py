@@ -134,8 +134,8 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
         if not len(failed):
             break
         job = replace(task.job, scheme=retry.scheme)
-        # A power of two, so that there are few programs.
-        length = 1 << (_padded(len(failed), task.job.devices) - 1).bit_length()
+        least = _padded(1, task.job.devices)
+        length = least << (-(-len(failed) // least) - 1).bit_length()  # doubled, so that there are few programs
         for name, values in _run(task, job, retry.precision, failed, length)[0].items():
             results[name][failed] = values
         results["retries"][failed] = number
@@ -149,7 +149,7 @@ def compile_blocks(plan: Plan) -> None:
         compile_batch(*_batch(task, task.precision, np.zeros(1, dtype=int), task.length), task.job)
 
 
-def failures(codes: np.ndarray) -> np.ndarray:
+def failures(codes: Any) -> Any:
     """Which status codes (...,) mean that the computation failed; the model's own terminations (a fall) do not."""
     return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 

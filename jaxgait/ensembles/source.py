@@ -102,8 +102,12 @@ class Sources:
             self._each(getattr(x, "_asdict", lambda x=x: dict(enumerate(x)))(), name)
         elif isinstance(x, Mapping):
             self._each(x, name)
-        else:
+        elif _is_library(_module(type(x))) or _is_plain(x) or not hasattr(x, "__dict__"):
             self._note(name, value(x))
+        elif id(x) not in self._seen:
+            self._seen[id(x)] = x  # an object may refer to itself
+            self._visit(type(x), name)
+            self._each(vars(x), name)
 
     def _each(self, parts: Mapping[Any, Any], name: str) -> None:
         """Visits the parts of a value, plain ones together."""
@@ -194,7 +198,7 @@ def value(x: Any) -> str:
         return f"{len(x)} values ({digest(*sorted(map(value, x)))})"
     if isinstance(x, jax.Array | np.ndarray) or hasattr(x, "__array__"):
         return _array(np.asarray(x))
-    return name_of(x) if callable(x) else _pickled(x)
+    return name_of(x) if hasattr(x, "__qualname__") else _pickled(x)
 
 
 def _array(x: np.ndarray) -> str:
@@ -258,12 +262,18 @@ def _is_plain(x: Any) -> bool:
 
 
 def _bare(x: Any) -> Any:
-    """Unwraps properties, static methods and decorators (`jax.jit`, `functools.cache`, ...)."""
+    """Unwraps properties, static methods and decorators of libraries (`jax.jit`, `functools.cache`, ...)."""
     if isinstance(x, property):
         x = x.fget
     if isinstance(x, staticmethod | classmethod):
         x = x.__func__
-    return inspect.unwrap(x) if callable(x) and not isinstance(x, type) else x
+    return inspect.unwrap(x, stop=_is_own) if callable(x) and not isinstance(x, type) else x
+
+
+def _is_own(x: Any) -> bool:
+    """Whether a function was written outside jaxgait and libraries; a decorator's has the `__module__` of another."""
+    where = x.__globals__.get("__name__", "") if isinstance(x, types.FunctionType) else "jaxgait"
+    return where.partition(".")[0] != "jaxgait" and not _is_library(where)
 
 
 def _module(x: Any) -> str:
@@ -304,7 +314,8 @@ def _tree(x: Any) -> ast.AST | None:
     try:
         if isinstance(x, types.FunctionType) and x.__name__ == "<lambda>":
             return _lambda(x)
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(x))).body
+        text = inspect.getsource(x.__code__ if hasattr(x, "__wrapped__") else x)
+        (definition,) = ast.parse(textwrap.dedent(text)).body
         return definition
     except (OSError, TypeError, SyntaxError, ValueError):
         return None

@@ -3,7 +3,7 @@
     scan.zarr/
       zarr.json, NAME/zarr.json       labels, units, provenance
       NAME/c/0/3                      one file per result and block, raw little-endian numbers
-      .jaxgait/plan.json              fingerprint of the scan; another scan is refused
+      .jaxgait/plan.json              fingerprint of the scan; another scan is rejected
       .jaxgait/labels.json            checksums of the coordinates
       .jaxgait/manifest.jsonl         one line per finished block: its checksum and how its trajectories ended
       .jaxgait/sessions.jsonl         when and where the scan was worked on
@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import importlib
 import json
 import math
 import os
@@ -31,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import files, xr
+from jaxgait import checks, files, xr
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan
@@ -60,11 +59,7 @@ def store_library(module: str) -> Any:
     Raises:
         ModuleNotFoundError: if it is missing, with what to install.
     """
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        message = f'stores and clusters need {error.name}: pip install "jaxgait[store]"'
-        raise ModuleNotFoundError(message, name=error.name) from error
+    return checks.library(module, "stores and clusters need", '"jaxgait[store]"')
 
 
 class StoreError(RuntimeError):

@@ -10,6 +10,7 @@ Parameters that follow from the motion (a prosthesis is fitted to the person who
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -105,8 +106,8 @@ def _distinct(names: Sequence[str]) -> list[str]:
     """The names, with numbers appended to repeated ones."""
     found: list[str] = []
     for name in names:
-        count = sum(n == name or n.startswith(f"{name} (") for n in found)
-        found.append(f"{name} ({count + 1})" if count else name)
+        numbered = itertools.chain([name], (f"{name} ({k})" for k in itertools.count(2)))
+        found.append(next(n for n in numbered if n not in found))
     return found
 
 

@@ -118,14 +118,10 @@ def optimize(
         >>> {name: round(value, 2) for name, value in found.best.items()}  # N/m: the softest safe rope
         {'stiffness': 26.31}
     """
+    request = {name: value for name, value in locals().items() if name not in ("model", "run")} | run
     if continue_in is not None:
-        request: dict[str, Any] = {"maximize": maximize, "minimize": minimize, "over": over, "subject_to": subject_to}
-        request |= {"across": across, "robust": robust, "weights": weights}
-        request |= {"method": method, "gradient": gradient, "initial": initial, "iterations": iterations}
-        request |= {"learning_rate": learning_rate, "tolerance": tolerance, "stability": stability, "seed": seed}
-        stage = lambda model, starts, file: optimize(
-            model, **request, starts=starts, checkpoint=file, progress=progress, **run
-        )
+        request["continue_in"] = None
+        stage = lambda model, starts, file: optimize(model, **request | {"starts": starts, "checkpoint": file})
         taken = [*over, *(() if across is None else as_members(across).values)]
         return through_stages(stage, as_model(model), continue_in, taken, starts, checkpoint)
     space = Space(as_model(model), over)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import run_member
-from jaxgait.ensembles.driver import make_plan
+from jaxgait.ensembles.driver import plan_of
 from jaxgait.ensembles.members import constant, zipped
 from jaxgait.ensembles.plan import LANES, Plan
 from jaxgait.ensembles.workers import run_blocks
@@ -26,19 +27,28 @@ from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
-__all__ = ["Differences", "Evaluated", "Evaluator", "Extra", "Program", "Transient", "no_extra"]
+__all__ = ["Differences", "Evaluated", "Evaluator", "Extra", "Program", "Transient", "extent"]
 
 STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
 
 
-Extra: TypeAlias = Callable[[np.ndarray], dict[str, np.ndarray]]
-"""From the numbers of searches, (b,), to values that are not optimised: by name, (b, *shape) each."""
+class Extra(NamedTuple):
+    """Values that are not optimised: those of scenarios, or none."""
+
+    values: Mapping[str, np.ndarray] = MappingProxyType({})
+    """By name, in their units, with a leading axis over scenarios."""
+    scenarios: int = 1
+
+    def __call__(self, who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
+        """The values by name, (b, ...), in their units; search i in scenario s has the number i * scenarios + s."""
+        return {name: x[who % self.scenarios] for name, x in self.values.items()}
 
 
-def no_extra(who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
-    """No such values, in no unit, for `who` of any shape."""
-    return {}
+def extent(space: Space, extra: Extra) -> dict[str, np.ndarray]:
+    """Values by name, (members, ...), in their units, with the longest run of a search: corners of its box."""
+    x = np.repeat(space.corners, extra.scenarios, axis=0)
+    return space.columns(x) | extra(np.arange(len(x)))
 
 
 class Evaluated(NamedTuple):
@@ -84,12 +94,19 @@ class Program:
     """Runs of one model that differ in some named numbers (in their units), in batches of one width: one program."""
 
     def __init__(
-        self, model: Model, observe: Observe, gradient: tuple[str, ...], options: Mapping[str, Any], fixed: Mapping
+        self,
+        model: Model,
+        observe: Observe,
+        gradient: tuple[str, ...],
+        options: Mapping[str, Any],
+        fixed: Mapping[str, Any],
+        extent: Mapping[str, np.ndarray] | None = None,
     ):
-        """`options` are those of `jaxgait.ensemble`; `fixed` are components of the initial state by name."""
-        self._model, self._observe, self._gradient, self._fixed = model, observe, gradient, dict(fixed)
-        self._options, self._plan = dict(options), None
+        """`options` are arguments of `jaxgait.ensemble`, `fixed` values that all share, `extent` as for `plan_of`."""
+        self._model, self._fixed, self._extent, self._plan = model, dict(fixed), extent, None
+        self._options = {"retry": False} | {name: x for name, x in options.items() if x is not None}
         self._where = {name: self._options.pop(name, None) for name in ("workers", "cluster")}
+        self._options |= {"model": model, "observe": observe, "gradient": gradient}
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Results by name; they and the columns have a leading axis over members."""
@@ -109,12 +126,12 @@ class Program:
         return run_member(precision.cast(plan.model), fixed | dict(values), plan.job)
 
     def _plan_of(self, columns: Mapping[str, np.ndarray]) -> Plan:
-        """The plan, checked once with the first members, since the bounds hold for all."""
+        """The plan, checked once with the first members, since the bounds and the extent hold for all."""
         if self._plan is None:
             first = constant(zipped({name: x[:1] for name, x in columns.items()}), self._fixed)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were checked before
-                self._plan = _planned(self._model, first, self._observe, self._gradient, self._options)
+                self._plan = plan_of({"batch": LANES, **self._options, "members": first}, self._extent)
         return self._plan
 
     def _lanes(self, members: int) -> int:
@@ -124,33 +141,21 @@ class Program:
         return LANES if jax.default_backend() == "cpu" else 1 << max(members - 1, LANES - 1).bit_length()
 
 
-def _planned(model: Model, members: Any, observe: Observe, gradient: tuple[str, ...], options: Mapping) -> Plan:
-    """The plan of an ensemble from the arguments of `jaxgait.ensemble`."""
-    given = dict(options)
-    take = lambda *names: {name: given.pop(name, None) for name in names}
-    sampling = take("strides", "duration", "samples")
-    steps = take("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
-    job = {"observe": observe, "trajectories": False, "gradient": gradient, "devices": given.pop("devices", 1)}
-    return make_plan(
-        model,
-        members,
-        sampling=sampling,
-        job=job,
-        options=steps,
-        scheme=given.pop("scheme", None),
-        variables=None,
-        retry=given.pop("retry", False),
-        precision=given.pop("precision", "float64"),
-        batch=given.pop("batch", None) or LANES,
-        workers=None,
-    )
-
-
 class _WholeRuns:
     """Runs from the model's initial state at points of the unit box, with results in the units of measures."""
 
-    def __init__(self, space: Space, goal: Goal, program: Program, extra: Extra):
-        self._space, self._goal, self._program, self._extra = space, goal, program, extra
+    def __init__(
+        self,
+        model: Model,
+        space: Space,
+        goal: Goal,
+        gradient: tuple[str, ...],
+        options: Mapping[str, Any],
+        fixed: Mapping[str, Any],
+        extra: Extra,
+    ):
+        self._space, self._goal, self._extra = space, goal, extra
+        self._program = Program(model, goal, gradient, options, fixed, extent(space, extra))
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
         """Shapes of what the goal observes of a run, by name."""
@@ -172,9 +177,9 @@ class Transient(_WholeRuns):
         goal: Goal,
         options: Mapping[str, Any],
         fixed: Mapping[str, Any],
-        extra: Extra = no_extra,
+        extra: Extra = Extra(),
     ):
-        super().__init__(space, goal, Program(model, goal, tuple(space.names), options, fixed), extra)
+        super().__init__(model, space, goal, tuple(space.names), options, fixed, extra)
 
     def traced(self, x: Float[Array, " n"]) -> tuple[Float[Array, " values"], Float[Array, "values n"]]:
         """Values at one point of the unit box, in the units of measures, and their derivatives by it; JAX code."""
@@ -201,10 +206,10 @@ class Differences(_WholeRuns):
         goal: Goal,
         options: Mapping[str, Any],
         fixed: Mapping[str, Any],
-        extra: Extra = no_extra,
+        extra: Extra = Extra(),
         step: float = STEP,
     ):
-        super().__init__(space, goal, Program(model, goal, (), options, fixed), extra)
+        super().__init__(model, space, goal, (), options, fixed, extra)
         self._step = step
         self.name = f"by central differences over {step:g} of the box"
 

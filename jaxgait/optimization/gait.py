@@ -27,11 +27,12 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import member_of
+from jaxgait.ensembles.driver import spaced
 from jaxgait.ensembles.plan import LANES, default_workers
 from jaxgait.measure import Measure
 from jaxgait.model import Model
 from jaxgait.native import kept, looped
-from jaxgait.optimization.evaluate import Evaluated, Extra, no_extra
+from jaxgait.optimization.evaluate import Evaluated, Extra, extent
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
@@ -187,9 +188,10 @@ class PeriodicGait:
         goal: Goal,
         scheme: Smooth,
         samples: int | None,
-        extra: Extra = no_extra,
+        extra: Extra = Extra(),
     ):
         sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
+        goal.checked(spaced(sampling, model, extent(space, extra)))
         self._stride = StrideMap(scheme, sampling, goal, tuple(space.names))
         self.strides = Strides(model, space, self._stride)
         self._model, self._space, self._rule = model, space, Rule(NOISE * scheme.rtol)

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from jaxgait import checks
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import STEP, Differences, Evaluated, Runs, Transient, no_extra
+from jaxgait.optimization.evaluate import STEP, Differences, Evaluated, Extra, Runs, Transient
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.scenarios import Robust, Scenarios
@@ -63,7 +63,7 @@ def evaluator_for(
     Raises:
         ValueError: for an unknown gradient, and for "gait" where there can be none.
     """
-    goal, extra = goal.observed(), no_extra if scenarios is None else scenarios.extra
+    goal, extra = goal.observed(), Extra() if scenarios is None else scenarios.extra
     judged = lambda runs: runs if scenarios is None else Robust(runs, scenarios)
     if wanted is None:
         return judged(Values(Differences(model, space, goal, run, fixed, extra)))

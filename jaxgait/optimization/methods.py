@@ -25,7 +25,7 @@ import optax
 import scipy.optimize
 from jaxtyping import Float
 
-from jaxgait import precision
+from jaxgait import checks, precision
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.together import Ask
@@ -291,7 +291,7 @@ def _optax() -> Iterator[None]:
 
 def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
     """CMA-ES of the package `cma`; a population is one batch."""
-    cma = _library("cma")
+    cma = checks.library("cma", "this search needs", "cma")
     options: dict[str, Any] = {"bounds": [0.0, 1.0]}
     options |= {"seed": settings.seed + 1, "verbose": -9, "maxiter": settings.iterations}
     options |= {"tolfun": settings.tolerance * STEEP}
@@ -309,18 +309,6 @@ def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
         evolution.tell(points, np.where(found.valid, cost + PENALTY * short, worst + PENALTY).tolist())
     reasons = ", ".join(evolution.stop())
     return Ended(np.clip(evolution.result.xbest, 0.0, 1.0), "maxiter" not in reasons, f"CMA-ES: {reasons}")
-
-
-def _library(name: str) -> Any:
-    """Imports a library that only some searches need.
-
-    Raises:
-        ModuleNotFoundError: if it is missing, with what to install.
-    """
-    try:
-        return __import__(name)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"this search needs the package {name}: pip install {name}") from error
 
 
 _iterations = lambda settings, at, n: settings.iterations

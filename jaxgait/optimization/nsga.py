@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
+from jaxgait import checks
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
@@ -36,17 +36,23 @@ def evolve(
     Raises:
         ModuleNotFoundError: without pymoo.
     """
+    checks.library("pymoo", "NSGA-II needs", '"jaxgait[pareto]"')
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+    from pymoo.core.evaluator import Evaluator
+    from pymoo.core.problem import Problem
+    from pymoo.problems.static import StaticProblem
+
     n, limits = len(space.names), len(goal.limits) - len(signs) + 1
-    problem = _pymoo("core.problem").Problem(n_var=n, n_obj=len(signs), n_ieq_constr=1 + limits, xl=0.0, xu=1.0)
-    first = qmc.LatinHypercube(n, rng=seed).random(population)
-    search = _pymoo("algorithms.moo.nsga2").NSGA2(pop_size=population, sampling=first)
+    problem = Problem(n_var=n, n_obj=len(signs), n_ieq_constr=1 + limits, xl=0.0, xu=1.0)
+    first: Any = qmc.LatinHypercube(n, rng=seed).random(population)
+    search = NSGA2(pop_size=population, sampling=first)
     search.setup(problem, termination=("n_gen", generations), seed=seed, verbose=False)
     while search.has_next():
-        asked = search.ask()
+        asked: Any = search.ask()
         x = asked.get("X")
         found = record(np.arange(len(x)), x)
-        judged = _pymoo("problems.static").StaticProblem(problem, **_judged(goal, signs, found))
-        _pymoo("core.evaluator").Evaluator().eval(judged, asked)
+        judged = StaticProblem(problem, **_judged(goal, signs, found))
+        Evaluator().eval(judged, asked)
         search.tell(infills=asked)
 
 
@@ -57,16 +63,3 @@ def _judged(goal: Goal, signs: np.ndarray, found: Evaluated) -> dict[str, np.nda
     losses = np.where(valid, -signs * found.values[:, :objectives], 0.0)
     failed = np.where(valid, -1.0, FAILED)
     return {"F": losses, "G": np.concatenate([failed, np.where(valid, exceeded, 0.0)], axis=1)}
-
-
-def _pymoo(module: str) -> Any:
-    """A module of pymoo.
-
-    Raises:
-        ModuleNotFoundError: if it is missing, with what to install.
-    """
-    try:
-        import pymoo
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError('NSGA-II needs pymoo: pip install "jaxgait[pareto]"', name="pymoo") from error
-    return importlib.import_module(f"{pymoo.__name__}.{module}")

@@ -269,12 +269,12 @@ def _rooms(space: Space, sign: float, x: np.ndarray, slope: np.ndarray, hessian:
     rooms = {}
     for i, name in enumerate(space.names):
         falls, bend = -sign * slope[i], max(-sign * hessian[i, i], 0.0)
-        ways = []
-        for way, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
-            rate = max(way * falls, 0.0)  # at a bound the slope points outwards; elsewhere it is noise
+        reaches = []
+        for sense, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
+            rate = max(sense * falls, 0.0)  # at a bound the slope points outwards; elsewhere it is noise
             reach = 2.0 * loss / (rate + np.sqrt(rate**2 + 2.0 * bend * loss)) if rate or bend else np.inf
-            ways.append(float(min(reach, wall) * space.width[i]))
-        rooms[name] = (ways[0], ways[1])
+            reaches.append(float(min(reach, wall) * space.width[i]))
+        rooms[name] = (reaches[0], reaches[1])
     return rooms
 
 

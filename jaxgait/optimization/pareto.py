@@ -33,6 +33,7 @@ from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.tradeoff import Record, Trial, rate, trace_front
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info
+from jaxgait.report import labels
 from jaxgait.run import Sampling
 
 __all__ = ["METHODS", "front", "hypervolume", "nondominated"]
@@ -266,8 +267,8 @@ def _labelled(
     status = np.array([row.found.status for row in record.rows], np.int32)
     best = {row.x.tobytes() for row in on_front}
     member = np.array([row.x.tobytes() in best and bool(row.found.valid) for row in record.rows], np.int8)
-    everything["tried.status"] = ("evaluation", status, _labels("1", _STATUS))
-    everything["tried.on_front"] = ("evaluation", member, _labels("1", "whether it is on the front (1) or not (0)"))
+    everything["tried.status"] = ("evaluation", status, labels("1", _STATUS))
+    everything["tried.on_front"] = ("evaluation", member, labels("1", "whether it is on the front (1) or not (0)"))
     attrs = {"model": type(model).__name__, "method": method, "gradient": record.name}
     attrs["objectives"] = ", ".join(_names(goal, len(signs), space))
     attrs["parameters"] = ", ".join(space.names)
@@ -330,11 +331,11 @@ def _columns(
     x, data = space.physical(np.array([row.x for row in rows])), {}
     for i, name in enumerate(space.names):
         info = parameter_info(model, name)
-        data[prefix + name] = (dim, x[:, i], _labels(info.unit, info.doc))
+        data[prefix + name] = (dim, x[:, i], labels(info.unit, info.doc))
     for i, name in enumerate(_names(goal, objectives, space)):
         measure = goal.measures[i]
-        labels = _labels(getattr(measure, "unit", ""), getattr(measure, "long_name", name))
-        data[prefix + name] = (dim, np.array([row.found.values[i] for row in rows]), labels)
+        own = labels(getattr(measure, "unit", ""), getattr(measure, "long_name", name))
+        data[prefix + name] = (dim, np.array([row.found.values[i] for row in rows]), own)
     return data
 
 
@@ -348,10 +349,6 @@ def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequen
         found[found[:, 1] > BALANCED, 0] = np.nan
     units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
     per = units[1] if units[0] == "1" else f"({units[1]})/({units[0]})"
-    gained = _labels(per, f"gain of {names[1]} per unit of {names[0]} given up")
-    left = _labels("1", "unbalanced slope, in spans of the front per box")
+    gained = labels(per, f"gain of {names[1]} per unit of {names[0]} given up")
+    left = labels("1", "unbalanced slope, in spans of the front per box")
     return {"rate": ("point", found[:, 0], gained), "slope": ("point", found[:, 1], left)}
-
-
-def _labels(unit: str, long_name: str) -> dict[str, str]:
-    return {"units": unit, "long_name": long_name}

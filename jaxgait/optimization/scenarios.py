@@ -21,7 +21,7 @@ from jaxgait import checks
 from jaxgait.checks import shown
 from jaxgait.ensembles.members import Members, as_members, check_members
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Evaluated, Runs
+from jaxgait.optimization.evaluate import Evaluated, Extra, Runs
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
@@ -98,9 +98,10 @@ class Scenarios:
             return found
         return [f"scenario {i}" for i in range(self.size)]
 
-    def extra(self, who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
-        """The values of the scenarios in their units; search i in scenario s has the number i * size + s."""
-        return {name: values[who % self.size] for name, values in self.members.values.items()}
+    @property
+    def extra(self) -> Extra:
+        """The values of the scenarios, in their units."""
+        return Extra(self.members.values, self.size)
 
     def missing(self, values: Float[np.ndarray, "*b values"]) -> Bool[np.ndarray, "*b scenarios"]:
         """The scenarios without a result, from the values of `Robust` (units of measures)."""

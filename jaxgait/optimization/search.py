@@ -42,6 +42,7 @@ from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import DISAGREES, Guard, UnreliableGradient
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info, with_parameters
+from jaxgait.report import labels
 
 __all__ = ["UNSTABLE", "Search"]
 
@@ -202,22 +203,13 @@ class Search:
             for k, i in enumerate(np.flatnonzero(new)):
                 one = Evaluated(*(field[k] for field in found))
                 rows[i] = self._known.add(Row(int(lanes[i]), points[i], one, memory(int(lanes[i]))))
-        for row in rows:
-            assert row is not None
-            self._rows[row.who].append(self._judged(row))
+        judged = [self._judged(row) for row in rows if row is not None]
+        for row in judged:
+            self._rows[row.who].append(row)
         self._bar.update(len(rows))
         self._bar.set_postfix_str(f"best {self._best_so_far():.7g}, {len(who)} starts active")
-        answers = iter([self._rows[row.who][-1].found for row in rows if row is not None])
-        if any(len(q) > 1 for q in questions):
-            answers = iter(self._populations(lanes, rows))
+        answers = iter(row.found for row in judged)
         return [_stacked([next(answers) for _ in q]) for q in questions]
-
-    def _populations(self, lanes: np.ndarray, rows: Sequence[Any]) -> list[Evaluated]:
-        """The results for starts that requested several points at once."""
-        back: dict[int, list[Row]] = {}
-        for i in set(lanes.tolist()):
-            back[i] = self._rows[i][-int((lanes == i).sum()) :]
-        return [back[row.who].pop(0).found for row in rows]
 
     def _judged(self, row: Row) -> Row:
         """An evaluation as its search sees it.
@@ -408,30 +400,30 @@ class Search:
         unit = "" if label["units"] == "1" else label["units"]
         data: dict[str, Any] = {
             "objective": (dims, values[..., 0], label),
-            "status": (dims, status, _labels("1", _STATUS)),
+            "status": (dims, status, labels("1", _STATUS)),
         }
         allowed = grid(self._allowed).astype(np.int32)
         data["allowed"] = (
             dims,
             allowed,
-            _labels("1", "whether it may be the result: completed, stable, within limits"),
+            labels("1", "whether it may be the result: completed, stable, within limits"),
         )
         for k, name in enumerate(space.names):
             info = parameter_info(self._model, name)
-            data[name] = (dims, space.physical(points)[..., k], _labels(info.unit, info.doc))
-            label = _labels(f"{unit} per {info.unit}".strip(), f"slope of the objective over {name}")
+            data[name] = (dims, space.physical(points)[..., k], labels(info.unit, info.doc))
+            label = labels(f"{unit} per {info.unit}".strip(), f"slope of the objective over {name}")
             data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
         data |= self._limited(values, dims)
         multiplier = grid(lambda row: row.found.multiplier)
         if np.isfinite(multiplier).any():
-            data["multiplier"] = (dims, multiplier, _labels("1", "modulus of the largest Floquet multiplier"))
+            data["multiplier"] = (dims, multiplier, labels("1", "modulus of the largest Floquet multiplier"))
         return xr.Dataset(data)
 
     def _limited(self, values: np.ndarray, dims: tuple[str, ...]) -> dict[str, Any]:
         """The limited measures as `limit_0`, ..., arrays along `element_0`, ... ."""
         goal, data, at = self._settings.goal, {}, 1
         for k, (one, size) in enumerate(zip(goal.limits, goal.sizes or (None,) * len(goal.limits), strict=True)):
-            label = _labels((*goal.units, "")[at] or "1", f"limited: {one}")
+            label = labels((*goal.units, "")[at] or "1", f"limited: {one}")
             part = values[..., at] if size is None else values[..., at : at + size]
             data[f"limit_{k}"] = (dims if size is None else (*dims, f"element_{k}"), part, label)
             at += 1 if size is None else size
@@ -444,7 +436,7 @@ class Search:
         for k, name in enumerate(space.names):
             info = parameter_info(self._model, name)
             values = np.array([space.physical(row.x)[k] for row in rows])
-            data[name] = (dims, values, _labels(info.unit, info.doc))
+            data[name] = (dims, values, labels(info.unit, info.doc))
         data["objective"] = (dims, np.array([float(row.found.values[0]) for row in rows]), self._settings.goal.label)
         objective = self._settings.sign * np.array([float(row.found.values[0]) for row in rows])
         allowed, valid = (
@@ -458,12 +450,8 @@ class Search:
             "evaluations": ([len(r) for r in self._rows], "runs that were evaluated"),
             "failed": ([sum(not r.found.valid for r in rows_) for rows_ in self._rows], "runs among them that failed"),
         }
-        ends = xr.Dataset(data | {n: (dims, np.array(v), _labels("1", label)) for n, (v, label) in numbers.items()})
+        ends = xr.Dataset(data | {n: (dims, np.array(v), labels("1", label)) for n, (v, label) in numbers.items()})
         return ends, basins(ends, bests)
-
-
-def _labels(unit: str, long_name: str) -> dict[str, str]:
-    return {"units": unit, "long_name": long_name}
 
 
 def _stacked(found: Sequence[Evaluated]) -> Evaluated:

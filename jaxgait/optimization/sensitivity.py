@@ -77,7 +77,8 @@ def sensitivities(
         which runs and slope of the objective `disagree` by more than half.
 
     Raises:
-        ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios.
+        ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios, and for one that
+            cannot change by 1 %.
         TypeError: for anything but a model, and unless there is exactly one objective.
         ValueError: for an impossible gradient, and for unknown options.
         jaxgait.outcome.NoResult: if the run of the design fails.
@@ -128,10 +129,11 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
     """
     if by is None:
         unfit = {name: _unfit(name, info, varied) for name, info in parameters(model).items()}
-        names = [name for name, why in unfit.items() if not why]
+        names = _changeable(model, [name for name, why in unfit.items() if not why])
         if not names:
             raise ParameterError(f"{type(model).__name__} has no parameter that can be differentiated")
-        return names, "; ".join(f"{name} ({why})" for name, why in unfit.items() if why)
+        left_out = {name: why or "not free to change by 1 %" for name, why in unfit.items() if name not in names}
+        return names, "; ".join(f"{name} ({why})" for name, why in left_out.items())
     if isinstance(by, str):
         raise ParameterError(f"`by` must be a list of parameters, got {by!r}")
     for name in by:
@@ -152,6 +154,16 @@ def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:
     if not is_real(info.value):
         return "not a number"
     return "" if float(info.value) else "zero"
+
+
+def _changeable(model: Model, names: list[str]) -> list[str]:
+    """Those of some parameters that the model accepts 1 % away."""
+    try:
+        _near(model, names)
+    except ParameterError:
+        half = len(names) // 2
+        return [*_changeable(model, names[:half]), *_changeable(model, names[half:])] if half else []
+    return names
 
 
 def _near(model: Model, names: Sequence[str]) -> Space:

@@ -43,9 +43,15 @@ class Space:
         """Widths of the box in the parameters' units."""
         return self.high - self.low
 
+    @property
+    def corners(self) -> Float[np.ndarray, "corners n"]:
+        """Corners of the unit box (no dimension): the lowest, the highest, and those that differ from them in one."""
+        one = np.eye(len(self.names))
+        return np.concatenate([0.0 * one[:1], one, 1.0 - one, 1.0 + 0.0 * one[:1]])
+
     def physical(self, x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-        """Points of the unit box in the parameters' units."""
-        return self.low + x * self.width
+        """Points of the unit box in the parameters' units; on a wall exactly the bound."""
+        return np.where(x == 1.0, self.high, self.low + x * self.width)
 
     def named(self, x: Float[np.ndarray, " n"]) -> dict[str, float]:
         """One point of the unit box as parameters by name, in their units."""

@@ -165,8 +165,8 @@ class Guard:
     def _suspect(self, x: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """The values whose slopes promise too much."""
         if len(self._points) > 1:
-            ways = x - np.array(self._points)
-            return np.max([_promised(slopes, way) for way in ways], axis=0) > ABSURD * self._varied()
+            steps = x - np.array(self._points)
+            return np.max([_promised(slopes, step) for step in steps], axis=0) > ABSURD * self._varied()
         size = _size(slopes)
         size[1:] = np.where(np.isfinite(size[1:]), 0.0, size[1:])
         return size > ABSURD * np.abs(self._values[0])
@@ -197,7 +197,7 @@ def _size(slopes: Float[np.ndarray, "values n"]) -> Float[np.ndarray, " values"]
     return np.where(np.isfinite(slopes).all(axis=-1), np.linalg.norm(slopes, axis=-1), np.inf)
 
 
-def _promised(slopes: Float[np.ndarray, "*b n"], way: Float[np.ndarray, " n"]) -> Float[np.ndarray, "*b"]:
-    """The changes of values along a displacement predicted by their slopes; infinite if these are not finite."""
-    change = np.abs(np.where(np.isfinite(slopes), slopes, 0.0) @ way)
+def _promised(slopes: Float[np.ndarray, "*b n"], step: Float[np.ndarray, " n"]) -> Float[np.ndarray, "*b"]:
+    """The changes of values along a step predicted by their slopes; infinite if these are not finite."""
+    change = np.abs(np.where(np.isfinite(slopes), slopes, 0.0) @ step)
     return np.where(np.isfinite(slopes).all(axis=-1), change, np.inf)

@@ -1,5 +1,7 @@
 """Branches, bifurcations, multipliers, exponents, basins and diagrams on the Henon map, with answers in closed form."""
 
+import re
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -47,6 +49,14 @@ def test_period_doubling_is_located(branch):
     (point,) = branch.bifurcations
     assert point.kind == "period doubling" and point.parameter == pytest.approx(DOUBLING, abs=LOCATED)
     assert branch.stable[0] and not branch.stable[-1] and "left the span" in branch.why_stopped
+
+
+def test_a_multiplier_that_jumps_is_not_passed_over_in_silence():
+    grazing = lambda model, z: jnp.where(model.a < 0.5, 0.5, -1.5) * z
+    branch = continuation(grazing, Henon(), "a", np.zeros(1), (0.1, 0.9), step=0.1)
+    assert branch.bifurcations == () and branch.stable[0] and not branch.stable[-1]
+    spans = np.array(re.findall(r"between ([\d.]+) and ([\d.]+)$", branch.why_stopped), float)
+    assert spans.shape == (1, 2) and spans[0, 0] < 0.5 <= spans[0, 1]
 
 
 def test_branch_switching_and_the_second_doubling(branch):

@@ -52,6 +52,7 @@ class Function(Model):
         Measure("half", _half, "1", "undefined for large x"),
         Measure("nowhere", lambda run: jnp.nan * run.ts[0], "1", "undefined"),
         Measure("plane", _plane, "1", "linear"),
+        Measure("count", lambda run: jnp.floor(4.0 * run.model.x).astype(int), "1", "an integer"),
     )
 
     @property
@@ -86,6 +87,14 @@ def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):
     np.testing.assert_allclose(one.linear, [0.8, 0.2, 0.0], atol=1e-12)
     np.testing.assert_allclose(one["first"], one.linear, atol=0.05)
     np.testing.assert_allclose(one["total"], one.linear, atol=0.05)
+
+
+def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(tmp_path):
+    request = {"over": {"x": (0.0, 1.0), "y": (0.0, 1.0)}, "rows": 16, "store": tmp_path / "scan.zarr", **QUICK}
+    for _ in range(2):
+        one = sensitivity(Function(), observe=["count", "plane"], **request)
+        assert np.isnan(one.slope.sel(measure="count")).all() and one.total.sel(measure="count", parameter="x") > 0.9
+        np.testing.assert_allclose(one.slope.sel(measure="plane"), [2.0, 1.0])
 
 
 def test_rows_with_a_member_that_failed_are_left_out(found):

@@ -173,6 +173,14 @@ def test_a_parameter_on_its_bound_is_named_and_has_no_standard_error():
     assert 0.0 < got.standard_error["mass"] < 0.1 and "does not fit the data" in got.remarks[0]
 
 
+@pytest.mark.filterwarnings("ignore:Bungee.stiffness:jaxgait.plausible.ImplausibleValue")
+def test_a_minimum_next_to_a_bound_of_a_wide_box_is_not_on_it():
+    narrow = found(toy(line, line_slopes, NOISY))
+    got = found(toy(line, line_slopes, NOISY, box={"stiffness": (1.0, 1e5), "mass": (1.0, 5.0)}))
+    assert not got.active and got.degrees == 19 and got.minimum
+    assert got.standard_error["stiffness"] == pytest.approx(narrow.standard_error["stiffness"])
+
+
 # --- a jump ---------------------------------------------------------------------------------------------------------
 
 TRUTH = {"stiffness": 26.0, "rope_length": 28.0, "quadratic_drag": 1.2}

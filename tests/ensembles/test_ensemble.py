@@ -128,6 +128,12 @@ def test_the_retry_ladder_mends_what_it_can():
     np.testing.assert_array_equal(given_up.status, first)
 
 
+def test_an_array_has_its_own_dimension_whatever_its_name():
+    parts = lambda run: {"part": run["x"][:2], "part_end": run["x"][-3:]}
+    data = ensemble(Oscillator(), {"stiffness": K}, **QUICK | {"observe": parts})
+    assert data.part.dims == ("stiffness", "part_0") and data.part_end.dims == ("stiffness", "part_end_0")
+
+
 def test_retries_that_change_nothing_are_left_out():
     single = Smooth.of(Oscillator(), rtol=1e-4)
     assert [retry.name for retry in single.retries("float32")] == ["stiff solver", "float64"]
@@ -142,6 +148,9 @@ def test_float32_and_its_distance_to_float64():
     error = float32_error(Oscillator(), {"stiffness": K}, **QUICK, rtol=1e-5, atol=1e-5)
     assert 0 < float(abs(error.x_end).max()) < 1e-4 and error.x_end.attrs["units"] == "m"
     assert (error.status == -1).all() and error.attrs["precision"] == "float32"
+    with pytest.warns(outcome.IncompleteRun):
+        lost = float32_error(Oscillator(), {"stiffness": K}, **QUICK, max_steps=3, retry=False)
+    assert np.isnan(lost.x_end).all() and np.isnan(lost.t_end).all()
 
 
 def test_progress_is_told_on_request_and_quiet_otherwise(capsys):

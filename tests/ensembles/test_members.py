@@ -144,3 +144,7 @@ def test_a_model_refuses_what_it_does_not_know(axes, message):
 def test_no_values_of_text_are_no_numbers():
     with pytest.raises(ParameterError, match="the values of 'mass' must be real numbers, got array"):
         grid({"mass": np.array([], dtype=str)})
+
+
+def test_a_real_parameter_of_a_model_made_with_an_integer_can_vary():
+    check_members(Oscillator(mass=2), grid({"mass": [1.0, 3.0]}))

@@ -7,6 +7,7 @@ import sys
 import equinox as eqx
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 from jaxgait.ensembles.fingerprint import _model
 from jaxgait.ensembles.source import Sources, syntax
@@ -17,6 +18,8 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parts import with_parts
 
 MODULE = '''
+import functools
+
 import jax.numpy as jnp
 
 from jaxgait.models.bungee.model import Bungee
@@ -45,6 +48,33 @@ def scaled(factor):
 
 
 first = lambda run: {"peak": run["x"].max()}
+
+
+class Excess:
+    def __init__(self, level, again=False):
+        self.level = level
+        self.me = self if again else None
+
+    def __call__(self, run):
+        return {"peak": self.rest(run)}
+
+    def rest(self, run):
+        return jnp.max(run["x"]) - self.level
+
+
+def times(factor):
+    def decorate(observe):
+        @functools.wraps(observe)
+        def call(run):
+            return {name: factor * x for name, x in observe(run).items()}
+
+        return call
+
+    return decorate
+
+
+twice = times(2.0)(peak)
+thrice = times(3.0)(peak)
 '''
 
 
@@ -87,12 +117,14 @@ def test_classes_made_while_a_program_runs_count_by_what_they_hold():
         ("FACTOR * x", "FACTOR + x", {"source of helper"}),
         ("v=helper(y.v)", "v=helper(y.x)", {"source of Hopper"}),
         ('run["x"].max()', 'run["x"].min()', {"source of <lambda>"}),
+        ("- self.level", "+ self.level", {"source of Excess"}),
+        ("factor * x for", "factor + x for", {"source of peak (2)"}),
     ],
 )
 def test_what_decides_a_result_shows_and_nothing_else(tmp_path, before, after, changed):
     one = module(tmp_path, "hopper_before")
     other = module(tmp_path, "hopper_after", MODULE.replace(before, after))
-    old, new = (digests(m.Hopper, m.peak, m.first) for m in (one, other))
+    old, new = (digests(m.Hopper, m.peak, m.first, m.Excess(1.0), m.twice) for m in (one, other))
     assert old != {} and {n for n in {**old, **new} if old.get(n) != new.get(n)} == changed
 
 
@@ -103,6 +135,16 @@ def test_constants_in_a_closure_count(tmp_path):
     curves = [np.arange(3.0), np.arange(3.0) + 1e-12]
     assert digests(user.scaled(curves[0])) != digests(user.scaled(curves[1]))
     assert digests(user.scaled(curves[0])) == digests(user.scaled(curves[0].copy()))
+
+
+def test_objects_count_by_their_attributes_and_decorators_by_their_closures(tmp_path):
+    user = module(tmp_path, "hopper_objects")
+    assert digests(user.Excess(1.0)) == digests(user.Excess(1.0)) != digests(user.Excess(2.0))
+    assert digests(user.Excess(1.0).rest) != digests(user.Excess(2.0).rest)
+    assert digests(user.Excess(1.0, again=True)) == digests(user.Excess(1.0, again=True))
+    assert digests(user.twice) != digests(user.thrice)
+    curves = [CubicSpline(np.arange(4.0), heights) for heights in (np.ones(4), np.zeros(4))]
+    assert digests(user.scaled(curves[0])) != digests(user.scaled(curves[1]))
 
 
 def test_functions_without_source_go_by_their_bytecode():

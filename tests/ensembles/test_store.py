@@ -22,6 +22,7 @@ from jaxgait import files
 from jaxgait.ensembles import StoreError, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.ensembles.store import store_library
+from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
 from tests.ensembles.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
 
@@ -97,18 +98,8 @@ def kill_again_and_again(place, kills, target, args):
 def test_killed_at_any_moment_and_continued_gives_the_same_bytes(whole, tmp_path):
     """The whole protocol on disk, with the blocks' results from a table: a child starts in less than a second."""
     place, table = tmp_path / "scan.zarr", tmp_path / "table"
-    plan = driver.make_plan(
-        Bungee(),
-        MEMBERS,
-        sampling={"strides": None, "duration": 2.0, "samples": 10},
-        job={"observe": lowest, "trajectories": False, "gradient": (), "devices": 1},
-        options={"rtol": 1e-4},
-        variables=None,
-        retry=False,
-        precision="float64",
-        batch=1,
-        workers=None,
-    )
+    request = {"duration": 2.0, "samples": 10, "observe": lowest, "rtol": 1e-4, "retry": False, "batch": 1}
+    plan = driver.plan_of({"model": Bungee(), "members": MEMBERS, **request})
     table.write_bytes(pickle.dumps((plan, {block: run_task(task_of(plan, block)) for block in range(plan.size)})))
     kill_again_and_again(place, KILLS, write_from_table, (str(place), str(table)))
     small_scan(place)
@@ -146,6 +137,7 @@ def test_another_cut_into_blocks_continues_with_the_store_s_own(copy, whole):
         ({"members": {"mass": MEMBERS["mass"]}}, "dimensions, stiffness: 7 in the store, (nothing) now"),
         ({"duration": 3.0}, "duration: 2.0 in the store, 3.0 now"),
         ({"observe": lambda run: {"lowest": run["x"].min()}}, "observe: lowest in the store, <lambda> now"),
+        ({"variables": {"lowest": Variable("cm", "x")}}, "dimensions, lowest: (nothing) in the store, cm now"),
         ({"precision": "float32"}, "precision: float64 in the store, float32 now"),
     ],
 )

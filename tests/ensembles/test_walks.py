@@ -47,6 +47,13 @@ def test_people_differ_in_motion_and_in_what_follows_from_it(walk_file):
     assert "height_offset" not in fixed[1].values and fixed[0].height_offset == -0.1
 
 
+def test_people_of_one_name_are_numbered():
+    names = ["ann (2)", "ann", "ann", "ann (slow)", "ann"]
+    drives = [dataclasses.replace(reference_gait(), name=name) for name in names]
+    subjects = people(Prosthesis(), drives)[1].labels["subject"][1].tolist()
+    assert subjects == ["ann (2)", "ann", "ann (3)", "ann (slow)", "ann (4)"]
+
+
 def test_a_body_mass_that_only_some_walks_have_is_said(walk_file):
     known = motion_drive(walk_file)
     assert known.person is not None

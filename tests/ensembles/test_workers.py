@@ -102,6 +102,8 @@ def run(devices):
 one, four = run(1), run(4)
 for name in one.data_vars:
     np.testing.assert_array_equal(one[name], four[name])
+again = ensemble(Bungee(), {"mass": np.linspace(40.0, 100.0, 5)}, duration=3.0, devices=3, max_steps=3)
+assert (again.retries > 0).all()
 print("same bits")
 """
 

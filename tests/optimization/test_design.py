@@ -1,16 +1,21 @@
 """Gradient search on a model whose optimum is known."""
 
 import json
+from dataclasses import replace
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxgait.measure import Measure, MeasureError
+from jaxgait.model import Model, Variable, parameter
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.optimization import at_most, optimize
 from jaxgait.optimization.evaluate import Program
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+from tests.optimization.oscillator import Oscillator
 
 FAST = {"duration": 4.0, "samples": 20}
 
@@ -67,6 +72,62 @@ def test_measures_that_need_samples_share_one_program_for_all_tolerances(monkeyp
     assert Program(Bungee(), goal, ("mass",), FAST, {}).shapes(columns)["objective_gradient"] == (1,)
     with pytest.raises(MeasureError, match=r"at most 0.3 s apart, they are 0.4 s apart"):
         Program(Bungee(), goal, ("mass",), FAST | {"samples": 10}, {}).shapes(columns)
+
+
+def test_the_walls_of_the_box_are_the_bounds_to_the_last_bit():
+    for low, high in np.random.default_rng(0).uniform([10.0, 30.0], [20.0, 60.0], (200, 2)):
+        space = Space(Bungee(), {"stiffness": (low, high)})
+        ends = [space.named(x) for x in (np.zeros(1), np.ones(1))]
+        assert ends == [{"stiffness": low}, {"stiffness": high}]
+        assert space.points(Bungee(), ends, seed=0).ravel().tolist() == [0.0, 1.0]
+
+
+class Clock(Model):
+    """Records its longest step."""
+
+    span: float = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
+    weight: float = parameter(1.0, unit="1", doc="factor of the record", bounds="positive")
+    variables: ClassVar = {"step": Variable("s", "longest step")}
+
+    @property
+    def duration(self):
+        return self.span
+
+    def initial_state(self):
+        return {"step": jnp.zeros(())}
+
+    def advance(self, t, y, dt):
+        return {"step": jnp.maximum(y["step"], dt)}
+
+
+class Paced(Oscillator):
+    """Driven at any frequency."""
+
+    pace: float = parameter(1.0, unit="rad/s", doc="frequency of the drive", bounds="positive")
+
+    @property
+    def period(self):
+        return 2.0 * np.pi / self.pace
+
+    def vector_field(self, t, y):
+        return y._replace(x=y.v, v=jnp.cos(self.pace * t) - self.c * y.v - self.k * y.x)
+
+
+@pytest.mark.parametrize("scenarios", [{}, {"across": {"span": [1.0, 2.0, 4.0]}}])
+def test_steps_and_samples_are_close_enough_everywhere_in_the_box(scenarios):
+    """They were once those of the first run, here the shortest one."""
+    box = {"over": {"weight": (0.5, 1.0)} if scenarios else {"span": (1.0, 4.0)}} | scenarios
+    request = {"method": "COBYQA", "starts": 1, "iterations": 4, "samples": 4, "dt": 0.1, "progress": False, **box}
+    longest = Measure("longest", lambda run: run.model.weight * run["step"].max(), "s", "longest step", interval=1.0)
+    assert optimize(Clock(), maximize=longest, **request).history.objective.max() <= 0.1
+    with pytest.raises(MeasureError, match=r"at most 0.9 s apart, they are 1 s apart"):
+        optimize(Clock(), maximize=replace(longest, interval=0.9), **request)
+
+
+def test_samples_of_a_gait_are_close_enough_everywhere_in_the_box():
+    near = Measure("near", lambda run: run["x"].max(), "1", "largest displacement", strides=1, interval=0.1)
+    with pytest.raises(MeasureError, match=r"at most 0.1 s apart, they are 0.126 s apart"):
+        optimize(Paced(), maximize=near, over={"pace": (0.5, 2.0)}, starts=1, gradient="gait", progress=False)
 
 
 @pytest.mark.parametrize("gradient", ["run", "differences"])

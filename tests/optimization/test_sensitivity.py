@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from jaxgait import Bungee
+from jaxgait.models import Creeper
 from jaxgait.optimization import at_most, sensitivities, sensitivity
 from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.sensitivity import differentiable
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError
 from jaxgait.registry import model
@@ -75,6 +77,14 @@ def test_functions_without_a_name_are_called_by_what_they_are(of):
 def test_a_rise_of_a_negative_parameter_goes_up(of):
     found = of([[2.0]], jumper=Oscillator(k=-50.0), by=["k"], minimize="power", subject_to=())
     assert found.change.values[0] == [1.0] and found.slope.values[0] == [2.0]
+
+
+def test_a_parameter_of_a_few_values_only_is_left_out():
+    names, left_out = differentiable(Creeper(), None)
+    assert "inflow.direction" not in names and "inflow.direction (not free to change by 1 %)" in left_out
+    assert len(names) == 26
+    with pytest.raises(ParameterError, match=r"inflow\.direction must be 1 or -1, got -1\.01"):
+        sensitivities(Creeper(), maximize="speed", by=["inflow.direction"])
 
 
 def test_runs_beside_the_design_that_fail_or_are_not_stable_are_named(of):
