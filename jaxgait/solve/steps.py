@@ -13,6 +13,7 @@ from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables
+from jaxgait.solve.resolving import all_finite
 
 T = TypeVar("T")
 
@@ -120,8 +121,7 @@ def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:
     code = jnp.int32(Outcome.COMPLETED)
     for i, condition in enumerate(model.terminations().values()):
         code = jnp.where((code == Outcome.COMPLETED) & condition(t, y), jnp.int32(FIRST_TERMINATION + i), code)
-    finite = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(y)]).all()
-    return jnp.where(finite, code, jnp.int32(Outcome.NONFINITE))
+    return jnp.where(all_finite(y), code, jnp.int32(Outcome.NONFINITE))
 
 
 def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " steps"]:
