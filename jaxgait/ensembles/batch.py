@@ -207,11 +207,11 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
     if job.devices > 1:
         dynamic, numbers = jax.device_put((dynamic, numbers), NamedSharding(_mesh(job), PartitionSpec()))
         arrays = jax.device_put(arrays, NamedSharding(_mesh(job), PartitionSpec("members")))
-    key, given = _key(dynamic, static, arrays, bare), (dynamic, arrays, numbers)
-    program = _programs.get(key, lambda: _for_all_numbers(static, bare, given))
+    given = (dynamic, arrays, numbers)
+    program = _programs.get(lambda: _key(dynamic, static, arrays, bare), lambda: _for_all_numbers(static, bare, given))
     if program is None:
-        key, given = _key(dynamic, static, arrays, job), (dynamic, arrays, ())
-        program = _programs.get(key, lambda: _program(static, job, given))
+        given = (dynamic, arrays, ())
+        program = _programs.get(lambda: _key(dynamic, static, arrays, job), lambda: _program(static, job, given))
     return program, dynamic, given[1:]
 
 
@@ -225,14 +225,15 @@ class _Recent:
     def __len__(self) -> int:
         return len(self._made)
 
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+    def get(self, key: Callable[[], Any], make: Callable[[], Any]) -> Any:
         with self._lock:
-            if key not in self._made:
-                self._made[key] = make()
+            if (found := key()) not in self._made:
+                made = make()
+                self._made[found := key()] = made  # what is traced may have changed something
                 while len(self._made) > self._size:
                     self._made.popitem(last=False)
-            self._made.move_to_end(key)
-            return self._made[key]
+            self._made.move_to_end(found)
+            return self._made[found]
 
 
 _programs = _Recent(_PROGRAMS)  # tracing a program takes seconds

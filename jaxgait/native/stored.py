@@ -234,14 +234,16 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
             return function(*args)
         arrays, rest = eqx.partition(args, eqx.is_array)
         where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
-        key: Any = (*signature(args), *where)
+        key = (*signature(args), *where)
         with lock:
             code = None if key in fixed else identity(function, rest, own=True)
+            if (program := made.get((key, code))) is None:
+                program = make(arrays, rest)
+                code = identity(function, rest, own=True)  # what is traced may have changed something
+                made[key, code] = program
             if code is None:
                 fixed.add(key)
-            if (key := (key, code)) not in made:
-                made[key] = make(arrays, rest)
-        return made[key](arrays)
+        return program(arrays)
 
     return made_of(run, "kept", function, tuple(assured))
 
