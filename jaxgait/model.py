@@ -344,6 +344,9 @@ def _check_complete(cls: type) -> None:
         lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
+    for name in ("duration", "period", "labels", "variables"):
+        if inspect.isfunction(vars(cls).get(name)):
+            raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")
     named = cls.__dict__.get("variables", {})
     for name, variable in named.items() if isinstance(named, Mapping) else ():
         if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):

@@ -34,7 +34,7 @@ _SENTENCES = {
     Outcome.COMPLETED: COMPLETED_TEXT,
     Outcome.MAX_STEPS: "gave up: the step limit was reached (raise max_steps, or loosen the tolerances)",
     Outcome.STEP_UNDERFLOW: "gave up: the step size became too small (the vector field is not finite or jumps here)",
-    Outcome.NONFINITE: "gave up: the state became NaN or infinite",
+    Outcome.NONFINITE: "gave up: the state became NaN or infinite, or the guard of an event NaN",
     Outcome.EVENT_LIMIT: "gave up: the limit of events was reached (raise max_events)",
     Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps)",
     Outcome.NOT_CONVERGED: "not found: the iteration stalled or ran out (see the residual; try another guess)",

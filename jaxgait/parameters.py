@@ -77,7 +77,7 @@ def parameter(
     """Declares a physical parameter of a model: an `equinox.Module` field with a unit, a meaning and bounds.
 
     Args:
-        default: value in SI units (the paper's); a float, or a tuple or NumPy array of floats.
+        default: value in SI units (the paper's); a float, or a tuple, list or array of floats.
         unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension.
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative", "positive", or a "fraction" (from 0 to 1).
@@ -104,8 +104,8 @@ def parameter(
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": np.ndim(default)}
-    if isinstance(default, np.ndarray):
-        return eqx.field(default_factory=default.copy, metadata=metadata)
+    if isinstance(default, np.ndarray | jax.Array | list):
+        return eqx.field(default_factory=np.array(default).copy, metadata=metadata)
     return eqx.field(default=default, metadata=metadata)
 
 

@@ -75,6 +75,14 @@ def test_a_class_that_lacks_something_says_so_when_it_is_defined():
                 return np.zeros(2)
 
 
+def test_a_method_that_should_be_a_property_is_named_when_the_class_is_defined():
+    with pytest.raises(TypeError, match="duration of Hopper must not be a method: write @property above it"):
+
+        class Hopper(_Branching):
+            def duration(self):
+                return 1.0
+
+
 class _Branching(Model):
     variables: ClassVar = {"state": Variable("m", "position")}
     duration = 1.0
@@ -257,6 +265,24 @@ def test_models_with_other_functions_are_checked_again():
     simulate(_Lawful(), duration=0.1, samples=2, scheme="EventDriven")
     with pytest.raises(ValueError, match="must not use the name 'x'"):
         simulate(_Lawful(law=lambda t, y: {"x": y.v}), duration=0.1, samples=2, scheme="EventDriven")
+
+
+class _Counting(_Ball):
+    """A count and an array of indices are fields, but no parameters."""
+
+    links: int = 3
+    order: Any = eqx.field(default_factory=lambda: np.array([1, 0]))
+
+    def vector_field(self, t, y):
+        both = jnp.stack([y.v, y.x])
+        return _Pair(both[self.order[1]] * len(range(self.links)), both[self.order[0]])
+
+
+def test_counts_and_indices_may_be_plain_fields():
+    """Checks took them for numbers that are not known, and programs could not be found by arrays."""
+    assert simulate(_Counting(), duration=0.1, samples=2).attrs["status"] == 0
+    once = simulate(_Counting(links=1), duration=0.1, samples=2)
+    assert float(simulate(_Counting(links=1, order=np.array([0, 1])), duration=0.1, samples=2).x[-1]) != once.x[-1]
 
 
 def test_measures_are_held_against_their_names_when_they_are_made():

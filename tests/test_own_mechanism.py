@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import jaxgait
+from jaxgait.mechanics.contact import HuntCrossley
+from jaxgait.parameters import parameters
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 PAGE = (ROOT / "docs" / "own_mechanism.md").read_text()
@@ -50,6 +52,9 @@ def test_the_page():
     angles = lambda stiffness: lasting.attack[lasting.sel({"leg.stiffness": stiffness}).values].values
     assert 67.0 < angles(20e3).mean() < 69.0 and angles(12.5e3).max() < angles(20e3).min()
     assert np.ptp(angles(20e3)) < 3.0 and angles(5e3).size == 0
+
+    other = jaxgait.with_parts(page["SmoothHopper"](), {"leg": HuntCrossley(20e3, 0.1, 1e5)})
+    assert "leg.dissipation" in parameters(other), "what the page says of another leg"
 
     drop, weight = page["drop"], 60.0 * 9.81
     assert float(drop.contact_force.max()) > 3.0 * weight and drop.contact_force.sel(axis="z").min() == 0.0

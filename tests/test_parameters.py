@@ -165,6 +165,16 @@ class Plain(eqx.Module):
     part: Gains = Gains()
 
 
+@pytest.mark.parametrize("default", [[1.0, 2.0], np.array([1.0, 2.0]), jnp.array([1.0, 2.0]), (1.0, 2.0)])
+def test_defaults_may_be_several_numbers(default):
+    class Bar(eqx.Module):
+        lengths: tuple = parameter(default, unit="m", doc="lengths of its parts")
+
+    assert parameters(Bar())["lengths"].rank == 1
+    np.testing.assert_array_equal(Bar().lengths, [1.0, 2.0])
+    np.testing.assert_array_equal(with_parameters(Bar(), {"lengths": [3.0, 4.0]}).lengths, [3.0, 4.0])
+
+
 def test_plain_fields_say_how_to_become_parameters():
     with pytest.raises(
         ParameterError, match=r"Plain\.k is a plain field, .* in Plain, as k: Scalar = parameter\(3\.0, unit"

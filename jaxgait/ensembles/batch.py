@@ -19,6 +19,8 @@ from jaxgait.ensembles.members import DRIVE, INITIAL, check_members, drive_numbe
 from jaxgait.measure import Observe, mask
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
+from jaxgait.native.identity import identity
+from jaxgait.native.stored import signature
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
 from jaxgait.precision import float64_default
@@ -205,11 +207,11 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
     if job.devices > 1:
         dynamic, numbers = jax.device_put((dynamic, numbers), NamedSharding(_mesh(job), PartitionSpec()))
         arrays = jax.device_put(arrays, NamedSharding(_mesh(job), PartitionSpec("members")))
-    key, given = _key(model, arrays, bare), (dynamic, arrays, numbers)
-    program = _programs.get(key, lambda: _for_all_numbers(static, bare, given))
+    given = (dynamic, arrays, numbers)
+    program = _programs.get(lambda: _key(dynamic, static, arrays, bare), lambda: _for_all_numbers(static, bare, given))
     if program is None:
-        key, given = _key(model, arrays, job), (dynamic, arrays, ())
-        program = _programs.get(key, lambda: _program(static, job, given))
+        given = (dynamic, arrays, ())
+        program = _programs.get(lambda: _key(dynamic, static, arrays, job), lambda: _program(static, job, given))
     return program, dynamic, given[1:]
 
 
@@ -223,23 +225,23 @@ class _Recent:
     def __len__(self) -> int:
         return len(self._made)
 
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+    def get(self, key: Callable[[], Any], make: Callable[[], Any]) -> Any:
         with self._lock:
-            if key not in self._made:
-                self._made[key] = make()
+            if (found := key()) not in self._made:
+                made = make()
+                self._made[found := key()] = made  # what is traced may have changed something
                 while len(self._made) > self._size:
                     self._made.popitem(last=False)
-            self._made.move_to_end(key)
-            return self._made[key]
+            self._made.move_to_end(found)
+            return self._made[found]
 
 
 _programs = _Recent(_PROGRAMS)  # tracing a program takes seconds
 
 
-def _key(model: Model, values: dict[str, Array], job: Job) -> Any:
+def _key(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
     """What a program depends on: everything except the numbers."""
-    leaves, structure = jax.tree.flatten((model, values))
-    return structure, tuple(map(_signature, leaves)), job, jax.default_backend()
+    return signature((dynamic, static, values)), job, identity(static, job, own=True), jax.default_backend()
 
 
 def _for_all_numbers(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program | None:
@@ -285,9 +287,3 @@ def _sharded(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
 
 def _mesh(job: Job) -> Mesh:
     return Mesh(np.array(jax.devices()[: job.devices]), ("members",))
-
-
-def _signature(leaf: Any) -> Any:
-    if isinstance(leaf, jax.Array | np.ndarray):
-        return leaf.shape, leaf.dtype, leaf.tobytes() if isinstance(leaf, np.ndarray) else b""
-    return type(leaf), leaf

@@ -79,39 +79,42 @@ def made_of(function: T, *parts: Any) -> T:
     return function
 
 
-def identity(*things: Any) -> str | None:
+def identity(*things: Any, own: bool = False) -> str | None:
     """A name for what some functions and values do, the same in every process in which they do the same.
 
     Args:
         things: functions, values, and pytrees of them; `jax.ShapeDtypeStruct` stands for an argument.
+        own: whether only the user's own code may have changed, as within a process.
 
     Returns:
-        Hexadecimal digits, None for what has no identity.
+        Hexadecimal digits, None for what has no identity; with `own`, also where there is no such code.
     """
-    found = _Identity()
+    found = _Identity(own)
     try:
         found.add(things)
+        return found.digest() if found.has_own or not own else None
     except Unidentified:
         return None
-    return found.digest()
 
 
 @no_type_check  # (by tests: it makes a hundred thousand calls)
 class _Identity:
     """A digest that grows; functions, classes and modules are numbered and written down once."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: bool) -> None:
+        self._own, self._whose, self.has_own = own, "own", False
         self._tokens: list[str] = []
-        self._whose = "own"
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # an address that is free again may be another thing's
         self._waiting: deque[Any] = deque()
         self._libraries: set[str] = set()
 
     def add(self, thing: Any) -> None:
-        self._put("settings", *settings())
         self._visit(thing)
         self._work()
+        if self._own:
+            return
+        self._put("settings", *settings())
         self._whose = "package"
         for name in sorted(sys.modules):
             if _in_room(name):
@@ -193,7 +196,7 @@ class _Identity:
             self._visit(one)
 
     def _apart(self, x: Any) -> str:
-        inner = _Identity()
+        inner = _Identity(self._own)
         inner._whose = self._whose
         inner._visit(x)
         inner._work()
@@ -272,7 +275,8 @@ class _Identity:
         self._put("function", self._whose, x.__module__ or "", x.__qualname__)
         for cell in x.__closure__ or ():
             self._cell(cell)
-        if self._whose == "package" and x.__module__ in KEEPERS:
+        self.has_own |= self._whose == "own"
+        if self._whose != "own" and (self._own or x.__module__ in KEEPERS):
             return
         self._code(x.__code__)
         self._visit(x.__defaults__)
@@ -355,6 +359,9 @@ class _Identity:
     def _class(self, x: type) -> None:
         whose = self._whose = owner(file_of(x.__module__), x.__module__)
         self._put("class", whose, x.__module__, x.__qualname__)
+        self.has_own |= whose == "own"
+        if self._own and whose != "own":
+            return
         if whose == "library":
             self._library(x.__module__)
             if defined_there(x):
@@ -374,7 +381,8 @@ class _Identity:
         top = module.partition(".")[0]
         chance = "random" in module and top in ("numpy", "scipy")
         library = owner(file_of(module), module) == "library"
-        if self._whose == "own" and library and (chance or top not in LIBRARIES | PURE):
+        pure = {top, top.removeprefix("_")} & (LIBRARIES | PURE)  # (`_collections` is a part of `collections`)
+        if self._whose == "own" and library and (chance or not pure):
             raise Unidentified(x)
 
     def _library(self, module: str) -> None:

@@ -217,6 +217,7 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
     """
     ours = native(function, assured=assured)
     made: dict[Any, Callable[..., Any]] = {}
+    fixed: set[Any] = set()  # without code of the user's own, which may change
     lock = threading.Lock()
 
     def make(arrays: Any, rest: Any) -> Callable[..., Any]:
@@ -232,25 +233,31 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
         if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
             return function(*args)
         arrays, rest = eqx.partition(args, eqx.is_array)
-        leaves, structure = jax.tree.flatten(rest)
-        given = [_kind(x) for x in jax.tree.leaves(arrays)]
         where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
-        key = (structure, jax.tree.structure(arrays), *map(_distinct, leaves), *given, *where)
+        key = (*signature(args), *where)
         with lock:
-            if key not in made:
-                made[key] = make(arrays, rest)
-        return made[key](arrays)
+            code = None if key in fixed else identity(function, rest, own=True)
+            if (program := made.get((key, code))) is None:
+                program = make(arrays, rest)
+                code = identity(function, rest, own=True)  # what is traced may have changed something
+                made[key, code] = program
+            if code is None:
+                fixed.add(key)
+        return program(arrays)
 
     return made_of(run, "kept", function, tuple(assured))
 
 
-def _kind(x: Any) -> tuple[Any, ...]:
-    """What a compiled program depends on of an array, its placement included."""
-    return x.shape, x.dtype, getattr(x, "weak_type", False), getattr(x, "sharding", None)
+def signature(tree: Any) -> tuple[Any, ...]:
+    """What a compiled program depends on of its arguments: everything except the numbers in arrays; hashable."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, *map(_signature, leaves)
 
 
-def _distinct(x: Any) -> tuple[Any, ...]:
+def _signature(x: Any) -> tuple[Any, ...]:
     """A key that equals no other: 1, 1.0 and True are equal in Python, and so are 0.0 and -0.0."""
+    if eqx.is_array(x):  # placement included
+        return x.shape, x.dtype, getattr(x, "weak_type", False), getattr(x, "sharding", None)
     return type(x), repr(x) if isinstance(x, float | complex) else x
 
 

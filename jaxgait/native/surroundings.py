@@ -207,7 +207,11 @@ def _environment(path: tuple[str, ...]) -> str:
 
 @functools.cache
 def scanned(library: str) -> str:
-    """Sizes and modification times of a library's files."""
+    """Sizes and modification times of a library's files.
+
+    Raises:
+        Unidentified: if one has changed since this package was imported: what is in memory may be older.
+    """
     file = getattr(sys.modules.get(library), "__file__", None)
     if file is None:
         return ""
@@ -215,4 +219,6 @@ def scanned(library: str) -> str:
     folder = path.parent if path.name.startswith("__init__.") else None
     found = [str(path)] if folder is None else [os.path.join(d, f) for d, _, files in os.walk(folder) for f in files]
     stats = [(name, os.stat(name)) for name in found if not name.endswith((".pyc", ".h", ".txt"))]
+    if any(s.st_mtime_ns > _IMPORTED for _, s in stats):
+        raise Unidentified(library)
     return "\n".join(sorted(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in stats))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -18,6 +17,7 @@ from jaxgait.kinds import Transition
 from jaxgait.model import LABELS, TAKEN
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
+from jaxgait.native.stored import signature
 from jaxgait.run import state_variables
 
 T = TypeVar("T")
@@ -35,31 +35,19 @@ def check_equations(model: Any) -> None:
             that is known only at run time.
         ValueError: for outputs named as a component of the state, and transitions between phases that do not exist.
     """
-    dynamic, static = eqx.partition(model, eqx.is_array_like)
-    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), jnp.result_type(x)), dynamic)
-    leaves, structure = jax.tree.flatten(shapes)
-    others = [id(x) for x in jax.tree.leaves(static)]  # functions, for example: kept alive with the structure
-    key = (type(model), structure, *((x.shape, x.dtype) for x in leaves), *others)
-    _check_equations(_Structure(key, type(model), (shapes, static)))
+    if (key := signature(model)) in _checked:
+        return
+    dynamic, static = eqx.partition(model, eqx.is_array)
+    _check_equations(type(model), jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic), static)
+    _checked.add(key)
 
 
-class _Structure:
-    """A model without its numbers, equal to others of the same structure."""
-
-    def __init__(self, key: tuple, kind: type, model: Any) -> None:
-        self.key, self.kind, self.model = key, kind, model
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Structure) and self.key == other.key
+_checked: set[Any] = set()
+"""Signatures of models without errors."""
 
 
-@functools.lru_cache(maxsize=64)
-def _check_equations(given: _Structure) -> None:
-    shapes, static = given.model
-    name, known = given.kind.__name__, identity(given.kind, shapes, static)
+def _check_equations(kind: type, shapes: Any, static: Any) -> None:
+    name, known = kind.__name__, identity(kind, shapes, static)
     passed = None if known is None else disk.key("checked", known)
     if passed is not None and disk.load(passed) is not None:  # by an earlier process
         return
@@ -75,7 +63,7 @@ def _check_equations(given: _Structure) -> None:
         """Shapes that a function of time and state returns."""
         return _traced(f"{name}.{what}", lambda m, t, y: function(whole(m))(t, y), shapes, _NUMBER, y)
 
-    if hasattr(given.kind, "vector_field"):
+    if hasattr(kind, "vector_field"):
         _check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y)
     found = at("outputs", lambda m: m.outputs)
     if not (isinstance(found, dict) and all(isinstance(n, str) and hasattr(x, "shape") for n, x in found.items())):
@@ -83,12 +71,12 @@ def _check_equations(given: _Structure) -> None:
     _check_names(name, found, y)
     variables, counts = _known(lambda m: (whole(m).variables, _counts(whole(m).labels)), shapes)
     _check_labels(name, {**state_variables(y), **found}, variables, counts)
-    if hasattr(given.kind, "transitions"):
+    if hasattr(kind, "transitions"):
         _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
-    for kind in ("terminations", "events"):
-        for one in _known(lambda m, kind=kind: list(getattr(whole(m), kind)()), shapes):
-            what = f"{kind}()[{one!r}]"
-            _check_number(f"{name}.{what}", at(what, _entry(kind, one)), flag=kind == "terminations")
+    for group in ("terminations", "events"):
+        for one in _known(lambda m, group=group: list(getattr(whole(m), group)()), shapes):
+            what = f"{group}()[{one!r}]"
+            _check_number(f"{name}.{what}", at(what, _entry(group, one)), flag=group == "terminations")
     if passed is not None:
         disk.store(passed, b"")
 
@@ -103,8 +91,8 @@ def _known(function: Callable[[Any], T], shapes: Any) -> T:
     return found[0]
 
 
-def _entry(kind: str, name: str) -> Callable[[Any], Any]:
-    return lambda m: getattr(m, kind)()[name]
+def _entry(group: str, name: str) -> Callable[[Any], Any]:
+    return lambda m: getattr(m, group)()[name]
 
 
 def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:

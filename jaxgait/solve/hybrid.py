@@ -104,23 +104,23 @@ class EventDriven(Scheme):
     def of(
         cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
     ) -> EventDriven:
-        """See `Scheme.of`; by default constant steps, as long as the model's `numerics` allow.
+        """See `Scheme.of`; adaptive steps with the tolerances of the model's `numerics`, constant ones with `dt`.
 
-        A stiff model gets a linearly implicit solver and adaptive steps: explicit steps of constant length would have
-        to resolve its fastest motion, and their derivatives overflow long before their values do. With `dt` the steps
-        are constant.
+        A stiff model gets a linearly implicit solver: explicit steps would have to resolve its fastest motion, and
+        their derivatives overflow long before their values do.
         """
         hints = getattr(model, "numerics", None) or Numerics(stiff=False)
         if hints.stiff:
-            control: Any = Resolving(*tolerances(hints, precision or in_force()), dtmax=hints.max_step)
-            if options.get("dt") is not None:
-                control = diffrax.ConstantStepSize()
-            solver = Ros4(pivoting=False, unrolled=not differentiated)
-            chosen = cls(solver, control, dt=hints.first_step, max_steps=hints.max_steps)
+            longest, first = hints.max_step, hints.first_step
+            chosen = cls(Ros4(pivoting=False, unrolled=not differentiated), dt=first, max_steps=hints.max_steps)
         else:
-            longest = cls.dt if hints.max_step is None else min(cls.dt, hints.max_step)
+            longest = min(cls.dt, hints.max_step or cls.dt)
             chosen = cls(dt=longest, max_steps=hints.max_steps)
-        return replace(chosen, **given_options(options))
+        given = given_options(options)
+        if "dt" not in given and isinstance(given.get("solver", chosen.solver), diffrax.AbstractAdaptiveSolver):
+            control = Resolving(*tolerances(hints, precision or in_force()), dtmax=longest)
+            given = {"controller": control, **given}
+        return replace(chosen, **given)
 
     def event_names(self, model: Any) -> tuple[str, ...]:
         """Names of the model's transitions."""
@@ -130,7 +130,9 @@ class EventDriven(Scheme):
         """The scheme for derivatives in one direction: reverse mode needs another loop within the solver."""
         if mode in (self.mode, "forward"):
             return replace(self, mode=mode)
-        solver = _with_checkpoints(self.solver)
+        solver: Any = self.solver
+        if getattr(solver, "scan_kind", None) == "lax":
+            solver = replace(solver, scan_kind="checkpointed")
         return replace(self, mode=mode, solver=solver, max_steps=min(self.max_steps, LONGEST_REVERSE))
 
     def run(
@@ -142,16 +144,21 @@ class EventDriven(Scheme):
         watch: tuple[str, ...] = (),
         progress: bool = False,
     ) -> Trajectory:
-        """See `Scheme.run`; the trajectory's events are the model's transitions, including those that end it."""
+        """See `Scheme.run`; the trajectory's events are the model's transitions, including those that end it.
+
+        Raises:
+            ValueError: for a model whose `terminations` are not the transitions that end it.
+        """
         del progress
+        ends, wanted = [n for n, one in model.transitions().items() if one.ends], list(model.terminations())
+        if ends != wanted:
+            raise ValueError(
+                f"{type(model).__name__} by EventDriven ends at its transitions with ends=True, {ends}, not at its "
+                f"terminations {wanted}: make them transitions, or choose another scheme"
+            )
         ts = sampling.times(model)
         start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0)
         return Engine(model, ts[-1], self, 0, Samples(model, ts, watch, self.mode)).trajectory(start)
-
-
-def _with_checkpoints(solver: Any) -> Any:
-    """An explicit solver of diffrax with the loop that reverse mode needs; other solvers unchanged."""
-    return type(solver)(scan_kind="checkpointed") if getattr(solver, "scan_kind", None) == "lax" else solver
 
 
 class HybridSolution(NamedTuple):

@@ -161,8 +161,8 @@ class PoincareMap:
         run = hybrid(model, events=events, t_end=self.max_time, y0=y0, phase=phase, scheme=self.scheme)
         counted = jnp.isin(run.transitions, jnp.asarray(numbers, run.transitions.dtype))
         last = counted & (jnp.cumsum(counted) == self.events)
-        pick = lambda leaf: jnp.sum(jnp.where(last, leaf, 0.0))
-        y, t, came = type(y0)(*map(pick, run.after)), pick(run.ts), jnp.any(last)
+        pick = lambda leaf: jnp.sum(jnp.where(last.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0.0), axis=0)
+        y, t, came = jax.tree.map(pick, run.after), pick(run.ts), jnp.any(last)
         return only_if(came, to_point(model, y)), only_if(came, t)
 
     def _coordinates(self, model: HybridModel) -> Coordinates:

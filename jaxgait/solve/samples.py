@@ -14,6 +14,7 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Extremes, blank
 from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Snapshot, at_first, snapshot, widened
+from jaxgait.solve.steps import select
 
 Field = Callable[[Scalar, State], State]
 
@@ -57,8 +58,7 @@ class Samples:
         """
         due = moved & (t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)])
         here = self._snapshot(t, y, field)
-        new = (widened(seen.extremes, seen.last, here), here)
-        extremes, last = jax.tree.map(lambda a, b: jnp.where(moved, a, b), new, (seen.extremes, seen.last))
+        extremes, last = select(moved, (widened(seen.extremes, seen.last, here), here), (seen.extremes, seen.last))
         return self._noted(seen, due, y)._replace(extremes=extremes, last=last)
 
     def event(self, seen: _Seen, t: Array, states: tuple[State, State], fields: tuple[Field, Field]) -> _Seen:

@@ -50,6 +50,7 @@ class _Event(NamedTuple):
     """Time derivatives of the guards."""
     located: Bool[Array, ""]
     """Whether its time is exact."""
+    armed: Bool[Array, ""]
 
 
 @float64_default
@@ -113,7 +114,7 @@ class Engine:
         running = point.status < 0
         bracket = self._search(point)
         event = self._locate(bracket, point.phase)
-        happens = bracket.found & ~bracket.failed & event.located
+        happens = bracket.found & ~bracket.failed & event.located & event.armed
         t, y, fired = event.t, event.y, jnp.where(happens, event.fired, -1)
         y_after, phase, status = self._jump(t, y, point.phase, fired)
         status = jnp.where(all_finite(y_after), status, Outcome.NONFINITE)
@@ -124,11 +125,11 @@ class Engine:
         guards = self._guards_after(bracket, event, self.guards(t, y_after))
         fields = self._field(point.phase), self._field(phase)
         seen = None if self.looked_at is None else self.looked_at.event(bracket.seen, t, (y, y_after), fields)
-        after = Point(t, y_after, guards, phase, status, bracket.steps + point.steps, bracket.rejected, seen)
-        after = after._replace(rejected=bracket.rejected + point.rejected)
-        end = select(running, after._replace(seen=None), point._replace(seen=None))
+        steps, rejected = bracket.steps + point.steps, bracket.rejected + point.rejected
+        after = Point(t, y_after, guards, phase, status, steps, rejected, None)
+        end = select(running, after, point._replace(seen=None))
         end = end._replace(seen=seen)  # where there are samples, only the loop of what still runs comes here
-        happened = running & ~failed & (fired < len(self.transitions))
+        happened = running & ~failed & (fired >= 0) & (fired < len(self.transitions))
         events = _blank((t, y, y_after), happened)
         samples = _blank(self._sample(point, t), running & ~failed)
         kind = jnp.where(happened, fired, -1).astype(jnp.int32)
@@ -187,6 +188,7 @@ class Engine:
             first,
             guards,
             guards,
+            self._armed(point.t, point.y, point.phase),
             self._leaving(point),
             jnp.asarray(False),
             jnp.zeros(guards.shape, dtype=bool),
@@ -204,18 +206,23 @@ class Engine:
         scheme = self.scheme
         dt, t = (b.dt, b.t + b.dt) if self.looked_at is None else self.looked_at.landing(b.seen, b.t, b.dt)
         y, error = self._try(b.t, dt, b.y, phase)
-        keep, t0, t1, _, control, _ = scheme.controller.adapt_step_size(
+        error = jax.tree.map(lambda e: jnp.where(jnp.isnan(e), jnp.inf, e), error)  # rejected, as in diffrax
+        keep, t0, t1, _, control, result = scheme.controller.adapt_step_size(
             b.t, t, b.y, y, None, error, self._order, b.control
         )
-        guards, armed = self.guards(t, y), self._armed(t, y, phase)
+        guards, still = self.guards(t, y), self._armed(t, y, phase)
+        armed = b.armed | still  # which of these it is where the guard falls shows when the event is located
         # Above zero and below it again within the step; or too little above it to be resolved.
         back = jnp.any(b.leaving & ((guards < 0.0) | ((guards == 0.0) & b.halved)) & armed)
+        stuck = ~jnp.asarray(keep) & ~(result == diffrax.RESULTS.successful)
         keep = jnp.asarray(keep) & ~back
         fell = (b.guards > 0.0) & (guards <= 0.0) & armed & keep
         found = jnp.any(fell)
-        lost, spent = keep & ~all_finite(y), b.steps + b.rejected + 1 >= scheme.max_steps
+        unknown = jnp.any(jnp.isnan(guards) & armed)
+        lost, spent = keep & (~all_finite(y) | unknown), b.steps + b.rejected + 1 >= scheme.max_steps
         crowded = back & (0.5 * dt <= _rounding(b.t))
-        why = jnp.where(crowded, Outcome.EVENTS_CROWDED, Outcome.MAX_STEPS)
+        why = jnp.where(stuck, Outcome.STEP_UNDERFLOW, Outcome.MAX_STEPS)
+        why = jnp.where(crowded, Outcome.EVENTS_CROWDED, why)
         why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
         following = _following(b, dt, jnp.asarray(t1 - t0), keep, back)
         moved = keep & ~found & ~lost
@@ -226,10 +233,11 @@ class Engine:
             dt=following,
             guards=guards,
             guards_after=guards,
+            armed=still,
             leaving=b.leaving & (guards == 0.0),
             fell=fell,
             found=found,
-            failed=lost | spent | crowded,
+            failed=lost | spent | crowded | stuck,
             why=why,
             steps=b.steps + 1,
             control=select(back, b.control, control),
@@ -240,6 +248,7 @@ class Engine:
             y=b.y,
             dt=jnp.where(found, dt, following),
             guards=b.guards,
+            armed=b.armed,
             leaving=b.leaving,
             halved=b.halved | back,
             steps=b.steps + found.astype(int),
@@ -275,8 +284,8 @@ class Engine:
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
         fired, shift, velocity, value, rates = self._next(b, t, y, phase)
         located = (jnp.abs(shift) <= _instant(b, t)) | (jnp.abs(value / started)[fired] <= _instant(b, t) / b.dt)
-        y = jax.tree.map(lambda yi, vi: yi + shift * vi, y, velocity)
-        return _Event(t + shift, y, fired, rates, located)
+        t, y = t + shift, jax.tree.map(lambda yi, vi: yi + shift * vi, y, velocity)
+        return _Event(t, y, fired, rates, located, self._armed(t, y, phase)[fired])
 
     def _next(self, b: _Bracket, t: Array, y: State, phase: Array) -> tuple[Array, Array, State, Array, Array]:
         """The guard that falls next (or fell last), when, the velocity, all guards and their rates."""
@@ -322,6 +331,7 @@ class _Bracket(NamedTuple):
     guards: Array
     """Guard values at its start."""
     guards_after: Array
+    armed: Bool[Array, " guards"]
     leaving: Bool[Array, " guards"]
     """Which guards were zero at its start and rise from there: it is not known yet whether they fall again."""
     halved: Bool[Array, ""]

@@ -57,7 +57,7 @@ def simulate(
         duration: length of the run in s, instead of `strides`. If both are None, the model's own duration.
         samples: samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000), not
             counting the start.
-        initial_state: where to start; the model's own initial state if None.
+        initial_state: where to start, for models with phases in the first one; the model's own initial state if None.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
             or a scheme with its options (see `jaxgait.solve.schemes`).
@@ -79,6 +79,7 @@ def simulate(
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the run did not reach its end.
+        UserWarning: if a smooth run may have had more events than are recorded.
 
     Raises:
         TypeError: for anything but a model, and within `jax.jit`, `jax.vmap` or a derivative.
@@ -115,6 +116,11 @@ def simulate(
             f"{type(model).__name__} {ended['status_text']}, {ended['t_end_s']:.6g} s into the run",
             IncompleteRun,
             stacklevel=3,  # past this function and its decorator
+        )
+    if isinstance(chosen, Smooth) and data.sizes.get("event", 0) == chosen.max_events > 0:
+        warnings.warn(
+            f"only the first {chosen.max_events} events of {type(model).__name__} are recorded: raise max_events",
+            stacklevel=3,
         )
     return data.assign_attrs(ended)
 

@@ -30,7 +30,7 @@ from jaxgait.run import Sampling, Trajectory, blank
 from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.checks import check_state
 from jaxgait.solve.explicit import Tsit5
-from jaxgait.solve.resolving import Resolving, resolution
+from jaxgait.solve.resolving import Resolving, all_finite, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
 from jaxgait.solve.solvers import given_options
 from jaxgait.solve.watch import Watching, located
@@ -222,7 +222,7 @@ def integrate(
     controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
     max_events = scheme.max_events if model.events() else 0
     if watch or max_events:
-        controller = Watching.of(controller, watch, max_events, scheme.mode)
+        controller = Watching(controller, watch, max_events, scheme.mode)  # type: ignore[call-arg]
     if y0 is not None and checks.is_concrete(y0):  # tracing the model's own state can take a second
         check_state("y0", y0, jax.eval_shape(model.initial_state))
 
@@ -292,9 +292,7 @@ def _condition(condition: Any) -> Any:
 
 def _status(solution: diffrax.Solution, t_end: Array, y_end: State) -> Int[Array, ""]:
     results = diffrax.RESULTS
-    finite = jnp.array(True)
-    for leaf in jax.tree.leaves((y_end, t_end)):
-        finite &= jnp.all(jnp.isfinite(leaf))
+    finite = all_finite((y_end, t_end))
     code = jnp.where(finite, Outcome.STEP_UNDERFLOW, Outcome.NONFINITE)
     spent = solution.result == results.max_steps_reached
     code = jnp.where(spent & finite, Outcome.MAX_STEPS, code)

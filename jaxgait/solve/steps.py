@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxgait.checks import nearest
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables
+from jaxgait.solve.resolving import all_finite
 
 T = TypeVar("T")
 
@@ -120,8 +122,7 @@ def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:
     code = jnp.int32(Outcome.COMPLETED)
     for i, condition in enumerate(model.terminations().values()):
         code = jnp.where((code == Outcome.COMPLETED) & condition(t, y), jnp.int32(FIRST_TERMINATION + i), code)
-    finite = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(y)]).all()
-    return jnp.where(finite, code, jnp.int32(Outcome.NONFINITE))
+    return jnp.where(all_finite(y), code, jnp.int32(Outcome.NONFINITE))
 
 
 def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " steps"]:
@@ -130,10 +131,17 @@ def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " s
 
 
 def watched(model: Any, t: Scalar, y: State, names: tuple[str, ...]) -> dict[str, Array]:
-    """Outputs or components of the state by name, at one time in s, each in its own unit and shape."""
-    components = state_variables(y)
-    outputs = {} if all(n in components for n in names) else model.outputs(t, y)
-    return {n: jnp.asarray({**outputs, **components}[n]) for n in names}
+    """Outputs or components of the state by name, at one time in s, each in its own unit and shape.
+
+    Raises:
+        ValueError: for an unknown name, with the nearest ones.
+    """
+    found = state_variables(y)
+    if not all(n in found for n in names):
+        found = {**model.outputs(t, y), **found}
+    if unknown := [n for n in names if n not in found]:
+        raise ValueError(f"there is no {unknown[0]!r} to watch: {nearest(unknown[0], found)}")
+    return {n: jnp.asarray(found[n]) for n in names}
 
 
 def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[str, Extremes]:

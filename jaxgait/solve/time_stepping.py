@@ -260,20 +260,6 @@ def _nothing(x: Array) -> Array:
     return jnp.full_like(x, -1 if jnp.issubdtype(x.dtype, jnp.integer) else jnp.nan)
 
 
-def _advanced(
-    model: NonsmoothModel | System, t0: Scalar, dt: Scalar, index: Array, y: State, count: int
-) -> tuple[Array, State, Step]:
-    """The step index and state after `count` steps, and the steps."""
-
-    def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Step]:
-        index, y = carry
-        after = step(model, time_after(t0, dt, index), y, dt)._replace(t=time_after(t0, dt, index + 1))
-        return (index + 1, after.y), after
-
-    (index, y), steps = jax.lax.scan(one, (index, y), length=count)
-    return index, y, steps
-
-
 @float64_default
 def step(model: NonsmoothModel | System, t: Scalar, y: State, dt: Scalar) -> Step:
     """One midpoint step from state `y` at time `t`, both of them scalars in SI units.
@@ -405,8 +391,13 @@ def march(
         start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
     reduce = summarise or (lambda steps: jax.tree.map(lambda leaf: leaf[-1], steps))
 
+    def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Step]:
+        index, y = carry
+        after = step(model, time_after(t0, dt, index), y, dt)._replace(t=time_after(t0, dt, index + 1))
+        return (index + 1, after.y), after
+
     def block(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], T]:
-        index, y, steps = _advanced(model, t0, dt, *carry, steps_per_block)
-        return (index, y), reduce(steps)
+        carry, steps = jax.lax.scan(one, carry, length=steps_per_block)
+        return carry, reduce(steps)
 
     return jax.lax.scan(block, (jnp.asarray(0), start), length=blocks)[1]

@@ -8,6 +8,7 @@ within one step is missed.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Events, Extremes, State
 from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Snapshot, at_first, snapshot, widened
+from jaxgait.solve.steps import select
 
 HALVINGS = 40
 """Bisections of the step in which a guard falls; Newton's iteration then reaches rounding."""
@@ -83,14 +85,9 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         """Of the other controller."""
         return self.controller.norm
 
-    @classmethod
-    def of(cls, controller: Any, names: tuple[str, ...], events: int = 0, mode: Mode = "forward") -> Watching:
-        """Watches outputs or components of the state, and up to `events` events, while `controller` decides."""
-        return cls(controller=controller, names=names, events=events, mode=mode)  # type: ignore[call-arg]
-
     def wrap(self, direction: Any) -> Watching:
         """The same for one direction of time."""
-        return Watching.of(self.controller.wrap(direction), self.names, self.events, self.mode)
+        return dataclasses.replace(self, controller=self.controller.wrap(direction))
 
     def init(
         self, terms: Any, t0: Any, t1: Any, y0: Any, dt0: Any, args: Any, func: Any, error_order: Any
@@ -109,7 +106,7 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         )
         here = self._snapshot(t1, y1_candidate, args)
         new = widened(state.extremes, state.last, here), here
-        extremes, last = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, (state.extremes, state.last))
+        extremes, last = select(jnp.asarray(keep), new, (state.extremes, state.last))
         crossings = state.crossings
         if crossings is not None:
             crossings = _crossed(crossings, _End(t0, y0), _End(t1, y1_candidate), args, keep)

@@ -296,11 +296,26 @@ def test_models_count_by_type_and_shape_and_laws():
     assert len({told(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), m)) for m in masses} - {None}) == 2
 
 
+def test_named_tuples_have_an_identity(tmp_path):
+    """As most states are: programs of a user's own models were traced by every process."""
+    text = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    x: float\ndef first(x):\n    return Pair(x).x\n"
+    assert told(user(tmp_path, text).first) is not None
+
+
 def test_a_file_of_this_package_that_changed_after_the_import_has_no_identity(monkeypatch):
     monkeypatch.setattr(surroundings, "_IMPORTED", 0)
     surroundings._package.cache_clear()
     assert told(X) is None
     surroundings._package.cache_clear()
+
+
+def test_a_library_that_changed_after_the_import_has_no_identity(monkeypatch):
+    """After an update in a running notebook, what was traced with the old one was stored for the new one."""
+    monkeypatch.setattr(identity, "scanned", surroundings.scanned.__wrapped__)
+    assert told(jnp.sin) is not None
+    monkeypatch.setattr(surroundings, "_package", str)
+    monkeypatch.setattr(surroundings, "_IMPORTED", 0)
+    assert told(jnp.sin) is None and told(X) is None
 
 
 FACTOR = 2.0

@@ -59,3 +59,24 @@ def test_arguments_may_lie_on_any_device():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAXGAIT_CACHE": "off"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | flags, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
+
+
+FACTOR = 2.0
+
+
+def scaled(x):
+    return FACTOR * x
+
+
+def raised(x):
+    return scaled(x) + 1.0
+
+
+def test_what_a_users_function_refers_to_may_change(monkeypatch):
+    """As in a notebook, where only the changed cell is run again."""
+    found = kept(raised)
+    assert float(found(X)[0]) == 3.0
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert float(found(X)[0]) == 4.0
+    monkeypatch.setitem(globals(), "scaled", lambda x: -x)
+    assert float(found(X)[0]) == 0.0

@@ -145,3 +145,16 @@ def test_derivatives_of_samples_and_event_times_go_both_ways():
     expected = jax.jacfwd(exact)(p)
     np.testing.assert_allclose(jax.jit(jax.jacfwd(_height_at("forward")))(p), expected, atol=1e-7)
     np.testing.assert_allclose(jax.jit(jax.jacrev(_height_at("reverse")))(p), expected, atol=1e-7)
+
+
+class Sinking(Bouncing):
+    """Also ends by a condition that is no transition."""
+
+    def terminations(self):
+        return {"deep": lambda t, y: y.h < -1.0}
+
+
+def test_terminations_that_are_no_transitions_are_an_error():
+    """They were ignored, and the status had the name of another one."""
+    with pytest.raises(ValueError, match=r"its transitions with ends=True, \['ceiling'\], not at .* \['deep'\]"):
+        simulate(Sinking(), samples=2)

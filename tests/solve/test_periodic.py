@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array
 
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
@@ -220,3 +221,32 @@ def test_returns_that_cannot_be():
         PoincareMap(coordinates=AT_APEX)(Hopper(), z)
     with pytest.raises(TypeError, match=r"Hopper has no methods on_section and section"):
         PoincareMap(section="apex")(Hopper(), z)
+
+
+class Place(NamedTuple):
+    q: Array
+    u: Array
+
+
+class Skipping(eqx.Module):
+    """A ball that bounces on, with vectors as its state."""
+
+    e: Scalar = 0.8
+
+    def initial_state(self):
+        return Place(jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0]))
+
+    def phases(self):
+        return (lambda t, y: Place(y.u, jnp.array([0.0, -G])),)
+
+    def transitions(self):
+        bounce = lambda t, y: Place(y.q * jnp.array([1.0, 0.0]), y.u * jnp.stack([1.0, -self.e]))
+        return {"bounce": Transition(0, 0, lambda t, y: y.q[1], bounce)}
+
+
+def test_a_state_may_hold_arrays():
+    """Its arrays were summed up to numbers."""
+    whole = Coordinates(lambda model, z: Place(jnp.zeros(2), z), lambda model, y: y.u)
+    for n in (1, 2):
+        found = PoincareMap(STEPS, coordinates=whole, events=n)(Skipping(), jnp.array([1.0, 4.0]))
+        np.testing.assert_allclose(found, [1.0, 4.0 * 0.8**n], rtol=1e-9)

@@ -72,6 +72,17 @@ def test_measures_of_an_ensemble_count_events():
         ensemble(Oscillator(), {"rate": [3.0]}, samples=2, observe=[passes])
 
 
+def test_a_run_with_more_events_than_are_recorded_warns():
+    with pytest.warns(UserWarning, match="only the first 2 events of Oscillator are recorded: raise max_events"):
+        assert simulate(Oscillator(), samples=2, max_events=2).sizes["event"] == 2
+
+
+def test_what_cannot_be_watched_is_named():
+    lowest = Measure("lowest", lambda run: run.extremes("xx").least, "m", "lowest", watch=("xx",))
+    with pytest.raises(ValueError, match="there is no 'xx' to watch: did you mean 'x'"):
+        ensemble(Oscillator(), {"rate": [3.0]}, samples=2, observe=[lowest])
+
+
 def test_the_rope_becomes_taut_and_slack():
     run = simulate(with_parameters(Bungee(), {"quadratic_drag": 0.0}), duration=20.0, samples=10)
     assert list(run.event_name.values[:4]) == ["taut", "lowest", "slack", "top"]

@@ -25,6 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import spatial
@@ -284,7 +285,7 @@ class TreeModel(Model):
         try:
             self._check_names(self._skeleton())
             for link in self.links.values():
-                spatial.check_inertia(link.name, link.mass, link.inertia)
+                spatial.check_inertia(link.name, link.mass, np.asarray(link.inertia))
         except ValueError as error:
             raise ParameterError(f"{type(self).__name__}: {error}") from error
 
