@@ -15,16 +15,17 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
+from scipy.special import logit
 
 from jaxgait import checks, precision
-from jaxgait.calibration.fitted import ON_A_BOUND, Fit
+from jaxgait.calibration.fitted import Fit
 from jaxgait.optimization.evaluate import Transient
 from jaxgait.report import labels
 
 __all__ = ["sample"]
 
 MAX_DISTANCE = 4.0
-"""Largest distance in logits of a chain's start from the middle of the box."""
+"""Largest distance in logits of a chain's start from the middle of the box, for parameters on a bound."""
 LOWEST = -1e30
 """Logarithm of the density where a run fails; finite, because differences of infinities are NaN."""
 
@@ -104,14 +105,14 @@ def _log_density(found: Fit) -> Callable[[Array], Array]:
     return density
 
 
-def _starts(found: Fit, chains: int, seed: int) -> Float[Array, "chains n"]:
+def _starts(found: Fit, chains: int, seed: int) -> Float[np.ndarray, "chains n"]:
     space, best = found.problem.space, np.array(list(found.best.values()))
     x = (best - space.low) / space.width
-    errors = np.nan_to_num(np.array(list(found.standard_error.values())) / space.width, posinf=1.0)
-    scattered = x + errors * np.random.default_rng(seed).normal(size=(chains, len(x)))
+    errors = np.array(list(found.standard_error.values())) / space.width
+    scattered = x + np.nan_to_num(errors, posinf=1.0) * np.random.default_rng(seed).normal(size=(chains, len(x)))
     inside = np.clip(scattered, np.minimum(0.5 * x, 0.01), 1.0 - np.minimum(0.5 * (1.0 - x), 0.01))
-    inside = np.clip(inside, ON_A_BOUND, 1.0 - ON_A_BOUND)
-    return jnp.clip(jnp.log(inside) - jnp.log1p(-inside), -MAX_DISTANCE, MAX_DISTANCE)
+    farthest = np.where(np.isnan(errors), MAX_DISTANCE, np.inf)
+    return np.clip(logit(inside), -farthest, farthest)
 
 
 def _labelled(found: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, rhat: np.ndarray) -> xr.Dataset:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy import stats
+from scipy.special import expit
 
 from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
 from jaxgait.calibration import over_phase, over_time, profile, sample
@@ -17,6 +18,7 @@ from jaxgait.calibration.curve import Reading
 from jaxgait.calibration.fitting import solved
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Problem, Settings
+from jaxgait.calibration.sampling import _starts
 from jaxgait.motion.drive import reference_gait
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.space import Space
@@ -179,6 +181,9 @@ def test_a_minimum_next_to_a_bound_of_a_wide_box_is_not_on_it():
     got = found(toy(line, line_slopes, NOISY, box={"stiffness": (1.0, 1e5), "mass": (1.0, 5.0)}))
     assert not got.active and got.degrees == 19 and got.minimum
     assert got.standard_error["stiffness"] == pytest.approx(narrow.standard_error["stiffness"])
+    begun = got.problem.space.physical(expit(_starts(got, 50, 0)))
+    apart = (begun - list(got.best.values())) / list(got.standard_error.values())
+    assert np.abs(apart).max() < 5.0 and apart.std() == pytest.approx(1.0, abs=0.2)
 
 
 # --- a jump ---------------------------------------------------------------------------------------------------------
