@@ -21,6 +21,7 @@ ROOMS = [
     "mechanics",
     "motion",
     "registry",
+    "contents",
     "model",
     "kinds",
     "parts",
@@ -29,6 +30,7 @@ ROOMS = [
     "scheme",
     "solve",
     "ensembles",
+    "reproduction",
     "analysis",
     "optimization",
     "calibration",
@@ -55,6 +57,11 @@ def test_imports_run_down(path):
         for module in modules:
             room = _room(module)
             assert room is None or room <= own, f"{path.name} imports {module} from a higher room"
+
+
+def test_the_readme_shows_the_layers():
+    shown = (ROOT.parent / "README.md").read_text().partition("<!-- layers -->\n```text\n")[2].partition("```")[0]
+    assert shown.split() == ROOMS
 
 
 def test_import_changes_no_setting():
