@@ -56,7 +56,7 @@ def scheme_for(
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.solve.schemes import scheme_for
-        >>> scheme_for(Bungee(), rtol=1e-6).describe()["rtol"]
+        >>> scheme_for(Bungee(), rtol=1e-6).rtol
         1e-06
     """
     chosen = given_options(options)
