@@ -76,6 +76,11 @@ def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str =
     return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise or f"it has {', '.join(known)}"
 
 
+def listed(items: Sequence[str], last: str = "or") -> str:
+    """Several items in a sentence, the last one after a conjunction; empty for none."""
+    return f" {last} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
+
+
 def is_concrete(tree: Any) -> bool:
     """Whether no leaf is traced by `jit`, `vmap` or a derivative."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))

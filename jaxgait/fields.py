@@ -6,10 +6,11 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
+
+from jaxgait.checks import listed
 
 
 def replaced(module: Any, field: dataclasses.Field) -> bool:
@@ -27,14 +28,10 @@ def misfit(owner: Any, field: dataclasses.Field, value: Any) -> str:
     if field.metadata.get("static"):
         options = choices(type(owner), field.name)
         fits = not options or any(value is o or (value == o and type(value) is type(o)) for o in options)
-        return "" if fits else _alternatives([repr(o) for o in options])
+        return "" if fits else listed([repr(o) for o in options])
     wanted = part_types(type(owner)).get(field.name, ())
     number = "unit" in field.metadata and not isinstance(value, eqx.Module | type)  # see `_check_kind`
     return "" if not wanted or number or isinstance(value, wanted) else f"a {parts_of(field, owner)}(...)"
-
-
-def _alternatives(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def parts_of(field: Any, owner: Any) -> str:

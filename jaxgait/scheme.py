@@ -127,11 +127,6 @@ class Scheme(abc.ABC):
         """Roughly how many copies of the state it keeps in memory while it steps."""
         return 8
 
-    def describe(self) -> dict[str, Any]:
-        """Name and options as plain values, for records."""
-        fields = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
-        return {"scheme": type(self).__name__, **fields}
-
     def check_start(self, model: Model, asked: str) -> None:
         """Checks whether a run may start from another state.
 
@@ -200,8 +195,3 @@ def _replaced(settings: T, kind: type, by: Iterator[Any]) -> T:
         held = getattr(settings, field.name)
         object.__setattr__(found, field.name, jax.tree.map(lambda x: next(by) if isinstance(x, kind) else x, held))
     return found
-
-
-def _plain(value: Any) -> Any:
-    """A value for a record: numbers and text unchanged, anything else as the name of its class."""
-    return value if isinstance(value, bool | int | float | str | None) else type(value).__name__

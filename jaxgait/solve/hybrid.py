@@ -158,7 +158,7 @@ class EventDriven(Scheme):
             )
         ts = sampling.times(model)
         start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0)
-        return Engine(model, ts[-1], self, 0, Samples(model, ts, watch, self.mode)).trajectory(start)
+        return Engine(model, ts[-1], self, Samples(model, ts, watch, self.mode)).trajectory(start)
 
 
 class HybridSolution(NamedTuple):
@@ -170,9 +170,6 @@ class HybridSolution(NamedTuple):
     """Numbers of the transitions, in the order of the model; -1: none."""
     before: Any
     after: Any
-    samples_t: Float[Array, "events samples"]
-    """Times in s of equally spaced samples of each segment, from after the last event to before the next."""
-    samples: Any
     t_end: Float[Array, ""]
     y_end: Any
     phase: Int[Array, ""]
@@ -192,7 +189,6 @@ def hybrid(
     y0: State | None = None,
     phase: int | Int[Array, ""] = 0,
     t0: Scalar = 0.0,
-    samples: int = 0,
     scheme: EventDriven | None = None,
 ) -> HybridSolution:
     """Solves a hybrid mechanism through a bounded number of events.
@@ -204,7 +200,6 @@ def hybrid(
         y0: state at `t0`; the model's own if None.
         phase: phase at `t0`.
         t0: start time in s.
-        samples: number of equally spaced samples to return of each segment (for pictures); none by default.
         scheme: solver and step sizes; those that suit the model if None (`EventDriven.of`).
 
     Raises:
@@ -232,24 +227,23 @@ def hybrid(
         >>> print(found.ts.round(6), found.after.v.round(6))  # s: 0.5, and 2 * 4 / 10 later; m/s
         [0.5 1.3] [4.  3.2]
     """
-    y0 = _checked(model, events, t_end, y0, phase, t0, samples)
+    y0 = _checked(model, events, t_end, y0, phase, t0)
     chosen = EventDriven.of(model) if scheme is None else scheme
-    engine = Engine(model, jnp.asarray(t_end, dtype=float), chosen, samples)
+    engine = Engine(model, jnp.asarray(t_end, dtype=float), chosen)
     t, y = jnp.asarray(t0, dtype=float), jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
     end, records = jax.lax.scan(lambda point, _: engine.segment(point), start, length=events)
-    ts, transitions, before, after, samples_t, sampled = records
+    ts, transitions, before, after = records
     status = jnp.where(end.status < 0, Outcome.EVENT_LIMIT, end.status)
     count = jnp.sum(transitions >= 0)
-    return HybridSolution(ts, transitions, before, after, samples_t, sampled, end.t, end.y, end.phase, count, status)
+    return HybridSolution(ts, transitions, before, after, end.t, end.y, end.phase, count, status)
 
 
-def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any, samples: Any) -> State:
+def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any) -> State:
     """The initial state, after checks of all arguments of `hybrid` that are not traced."""
     check_kind(model, HybridModel, "phases and transitions, such as RollingWalker()")
     check_model(model)
     checks.count("events", events)
-    checks.count("samples", samples, least=0)
     checks.number("t0", t0, "s")
     checks.number("t_end", t_end, "s")
     if checks.is_concrete((t0, t_end)) and not t_end > t0:

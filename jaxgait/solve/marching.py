@@ -34,8 +34,8 @@ class Marching(Scheme):
     Examples:
         >>> from jaxgait import Jumper
         >>> from jaxgait.solve.marching import Marching
-        >>> Marching.of(Jumper()).describe()  # s: this model's own step
-        {'scheme': 'Marching', 'dt': 1e-05}
+        >>> Marching.of(Jumper())  # s: this model's own step
+        Marching(dt=1e-05)
     """
 
     dt: float = DT

@@ -28,8 +28,8 @@ class Prescribed(Scheme):
     Examples:
         >>> from jaxgait import CreeperChain
         >>> from jaxgait.solve.prescribed import Prescribed
-        >>> Prescribed.of(CreeperChain()).describe()  # nothing is integrated, so there are no options
-        {'scheme': 'Prescribed'}
+        >>> Prescribed.of(CreeperChain())  # nothing is integrated, so there are no options
+        Prescribed()
     """
 
     kind: ClassVar[type] = PrescribedModel

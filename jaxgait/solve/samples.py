@@ -14,7 +14,7 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Extremes, blank
 from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Snapshot, at_first, snapshot, widened
-from jaxgait.solve.steps import select
+from jaxgait.solve.steps import select, unfilled
 
 Field = Callable[[Scalar, State], State]
 
@@ -40,8 +40,7 @@ class Samples:
 
     def start(self, y: State, field: Field) -> _Seen:
         """The record at the first sample, from the state there in its own units, and the phase's vector field."""
-        n = self.ts.shape[0]
-        ys = jax.tree.map(lambda z: jnp.full((n, *jnp.shape(z)), jnp.nan, jnp.result_type(z)).at[0].set(z), y)
+        ys = jax.tree.map(lambda many, one: many.at[0].set(one), unfilled(y, self.ts.shape[0]), y)
         first = self._snapshot(self.ts[0], y, field)
         return _Seen(jnp.asarray(1), ys, at_first(first), first)
 
@@ -56,10 +55,12 @@ class Samples:
 
         Samples are set one by one: a choice between whole arrays would copy them at every step.
         """
-        due = moved & (t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)])
+        i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
+        due = moved & (t >= self.ts[i]) & (seen.next < self.ts.shape[0])
         here = self._snapshot(t, y, field)
         extremes, last = select(moved, (widened(seen.extremes, seen.last, here), here), (seen.extremes, seen.last))
-        return self._noted(seen, due, y)._replace(extremes=extremes, last=last)
+        ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
+        return _Seen(seen.next + due.astype(int), ys, extremes, last)
 
     def event(self, seen: _Seen, t: Array, states: tuple[State, State], fields: tuple[Field, Field]) -> _Seen:
         """Records an event at time `t` in s (a scalar), with the states and vector fields before and after it.
@@ -74,12 +75,6 @@ class Samples:
         """The samples up to the end at `t_end` in s (a scalar), with a leading axis; the end is the last one."""
         last = jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
         return jax.tree.map(lambda z: blank(z, self.ts <= t_end), last)
-
-    def _noted(self, seen: _Seen, due: Array, y: State) -> _Seen:
-        i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
-        due = due & (seen.next < self.ts.shape[0])
-        ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
-        return seen._replace(next=seen.next + due.astype(int), ys=ys)
 
     def _snapshot(self, t: Array, y: State, field: Field) -> Snapshot:
         return snapshot(self.model, field, t, y, self.watch, self.mode)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 from jaxgait import checks
@@ -57,7 +56,7 @@ def scheme_for(
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.solve.schemes import scheme_for
-        >>> scheme_for(Bungee(), rtol=1e-6).describe()["rtol"]
+        >>> scheme_for(Bungee(), rtol=1e-6).rtol
         1e-06
     """
     chosen = given_options(options)
@@ -74,13 +73,13 @@ def _chosen(model: Model, scheme: Any) -> type[Scheme]:
     if scheme is None:
         suitable = schemes(model)
         if not suitable:
-            needs = _listed([s.needs for s in SCHEMES])
+            needs = checks.listed([s.needs for s in SCHEMES])
             raise ValueError(f"no scheme can integrate {type(model).__name__}: it needs {needs}")
         return suitable[0]
     if isinstance(scheme, str):
         named = {s.__name__: s for s in SCHEMES}
         if scheme not in named:
-            hint = checks.nearest(scheme, named, limit=1, otherwise=f"there are {_listed(list(named), 'and')}")
+            hint = checks.nearest(scheme, named, limit=1, otherwise=f"there are {checks.listed(list(named), 'and')}")
             raise ValueError(f"no scheme {scheme!r}: {hint}")
         scheme = named[scheme]
     if not (isinstance(scheme, type) and issubclass(scheme, Scheme)):
@@ -91,7 +90,7 @@ def _chosen(model: Model, scheme: Any) -> type[Scheme]:
 
 def _check_suits(model: Model, kind: type[Scheme]) -> None:
     if not kind.suits(model):
-        able = _listed([s.__name__ for s in schemes(model)]) or "nothing"
+        able = checks.listed([s.__name__ for s in schemes(model)]) or "nothing"
         raise ValueError(f"{kind.__name__} needs {kind.needs}: {type(model).__name__} is integrated by {able}")
 
 
@@ -99,10 +98,6 @@ def _check_options(model: Model, kind: type[Scheme], options: dict[str, Any]) ->
     known = [f.name for f in dataclasses.fields(kind)]
     for name in options:
         if name not in known:
-            takes = _listed(known, "and") or "no options"
+            takes = checks.listed(known, "and") or "no options"
             name_of = type(model).__name__
             raise ValueError(f"{name_of} is integrated by {kind.__name__}, with {takes}: there is no option {name!r}")
-
-
-def _listed(items: Sequence[str], last: str = "or") -> str:
-    return f" {last} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))

@@ -20,7 +20,7 @@ from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
 from jaxgait.solve.resolving import all_finite
 from jaxgait.solve.samples import Samples
-from jaxgait.solve.steps import select
+from jaxgait.solve.steps import select, unfilled
 
 POLISHING = 2
 """Newton iterations in time after the secants: quadratic, and on one guard where the secants saw several."""
@@ -57,14 +57,12 @@ class _Event(NamedTuple):
 class Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 
-    def __init__(
-        self, model: HybridModel, t_end: Array, scheme: Any, samples: int, looked_at: Samples | None = None
-    ) -> None:
+    def __init__(self, model: HybridModel, t_end: Array, scheme: Any, looked_at: Samples | None = None) -> None:
         transitions = model.transitions()
         self.names = tuple(transitions)
         self.transitions: Sequence[Transition] = tuple(transitions.values())
         self.fields = tuple(_traced_once(phase) for phase in model.phases())
-        self.t_end, self.scheme, self.samples, self.looked_at = t_end, scheme, samples, looked_at
+        self.t_end, self.scheme, self.looked_at = t_end, scheme, looked_at
         self._order = scheme.solver.order(None) or 1
 
     def start(self, t: Array, y: State, phase: Array) -> Point:
@@ -85,7 +83,7 @@ class Engine:
 
         def onward(carry: tuple[Point, tuple, Array]) -> tuple[Point, tuple, Array]:
             point, events, count = carry
-            point, (t, kind, before, after, *_) = self.segment(point)
+            point, (t, kind, before, after) = self.segment(point)
             happened = kind >= 0
             put = lambda whole, one: whole.at[count].set(jnp.where(happened, one, whole[count]))
             events = jax.tree.map(put, events, (t, kind, before, after))
@@ -130,10 +128,8 @@ class Engine:
         end = select(running, after, point._replace(seen=None))
         end = end._replace(seen=seen)  # where there are samples, only the loop of what still runs comes here
         happened = running & ~failed & (fired >= 0) & (fired < len(self.transitions))
-        events = _blank((t, y, y_after), happened)
-        samples = _blank(self._sample(point, t), running & ~failed)
-        kind = jnp.where(happened, fired, -1).astype(jnp.int32)
-        return end, (events[0], kind, *events[1:], *samples)
+        t, y, y_after = jax.tree.map(lambda leaf: jnp.where(happened, leaf, jnp.nan), (t, y, y_after))
+        return end, (t, jnp.where(happened, fired, -1).astype(jnp.int32), y, y_after)
 
     def _guards_after(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
         """Guard values just after an event, without differences from zero that are rounding errors.
@@ -309,18 +305,6 @@ class Engine:
                 endings += 1
         return after, new_phase.astype(jnp.int32), status.astype(jnp.int32)
 
-    def _sample(self, point: Point, t_end: Array) -> tuple[Array, State]:
-        if self.samples == 0:
-            none = jax.tree.map(lambda leaf: jnp.zeros((0, *leaf.shape), leaf.dtype), (point.t, point.y))
-            return none
-        dt = (t_end - point.t) / max(self.samples - 1, 1)
-
-        def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], tuple[Array, State]]:
-            t, y = carry
-            return (t + dt, self._try(t, dt, y, point.phase)[0]), carry
-
-        return jax.lax.scan(one, (point.t, point.y), length=self.samples)[1]
-
 
 class _Bracket(NamedTuple):
     """Start of a step; after the search, of the step within which a guard falls through zero."""
@@ -358,7 +342,7 @@ def _following(b: _Bracket, dt: Array, wanted: Array, keep: Array, back: Array) 
 
 
 def _no_events(y: State, most: int) -> tuple[Array, Array, State, State]:
-    states = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), y)
+    states = unfilled(y, most)
     return jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states
 
 
@@ -398,7 +382,3 @@ def _traced_once(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, S
         return phase(t, y)
 
     return move
-
-
-def _blank(tree: Any, keep: Array) -> Any:
-    return jax.tree.map(lambda leaf: jnp.where(keep, leaf, jnp.nan), tree)

@@ -8,7 +8,6 @@ trajectory raises no error: its status is a code (see `jaxgait.outcome`).
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -60,7 +59,7 @@ class Smooth(Scheme):
         >>> from jaxgait import Bungee
         >>> from jaxgait.solve.smooth import Smooth
         >>> scheme = Smooth.of(Bungee(), solver="Dopri8", rtol=1e-9)
-        >>> scheme.describe()["rtol"], scheme.describe()["atol"]  # the defaults suit the model
+        >>> scheme.rtol, scheme.atol  # the defaults suit the model
         (1e-09, 1e-10)
         >>> [retry.name for retry in scheme.retries("float64")]  # how `ensemble` retries members that fail
         ['tighter tolerance', 'stiff solver']
@@ -166,10 +165,6 @@ class Smooth(Scheme):
     def copies(self) -> int:
         """For the stages and the dense output."""
         return 40
-
-    def describe(self) -> dict[str, Any]:
-        """See `Scheme.describe`; solvers have options of their own."""
-        return {**super().describe(), "solver": re.sub(r"0x[0-9a-f]+", "", repr(self.solver))}
 
 
 def tolerances(hints: Numerics, precision: str) -> tuple[float, float]:

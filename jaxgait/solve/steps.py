@@ -106,6 +106,11 @@ class Motion(NamedTuple):
         return Trajectory(ts, ys, self.status, t_end, self.y, self.steps, rejected, self.extremes, events, totals)
 
 
+def unfilled(tree: T, count: int) -> T:
+    """Room for `count` pytrees of the same units along a leading axis, filled with NaN."""
+    return jax.tree.map(lambda x: jnp.full((count, *jnp.shape(x)), jnp.nan, jnp.result_type(x)), tree)
+
+
 def select(condition: Bool[Array, ""], yes: T, no: T) -> T:
     """One of two pytrees of the same units, leaf by leaf; `condition` is a scalar."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)

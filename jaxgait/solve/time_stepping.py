@@ -63,9 +63,8 @@ class TimeStepping(Scheme):
     Examples:
         >>> from jaxgait import RigidWalker
         >>> from jaxgait.solve.time_stepping import TimeStepping
-        >>> scheme = TimeStepping.of(RigidWalker(), dt=1e-3)
-        >>> scheme.describe()
-        {'scheme': 'TimeStepping', 'dt': 0.001, 'max_events': 1000}
+        >>> TimeStepping.of(RigidWalker(), dt=1e-3)
+        TimeStepping(dt=0.001, max_events=1000)
     """
 
     dt: float = DT

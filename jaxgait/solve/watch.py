@@ -22,7 +22,7 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Events, Extremes, State
 from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Snapshot, at_first, snapshot, widened
-from jaxgait.solve.steps import select
+from jaxgait.solve.steps import select, unfilled
 
 HALVINGS = 40
 """Bisections of the step in which a guard falls; Newton's iteration then reaches rounding."""
@@ -121,7 +121,7 @@ def _guards(model: Any, t: Any, y: Any) -> Float[Array, " guards"]:
 
 
 def _none(t: Array, y: State, model: Any, most: int) -> Crossings:
-    room = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), _End(t, y))
+    room = unfilled(_End(t, y), most)
     return Crossings(_guards(model, t, y), jnp.asarray(0), jnp.full(most, -1, jnp.int32), room, room)
 
 
