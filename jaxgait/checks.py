@@ -165,15 +165,10 @@ def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> s
 
 
 def library(module: str, purpose: str, install: str) -> Any:
-    """Imports a module of a library that only some tasks need.
-
-    Args:
-        module: its dotted name.
-        purpose: what needs it, with the verb, for the message.
-        install: what `pip install` should be given.
+    """Imports a library that only some tasks need; `purpose` ("sampling needs") and `install` are for the message.
 
     Raises:
-        ModuleNotFoundError: if the library is missing, with what to install.
+        ModuleNotFoundError: if it is missing, with what to install.
     """
     try:
         return importlib.import_module(module)

@@ -142,8 +142,7 @@ def continuation(
         parameter0: where to start, if not at `span[0]`.
 
     Returns:
-        The branch with its bifurcations; `why_stopped` says why it ended, and where its stability changes without a
-        bifurcation that could be located (such as a jump of a multiplier at a grazing contact).
+        The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes at none.
 
     Raises:
         ValueError: for an empty span, and an impossible order, step or number of points.
@@ -225,7 +224,7 @@ def _branch(name: str, order: int, scale: np.ndarray, xs: np.ndarray, linears: n
 
 
 def _with_bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarray) -> Branch:
-    """The branch with its bifurcations, and a caveat where its stability changes at none that could be located."""
+    """The branch with its bifurcations, and a remark where its stability changes at none, as by a grazing contact."""
     tests, points = test_values(branch.multipliers), np.column_stack([branch.z, branch.parameter])
     found: dict[int, list[BifurcationPoint]] = {}
     for i, number in np.argwhere(sign_changes(tests)):
@@ -234,10 +233,9 @@ def _with_bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.
         if (point := _located(problem, model, BIFURCATIONS[number], guess, scale)) is not None:
             found.setdefault(int(i), []).append(point)
     lost = [i for i in np.flatnonzero(np.diff(branch.stable)) if not found.keys() & {i - 1, i, i + 1}]
-    spans = ", ".join(f"{branch.parameter[i]:g} and {branch.parameter[i + 1]:g}" for i in lost)
-    caveat = f"; no bifurcation was located where the stability changes, between {spans}" if lost else ""
+    remarks = [f"; stability changes after {branch.name} = {branch.parameter[i]:g} at no bifurcation" for i in lost]
     located = tuple(itertools.chain.from_iterable(found.values()))
-    return branch._replace(bifurcations=located, why_stopped=branch.why_stopped + caveat)
+    return branch._replace(bifurcations=located, why_stopped="".join([branch.why_stopped, *remarks]))
 
 
 @eqx.filter_jit

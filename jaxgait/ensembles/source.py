@@ -105,7 +105,7 @@ class Sources:
         elif _is_library(_module(type(x))) or _is_plain(x) or not hasattr(x, "__dict__"):
             self._note(name, value(x))
         elif id(x) not in self._seen:
-            self._seen[id(x)] = x  # an object may refer to itself
+            self._seen[id(x)] = x
             self._visit(type(x), name)
             self._each(vars(x), name)
 
@@ -271,7 +271,7 @@ def _bare(x: Any) -> Any:
 
 
 def _is_own(x: Any) -> bool:
-    """Whether a function was written outside jaxgait and libraries; a decorator's has the `__module__` of another."""
+    """Whether a function is a user's, by its globals: `functools.wraps` changes `__module__`."""
     where = x.__globals__.get("__name__", "") if isinstance(x, types.FunctionType) else "jaxgait"
     return where.partition(".")[0] != "jaxgait" and not _is_library(where)
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -144,17 +144,19 @@ class Program:
 class _WholeRuns:
     """Runs from the model's initial state at points of the unit box, with results in the units of measures."""
 
+    differentiated: ClassVar[bool] = False
+
     def __init__(
         self,
         model: Model,
         space: Space,
         goal: Goal,
-        gradient: tuple[str, ...],
         options: Mapping[str, Any],
         fixed: Mapping[str, Any],
-        extra: Extra,
+        extra: Extra = Extra(),
     ):
         self._space, self._goal, self._extra = space, goal, extra
+        gradient = tuple(space.names) if self.differentiated else ()
         self._program = Program(model, goal, gradient, options, fixed, extent(space, extra))
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
@@ -168,18 +170,7 @@ class _WholeRuns:
 class Transient(_WholeRuns):
     """Exact derivatives through whole runs from the model's initial state, in the units of measures."""
 
-    name = "through the whole run"
-
-    def __init__(
-        self,
-        model: Model,
-        space: Space,
-        goal: Goal,
-        options: Mapping[str, Any],
-        fixed: Mapping[str, Any],
-        extra: Extra = Extra(),
-    ):
-        super().__init__(model, space, goal, tuple(space.names), options, fixed, extra)
+    name, differentiated = "through the whole run", True
 
     def traced(self, x: Float[Array, " n"]) -> tuple[Float[Array, " values"], Float[Array, "values n"]]:
         """Values at one point of the unit box, in the units of measures, and their derivatives by it; JAX code."""
@@ -199,19 +190,10 @@ class Transient(_WholeRuns):
 class Differences(_WholeRuns):
     """Central differences of entire runs, in the units of measures: for checks, and for schemes without derivatives."""
 
-    def __init__(
-        self,
-        model: Model,
-        space: Space,
-        goal: Goal,
-        options: Mapping[str, Any],
-        fixed: Mapping[str, Any],
-        extra: Extra = Extra(),
-        step: float = STEP,
-    ):
-        super().__init__(model, space, goal, (), options, fixed, extra)
-        self._step = step
-        self.name = f"by central differences over {step:g} of the box"
+    def __init__(self, *runs: Any, step: float = STEP):
+        """`runs` are the arguments of `Transient`."""
+        super().__init__(*runs)
+        self._step, self.name = step, f"by central differences over {step:g} of the box"
 
     def values(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
         """Values (b, values) and statuses alone."""

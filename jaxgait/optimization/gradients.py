@@ -69,7 +69,7 @@ def evaluator_for(
         return judged(Values(Differences(model, space, goal, run, fixed, extra)))
     checks.one_of("gradient", wanted, _WAYS)
     if wanted == "differences":
-        return judged(Differences(model, space, goal, run, fixed, extra, step))
+        return judged(Differences(model, space, goal, run, fixed, extra, step=step))
     through = Transient(model, space, goal, run, fixed, extra)
     if wanted == "run":
         return judged(through)

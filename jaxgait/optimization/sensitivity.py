@@ -77,8 +77,7 @@ def sensitivities(
         which runs and slope of the objective `disagree` by more than half.
 
     Raises:
-        ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios, and for one that
-            cannot change by 1 %.
+        ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios.
         TypeError: for anything but a model, and unless there is exactly one objective.
         ValueError: for an impossible gradient, and for unknown options.
         jaxgait.outcome.NoResult: if the run of the design fails.
@@ -157,7 +156,7 @@ def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:
 
 
 def _changeable(model: Model, names: list[str]) -> list[str]:
-    """Those of some parameters that the model accepts 1 % away."""
+    """Parameters that the model accepts 1 % away."""
     try:
         _near(model, names)
     except ParameterError:

@@ -45,12 +45,12 @@ class Space:
 
     @property
     def corners(self) -> Float[np.ndarray, "corners n"]:
-        """Corners of the unit box (no dimension): the lowest, the highest, and those that differ from them in one."""
-        one = np.eye(len(self.names))
-        return np.concatenate([0.0 * one[:1], one, 1.0 - one, 1.0 + 0.0 * one[:1]])
+        """Lowest and highest corner of the unit box (no dimension), and those that differ from either in one."""
+        first = np.eye(len(self.names) + 1)[:, 1:]
+        return np.concatenate([first, 1.0 - first])
 
     def physical(self, x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-        """Points of the unit box in the parameters' units; on a wall exactly the bound."""
+        """Points of the unit box in the parameters' units."""
         return np.where(x == 1.0, self.high, self.low + x * self.width)
 
     def named(self, x: Float[np.ndarray, " n"]) -> dict[str, float]:

@@ -103,10 +103,6 @@ class Mixed:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
         return self.mixed(self.evaluate(who, x))
 
-    def shapes(self, x: Float[np.ndarray, "b n"]) -> dict[str, tuple[int, ...]]:
-        """Shapes of scalars, of no dimension."""
-        return {"objective": (), **{f"limited_{i}": () for i in range(len(self.shift) - 1)}}
-
     def mixed(self, found: Evaluated) -> Evaluated:
         """The combinations of an evaluation."""
         values = found.values @ self.weights.T + self.shift

@@ -7,8 +7,8 @@ step shows this.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -35,27 +35,15 @@ _LANE = 1_000_000
 """Offset of search numbers, so that evaluators do not confuse them with those of the starts."""
 
 
-@runtime_checkable
-class Remembering(Evaluator, Protocol):
-    """An evaluator that remembers the last point of a search."""
-
-    def memory(self, who: int) -> Any:
-        """Its memory of a search, as lists, or None."""
-        ...
-
-    def recall(self, memories: Mapping[int, Any]) -> None:
-        """Restores its memory."""
-        ...
-
-
 def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
     """Why the gradient of the objective is unreliable; empty unless it disagrees at most starts.
 
     Takes two or four runs for each of at most eight starts (in the unit box); ignores starts whose run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MAX_STARTS)).round().astype(int)
-    if isinstance(evaluate, Remembering):  # from the gaits of the starts, which stay as they are
-        evaluate.recall({i + _LANE: memory for i, k in enumerate(chosen) if (memory := evaluate.memory(int(k)))})
+    memory, recall = getattr(evaluate, "memory", None), getattr(evaluate, "recall", None)
+    if memory and recall:  # from the gaits of the starts, which stay as they are
+        recall({i + _LANE: known for i, k in enumerate(chosen) if (known := memory(int(k)))})
     x = x[chosen]
     found = evaluate(np.arange(len(x)) + _LANE, x)
     valid = np.flatnonzero(found.valid)
