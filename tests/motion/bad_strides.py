@@ -151,7 +151,7 @@ BAD: dict[str, Bad] = {
     "header only": Bad("\n".join(LINES[:2]).encode(), "no samples: only a header line"),
     "one row": Bad("\n".join(LINES[:3]).encode(), "no samples: only one row of numbers (line 3)"),
     "nine rows": Bad("\n".join(LINES[:11]).encode(), "8 harmonics need at least 18 samples, got 9"),
-    "no header": Bad("\n".join([LINES[0], *LINES[2:]]).encode(), "line 2: numbers where the names of columns should be"),
+    "no header": Bad("\n".join([LINES[0], *LINES[2:]]).encode(), "line 2: numbers where the names of the columns"),
     "a column is missing": Bad(GOOD.replace("knee_rad", "shin").encode(), "column knee_rad: no column 'knee_rad'"),
     "a name nearly right": Bad(GOOD.replace("knee_rad", "knee_deg").encode(), "convert 'knee_deg' to rad and name it"),
     "a name twice": Bad(GOOD.replace("ankle_rad", "knee_rad").encode(), "the name stands over columns 5 and 6"),
