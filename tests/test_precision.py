@@ -308,10 +308,10 @@ RUNS = {
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 def test_integers_for_parameters_compile_nothing_anew(run):
     run(with_parameters(Counted(), {"stiffness": 20}))
-    traced.clear()
+    before = len(traced)  # (not cleared: programs follow what a user's own code refers to)
     found = run(with_parameters(Counted(), {"stiffness": 21}))
     expected = run(with_parameters(Counted(), {"stiffness": 21.0}))
-    assert not traced
+    assert len(traced) == before > 0
     np.testing.assert_array_equal(found.x, expected.x)
 
 
