@@ -12,7 +12,7 @@ from jaxgait.reproduction import parts
 from . import axial, drive, scans
 
 TITLE = "The creeping in-pipe robot"
-MINUTES = 3
+MINUTES = 2
 INTRO = (
     "Zhao, Chen, Wu, Sang and Qian (2010) print curves but no masses, sizes or friction: expected values are those of "
     "an independent simulation with the parameters chosen here. Figure 4 is the displacement of the front point, "

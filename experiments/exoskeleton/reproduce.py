@@ -10,7 +10,7 @@ from jaxgait.reproduction import parts
 from . import cost, ensembles, example, search
 
 TITLE = "The exoskeleton of telescopic links"
-MINUTES = 3
+MINUTES = 2
 INTRO = (
     "A walking exoskeleton of five telescopic links in space (Borisov & Chigarev). The paper prints the masses and the "
     "form of the gait but neither its parameters nor readable values of its curves: expected values are those of our "

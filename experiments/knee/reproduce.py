@@ -20,7 +20,7 @@ from jaxgait.reproduction import parts
 from . import expected, runs, socket, tune
 
 TITLE = "The four-bar prosthetic knee"
-MINUTES = 3
+MINUTES = 2
 INTRO = """The four-bar prosthetic knee of Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, driven by the embedded
 measured hip (Rajagopal et al. 2016). The paper's tables are lost: sets R2 (numbers, gradients) and R3 (subharmonic
 windows) are reconstructions, tuned against the features at c/k = 0.05 s, so that agreement there is no validation."""

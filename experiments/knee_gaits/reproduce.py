@@ -20,7 +20,7 @@ from .branches import DOUBLED, LINE, RATIOS, START
 from .expected import CRITICAL, FIXED_POINT, NOTES, PAPER_CRITICAL, SETTLING, WINDOW
 
 TITLE = "Periodic gaits of the four-bar prosthetic knee"
-MINUTES = 5
+MINUTES = 3
 INTRO = """The four-bar prosthetic knee (set R2) as a stroboscopic map: the state at one heel strike gives the state at
 the next. Its fixed points, the period-one gaits, are solved for by Newton's method, stable or not, and followed in the
 damper's stiffness k for dampers of fixed c/k. The touch-down layer is 0.1 mm (`ground.steepness` 1e4 1/m): multipliers

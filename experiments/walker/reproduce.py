@@ -13,7 +13,7 @@ from .smooth import animation, smooth_walk
 from .walks import figures_4_to_6, sweeps
 
 TITLE = "The round-foot passive walker"
-MINUTES = 5
+MINUTES = 2
 INTRO = (
     "The round-foot passive walker in three forms: rigid feet by time stepping (the paper's method, dt = 0.1 ms), "
     "rigid rolling with heel strikes as events, and smooth compliant feet. The paper's column of step frequencies "
