@@ -18,8 +18,8 @@ M = TypeVar("M")
 
 _KIND, _OTHER = "class", "not recorded"
 """Keys of the record of a module or dataclass, and of something that has no record, such as a function."""
-MAX_NUMBERS = 2000
-"""Largest number of entries of an array; file formats limit the length of attributes."""
+MAX_LENGTH = 30_000
+"""Largest number of characters of a field's record: HDF5 limits the length of attributes to 64 kB."""
 
 
 def contents(model: Any) -> dict[str, Any]:
@@ -35,7 +35,8 @@ def contents(model: Any) -> dict[str, Any]:
     usual = _usual(type(model))
     fields = [f for f in dataclasses.fields(model) if not _is_parameter(model, f)]
     held = {f.name: getattr(model, f.name) for f in fields}
-    return {n: _record(x) for n, x in held.items() if n not in usual or usual[n] != _record(x, numbers=False)}
+    changed = {n: _record(x) for n, x in held.items() if n not in usual or usual[n] != _record(x, numbers=False)}
+    return {n: x if len(json.dumps(x)) <= MAX_LENGTH else {_OTHER: "too long"} for n, x in changed.items()}
 
 
 def restored(model: M, recorded: Mapping[str, Any]) -> M:
@@ -90,8 +91,7 @@ def _record(value: Any, numbers: bool = True) -> Any:
         return value
     if isinstance(value, np.generic | np.ndarray | jax.Array) and np.asarray(value).dtype.kind in "biuf":
         array = np.asarray(value)
-        if array.size <= MAX_NUMBERS:
-            return {"array": array.tolist(), "dtype": array.dtype.name}
+        return {"array": array.tolist(), "dtype": array.dtype.name}
     return {_OTHER: getattr(value, "__qualname__", type(value).__qualname__)}
 
 

@@ -95,6 +95,7 @@ class Held:
     ("record", "message"),
     [
         (lambda: contents(Held(Law(np.sin))), r"its law.force \(sin\) was not recorded"),
+        (lambda: contents(Held(Law(tuple(range(9999))))), r"its law \(too long\) was not recorded"),
         (lambda: {"law": {"class": "antigravity:Law"}}, "its law is a Law, which is not of jaxgait or tests"),
         (lambda: {"law": {"class": f"{__name__}:walker"}}, "its law is a walker, which is not of jaxgait or tests"),
         (lambda: {"law": {"class": f"{__name__}:Law", "power": 2}}, "unexpected keyword argument 'power'"),
