@@ -293,7 +293,8 @@ def _named(model: Model, one: Any) -> Measure:
         return one
     defined = known(model)
     if not isinstance(one, str):
-        raise TypeError(f"observe takes measures and names of measures, got {type(one).__name__} {one!r}")
+        what = f"observe takes measures and names of measures, got {type(one).__name__} {one!r}"
+        raise TypeError(what + ": give it alone, or as Measure(name, function, unit)" * callable(one))
     if one in defined:
         return defined[one]
     if not defined:

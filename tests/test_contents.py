@@ -78,7 +78,7 @@ def test_a_run_is_repeated_with_the_walk_that_drove_it(tmp_path):
 def test_members_driven_by_several_walks_cannot_be_repeated():
     leg, walkers = people(Prosthesis(), ["rajagopal_1.26ms", "hbm07_0.98ms"])
     scan = ensemble(leg, walkers, strides=1, samples=50, observe=["peak_flexion"], progress=False)
-    with pytest.raises(ValueError, match="its members are driven by different motions, which it does not hold"):
+    with pytest.raises(ValueError, match="driven by different motions, which the file does not contain"):
         recipe(scan)
 
 

@@ -33,6 +33,7 @@ ALONE = {
     "jaxgait.cli.parsing": "reads text",
     "jaxgait.calibration": "always computes in float64",
     "jaxgait.checks": "checks",
+    "jaxgait.contents": "reads and makes models, computes nothing",
     "jaxgait.cli.running": "take --precision",
     "jaxgait.cli": "takes --precision",
     "jaxgait.ensembles": "takes a precision and hands it down to its parts",

@@ -70,7 +70,8 @@ def components(texts: Sequence[str]) -> dict[str, Any]:
     Raises:
         ParameterError: for malformed text and repeated names.
     """
-    return pairs(texts, "--initial", "--initial expects name=value", _array)
+    found = pairs(texts, "--initial", "--initial expects name=value", _array)
+    return {name.removeprefix(INITIAL): value for name, value in found.items()}  # as `--list` shows them
 
 
 def state(model: Model, texts: Sequence[str]) -> Any:

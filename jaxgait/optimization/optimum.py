@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import xarray as xr
 from jaxtyping import Bool, Float
 from scipy.optimize import nnls
@@ -26,6 +27,8 @@ NEAR = 0.02
 """Step of the differences of slopes for the Hessian, as a fraction of the box."""
 ACTIVE = 1e-5
 """A limit with less slack than this, relative to its value, can be active at an optimum."""
+FIXED = 1e-9
+"""A parameter that moves by less than this along the active limits is fixed by them."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,9 @@ class Local:
     loss: float
     """Loss of the objective for which the tolerances are computed, in its unit."""
     room: dict[str, tuple[float, float]]
-    """By how much each parameter alone may fall and rise for that loss, in its unit, within the box."""
+    """By how much each parameter alone may fall and rise for that loss, in its unit, within box and limits (linear)."""
     ridge: dict[str, float]
-    """By how much it may move for that loss if all other free parameters follow; infinity if nothing is lost."""
+    """By how much it may move for that loss along the active limits if all other free parameters follow; may be inf."""
     difference: float
     """Largest deviation of slopes from differences of values around the optimum, relative to the slopes there."""
 
@@ -258,32 +261,45 @@ def around(
         curvature[order],
         directions.T[order],
         loss,
-        _rooms(space, sign, x, found.slopes[0, 0], hessian, loss),
-        _along_ridge(space, -sign * hessian, free, loss),
+        _rooms(space, goal, sign, x, found, hessian, loss),
+        _along_ridge(space, -sign * hessian, free, goal.slack_slopes(found.slopes[0])[forces != 0.0], loss),
         float(np.abs(differences - means).max() / size),
     )
 
 
-def _rooms(space: Space, sign: float, x: np.ndarray, slope: np.ndarray, hessian: np.ndarray, loss: float) -> dict:
-    """For each parameter alone, the distances down and up at which the parabola through the point loses `loss`."""
+def _rooms(
+    space: Space, goal: Goal, sign: float, x: np.ndarray, found: Evaluated, hessian: np.ndarray, loss: float
+) -> dict[str, tuple[float, float]]:
+    """For each parameter alone, the distances down and up to a loss of `loss`, a wall of the box, or a limit.
+
+    The objective is a parabola, the limits are linear.
+    """
     rooms = {}
+    slack, tightens = goal.slack(found.values[0]).clip(min=0.0), -goal.slack_slopes(found.slopes[0])
     for i, name in enumerate(space.names):
-        falls, bend = -sign * slope[i], max(-sign * hessian[i, i], 0.0)
+        falls, bend = -sign * found.slopes[0, 0, i], max(-sign * hessian[i, i], 0.0)
         reaches = []
         for sense, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
             rate = max(sense * falls, 0.0)  # at a bound the slope points outwards; elsewhere it is noise
             reach = 2.0 * loss / (rate + np.sqrt(rate**2 + 2.0 * bend * loss)) if rate or bend else np.inf
-            reaches.append(float(min(reach, wall) * space.width[i]))
+            nearer = sense * tightens[:, i] > 0.0
+            limits = slack[nearer] / np.abs(tightens[nearer, i])
+            reaches.append(float(min(reach, wall, *limits) * space.width[i]))
         rooms[name] = (reaches[0], reaches[1])
     return rooms
 
 
-def _along_ridge(space: Space, bend: np.ndarray, free: np.ndarray, loss: float) -> dict[str, float]:
-    """By how much each free parameter may move if the others follow, from the inverse of the free Hessian."""
+def _along_ridge(
+    space: Space, bend: np.ndarray, free: np.ndarray, normals: np.ndarray, loss: float
+) -> dict[str, float]:
+    """By how much each free parameter may move along the active limits, of slopes `normals`, if the others follow."""
     ridge = dict.fromkeys(space.names, 0.0)
-    inside = bend[np.ix_(free, free)]
-    if not free.any():
+    along = scipy.linalg.null_space(normals[:, free]) if len(normals) and free.any() else np.eye(free.sum())
+    inside = along.T @ bend[np.ix_(free, free)] @ along
+    if not inside.size:
         return ridge
-    concave = np.linalg.eigvalsh(inside).min() > 0.0
-    spread = np.sqrt(2.0 * loss * np.diagonal(np.linalg.inv(inside))) if concave else np.full(free.sum(), np.inf)
+    if np.linalg.eigvalsh(inside).min() > 0.0:
+        spread = np.sqrt(2.0 * loss * np.einsum("ij,ij->i", along, np.linalg.solve(inside, along.T).T))
+    else:
+        spread = np.where(np.abs(along).max(axis=1) > FIXED, np.inf, 0.0)
     return ridge | dict(zip(np.array(space.names)[free].tolist(), (spread * space.width[free]).tolist(), strict=True))

@@ -39,7 +39,7 @@ def stride(verdict: Verdict) -> Figure:
         >>> from jaxgait.plot.motion import stride
         >>> figure = stride(judge(embedded_stride("rajagopal_1.26ms")))
         >>> figure.get_suptitle()
-        'rajagopal_1.26ms: good for a drive'
+        'rajagopal_1.26ms: usable as a drive'
     """
     signals = [k for k in UNITS if k in verdict.signals]
     rows = len(signals) // 2 + 1

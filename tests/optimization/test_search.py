@@ -40,6 +40,11 @@ def test_what_holds_an_optimum_is_said(held):
     assert held.local.active == ("excursion <= 1.25",)
     assert held.local.multipliers["excursion <= 1.25"] == pytest.approx(1.25, rel=1e-4)
     assert held.local.slope < 1e-5 and held.local.difference < 1e-2
+    k, c = held.best["k"], held.best["c"]  # alone, neither may bring the excursion above its limit
+    for name, (down, up) in held.local.room.items():
+        for moved in (-0.99 * down, 0.99 * up):
+            assert amplitude(**{"k": k, "c": c, name: held.best[name] + moved}) < 1.25 * (1.0 + 1e-3)
+    assert min(held.local.room["c"]) < 1e-6
     assert all("converged" in why for why in held.why_stopped)
 
 

@@ -23,6 +23,12 @@ def test_the_model_is_made_from_the_attributes(jump):
     assert float(scene.rebuilt(member.isel(ground=1)).ground) == 80.0
 
 
+def test_members_with_times_of_their_own_are_shown():
+    scan = jaxgait.ensemble(Prosthesis(), {"cadence": [0.8, 1.0]}, strides=1, samples=20, trajectories=True)
+    first, second = (scene.scene(scan.isel(cadence=i)).time for i in (0, 1))
+    assert first[-1] == pytest.approx(second[-1] / 0.8)
+
+
 def test_what_cannot_be_shown_is_said(jump):
     with pytest.raises(ValueError, match="is of the model 'Hopper', which is not registered here: give the model"):
         scene.scene(jump.assign_attrs(model="Hopper"))

@@ -165,7 +165,13 @@ class PlanarJumper(Model):
 
     @property
     def studs_per_row(self) -> float:
-        """Number of studs of a row under both feet."""
+        """Number of studs of a row under both feet.
+
+        Examples:
+            >>> from jaxgait import Jumper
+            >>> Jumper().studs_per_row
+            4.0
+        """
         return 2.0 * len(self.sole.columns)
 
     @abc.abstractmethod

@@ -194,7 +194,9 @@ def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, 
     names = [*parameters(model), *(INITIAL + n for n in state_variables(jax.eval_shape(model.initial_state)))]
     driven = [n for n in scan.coords if str(n).startswith(DRIVE) and set(scan[n].dims) & set(dims)]
     if driven:
-        raise ValueError("its members are driven by different motions, which it does not hold")
+        raise ValueError(
+            "its members were driven by different motions, which the file does not contain: run one by --motion"
+        )
     found = {}
     for name in names:
         label = next((n for n in (f"{name}_values", name) if n in scan.coords and scan[n].ndim), None)
