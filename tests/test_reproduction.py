@@ -59,7 +59,7 @@ def test_independent_parts_keep_their_order_and_compute_in_float64(processes, tm
     assert [figure.id for figure in report.figures] == ["slow", "quick"] and report.figures[1].met
     assert (report.figures[0].measured == str(os.getpid())) == (processes == 1)
     assert (tmp_path / "slow.txt").exists() and list(part.seconds) == ["slow", "quick"]
-    assert 0.5 <= part.seconds["slow"] < 2.0 and not multiprocessing.active_children()
+    assert 0.5 <= part.seconds["slow"] < 5.0 and not multiprocessing.active_children()
 
 
 def test_the_first_failure_ends_the_others(processes, tmp_path):
@@ -69,7 +69,7 @@ def test_the_first_failure_ends_the_others(processes, tmp_path):
         parts(Report("A title"), tmp_path, 2, progress=False) as part,
     ):
         part.add({"fails": fails, "waits": waits})
-    assert time.monotonic() - begin < 30.0 and not multiprocessing.active_children()
+    assert time.monotonic() - begin < 50.0 and not multiprocessing.active_children()
     assert not (tmp_path / "report.md").exists()
 
 
