@@ -113,3 +113,10 @@ def test_a_result_of_an_unrecorded_part_asks_for_the_model():
     run.attrs["contents"] = json.dumps({"mass": {"not recorded": "spring"}})
     with pytest.raises(ValueError, match=r"Bungee of this result .*its mass \(spring\) was not recorded\): give the m"):
         rebuilt(run)
+
+
+def test_a_result_of_a_version_that_did_not_record_contents_asks_for_the_model():
+    run = simulate(Bungee(), duration=1.0, samples=5)
+    del run.attrs["contents"]
+    with pytest.raises(ValueError, match=r"its laws, choices and motion were not recorded.*: give the model"):
+        rebuilt(run)

@@ -125,16 +125,16 @@ def _members(
 
 
 def _plain(model: Any) -> Any:
-    """A driven model whose motion is its field `drive`, without the person, to whom it is already fitted."""
+    """A driven model whose motion is its field `drive`, under a name that holds for all members."""
     if not isinstance(getattr(model, "drive", None), GaitDrive):
         raise ParameterError(f"{type(model).__name__} has no field `drive` that holds its motion, for members to vary")
-    drive = dataclasses.replace(model.drive, person=None, name="several")
+    drive = dataclasses.replace(model.drive, name="several")
     return eqx.tree_at(lambda m: m.drive, model, drive, is_leaf=lambda x: isinstance(x, GaitDrive))
 
 
 def _drive_names(model: Any) -> list[str]:
-    """Names of all numbers of a model's motion."""
-    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(model.drive)[0]]
+    """Names of all numbers of a model's motion; the person has served to fit the model."""
+    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(dataclasses.replace(model.drive, person=None))[0]]
     return [DRIVE + ".".join(str(getattr(key, "name", getattr(key, "idx", ""))) for key in path) for path in paths]
 
 

@@ -175,13 +175,14 @@ def rebuilt(run: xr.Dataset) -> Model:
     """The model of a result, from its attributes.
 
     Raises:
-        ValueError: for an unknown model, and for parts that were not recorded, such as functions.
+        ValueError: for an unknown model, and for parts that were not recorded, such as functions, or anything but
+            parameters in a file of an early version.
 
     Examples:
         >>> import xarray as xr
         >>> from jaxgait.plot.scene import rebuilt
-        >>> run = xr.Dataset(attrs={"model": "Bungee", "parameters": '{"mass": 80.0}'})  # as simulate writes them
-        >>> print(float(rebuilt(run).mass))  # kg
+        >>> recorded = {"model": "Bungee", "parameters": '{"mass": 80.0}', "contents": "{}"}  # as simulate writes them
+        >>> print(float(rebuilt(xr.Dataset(attrs=recorded)).mass))  # kg
         80.0
     """
     name = run.attrs.get("model")
@@ -189,7 +190,9 @@ def rebuilt(run: xr.Dataset) -> Model:
     if name not in classes:
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: give the model")
     try:
-        model = restored(registry.model(classes[name]), json.loads(run.attrs.get("contents", "{}")))
+        if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
+            raise ValueError("its laws, choices and motion were not recorded")
+        model = restored(registry.model(classes[name]), json.loads(run.attrs["contents"]))
         model = with_parameters(model, json.loads(run.attrs["parameters"]))
         own = {str(n): x.item() for n, x in run.coords.items() if n in parameters(model) and x.ndim == 0}
         return with_parameters(model, own)  # for one member of a scan

@@ -19,7 +19,7 @@ from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.record import walk_record, write_record
 from jaxgait.motion.recording import Recording
-from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.solve.simulate import simulate
 from tests.motion import walker
 
@@ -60,6 +60,14 @@ def test_a_body_mass_that_only_some_walks_have_is_said(walk_file):
     unknown = dataclasses.replace(known, name="ben", person=known.person._replace(mass=None))
     with pytest.warns(MotionWarning, match="ben: the body mass is not known, as it is for others"):
         people(Prosthesis(), [known, unknown])
+
+
+def test_the_leg_of_people_can_be_driven_again(walk_file):
+    leg, _ = people(Prosthesis(), [walk_file, REFERENCE_GAITS[1]])
+    other = reference_gait(REFERENCE_GAITS[1])
+    again, alone = (parameters(one.driven(other)) for one in (leg, Prosthesis()))
+    for name, parameter in alone.items():
+        assert float(again[name].value) == pytest.approx(float(parameter.value), rel=1e-12), name
 
 
 def test_the_interval_between_samples_is_that_of_the_slowest_walker():

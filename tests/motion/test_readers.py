@@ -134,6 +134,20 @@ def test_forces_are_told_from_markers_and_angles(tmp_path):
     assert np.isnan(force.point[unloaded]).all() and np.isfinite(force.point[~unloaded]).all()
 
 
+@pytest.mark.parametrize("row", [False, True])
+@pytest.mark.parametrize(("force", "point"), [("N", "m"), ("kN", "mm"), ("kN", "cm")])
+def test_forces_are_in_the_units_of_their_labels_or_of_a_row_of_units(tmp_path, force, point, row):
+    newtons, metres = {"N": 1.0, "kN": 1e-3}[force], {"m": 1.0, "cm": 1e2, "mm": 1e3}[point]
+    columns = [("Fx", force), ("Fy", force), ("Fz", force), ("COPx", point), ("COPy", point)]
+    labels = ["time", *(name if row else f"{name}_{unit}" for name, unit in columns)]
+    lines = [labels, ["s", *(unit for _, unit in columns)]] if row else [labels]
+    values = np.tile([30.0 * newtons, 0.0, 700.0 * newtons, 0.25 * metres, 0.1 * metres], (50, 1))
+    lines += [[f"{0.01 * i:.2f}", *map(repr, map(float, line))] for i, line in enumerate(values)]
+    (plate,) = _read(tmp_path, "\n".join(map(",".join, lines)), "plate.csv").forces
+    np.testing.assert_allclose(plate.force, np.tile([30.0, 0.0, 700.0], (50, 1)), rtol=1e-12)
+    np.testing.assert_allclose(plate.point[:, :2], np.tile([0.25, 0.1], (50, 1)), rtol=1e-12)
+
+
 def test_gaps_are_nan(tmp_path):
     lines = TRC.split("\n")
     row = lines[10].split("\t")

@@ -20,7 +20,7 @@ from jaxgait.motion.text import delimiter_of
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b[^\d\n]{0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
-_UNITS = frozenset({"mm", "cm", "m", "deg", "rad", "n", "n.mm", "nm", "nmm", "s", "", "mm/s", "mm/s^2"})
+_UNITS = frozenset({"mm", "cm", "m", "deg", "rad", "n", "kn", "n.mm", "nm", "nmm", "s", "", "mm/s", "mm/s^2"})
 _ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
 """The unit that the label of an angle states."""
 _SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
@@ -33,6 +33,8 @@ class Header(NamedTuple):
     rate: float | None
     unit: str | None
     degrees: bool | None
+    units: list[str]
+    """A line of units by column, if there is one."""
 
 
 def read_columns(source: Source, name: str) -> Recording:
@@ -57,7 +59,7 @@ def read_columns(source: Source, name: str) -> Recording:
     if any(line.strip() for line in source.lines[:section]):
         notes.append(f"the {section} lines before the trajectories (ground forces of devices, say) are not read")
     names = labels.unique(header.names, notes)
-    columns = labels.sort(names)
+    columns = labels.sort(names, header.units)
     ticks = _clock(source, sheet, columns, header.rate, notes)
     values = ticks.on(sheet.values)
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
@@ -65,7 +67,10 @@ def read_columns(source: Source, name: str) -> Recording:
         notes.append("markers have no z: they are taken to lie in the sagittal plane")
     stated = header.unit or next(iter(columns.units.values()), None)
     angles = _angles(values, columns.others, header.degrees, notes)
-    plates = _in_metres(labels.forces(values, ticks.time, columns.forces), notes)
+    plates = labels.forces(values, ticks.time, columns)
+    points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
+    if not points & columns.force_units.keys():
+        plates = _in_metres(plates, notes)
     return recording(source, name, ticks, markers, stated, notes, angles=angles, forces=plates)
 
 
@@ -84,9 +89,10 @@ def _header(source: Source, section: int, start: int) -> Header:
     delimiter = delimiter_of(source.lines[start])
     width = len(trimmed(cells(source.lines[start], delimiter)))
     above = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
-    unit, degrees, rows = None, None, [_labels(line, delimiter) for line in above]
+    unit, degrees, units, rows = None, None, [], [_labels(line, delimiter) for line in above]
     if rows and set(map(str.lower, rows[-1])) <= _UNITS and any(rows[-1]):
-        found = {cell.lower() for cell in rows.pop()}
+        units = rows.pop()
+        found = {cell.lower() for cell in units}
         unit = next((u for u in ("mm", "cm", "m") if u in found), None)
         degrees = True if "deg" in found else False if "rad" in found else None
     rate = _rate(above)
@@ -94,7 +100,7 @@ def _header(source: Source, section: int, start: int) -> Header:
     if names is None:
         what = f"no line of labels for {width} columns above the numbers"
         raise source.error(what, "write one, such as time,RASI.X,RASI.Y,RASI.Z", start)
-    return Header(names, rate, unit, degrees)
+    return Header(names, rate, unit, degrees, units)
 
 
 def _labels(line: str, delimiter: str) -> list[str]:

@@ -17,8 +17,8 @@ _TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|
 _FRAME = re.compile(r"^(frame|frames|sub[\s_]*frame|field|sample|item|nr|no)[\s_]*(#|no|number)?\.?$", re.IGNORECASE)
 _UNIT = r"(?:[\s_]*[\[(]?(?P<unit>mm|cm|m|n|kn)[\])]?)?"
 _FORCES = (  # in the words of OpenSim, HBM, Fukuchi's data set and exported force plates
-    re.compile(r"^(?P<name>.*?)_?(?P<kind>v|p)(?P<axis>[xyz])$", re.IGNORECASE),
-    re.compile(r"^(?P<name>.+?)[._\s]?(?P<kind>for|cop)(?:ce)?_?(?P<axis>[xyz])$", re.IGNORECASE),
+    re.compile(rf"^(?P<name>.*?)_?(?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
+    re.compile(rf"^(?P<name>.+?)[._\s]?(?P<kind>for|cop)(?:ce)?_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<kind>f|cop)_?(?P<axis>[xyz])_?(?P<name>\d*){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<name>.*?)[._\s]?(?P<kind>f|grf|cop)_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
 )
@@ -31,6 +31,8 @@ _MOMENT = re.compile(r"torque|mom(ent)?(_[xyz])?$", re.IGNORECASE)
 _NO_MARKER = re.compile(r"_[tvrp]$|torque|mom(ent)?$|force", re.IGNORECASE)
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "inches": 0.0254, "in": 0.0254}
 """Units of length in m."""
+_FORCE_UNITS = {"n": 1.0, "kn": 1e3}
+"""Units of force in N."""
 
 
 class Columns(NamedTuple):
@@ -45,6 +47,8 @@ class Columns(NamedTuple):
     """Units of length that labels of markers state."""
     forces: dict[str, dict[str, tuple[int, int, int]]]
     """`force` of every plate and, if there is one, its `point`."""
+    force_units: dict[int, float]
+    """Units that the labels of these columns state, in N or m, by column."""
     others: dict[str, int]
 
 
@@ -72,8 +76,8 @@ def unique(names: Sequence[str], notes: list[str]) -> list[str]:
     return result
 
 
-def sort(names: Sequence[str]) -> Columns:
-    """Sorts the columns of a file by their labels.
+def sort(names: Sequence[str], units: Sequence[str] = ()) -> Columns:
+    """Sorts the columns of a file by their labels, and by a line of their units, if the file has one.
 
     Examples:
         >>> from jaxgait.motion.readers.labels import sort
@@ -85,33 +89,40 @@ def sort(names: Sequence[str]) -> Columns:
     frame = next((i for i, name in enumerate(names) if _FRAME.match(name)), None)
     clocks = {i for i, name in enumerate(names) if _TIME.match(name) or _FRAME.match(name)}
     left = {i: name for i, name in enumerate(names) if i not in clocks}
-    forces = _forces(left)
+    forces, stated = _forces(left, units)
     taken = {i for plate in forces.values() for three in plate.values() for i in three}
     left = {i: name for i, name in left.items() if i not in taken}
-    markers, units = _markers(left)
+    markers, lengths = _markers(left)
     taken = {i for three in markers.values() for i in three}
     others = {name: i for i, name in left.items() if i not in taken and not _MOMENT.search(name)}
     in_ms = time is not None and re.search(r"[\s_\[(]ms[\])]?$", names[time], re.IGNORECASE)
-    return Columns(time, 1e-3 if in_ms else 1.0, frame, markers, units, forces, others)
+    return Columns(time, 1e-3 if in_ms else 1.0, frame, markers, lengths, forces, stated, others)
 
 
-def _forces(left: Mapping[int, str]) -> dict[str, dict[str, tuple[int, int, int]]]:
+def _forces(
+    left: Mapping[int, str], units: Sequence[str]
+) -> tuple[dict[str, dict[str, tuple[int, int, int]]], dict[int, float]]:
+    """Columns of forces and points by plate, and the units stated for them by column."""
     for pattern in _FORCES:
         found: dict[str, dict[str, dict[str, int]]] = {}
+        stated: dict[int, float] = {}
         for i, name in left.items():
             match = pattern.match(name)
             if match:
                 kind = "point" if match["kind"].lower() in _POINT else "force"
                 plate = match["name"].strip("_. ") or "plate"
                 found.setdefault(plate, {}).setdefault(kind, {})[match["axis"].lower()] = i
+                unit = (match["unit"] or (units[i] if i < len(units) else "")).lower()
+                known = LENGTHS if kind == "point" else _FORCE_UNITS
+                stated |= {i: known[unit]} if unit in known else {}
         plates = {
             name: {kind: _three(axes) for kind, axes in kinds.items()}
             for name, kinds in found.items()
             if len(kinds.get("force", {})) > 1 and not name.lower().startswith("pelvis")
         }
         if plates:
-            return plates
-    return {}
+            return plates, stated
+    return {}, {}
 
 
 def _three(axes: Mapping[str, int]) -> tuple[int, int, int]:
@@ -146,25 +157,26 @@ def vectors(values: Float[np.ndarray, "rows columns"], columns: tuple[int, int, 
 
 
 def forces(
-    values: Float[np.ndarray, "rows columns"],
-    time: Float[np.ndarray, " rows"],
-    plates: Mapping[str, Mapping[str, tuple]],
+    values: Float[np.ndarray, "rows columns"], time: Float[np.ndarray, " rows"], columns: Columns
 ) -> tuple[Force, ...]:
-    """The ground forces of a file in N, times in s; a centre of pressure is NaN without a force.
+    """The ground forces of a file in N, with times in s; a centre of pressure is NaN without a force.
+
+    Points are in m if the labels state their unit; otherwise they are as in the file.
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.readers.labels import forces
-        >>> values = np.array([[0.0, 0.0, 0.3], [10.0, 700.0, 0.3]])  # N, N, m
-        >>> (plate,) = forces(values, np.array([0.0, 0.001]), {"1": {"force": (0, 1, -1), "point": (2, -1, -1)}})
-        >>> print(plate.point)  # m
-        [[nan nan nan]
-         [0.3 0.  0. ]]
+        >>> from jaxgait.motion.readers.labels import forces, sort
+        >>> values = np.array([[0.0, 0.0, 0.0, 300.0], [0.001, 0.01, 0.7, 300.0]])
+        >>> columns = sort(["time", "1_vx_kN", "1_vy_kN", "1_px_mm"])
+        >>> (plate,) = forces(values, values[:, 0], columns)
+        >>> print(plate.force[1], plate.point[1])  # N, m
+        [ 10. 700.   0.] [0.3 0.  0. ]
     """
+    units = np.array([columns.force_units.get(i, 1.0) for i in range(values.shape[1])])
     found = []
-    for name, plate in plates.items():
-        force = np.nan_to_num(vectors(values, plate["force"]))
-        point = vectors(values, plate["point"]) if "point" in plate else None
+    for name, plate in columns.forces.items():
+        force = np.nan_to_num(vectors(units * values, plate["force"]))
+        point = vectors(units * values, plate["point"]) if "point" in plate else None
         if point is not None:
             pressed = np.abs(force).max(axis=1) > 1e-6
             point = np.where(pressed[:, None], point, np.nan)
