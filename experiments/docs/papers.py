@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -83,13 +84,18 @@ def sources(_: str = "") -> str:
             source.short,
             "{} of {}".format(*counts(_of(source), "agrees_with_paper")),
             "{} of {}".format(*counts(_of(source), "met")),
-            source.misprints[0],
-            source.lacking[0],
+            _first_sentence(source.misprints[0]),
+            _first_sentence(source.lacking[0]),
         ]
         for source in SOURCES.values()
     ]
     headings = ["mechanism", "source", "agrees with the paper", "meets the specification", "main misprint", "main gap"]
     return table(headings, rows)
+
+
+def _first_sentence(text: str) -> str:
+    """For the short table; the rest stands below it."""
+    return re.split(r"(?<=\.) (?=[A-Z])", text)[0]
 
 
 def source(name: str) -> str:

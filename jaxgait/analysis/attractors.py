@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait.native import native
+from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
@@ -37,8 +36,7 @@ class Basin(NamedTuple):
 
 
 @float64_default
-@eqx.filter_jit
-@native
+@kept
 def bifurcation_diagram(
     return_map: ReturnMap, model: Any, name: str, values: Float[Array, " values"], z0: Point, discard: int, keep: int
 ) -> Float[Array, "values keep n"]:
@@ -108,8 +106,7 @@ def basin(
     return Basin(*(np.asarray(z)[:count].reshape(grid) for z in (outcome, lasted)))
 
 
-@eqx.filter_jit
-@native
+@kept
 def _basin(
     return_map: ReturnMap, model: Any, starts: Array, gait: Array, strides: int, tolerance: float
 ) -> tuple[Array, Array]:

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,9 +32,9 @@ from jaxgait.analysis.floquet import (
     test_functions,
     test_values,
 )
-from jaxgait.native import native
+from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
-from jaxgait.precision import float64_default
+from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import CONVERGED, Rule, many
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
@@ -89,6 +88,10 @@ class _Problem:
     names: tuple[str, ...]
     order: int
 
+    def __post_init__(self) -> None:
+        if in_force() != "float64":
+            raise ValueError("bifurcations need float64: float32 does not resolve the derivatives of test functions")
+
     def split(self, x: Array, scale: Array) -> tuple[Array, Array]:
         """Point and parameters."""
         full, n = x * scale, x.shape[0] - len(self.names)
@@ -101,8 +104,7 @@ class _Problem:
         return (iterated(self.return_map, self.order)(varied, z) - z) / scale[: z.shape[0]]
 
 
-@eqx.filter_jit
-@native
+@kept
 def _linear(problem: _Problem, model: Any, scale: Array, x: Array) -> tuple[Array, Array]:
     return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
 
@@ -145,7 +147,7 @@ def continuation(
         The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes at none.
 
     Raises:
-        ValueError: for an empty span, and an impossible order, step or number of points.
+        ValueError: in float32, for an empty span, and for an impossible order, step or number of points.
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a span outside its bounds.
 
     Examples:
@@ -238,8 +240,7 @@ def _with_bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.
     return branch._replace(bifurcations=located, why_stopped="".join([branch.why_stopped, *remarks]))
 
 
-@eqx.filter_jit
-@native
+@kept
 def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array) -> tuple[Array, Array, Array]:
     """Residual of (gait, test function), its Jacobian by central differences, and the return map's exact Jacobian."""
     n = x.shape[0] - len(problem.names)

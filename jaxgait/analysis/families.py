@@ -32,11 +32,11 @@ from jaxgait import checks
 from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents, unknown
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, crossing_mode, floquet, sign_changes, test_values
 from jaxgait.model import Scalar
-from jaxgait.native import native
+from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
-from jaxgait.precision import float64_default
+from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Bracket, Rule, many
-from jaxgait.solve.periodic import Closing, FixedPoint, ReturnMap, checked_search, linearised
+from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised
 
 __all__ = ["Crossing", "Family", "Gaits", "crossings", "fixed_points", "follow", "gaits", "strides"]
 
@@ -119,8 +119,7 @@ class Crossing(NamedTuple):
     """Distance of the crossing multiplier from the unit circle; large if it jumps across (a grazing contact)."""
 
 
-@eqx.filter_jit
-@native
+@kept
 def _lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Array, Array]:
     """The next points, and their derivatives with respect to the points and to the parameter."""
 
@@ -162,8 +161,7 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
     return tuple(a.reshape(count, order, *a.shape[1:]) for a in flat)
 
 
-@eqx.filter_jit
-@native
+@kept
 def _closures(closing: Closing, model: Any, values: dict[str, Array], z: Array) -> tuple[Array, Array]:
     one = lambda values, z: linearised(lambda m, x: closing(x, m), with_parameters(model, values), z)
     return jax.vmap(one)(values, z)
@@ -177,7 +175,7 @@ def fixed_points(
     z0: Float[Any, "b n"] | Float[Any, " n"],
     *,
     order: int = 1,
-    tolerance: float = 1e-10,
+    tolerance: float | None = None,
     max_iterations: int = 30,
     lanes: int = 128,
 ) -> FixedPoint:
@@ -192,7 +190,7 @@ def fixed_points(
         over: parameters by dotted name, with a value for each member.
         z0: first guesses, or one for all.
         order: the orbits repeat after this many applications of the map.
-        tolerance: largest component of the residual at which an orbit is found, in the units of the point.
+        tolerance: as for `fixed_point`.
         max_iterations: largest number of evaluations of the map and its Jacobian per member.
         lanes: number of members evaluated in parallel; one program of this width is compiled.
 
@@ -221,6 +219,7 @@ def fixed_points(
         raise ValueError(f"over must hold one value of each parameter per member, got the shapes {sizes}")
     (count,) = next(iter(sizes.values()))
     checks.count("lanes", lanes)
+    tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
     z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
     for guess in z[:1]:
         checked_search(with_parameters(model, values), guess, order, tolerance, max_iterations)

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax._src.core import trace_state_clean  # see jaxgait.precision
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from jaxgait.native import calls, disk
@@ -204,6 +206,8 @@ def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = 
 def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
     """The same function, compiled with `native` for every new structure of its arguments, or loaded from disk.
 
+    Within a JAX transformation the function itself is called.
+
     Args:
         function: see `native`; leaves of its arguments that are not arrays must be hashable.
         assured: see `native`.
@@ -220,21 +224,26 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
     fixed: set[Any] = set()  # without code of the user's own, which may change
     lock = threading.Lock()
 
+    def call(function: Callable[..., Any], arrays: Any, rest: Any) -> Any:
+        args, options = eqx.combine(arrays, rest)
+        return function(*args, **options)
+
     def make(arrays: Any, rest: Any) -> Callable[..., Any]:
-        whole = lambda arrays: function(*eqx.combine(arrays, rest))
+        whole = lambda arrays: call(function, arrays, rest)
         program = program_of(whole, arrays, assured=assured)
         if not program.calls_python:
             return program.compile()
         plain = eqx.filter_jit(ours)  # equinox words its errors
-        return lambda arrays: plain(*eqx.combine(arrays, rest))
+        return lambda arrays: call(plain, arrays, rest)
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
-        if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
-            return function(*args)
-        arrays, rest = eqx.partition(args, eqx.is_array)
+    def run(*args: Any, **options: Any) -> Any:
+        if jax.config.jax_disable_jit or not trace_state_clean():  # type: ignore[attr-defined]
+            return function(*args, **options)
+        given = jax.tree.map(_array, (args, options))
+        arrays, rest = eqx.partition(given, eqx.is_array)
         where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
-        key = (*signature(args), *where)
+        key = (*signature(given), *where)
         with lock:
             code = None if key in fixed else identity(function, rest, own=True)
             if (program := made.get((key, code))) is None:
@@ -246,6 +255,10 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
         return program(arrays)
 
     return made_of(run, "kept", function, tuple(assured))
+
+
+def _array(x: Any) -> Any:
+    return jnp.asarray(x) if isinstance(x, np.ndarray | np.generic) else x
 
 
 def signature(tree: Any) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ Observables of the gait computed from this point have exact first derivatives; n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -30,8 +30,9 @@ from jaxtyping import Array, Float, Int
 from jaxgait import checks
 from jaxgait.kinds import HybridModel
 from jaxgait.model import Model, State
+from jaxgait.native import kept
 from jaxgait.outcome import Outcome
-from jaxgait.precision import float64_default
+from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, STALLED, UNDEFINED, Root, only_if, root
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.hybrid import EventDriven, hybrid
@@ -41,6 +42,7 @@ __all__ = [
     "CONVERGED",
     "NO_GAIT",
     "NO_RETURN",
+    "TOLERANCE",
     "Closing",
     "Coordinates",
     "FixedPoint",
@@ -62,6 +64,8 @@ NO_GAIT = STALLED
 """No gait was found: the iteration stalled or reached its limit; the residual shows by how much it misses."""
 NO_RETURN = int(Outcome.NO_RETURN)
 """The first guess does not return to the section (the walker falls), or the point has become NaN."""
+TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5}
+"""Largest component of the residual of a periodic gait, in the units of its point; float32 resolves some 1e-6."""
 
 
 @runtime_checkable
@@ -349,7 +353,7 @@ def fixed_point(
     z0: Point,
     *,
     order: int = 1,
-    tolerance: float = 1e-10,
+    tolerance: float | None = None,
     max_iterations: int = 30,
 ) -> FixedPoint:
     """Solves for a periodic orbit by Newton's method with exact Jacobian and line search.
@@ -359,7 +363,8 @@ def fixed_point(
         model: its leaves may be traced; the result is differentiable with respect to them.
         z0: first guess.
         order: the orbit repeats after this many applications of the map.
-        tolerance: largest component of the residual at which it is converged, in the units of the point.
+        tolerance: largest component of the residual at which it is converged, in the units of the point; None: that of
+            `TOLERANCE` for the precision in force.
         max_iterations: evaluations of the map and its Jacobian after which the search is given up.
 
     Returns:
@@ -378,13 +383,20 @@ def fixed_point(
         >>> print(int(gait.status) == CONVERGED, [round(float(x), 4) for x in gait.z])
         True [1.0895, 0.3268]
     """
+    tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
     z0 = checked_search(model, z0, order, tolerance, max_iterations)
-    found = root(Closing(return_map, order), z0, model, tolerance=tolerance, max_steps=max_iterations)
-    return FixedPoint.of(found)
+    return FixedPoint.of(_closed(Closing(return_map, order), cast(model), z0, tolerance, max_iterations))
+
+
+@kept
+def _closed(closing: Closing, model: Any, z0: Point, tolerance: float, max_iterations: int) -> Root:
+    return root(closing, z0, model, tolerance=tolerance, max_steps=max_iterations)
 
 
 @float64_default
-def checked_search(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
+def checked_search(
+    model: Any, z0: Any, order: int = 1, tolerance: float = TOLERANCE["float64"], max_iterations: int = 30
+) -> Point:
     """The first guess as an array in its own units, after checks of the arguments of `fixed_point`.
 
     Raises:
@@ -395,7 +407,7 @@ def checked_search(model: Any, z0: Any, order: int, tolerance: float, max_iterat
         >>> import jax.numpy as jnp
         >>> from jaxgait import RollingWalker
         >>> from jaxgait.solve.periodic import checked_search
-        >>> checked_search(RollingWalker(), jnp.array([0.2, jnp.nan]), order=1, tolerance=1e-9, max_iterations=30)
+        >>> checked_search(RollingWalker(), jnp.array([0.2, jnp.nan]))
         Traceback (most recent call last):
             ...
         ValueError: z0 must be finite, got [0.2 nan]

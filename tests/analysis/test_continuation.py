@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait import precision
 from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
-from jaxgait.analysis.continuation import bifurcation_curve, continuation, period_doubled
+from jaxgait.analysis.continuation import bifurcation_curve, continuation, locate, period_doubled
 from jaxgait.analysis.floquet import critical, crossing_mode, floquet, lyapunov_exponent, test_functions
 from jaxgait.model import Scalar, parameter
 from jaxgait.models import Prosthesis
@@ -184,3 +185,23 @@ def test_a_branch_that_turns_away_from_the_span_says_so(branch):
     """The doubled gait exists above the doubling only."""
     away = period_doubled(henon, Henon(), branch, branch.bifurcations[0], 0.1)
     assert away.why_stopped == "the branch left the span" and (away.parameter > DOUBLING).all()
+
+
+TURNED = 1.0
+
+
+def turned(model, z):
+    return jnp.stack([1.0 - TURNED * model.a * z[0] ** 2 + z[1], 0.3 * z[0]])
+
+
+def test_a_continuation_notices_what_its_map_refers_to(monkeypatch):
+    """As in a notebook, where only the changed cell is run again."""
+    at = lambda: locate(turned, Henon(), "a", "period doubling", np.array([0.9, 0.27]), 0.36).parameter
+    assert at() == pytest.approx(0.3675, abs=1e-9)  # 3/4 (1 - b)^2
+    monkeypatch.setitem(globals(), "TURNED", 0.9)
+    assert at() == pytest.approx(0.3675 / 0.9, abs=1e-9)
+
+
+def test_bifurcations_need_float64():
+    with precision.use("float32"), pytest.raises(ValueError, match="bifurcations need float64"):
+        continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.7))

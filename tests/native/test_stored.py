@@ -61,6 +61,14 @@ def test_arguments_may_lie_on_any_device():
     assert done.returncode == 0, done.stderr.decode()[-2000:]
 
 
+def test_it_takes_numpy_arrays_and_named_arguments_and_is_itself_within_transformations():
+    weighted = kept(lambda x, *, by, power: by["mass"] * x**power)
+    given = {"by": {"mass": np.array([2.0, 3.0, 4.0, 5.0, 6.0])}, "power": 2}
+    np.testing.assert_allclose(weighted(np.asarray(X), **given), given["by"]["mass"] * X**2, rtol=1e-15)
+    slope = jax.vmap(jax.grad(lambda x, m: weighted(x, by={"mass": m}, power=2)))
+    np.testing.assert_allclose(slope(X, given["by"]["mass"]), 2 * given["by"]["mass"] * X, rtol=1e-15)
+
+
 FACTOR = 2.0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 
+from jaxgait import precision
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
 from jaxgait.models import Bungee
@@ -18,6 +19,7 @@ from jaxgait.solve.periodic import (
     CONVERGED,
     NO_GAIT,
     NO_RETURN,
+    TOLERANCE,
     Coordinates,
     PoincareMap,
     StroboscopicMap,
@@ -61,6 +63,31 @@ def test_orbits_of_higher_order_and_batches():
         there = orbit(henon, {"a": ai, "b": 0.3}, z, 2)
         np.testing.assert_allclose(there[1], z, atol=1e-10)
         assert abs(float(there[0, 0] - z[0])) > 0.1
+
+
+def test_the_tolerance_is_within_reach_of_the_precision():
+    solve = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2]))
+    found, gradient = {}, {}
+    for name in TOLERANCE:
+        with precision.use(name):
+            found[name], gradient[name] = solve(0.2), jax.grad(lambda a: solve(a).z[0])(0.2)
+    assert [int(x.status) for x in found.values()] == [CONVERGED] * 2
+    assert [x.z.dtype.name for x in found.values()] == list(TOLERANCE)
+    np.testing.assert_allclose(found["float32"].z, found["float64"].z, rtol=1e-6)
+    assert gradient["float32"] == pytest.approx(float(gradient["float64"]), rel=1e-5)
+
+
+SCALE = 0.3
+
+
+def scaled(model, z):
+    return SCALE * z + model
+
+
+def test_a_search_notices_what_its_map_refers_to(monkeypatch):
+    assert float(fixed_point(scaled, 1.4, jnp.array([0.0])).z[0]) == pytest.approx(2.0, rel=1e-12)
+    monkeypatch.setitem(globals(), "SCALE", 0.5)
+    assert float(fixed_point(scaled, 1.4, jnp.array([0.0])).z[0]) == pytest.approx(2.8, rel=1e-12)
 
 
 def test_no_gait_is_a_status():

@@ -18,16 +18,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgait import outcome
+from jaxgait import outcome, precision
 from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
 from jaxgait.models.walker.rigid import RollingWalker
+from jaxgait.native import kept
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Events, Run
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
-from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, fixed_point
+from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, checked_search, fixed_point
 
 __all__ = [
     "GAIT",
@@ -100,7 +101,12 @@ def rolling_gait(
             "guess must be one section point (stance angle in rad, stance rate and swing rate in rad/s), "
             f"got the shape {np.shape(guess)}: use jax.vmap for many"
         )
-    z0 = jnp.asarray(GAIT if guess is None else guess, dtype=float)
+    z0 = checked_search(walker, jnp.asarray(GAIT if guess is None else guess, dtype=float))
+    return _solved(return_map, precision.cast(walker), z0)
+
+
+@kept
+def _solved(return_map: PoincareMap, walker: RollingWalker, z0: Float[Array, 3]) -> RollingGait:
     point = fixed_point(return_map, walker, z0)
     y0 = walker.on_section(jnp.where(point.status == CONVERGED, point.z, z0))
     run = hybrid(walker, events=1, t_end=return_map.max_time, y0=y0, scheme=return_map.scheme)
