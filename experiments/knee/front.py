@@ -26,7 +26,7 @@ from jax.scipy.ndimage import map_coordinates
 from jaxtyping import Array, Float
 
 from experiments.knee.search import RTOL, leg
-from jaxgait import ensemble
+from jaxgait import ensemble, report
 from jaxgait.analysis import extremes
 from jaxgait.ensembles import grid
 from jaxgait.measure import Measure
@@ -152,24 +152,23 @@ def behind(found: xr.Dataset, other: xr.Dataset) -> float:
 def table(found: Mapping[str, Mapping[str, xr.Dataset]]) -> str:
     """The figures in Markdown."""
     exact = found["rho, error"]["gradient"]
-    lines = ["| rho | error / deg | k / (N/m) | c / (N s/m) | error saved per 1e-3 of rho / deg | slopes left |"]
-    lines += ["|---|---|---|---|---|---|"]
+    headings = ["rho", "error / deg", "k / (N/m)", "c / (N s/m)", "error saved per 1e-3 of rho / deg", "slopes left"]
+    points = []
     columns = ("rho", "peak_flexion_error", "damper.k", "damper.c", "rate", "slope")
     for rho, error, k, c, rate, slope in zip(*(exact[name].values for name in columns), strict=True):
-        lines.append(f"| {rho:.5f} | {error:.3f} | {k:.0f} | {c:.0f} | {1e-3 * rate:.3f} | {slope:.1e} |")
-    lines += ["", "| front | points | evaluations | hypervolume | behind the other / span | processor time / s |"]
-    lines += ["|---|---|---|---|---|---|"]
+        points.append([f"{rho:.5f}", f"{error:.3f}", f"{k:.0f}", f"{c:.0f}", f"{1e-3 * rate:.3f}", f"{slope:.1e}"])
+    costs, rows = ["front", "points", "evaluations", "hypervolume", "behind the other / span", "processor time / s"], []
     for title, pair in found.items():
         (a, one), (b, two) = pair.items()
-        lines += [_row(f"{title}: {name}", *own) for name, own in ((a, (one, two)), (b, (two, one)))]
-    return "\n".join(lines)
+        rows += [_row(f"{title}: {name}", *own) for name, own in ((a, (one, two)), (b, (two, one)))]
+    return f"{report.table(headings, points)}\n\n{report.table(costs, rows)}"
 
 
-def _row(what: str, own: xr.Dataset, other: xr.Dataset) -> str:
+def _row(what: str, own: xr.Dataset, other: xr.Dataset) -> list[str]:
     volume = hypervolume(losses(own), WORST[: losses(own).shape[1]])
     runs = own.sizes.get("evaluation", int(np.prod(SIZE)))
     numbers = [f"{own.sizes['point']}", f"{runs}", f"{volume:.5g}", f"{behind(own, other):.3f}"]
-    return "| " + " | ".join([what, *numbers, f"{own.attrs['seconds']:.0f}"]) + " |"
+    return [what, *numbers, f"{own.attrs['seconds']:.0f}"]
 
 
 def main(

@@ -13,7 +13,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization import Optimum, optimize
 from jaxgait.optimization.design import as_observable
 from jaxgait.parameters import with_parameters
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 
 OVER = {"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)}
 STRIDES = 7
@@ -63,10 +63,8 @@ def describe(report: Report, best: Optimum, check: xr.Dataset) -> None:
     report.figure("knee.optimum.rho", "largest rho found by gradient", "1", best.objective)
     report.figure("knee.optimum.k", "its k", "N/m", best.best["damper.k"])
     report.figure("knee.optimum.c", "its c", "N s/m", best.best["damper.c"])
-    rows = [
-        f"| {history['damper.k'][i, 0]:.0f}, {history['damper.c'][i, 0]:.0f} | {float(history.objective[i, 0]):.4f} "
-        f"| {float(history.objective[i].max()):.4f} | {why} |"
-        for i, why in enumerate(best.why_stopped)
-    ]
-    head = "| start (k, c) | rho there | best rho | why it stopped |\n|---|---|---|---|\n"
-    report.section("Optimisation", head + "\n".join(rows))
+    rows = []
+    for i, why in enumerate(best.why_stopped):
+        k, c, rho = history["damper.k"][i, 0], history["damper.c"][i, 0], history.objective[i]
+        rows.append([f"{k:.0f}, {c:.0f}", f"{float(rho[0]):.4f}", f"{float(rho.max()):.4f}", why])
+    report.section("Optimisation", table(["start (k, c)", "rho there", "best rho", "why it stopped"], rows))
