@@ -21,7 +21,8 @@ from collections.abc import Sequence
 import numpy as np
 import tyro
 
-from experiments.knee.search import RTOL, leg
+from experiments.knee.search import leg
+from experiments.knee.tune import RTOL
 from jaxgait import fit
 from jaxgait.calibration import Fit, MeasuredCurve, Profile, over_phase, profile
 from jaxgait.optimization.space import Space

@@ -20,7 +20,8 @@ import tyro
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from experiments.knee.search import RTOL, leg
+from experiments.knee.search import leg
+from experiments.knee.tune import RTOL
 from jaxgait import ensemble, report
 from jaxgait.ensembles import grid, zipped
 from jaxgait.measure import Measure

@@ -25,7 +25,8 @@ import xarray as xr
 from jax.scipy.ndimage import map_coordinates
 from jaxtyping import Array, Float
 
-from experiments.knee.search import RTOL, leg
+from experiments.knee.search import leg
+from experiments.knee.tune import OVER, RTOL
 from jaxgait import ensemble, report
 from jaxgait.analysis import extremes
 from jaxgait.ensembles import grid
@@ -37,8 +38,6 @@ from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.style import save
 from jaxgait.run import Run
 
-K, C = (1.2e4, 3.6e4), (400.0, 2400.0)
-OVER = {"damper.k": K, "damper.c": C}
 STRIDES = 20
 SIZE = 41, 11
 """Of the scan."""
@@ -72,7 +71,7 @@ RHO, ERROR_OF_WALKS = _repeating(MEASURES["rho"]), _repeating(ERROR)
 
 def width(table: Float[np.ndarray, "k c"]) -> Measure:
     """The width of the good range of k in N/m, between the points of the scan linearly."""
-    size, bounds = np.array(SIZE) - 1, np.array([K, C])
+    size, bounds = np.array(SIZE) - 1, np.array(list(OVER.values()))
 
     def at(run: Run) -> Array:
         damper = run.model.damper  # type: ignore[attr-defined]
@@ -87,7 +86,7 @@ def scanned() -> xr.Dataset:
     members = grid({name: np.linspace(*bounds, n) for (name, bounds), n in zip(OVER.items(), SIZE, strict=True)})
     walks = ensemble(leg(), members, strides=STRIDES, rtol=RTOL, observe=[RHO, ERROR_OF_WALKS], progress=False)
     rho = walks.rho.values
-    widths = np.stack([widths_along(np.linspace(*K, SIZE[0]), column) for column in rho.T], axis=1)
+    widths = np.stack([widths_along(np.linspace(*OVER["damper.k"], SIZE[0]), column) for column in rho.T], axis=1)
     return walks.assign(width=(walks.rho.dims, widths, {"units": "N/m", "long_name": "width of the good range of k"}))
 
 

@@ -20,7 +20,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.knee.search import OVER, RTOL, leg
+from experiments.knee.search import leg
+from experiments.knee.tune import OVER, RTOL
 from jaxgait import ensemble, report
 from jaxgait.ensembles import sobol, zipped
 from jaxgait.ensembles.members import Members

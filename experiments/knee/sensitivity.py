@@ -17,7 +17,8 @@ import time
 import tyro
 import xarray as xr
 
-from experiments.knee.search import RTOL, leg
+from experiments.knee.search import leg
+from experiments.knee.tune import RTOL
 from jaxgait import report
 from jaxgait.analysis.sensitivity import sensitivity
 from jaxgait.parameters import get_parameter

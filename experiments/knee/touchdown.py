@@ -15,7 +15,7 @@ import numpy as np
 import tyro
 from matplotlib.figure import Figure
 
-from experiments.knee.search import OVER, RTOL
+from experiments.knee.tune import OVER, RTOL
 from jaxgait import optimize, report
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.gait import PeriodicGait

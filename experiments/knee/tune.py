@@ -26,12 +26,18 @@ STEEPNESS = 1e4
 """1/m: a touch-down layer of 0.1 mm instead of 1 micrometre, for correct gradients; rho changes by 1e-5."""
 
 
+def soft(leg: Prosthesis) -> Prosthesis:
+    """A leg with a touch-down soft enough for gradients."""
+    return with_parameters(leg, {"ground.steepness": STEEPNESS})
+
+
 def tune(leg: Prosthesis, progress: bool | None = None) -> tuple[Optimum, xr.Dataset]:
     """The optimisation, and the runs that compare a gradient with central differences."""
-    smooth = with_parameters(leg, {"ground.steepness": STEEPNESS})
+    smooth = soft(leg)
     starts = [dict(zip(OVER, start, strict=True)) for start in STARTS]
-    options: dict[str, Any] = {"strides": STRIDES, "rtol": RTOL, "progress": progress}
-    best = optimize(smooth, maximize="rho", over=OVER, starts=starts, iterations=ITERATIONS, **options)
+    options: dict[str, Any] = {"strides": STRIDES, "rtol": RTOL}
+    search: dict[str, Any] = {"over": OVER, "starts": starts, "iterations": ITERATIONS, "progress": progress}
+    best = optimize(smooth, maximize="rho", **search, **options)
     k, c, step = 1.8e4, 900.0, 1e-3
     points = {
         "damper.k": k * np.array([1, 1 + step, 1 - step, 1, 1]),
@@ -42,10 +48,9 @@ def tune(leg: Prosthesis, progress: bool | None = None) -> tuple[Optimum, xr.Dat
         zipped(points),
         observe=as_observable(smooth, "rho"),
         gradient=tuple(OVER),
-        strides=STRIDES,
-        rtol=RTOL,
         retry=False,
         progress=False,
+        **options,
     )
     return best, check
 
