@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import platform
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
@@ -227,6 +228,20 @@ def labels(unit: str, long_name: str) -> dict[str, str]:
     return {"units": unit, "long_name": long_name}
 
 
+def table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown; cells must not contain `|`.
+
+    Examples:
+        >>> from jaxgait.report import table
+        >>> print(table(["k (N/m)", "rho"], [["18000", "0.9965"]]))
+        | k (N/m) | rho |
+        | --- | --- |
+        | 18000 | 0.9965 |
+    """
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
 def machine() -> str:
     """The kind of machine: CPU count, architecture, JAX device and versions."""
     device = jax.devices()[0]
@@ -280,15 +295,13 @@ def _plain(id: str, value: Any) -> Value:
 
 
 def _table(figures: list[Figure]) -> str:
-    head = "| result | unit | expected | computed | met | paper | agrees |\n|---|---|---|---|---|---|---|"
-    return "\n".join([head, *map(_row, figures)])
+    return table(["result", "unit", "expected", "computed", "met", "paper", "agrees"], map(_row, figures))
 
 
-def _row(f: Figure) -> str:
+def _row(f: Figure) -> list[str]:
     mark = {True: "yes", False: "**no**", None: ""}
     paper = "" if f.paper is None else f.paper if isinstance(f.paper, str) else _show(f.paper)
-    cells = [f.what, f.unit, _wanted(f), _show(f.measured), mark[f.met], paper, mark[f.agrees_with_paper]]
-    return "| " + " | ".join(cells) + " |"
+    return [f.what, f.unit, _wanted(f), _show(f.measured), mark[f.met], paper, mark[f.agrees_with_paper]]
 
 
 def _wanted(f: Figure) -> str:

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from jaxgait import precision
 from jaxgait.ensembles.plan import default_workers
 from jaxgait.outcome import NoResult
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 
 MAX_PROCESSES = 4
 """A process takes up to two gigabytes of memory."""
@@ -96,8 +96,8 @@ def parts(report: Report, out: pathlib.Path, count: int, progress: bool | None) 
     with precision.use("float64"), tqdm(total=count, unit="part", disable=not progress) as bar, _processes() as pool:
         part = Parts(report, out, bar, pool)
         yield part
-    rows = "".join(f"| {name} | {seconds:.0f} |\n" for name, seconds in part.seconds.items())
-    report.section("Time", f"| part (compilation included) | s |\n|---|---|\n{rows}")
+    rows = ([name, f"{seconds:.0f}"] for name, seconds in part.seconds.items())
+    report.section("Time", table(["part (compilation included)", "s"], rows))
     report.write(out)
 
 

@@ -20,7 +20,6 @@ from jaxgait.models.jumper import measures as jumper
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.models.jumper.spatial import SpatialJumper
-from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
 from jaxgait.models.walker.smooth import Walker
@@ -29,7 +28,7 @@ from jaxgait.solve.smooth import Smooth, integrate
 from jaxgait.solve.time_stepping import march
 
 MODELS = [Bungee(), Creeper(), Exoskeleton(), Prosthesis(), Walker()]
-SLOW_MODELS = [Inchworm(), Jumper(), JumpingRobot(), ProsthesisMultipliers(), SoftExtension(), SpatialJumper()]
+SLOW_MODELS = [Inchworm(), Jumper(), JumpingRobot(), SoftExtension(), SpatialJumper()]
 KNEE, ROLLING, RIGID, CREEPER, EXO = Prosthesis(), RollingWalker(), RigidWalker(), Creeper(), Exoskeleton()
 MATRIX = [[2.0, 0.3], [0.3, 1.0 / 3.0]]
 CURVE = np.sin(np.linspace(0.0, 12.0, 300)) + 0.1

@@ -123,8 +123,6 @@ COVERED = {
     "models/jumper/planar.py": "models/jumper/test_robot.py",
     "models/jumper/spatial.py": "papers/test_jumper_spatial.py",
     "models/jumper/swing.py": "models/jumper/test_landing.py",
-    "models/prosthesis/formulations/lagrange.py": "models/prosthesis/test_model.py",
-    "models/prosthesis/formulations/multipliers.py": "models/prosthesis/test_model.py",
     "fields.py": "test_parts.py",
     "plausible.py": "test_parameters.py",
     "models/prosthesis/energetics.py": "models/prosthesis/test_model.py",

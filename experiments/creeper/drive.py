@@ -82,7 +82,7 @@ def long_chains(report: Report, out: pathlib.Path) -> None:
         for units in UNITS:
             tree = CreeperChain(units=units).tree()
             q, v = jnp.asarray(tree.neutral()), jnp.linspace(-0.5, 0.5, tree.nv)
-            ops = _operators(units, q, v)
+            ops = soa.operators(tree, kinematics(tree, q, v))
             none = jnp.zeros_like(ops.V)
             counts.append(len(tree.names))
             recursive.append(_seconds(soa.forward_dynamics, ops, v, none))
@@ -109,11 +109,6 @@ def _global_forward(ops: soa.Operators, tau: jax.Array, f_ext: jax.Array) -> jax
     left = soa.H(ops)[ops.base_first] @ soa.phi(ops)
     bias = left @ (soa.M(ops) @ (soa.phi(ops).T @ ops.a.reshape(-1)) + (ops.b - f_ext).reshape(-1))
     return jnp.linalg.solve(soa.mass_matrix(ops), tau - bias)
-
-
-def _operators(units: int, q: jax.Array, v: jax.Array) -> soa.Operators:
-    tree = CreeperChain(units=units).tree()
-    return soa.operators(tree, kinematics(tree, q, v))
 
 
 def _seconds(function, *args, repeats: int = 15, calls: int = 20) -> float:

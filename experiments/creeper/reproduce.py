@@ -6,7 +6,7 @@ import pathlib
 
 from jaxgait.models.creeper.design import fastest_gait
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 from jaxgait.reproduction import parts
 
 from . import axial, drive, scans
@@ -32,9 +32,9 @@ def design(report: Report, out: pathlib.Path) -> None:
     largest = FORCE_LIMIT - min(push, pull)
     report.figure("design-force", f"its largest actuator force (limit {FORCE_LIMIT:g} N)", "N", largest)
     report.figure("design-slip", f"its slip (limit {SLIP_LIMIT:g})", "1", SLIP_LIMIT - slip)
-    rows = "\n".join(f"| {name} | {found.start[name][0]:.4g} | {value:.4g} |" for name, value in found.best.items())
+    rows = ([name, f"{found.start[name][0]:.4g}", f"{value:.4g}"] for name, value in found.best.items())
     ending = f"{int(found.ends.evaluations[0])} evaluations by {found.method}: {found.why_stopped[0]}."
-    report.section("The fastest gait", f"| parameter | default | best |\n|---|---|---|\n{rows}\n\n{ending}")
+    report.section("The fastest gait", f"{table(['parameter', 'default', 'best'], rows)}\n\n{ending}")
 
 
 PARTS = {

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from . import papers, parameters
-from .markdown import DOCS
+from .papers import DOCS
 
 BLOCK = re.compile(
     r"(?P<begin><!-- generated: (?P<what>[\w-]+)(?: (?P<of>[\w-]+))? -->\n).*?(?P<end><!-- end -->)", re.DOTALL

@@ -11,15 +11,15 @@ import json
 import pathlib
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from jaxgait import registry
-from jaxgait.report import machine
+from jaxgait.report import machine, table
 
-from .markdown import DOCS, bullets, table
 from .sources import SOURCES, Shown, Source
 
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 KEPT = DOCS / "papers.json"
 """The figures by experiment, and the machine that they were measured on."""
 DIGITS = 8
@@ -98,14 +98,18 @@ def _first_sentence(text: str) -> str:
     return re.split(r"(?<=\.) (?=[A-Z])", text)[0]
 
 
+def _bullets(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
 def source(name: str) -> str:
     """One source: its citation, what is misprinted, and what cannot be reproduced."""
     one = SOURCES[name]
     return "\n\n".join(
         [
             f"Source: {one.citation}",
-            f"Misprints and errors:\n\n{bullets(one.misprints)}",
-            f"Gaps, and what replaces them:\n\n{bullets(one.lacking)}",
+            f"Misprints and errors:\n\n{_bullets(one.misprints)}",
+            f"Gaps, and what replaces them:\n\n{_bullets(one.lacking)}",
         ]
     )
 
@@ -134,7 +138,7 @@ def take_pictures(out: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
 
 def misprints(name: str) -> str:
     """The misprints of one source."""
-    return bullets(SOURCES[name].misprints)
+    return _bullets(SOURCES[name].misprints)
 
 
 def printed(_: str = "") -> str:

@@ -14,8 +14,7 @@ from jaxgait.models.creeper import Bearing
 from jaxgait.models.prosthesis import Socket
 from jaxgait.models.walker.round_feet import RoundFeet
 from jaxgait.parameters import ParameterInfo, parameters
-
-from .markdown import table as markdown
+from jaxgait.report import table as markdown
 
 Infos = Mapping[str, ParameterInfo]
 

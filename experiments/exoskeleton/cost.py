@@ -18,7 +18,7 @@ import numpy as np
 from jaxgait.models.exoskeleton.formulations import Chain, Planar, Spatial, dynamics, vectors
 from jaxgait.models.exoskeleton.formulations.symbolic import equations
 from jaxgait.plot.style import axis_label, save, style
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 
 from . import lagrange
 from .expected import MATHEMATICA, MATHEMATICA_RECURRENCE
@@ -126,7 +126,7 @@ def add_evaluation(report: Report, out: pathlib.Path) -> None:
     report.figure("loop_ratio", "compile time, hand-written Lagrangian over closed form, n = 10 (above 5)", "1", ratio)
     report.figure("loop_ratio_ok", "that ratio is above 5", "", bool(ratio > 5), expected=True)
     names = ("closed form", "recurrence", "link vectors", "autodiff, loop", "autodiff, arrays")
-    head = "| n | " + " | ".join(names) + f" | link vectors, {MEMBERS} members (us each) |\n|" + "---|" * 7
+    headings = ["n", *names, f"link vectors, {MEMBERS} members (us each)"]
     lines = [_line(f"{n}, plane", costs, names, members.get(n)) for n, costs in plane.items()]
     lines += [_line(f"{n}, space", costs, names, None) for n, costs in space.items()]
     report.section(
@@ -135,18 +135,18 @@ def add_evaluation(report: Report, out: pathlib.Path) -> None:
         "autodiff give the mass matrix and the bias forces, the recurrence all matrices, the link vectors the "
         "accelerations (W factorised beforehand). Steep growth belongs to unrolled programs: a Lagrangian on arrays "
         "compiles in constant time too. What the closed form gives is clarity, the single terms, and the constant W."
-        "\n\n" + "\n".join([head, *lines]),
+        f"\n\n{table(headings, lines)}",
     )
     report.picture(
         _picture(plane, members, out / "cost.png"), "Compilation and evaluation time against the number of links."
     )
 
 
-def _line(label: str, costs: dict[str, Cost], names: tuple[str, ...], member: float | None) -> str:
+def _line(label: str, costs: dict[str, Cost], names: tuple[str, ...], member: float | None) -> list[str]:
     cells = [
         f"{costs[x].compile:.2f} / {costs[x].evaluate:.1f} / {costs[x].memory:.1f}" if x in costs else "" for x in names
     ]
-    return f"| {label} | " + " | ".join([*cells, "" if member is None else f"{member:.2f}"]) + " |"
+    return [label, *cells, "" if member is None else f"{member:.2f}"]
 
 
 def _picture(plane: dict[int, dict[str, Cost]], members: dict[int, float], path: pathlib.Path) -> pathlib.Path:
@@ -167,10 +167,9 @@ def _picture(plane: dict[int, dict[str, Cost]], members: dict[int, float], path:
 
 def add_composing(report: Report, out: pathlib.Path) -> None:
     """Compares the paper's matrices with SymPy's Lagrangian mechanics."""
-    lines = [
-        "| links | space | matrices (s) | SymPy Lagrange (s) | ratio | paper: matrices | recurrence | Lagrange |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    headings = ["links", "space", "matrices (s)", "SymPy Lagrange (s)", "ratio"]
+    headings += ["paper: matrices", "recurrence", "Lagrange"]
+    lines = []
     faster = []
     equations((0,), (1,))  # imports SymPy, which is not to be timed
     for (n, dimension), (slow, fast) in MATHEMATICA.items():
@@ -178,9 +177,8 @@ def add_composing(report: Report, out: pathlib.Path) -> None:
         theirs = _seconds(lambda n=n, d=dimension: lagrange.compose_with_sympy(n, d))
         where = "plane" if dimension == 2 else "space"
         between = MATHEMATICA_RECURRENCE.get((n, dimension), "")
-        lines.append(
-            f"| {n} | {where} | {ours:.3f} | {theirs:.2f} | {theirs / ours:.0f} | {fast} | {between} | {slow} |"
-        )
+        here = [f"{ours:.3f}", f"{theirs:.2f}", f"{theirs / ours:.0f}"]
+        lines.append([str(n), where, *here, str(fast), str(between), str(slow)])
         for id, method, seconds, printed in (
             ("compose", "matrices", ours, fast),
             ("lagrange", "Lagrange", theirs, slow),
@@ -199,7 +197,7 @@ def add_composing(report: Report, out: pathlib.Path) -> None:
         "Deriving the equations",
         "The paper's aim was to derive equations quickly; `chain.equations()` does so from the matrices. Times are "
         "those of this machine (SymPy) and the paper's (Mathematica), whose recurrence is slower than its direct "
-        "matrix method.\n\n" + "\n".join(lines) + f"\n\nTwo links, equal to eq. (4):\n\n$$\n{text}\n$$",
+        f"matrix method.\n\n{table(headings, lines)}\n\nTwo links, equal to eq. (4):\n\n$$\n{text}\n$$",
     )
 
 

@@ -16,7 +16,7 @@ from jaxgait.models.exoskeleton.measures import histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
 from jaxgait.plot import film
 from jaxgait.plot.style import save
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 from jaxgait.solve.smooth import Smooth, integrate
 
 from . import expected
@@ -120,12 +120,12 @@ def _pictures(report: Report, out: pathlib.Path, literal: xr.Dataset, walk: xr.D
 
 
 def _table(data: xr.Dataset) -> str:
-    lines = ["| t | M_phi 1..5 (N m) | M_psi 1..5 (N m) | F 1..5 (N) |", "|---|---|---|---|"]
+    rows = []
     for label, part in (("0", 0), ("T/8", 1 / 8), ("T/4", 1 / 4), ("3T/8", 3 / 8), ("T/2", 1 / 2), ("3T/4", 3 / 4)):
         row = data.isel(time=round(part * SAMPLES))
         cells = (" ".join(f"{x:.6f}" for x in row[name].values + 0.0) for name in ("M_phi", "M_psi", "F"))
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append([label, *cells])
+    return table(["t", "M_phi 1..5 (N m)", "M_psi 1..5 (N m)", "F 1..5 (N)"], rows)
 
 
 def add_forward(report: Report, out: pathlib.Path) -> None:

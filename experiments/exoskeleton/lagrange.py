@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxgait.models.exoskeleton.formulations import Chain, Planar, vectors
 from jaxgait.models.exoskeleton.formulations.dynamics import G
-from jaxgait.models.prosthesis.formulations.lagrange import Dynamics, dynamics
+from jaxgait.precision import float64_default
 
 
 def energy_loop(chain: Chain, q: Any, rate: Any) -> jax.Array:
@@ -42,8 +43,24 @@ def energy_arrays(chain: Chain, q: Any, rate: Any) -> jax.Array:
     return jnp.sum(m * (0.5 * jnp.sum(v * v, axis=-1) - G * r[..., -1]))
 
 
+class Dynamics(NamedTuple):
+    """Mass matrix and bias of M q'' + h = Q."""
+
+    mass: jax.Array
+    bias: jax.Array
+
+
+@float64_default
+def dynamics(lagrangian: Callable[[jax.Array, jax.Array], jax.Array], q: jax.Array, qd: jax.Array) -> Dynamics:
+    """Mass matrix and bias forces of a Lagrangian L(q, q'), by automatic differentiation."""
+    momentum = jax.grad(lagrangian, argnums=1)
+    mass = jax.jacfwd(momentum, argnums=1)(q, qd)
+    _, convected = jax.jvp(lambda x: momentum(x, qd), (q,), (qd,))
+    return Dynamics(mass, convected - jax.grad(lagrangian, argnums=0)(q, qd))
+
+
 def mass_matrix_and_bias(energy: Any, chain: Chain, q: Any, rate: Any) -> Dynamics:
-    """Mass matrix and bias forces from a Lagrangian, by automatic differentiation."""
+    """`dynamics` of a chain whose Lagrangian is `energy`."""
     kind, parts = type(q), len(q)
 
     def flat(q: jax.Array, r: jax.Array) -> jax.Array:

@@ -15,7 +15,7 @@ from jaxgait.models.exoskeleton.measures import histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.parameters import parameter_info
 from jaxgait.plot.style import GREEN, GREY, axis_label, save, style
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 
 
 def add(report: Report, out: pathlib.Path) -> None:
@@ -31,9 +31,9 @@ def add(report: Report, out: pathlib.Path) -> None:
         "worst_margin", "smallest margin of its constraints, each in its own unit", "SI", min(found.limits.values())
     )
     infos = {name: parameter_info(start, name) for name in found.best}
-    rows = [f"| {i.doc} | {i.unit} | {float(i.value):.4f} | {found.best[n]:.4f} |" for n, i in infos.items()]
+    rows = [[i.doc, i.unit, f"{float(i.value):.4f}", f"{found.best[n]:.4f}"] for n, i in infos.items()]
     rows += [
-        f"| {what} | {unit} | {float(a):.4f} | {float(b):.4f} |"
+        [what, unit, f"{float(a):.4f}", f"{float(b):.4f}"]
         for what, unit, a, b in (
             ("step length", "m", before.length, after.length),
             ("speed", "m/s", before.speed, after.speed),
@@ -49,7 +49,7 @@ def add(report: Report, out: pathlib.Path) -> None:
         "example's speed, foot above the ground and "
         f"{CLEARANCE * 100:g} cm above it in the middle half of the step, knees never overstretched, friction at most "
         f"0.6, steps that join. It saves {gain:.0%} of the work, by longer and slower steps with a low foot."
-        "\n\n| | unit | example | optimised |\n|---|---|---|---|\n" + "\n".join(rows),
+        f"\n\n{table(['', 'unit', 'example', 'optimised'], rows)}",
     )
     assert isinstance(found.model, Exoskeleton)
     picture = _picture(start, found.model, out / "better_gait.png")

@@ -26,7 +26,7 @@ from jaxgait.parameters import get_parameter
 from jaxgait.parts import with_parts
 from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, axis_label, save, style
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 from jaxgait.run import Run
 
 from .table import WEIGHT, jump_of
@@ -58,10 +58,10 @@ def timing(report: Report, out: pathlib.Path) -> None:
     within = max(float(ours.peak_force) / float(limits.peak_force), spin) < 1.0 + MARGIN
     report.figure("timing-limits", "both limits kept", "", within, expected=True)
     start = {name: float(get_parameter(Jumper(), name)) for name in best}
-    table = "\n".join(f"| {name} | {start[name]:.4f} | {value:.4f} |" for name, value in best.items())
+    rows = ([name, f"{start[name]:.4f}", f"{value:.4f}"] for name, value in best.items())
     evaluations = int(found.ends.evaluations[0])
     text = f"{found.method}, exact gradients {found.gradient}, {evaluations} evaluations: {found.why_stopped[0]}.\n\n"
-    report.section("Joint timing", f"{text}| parameter | hand-tuned / s | optimised / s |\n|---|---|---|\n{table}")
+    report.section("Joint timing", text + table(["parameter", "hand-tuned / s", "optimised / s"], rows))
 
 
 def landing(report: Report, out: pathlib.Path) -> None:

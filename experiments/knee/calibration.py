@@ -21,7 +21,8 @@ from collections.abc import Sequence
 import numpy as np
 import tyro
 
-from experiments.knee.search import RTOL, leg
+from experiments.knee.search import leg
+from experiments.knee.tune import RTOL
 from jaxgait import fit
 from jaxgait.calibration import Fit, MeasuredCurve, Profile, over_phase, profile
 from jaxgait.optimization.space import Space
@@ -29,6 +30,7 @@ from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
 from jaxgait.plot.style import save
 from jaxgait.report import Report
+from jaxgait.report import table as markdown
 
 OVER = {
     "damper.thigh_arm": (0.016, 0.022),
@@ -75,12 +77,9 @@ def table(found: Fit) -> str:
     for name, value in found.best.items():
         low, high = OVER[name]
         share = found.standard_error[name] / (high - low)
-        rows.append(
-            f"| {name} | {float(get_parameter(leg(), name)):.5g} | {value:.5g} | {found.standard_error[name]:.2g} "
-            f"| {100 * share:.0f} | {found.units[name]} |"
-        )
-    head = "| parameter | set R2 | fitted | standard error | of the box (%) | unit |\n|---|---|---|---|---|---|\n"
-    return head + "\n".join(rows)
+        numbers = [f"{float(get_parameter(leg(), name)):.5g}", f"{value:.5g}", f"{found.standard_error[name]:.2g}"]
+        rows.append([name, *numbers, f"{100 * share:.0f}", found.units[name]])
+    return markdown(["parameter", "set R2", "fitted", "standard error", "of the box (%)", "unit"], rows)
 
 
 def directions(found: Fit) -> str:
@@ -89,9 +88,8 @@ def directions(found: Fit) -> str:
     for s, direction in zip(found.singular_values, found.directions, strict=True):
         largest = np.argsort(-np.abs(direction))[:3]
         what = ", ".join(f"{direction[i]:+.2f} {list(found.best)[i]}" for i in largest)
-        rows.append(f"| {s:.3g} | {100 / s:.3g} | {what} |")
-    head = "| singular value | standard error (% of the box) | direction |\n|---|---|---|\n"
-    return head + "\n".join(rows)
+        rows.append([f"{s:.3g}", f"{100 / s:.3g}", what])
+    return markdown(["singular value", "standard error (% of the box)", "direction"], rows)
 
 
 def _describe(report: Report, id: str, title: str, found: Fit, out: pathlib.Path) -> None:
@@ -124,9 +122,9 @@ def _recovered(report: Report, found: Fit, drawn: Profile) -> None:
     )
     report.figure("knee.calibration.synthetic.chi", "chi-square per degree of freedom", "1", found.reduced)
     rows = [("standard error", drawn.laplace), ("profile", drawn.interval)]
-    lines = [f"| {what} | {low:.5g} | {high:.5g} |" for what, (low, high) in rows]
-    head = f"| 95 % interval of {PROFILED} (m) by | from | to |\n|---|---|---|\n"
-    report.section("Profile", head + "\n".join(lines) + f"\n\nBelow: {drawn.why[0]}. Above: {drawn.why[1]}.")
+    lines = ([what, f"{low:.5g}", f"{high:.5g}"] for what, (low, high) in rows)
+    intervals = markdown([f"95 % interval of {PROFILED} (m) by", "from", "to"], lines)
+    report.section("Profile", f"{intervals}\n\nBelow: {drawn.why[0]}. Above: {drawn.why[1]}.")
 
 
 def study(out: pathlib.Path) -> Report:

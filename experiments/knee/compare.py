@@ -20,8 +20,9 @@ import tyro
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from experiments.knee.search import RTOL, leg
-from jaxgait import ensemble
+from experiments.knee.search import leg
+from experiments.knee.tune import RTOL
+from jaxgait import ensemble, report
 from jaxgait.ensembles import grid, zipped
 from jaxgait.measure import Measure
 from jaxgait.model import Scalar, parameter
@@ -159,17 +160,17 @@ def picture(found: dict[str, list[tuple[Tried, float]]]) -> Figure:
 
 def table(found: dict[str, list[tuple[Tried, float]]]) -> str:
     """The figures in Markdown."""
-    head = f"rho of a walk of {AGAIN} strides | evaluations | until within {WITHIN:g} of the best | processor time / s"
-    lines = [f"| case | method | best (N/m, N s/m) | {head} |", "|---|---|---|---|---|---|---|"]
+    headings = ["case", "method", "best (N/m, N s/m)", f"rho of a walk of {AGAIN} strides", "evaluations"]
+    headings += [f"until within {WITHIN:g} of the best", "processor time / s"]
+    lines = []
     for name, tried in found.items():
         top = max(one.rho[-1] for one, _ in tried)
         for one, walked in tried:
             near = np.flatnonzero(one.rho > top - WITHIN)
             until = str(near[0] + 1) if near.size else "never"
             best = ", ".join(f"{parameter} = {x:.0f}" for parameter, x in one.best.items())
-            cells = [name, one.method, best, f"{walked:.6f}", str(len(one.rho)), until, f"{one.seconds:.1f}"]
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            lines.append([name, one.method, best, f"{walked:.6f}", str(len(one.rho)), until, f"{one.seconds:.1f}"])
+    return report.table(headings, lines)
 
 
 def main(out: Annotated[pathlib.Path, tyro.conf.arg(help="folder for table and picture")], budget: int = 120) -> None:

@@ -25,8 +25,9 @@ import xarray as xr
 from jax.scipy.ndimage import map_coordinates
 from jaxtyping import Array, Float
 
-from experiments.knee.search import RTOL, leg
-from jaxgait import ensemble
+from experiments.knee.search import leg
+from experiments.knee.tune import OVER, RTOL
+from jaxgait import ensemble, report
 from jaxgait.analysis import extremes
 from jaxgait.ensembles import grid
 from jaxgait.measure import Measure
@@ -37,8 +38,6 @@ from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.style import save
 from jaxgait.run import Run
 
-K, C = (1.2e4, 3.6e4), (400.0, 2400.0)
-OVER = {"damper.k": K, "damper.c": C}
 STRIDES = 20
 SIZE = 41, 11
 """Of the scan."""
@@ -72,7 +71,7 @@ RHO, ERROR_OF_WALKS = _repeating(MEASURES["rho"]), _repeating(ERROR)
 
 def width(table: Float[np.ndarray, "k c"]) -> Measure:
     """The width of the good range of k in N/m, between the points of the scan linearly."""
-    size, bounds = np.array(SIZE) - 1, np.array([K, C])
+    size, bounds = np.array(SIZE) - 1, np.array(list(OVER.values()))
 
     def at(run: Run) -> Array:
         damper = run.model.damper  # type: ignore[attr-defined]
@@ -87,7 +86,7 @@ def scanned() -> xr.Dataset:
     members = grid({name: np.linspace(*bounds, n) for (name, bounds), n in zip(OVER.items(), SIZE, strict=True)})
     walks = ensemble(leg(), members, strides=STRIDES, rtol=RTOL, observe=[RHO, ERROR_OF_WALKS], progress=False)
     rho = walks.rho.values
-    widths = np.stack([widths_along(np.linspace(*K, SIZE[0]), column) for column in rho.T], axis=1)
+    widths = np.stack([widths_along(np.linspace(*OVER["damper.k"], SIZE[0]), column) for column in rho.T], axis=1)
     return walks.assign(width=(walks.rho.dims, widths, {"units": "N/m", "long_name": "width of the good range of k"}))
 
 
@@ -152,24 +151,23 @@ def behind(found: xr.Dataset, other: xr.Dataset) -> float:
 def table(found: Mapping[str, Mapping[str, xr.Dataset]]) -> str:
     """The figures in Markdown."""
     exact = found["rho, error"]["gradient"]
-    lines = ["| rho | error / deg | k / (N/m) | c / (N s/m) | error saved per 1e-3 of rho / deg | slopes left |"]
-    lines += ["|---|---|---|---|---|---|"]
+    headings = ["rho", "error / deg", "k / (N/m)", "c / (N s/m)", "error saved per 1e-3 of rho / deg", "slopes left"]
+    points = []
     columns = ("rho", "peak_flexion_error", "damper.k", "damper.c", "rate", "slope")
     for rho, error, k, c, rate, slope in zip(*(exact[name].values for name in columns), strict=True):
-        lines.append(f"| {rho:.5f} | {error:.3f} | {k:.0f} | {c:.0f} | {1e-3 * rate:.3f} | {slope:.1e} |")
-    lines += ["", "| front | points | evaluations | hypervolume | behind the other / span | processor time / s |"]
-    lines += ["|---|---|---|---|---|---|"]
+        points.append([f"{rho:.5f}", f"{error:.3f}", f"{k:.0f}", f"{c:.0f}", f"{1e-3 * rate:.3f}", f"{slope:.1e}"])
+    costs, rows = ["front", "points", "evaluations", "hypervolume", "behind the other / span", "processor time / s"], []
     for title, pair in found.items():
         (a, one), (b, two) = pair.items()
-        lines += [_row(f"{title}: {name}", *own) for name, own in ((a, (one, two)), (b, (two, one)))]
-    return "\n".join(lines)
+        rows += [_row(f"{title}: {name}", *own) for name, own in ((a, (one, two)), (b, (two, one)))]
+    return f"{report.table(headings, points)}\n\n{report.table(costs, rows)}"
 
 
-def _row(what: str, own: xr.Dataset, other: xr.Dataset) -> str:
+def _row(what: str, own: xr.Dataset, other: xr.Dataset) -> list[str]:
     volume = hypervolume(losses(own), WORST[: losses(own).shape[1]])
     runs = own.sizes.get("evaluation", int(np.prod(SIZE)))
     numbers = [f"{own.sizes['point']}", f"{runs}", f"{volume:.5g}", f"{behind(own, other):.3f}"]
-    return "| " + " | ".join([what, *numbers, f"{own.attrs['seconds']:.0f}"]) + " |"
+    return [what, *numbers, f"{own.attrs['seconds']:.0f}"]
 
 
 def main(

@@ -14,7 +14,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.motion.drive import REFERENCE_GAITS, gait_record, reference_gait
 from jaxgait.plot import film
 from jaxgait.plot.style import save
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 from jaxgait.reproduction import parts
 
 from . import expected, runs, socket, tune
@@ -179,10 +179,10 @@ def _tables(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
         orders, line = _orders(scan, ratio), scan.sel(ratio=ratio, method="nearest")
         critical, windows = gait.critical_value(K, orders)
         again = ", ".join(f"{a:g}" if a == b else f"{a:g}-{b:g}" for a, b in windows) or "none"
-        rows3.append(f"| {ratio:g} | {critical:g} | {again} |".replace("nan", "none"))
+        rows3.append([f"{ratio:g}", "none" if np.isnan(critical) else f"{critical:g}", again])
         rho_line = line.rho.where(line.status == 0)
         top, at = float(rho_line.max()), float(rho_line.idxmax())
-        rows4.append(f"| {ratio:g} | {top:.4f} | {at:g} |")
+        rows4.append([f"{ratio:g}", f"{top:.4f}", f"{at:g}"])
         lost = "Table 4 is lost; similar for all c/k"
         report.compare(f"knee.best.{ratio:g}", f"largest rho at c/k = {ratio:g} s", top, rho, paper=lost)
         report.compare(f"knee.best_k.{ratio:g}", f"k of the largest rho at c/k = {ratio:g} s", at, where)
@@ -190,11 +190,8 @@ def _tables(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
             paper = expected.PAPER_CRITICAL.get(ratio, "Table 3 is lost")
             what = f"critical k at c/k = {ratio:g} s"
             report.compare(f"knee.critical.{ratio:g}", what, critical, expected.CRITICAL[ratio], paper=paper)
-    report.section(
-        "Table 3: critical k",
-        "| c/k (s) | critical k (N/m) | other k without period one |\n|---|---|---|\n" + "\n".join(rows3),
-    )
-    report.section("Table 4: largest rho", "| c/k (s) | largest rho | k (N/m) |\n|---|---|---|\n" + "\n".join(rows4))
+    report.section("Table 3: critical k", table(["c/k (s)", "critical k (N/m)", "other k without period one"], rows3))
+    report.section("Table 4: largest rho", table(["c/k (s)", "largest rho", "k (N/m)"], rows4))
     _features(report, scan, measured_peak)
 
 

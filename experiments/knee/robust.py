@@ -20,14 +20,14 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.knee.search import OVER, RTOL, leg
-from jaxgait import ensemble
+from experiments.knee.search import leg
+from experiments.knee.tune import OVER, RTOL
+from jaxgait import ensemble, report
 from jaxgait.ensembles import sobol, zipped
 from jaxgait.ensembles.members import Members
 from jaxgait.optimization import Optimum, optimize
 from jaxgait.parameters import get_parameter
 from jaxgait.plot.style import BLUE, GREEN, ORANGE, axis_label, save, style
-from jaxgait.report import machine
 
 
 class Factor(NamedTuple):
@@ -67,10 +67,8 @@ STEPS = 9
 """Values of each factor alone."""
 COLOURS = {"nominal": BLUE, "mean": ORANGE, "worst": GREEN}
 WORDS = {"nominal": "at the reference", "mean": "on average", "worst": "in the worst scenario"}
-HEAD = (
-    "| best | k (N/m) | c (N s/m) | largest multiplier | at the reference | mean of those searched "
-    "| worst of those searched | mean | 5 % | worst | period one | folds |\n" + "|---" * 12 + "|\n"
-)
+HEADINGS = ["best", "k (N/m)", "c (N s/m)", "largest multiplier", "at the reference", "mean of those searched"]
+HEADINGS += ["worst of those searched", "mean", "5 %", "worst", "period one", "folds"]
 COLUMNS = ("reference", "searched: mean", "searched: worst", "mean", "5 %", "worst")
 
 
@@ -167,23 +165,22 @@ def table(rows: list[dict[str, Any]], price: dict[str, dict[str, float]]) -> str
     """The report as Markdown."""
     lines = []
     for row in rows:
-        rho, place = (
-            " | ".join(f"{row[what]:.5f}" for what in COLUMNS),
-            f"{row['damper.k']:.0f} | {row['damper.c']:.0f} | {row['multiplier']:.3f}",
-        )
-        lines.append(f"| {WORDS[row['design']]} | {place} | {rho} | {row['period one']} of {UNSEEN} | {row['folds']} |")
+        design = [WORDS[row["design"]], f"{row['damper.k']:.0f}", f"{row['damper.c']:.0f}", f"{row['multiplier']:.3f}"]
+        rho = [f"{row[what]:.5f}" for what in COLUMNS]
+        lines.append([*design, *rho, f"{row['period one']} of {UNSEEN}", str(row["folds"])])
+    gains = ([WORDS[name], *(f"{1e4 * x:+.1f}" for x in one.values())] for name, one in price.items())
     spread = "; ".join(f"{f.words} {f.low:g} to {f.high:g}" for f in SPREAD.values())
     text = [
         "# Robust design of the knee's damper",
         f"Ratios to the reference: {spread}. Designs are searched for in {SCENARIOS} scenarios (the reference and "
         f"Sobol points). All rho are of walks of {STRIDES} strides: in the scenarios searched, and in {UNSEEN} others.",
-        HEAD + "\n".join(lines),
+        report.table(HEADINGS, lines),
         "![rho in all scenarios and over each factor alone](robust.png)",
         "*Shares of the unseen walks that lose more than a given rho, and rho over each factor alone. Open circles: "
         "walks that do not repeat every stride.*",
         "## The cost of robustness",
         "rho gained over the damper that is best at the reference, in units of 1e-4:",
-        "| best | " + " | ".join(COLUMNS) + " |\n|---|" + "---|" * len(COLUMNS) + "\n" + "\n".join(_gains(price)),
+        report.table(["best", *COLUMNS], gains),
         "A robust search rejects a design if in one scenario the gait's largest multiplier is not below "
         f"{STABILITY:g}. Walks are judged as simulated: with the damper that is best at the reference, "
         f"{UNSEEN - rows[0]['period one']} of {UNSEEN} walks do not repeat every stride, and count with their own rho. "
@@ -191,11 +188,7 @@ def table(rows: list[dict[str, Any]], price: dict[str, dict[str, float]]) -> str
         "## How the searches ended",
         "\n".join(f"- {WORDS[row['design']]}: {why}" for row in rows for why in row["why stopped"]),
     ]
-    return "\n\n".join(text) + f"\n\nMachine: {machine()}.\n"
-
-
-def _gains(price: dict[str, dict[str, float]]) -> list[str]:
-    return [f"| {WORDS[n]} | " + " | ".join(f"{1e4 * x:+.1f}" for x in one.values()) + " |" for n, one in price.items()]
+    return "\n\n".join(text) + f"\n\nMachine: {report.machine()}.\n"
 
 
 def picture(unseen: dict[str, xr.Dataset], swept: dict[str, xr.Dataset]) -> Figure:
@@ -244,7 +237,8 @@ def main(out: pathlib.Path) -> None:
     rows = judged(found, searched, unseen)
     price = prices(rows)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "robust.json").write_text(json.dumps({"designs": rows, "price": price, "machine": machine()}, indent=1))
+    kept = {"designs": rows, "price": price, "machine": report.machine()}
+    (out / "robust.json").write_text(json.dumps(kept, indent=1))
     (out / "robust.md").write_text(table(rows, price))
     save(picture(unseen, swept), out / "robust.png")
     print((out / "robust.md").read_text())

@@ -17,17 +17,13 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
+from experiments.knee.tune import OVER, RTOL, soft
 from jaxgait import ensemble
 from jaxgait.ensembles import grid, sobol
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization import Optimum, optimize
-from jaxgait.parameters import with_parameters
 from jaxgait.report import machine
 
-OVER = {"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)}
-STEEPNESS = 1e4
-"""Touch-down layer of 0.1 mm instead of 1 micrometre (1/m), for search and scan alike."""
-RTOL = 1e-5
 STARTS = 64
 SCAN = {"damper.k": np.arange(1.55e4, 1.67e4, 30.0), "damper.c": np.array([400.0, 420.0, 440.0, 480.0])}
 """The neighbourhood of the optimum in steps of 0.2 % of k."""
@@ -35,7 +31,7 @@ SCAN = {"damper.k": np.arange(1.55e4, 1.67e4, 30.0), "damper.c": np.array([400.0
 
 def leg() -> Prosthesis:
     """The reference knee with a touch-down soft enough for gradients."""
-    return with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
+    return soft(Prosthesis())
 
 
 def period_one_starts(count: int) -> list[dict[str, float]]:

@@ -17,7 +17,9 @@ import time
 import tyro
 import xarray as xr
 
-from experiments.knee.search import RTOL, leg
+from experiments.knee.search import leg
+from experiments.knee.tune import RTOL
+from jaxgait import report
 from jaxgait.analysis.sensitivity import sensitivity
 from jaxgait.parameters import get_parameter
 from jaxgait.plot.sensitivities import shares
@@ -49,14 +51,14 @@ def table(rows: int) -> xr.Dataset:
 
 def rows_of(found: xr.Dataset) -> str:
     """The table in Markdown."""
-    lines = ["| measure | parameter | first | total | from slopes |", "|---|---|---|---|---|"]
+    rows = []
     for name in MEASURES:
         one = found.sel(measure=name)
         for parameter in found.parameter.values:
             here = one.sel(parameter=parameter)
             cells = [_with_interval(here, "first"), _with_interval(here, "total"), f"{float(here['linear']):.2f}"]
-            lines.append("| " + " | ".join([name, str(parameter), *cells]) + " |")
-    return "\n".join(lines)
+            rows.append([name, str(parameter), *cells])
+    return report.table(["measure", "parameter", "first", "total", "from slopes"], rows)
 
 
 def _with_interval(here: xr.Dataset, kind: str) -> str:

@@ -19,7 +19,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
 from jaxgait.plot.style import save
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 
 STRIDES = 14
 OBSERVED = {**MEASURES, "order": replace(MEASURES["order"], strides=STRIDES)}  # the socket damps: settled by then
@@ -63,13 +63,11 @@ def study(report: Report, out: pathlib.Path, rigid: xr.Dataset, progress: bool) 
     shown = {label: run for label, run in drawn.items() if int(run.status) == 0}
     picture = pictures.ground_load(shown, float(leg.period), BODY_WEIGHT, load)
     report.picture(save(picture, out / "socket_forces.png"), "Ground reaction over a stride: rigid hip, and sockets")
-    head = (
-        "| variant | rho | period | peak flexion (deg) | peak force (BW) | mean force (BW) | loaded (% of stride) |\n"
-    )
+    headings = ["variant", "rho", "period", "peak flexion (deg)", "peak force (BW)", "mean force (BW)"]
     rows = [_row(label, run) for label, run in {**hard, **soft}.items()]
     force = load[1] / BODY_WEIGHT
-    rows.append(f"| measured, sound leg | | | | {force.max():.2f} | {force.mean():.2f} | {_loaded(force):.0f} |")
-    report.section("A compliant socket", head + "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n\n" + ADVICE)
+    rows.append(["measured, sound leg", "", "", "", *_loads(force)])
+    report.section("A compliant socket", f"{table([*headings, 'loaded (% of stride)'], rows)}\n\n{ADVICE}")
     best = soft["loaded, hip 7.5 mm higher"]
     figures = {"rho": float(best.rho), "peak": _force(best).max(), "mean": _force(best).mean()}
     figures["loaded"] = _loaded(_force(best))
@@ -88,14 +86,15 @@ def _loaded(force: np.ndarray) -> float:
     return 100 * float(np.mean(force > 0.1))
 
 
-def _row(label: str, run: xr.Dataset) -> str:
+def _row(label: str, run: xr.Dataset) -> list[str]:
     if int(run.status) != 0:
-        return f"| {label} | ended early (status {int(run.status)}) | | | | | |"
-    force = _force(run)
-    return (
-        f"| {label} | {float(run.rho):.4f} | {int(run.order) or 'irregular'} | {float(run.peak_flexion):.1f} "
-        f"| {force.max():.2f} | {force.mean():.2f} | {_loaded(force):.0f} |"
-    )
+        return [label, f"ended early (status {int(run.status)})", *[""] * 5]
+    gait = [f"{float(run.rho):.4f}", str(int(run.order) or "irregular"), f"{float(run.peak_flexion):.1f}"]
+    return [label, *gait, *_loads(_force(run))]
+
+
+def _loads(force: np.ndarray) -> list[str]:
+    return [f"{force.max():.2f}", f"{force.mean():.2f}", f"{_loaded(force):.0f}"]
 
 
 ADVICE = """Forces are read at 100 samples per stride, in body weights (BW) of the drive's subject (85 kg); a foot

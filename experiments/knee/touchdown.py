@@ -15,8 +15,8 @@ import numpy as np
 import tyro
 from matplotlib.figure import Figure
 
-from experiments.knee.search import OVER, RTOL
-from jaxgait import optimize
+from experiments.knee.tune import OVER, RTOL
+from jaxgait import optimize, report
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
@@ -65,12 +65,13 @@ def table(found: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> str:
     """The figures in Markdown."""
     names = {"rho": "d rho / dk", "peak_flexion": "d peak flexion / dk"}
     head = ["steepness / (1/m)", "k / (N/m)", "c / (N s/m)", "rho"]
-    lines = [[*head, *(f"{names[name]} / ({SLOPES[name][0]})" for name in slopes)], ["---"] * (4 + len(slopes))]
+    head += [f"{names[name]} / ({SLOPES[name][0]})" for name in slopes]
+    lines = []
     for i, steepness in enumerate(STEEPNESS):
         k, c, rho = (float(found[name][i]) for name in (*OVER, "objective"))
         numbers = [f"{steepness:.0e}", f"{k:.0f}", f"{c:.0f}", f"{rho:.6f}"]
         lines.append(numbers + [f"{column[i]:.4f}" for column in slopes.values()])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return report.table(head, lines)
 
 
 def picture(found: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> Figure:

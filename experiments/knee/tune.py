@@ -13,7 +13,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization import Optimum, optimize
 from jaxgait.optimization.design import as_observable
 from jaxgait.parameters import with_parameters
-from jaxgait.report import Report
+from jaxgait.report import Report, table
 
 OVER = {"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)}
 STRIDES = 7
@@ -26,12 +26,18 @@ STEEPNESS = 1e4
 """1/m: a touch-down layer of 0.1 mm instead of 1 micrometre, for correct gradients; rho changes by 1e-5."""
 
 
+def soft(leg: Prosthesis) -> Prosthesis:
+    """A leg with a touch-down soft enough for gradients."""
+    return with_parameters(leg, {"ground.steepness": STEEPNESS})
+
+
 def tune(leg: Prosthesis, progress: bool | None = None) -> tuple[Optimum, xr.Dataset]:
     """The optimisation, and the runs that compare a gradient with central differences."""
-    smooth = with_parameters(leg, {"ground.steepness": STEEPNESS})
+    smooth = soft(leg)
     starts = [dict(zip(OVER, start, strict=True)) for start in STARTS]
-    options: dict[str, Any] = {"strides": STRIDES, "rtol": RTOL, "progress": progress}
-    best = optimize(smooth, maximize="rho", over=OVER, starts=starts, iterations=ITERATIONS, **options)
+    options: dict[str, Any] = {"strides": STRIDES, "rtol": RTOL}
+    search: dict[str, Any] = {"over": OVER, "starts": starts, "iterations": ITERATIONS, "progress": progress}
+    best = optimize(smooth, maximize="rho", **search, **options)
     k, c, step = 1.8e4, 900.0, 1e-3
     points = {
         "damper.k": k * np.array([1, 1 + step, 1 - step, 1, 1]),
@@ -42,10 +48,9 @@ def tune(leg: Prosthesis, progress: bool | None = None) -> tuple[Optimum, xr.Dat
         zipped(points),
         observe=as_observable(smooth, "rho"),
         gradient=tuple(OVER),
-        strides=STRIDES,
-        rtol=RTOL,
         retry=False,
         progress=False,
+        **options,
     )
     return best, check
 
@@ -63,10 +68,8 @@ def describe(report: Report, best: Optimum, check: xr.Dataset) -> None:
     report.figure("knee.optimum.rho", "largest rho found by gradient", "1", best.objective)
     report.figure("knee.optimum.k", "its k", "N/m", best.best["damper.k"])
     report.figure("knee.optimum.c", "its c", "N s/m", best.best["damper.c"])
-    rows = [
-        f"| {history['damper.k'][i, 0]:.0f}, {history['damper.c'][i, 0]:.0f} | {float(history.objective[i, 0]):.4f} "
-        f"| {float(history.objective[i].max()):.4f} | {why} |"
-        for i, why in enumerate(best.why_stopped)
-    ]
-    head = "| start (k, c) | rho there | best rho | why it stopped |\n|---|---|---|---|\n"
-    report.section("Optimisation", head + "\n".join(rows))
+    rows = []
+    for i, why in enumerate(best.why_stopped):
+        k, c, rho = history["damper.k"][i, 0], history["damper.c"][i, 0], history.objective[i]
+        rows.append([f"{k:.0f}, {c:.0f}", f"{float(rho[0]):.4f}", f"{float(rho.max()):.4f}", why])
+    report.section("Optimisation", table(["start (k, c)", "rho there", "best rho", "why it stopped"], rows))

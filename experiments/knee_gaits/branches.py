@@ -1,4 +1,8 @@
-"""The knee's periodic gaits, solved for and followed over dampers, and the twenty-stride scan."""
+"""The knee's periodic gaits, solved for and followed over dampers, and the twenty-stride scan.
+
+Its touch-down is soft: across the paper's 1 micrometre, multipliers are right only if the steps resolve the layer
+(specification, section 10); correlation and period hardly change.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,8 @@ from jaxgait.parameters import with_parameters
 from jaxgait.solve.periodic import StroboscopicMap
 from jaxgait.solve.smooth import Smooth
 
-STEEPNESS = 1e4
-"""1/m: a touch-down layer of 0.1 mm. Across the paper's 1 micrometre, multipliers are right only if the steps resolve
-it (specification, section 10); correlation and period hardly change."""
+from ..knee.tune import soft
+
 RTOL = 1e-7
 """At 1e-6 some steps miss the layer, and a multiplier may be wrong by 1."""
 FINE_RTOL, FINE_TOLERANCE = 1e-8, 1e-4
@@ -49,7 +52,7 @@ def damped(leg: Prosthesis, ratio: Scalar, k: Scalar) -> Prosthesis:
 
 def family(rtol: float = RTOL, lanes: int = len(RATIOS), tolerance: float = TOLERANCE) -> Family:
     """Members: c/k; parameter: k. Needs float64."""
-    leg = precision.cast(with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS}))
+    leg = precision.cast(soft(Prosthesis()))
     strobe = StroboscopicMap(Smooth.of(leg, rtol=rtol, atol=1e-2 * rtol))
     return Family(strobe, leg, damped, RATIOS, tolerance=tolerance, corrections=6, lanes=lanes)
 
@@ -62,7 +65,7 @@ def _observe(run: Any) -> dict[str, Any]:
 
 def scan(progress: bool) -> tuple[xr.Dataset, xr.Dataset]:
     """Twenty strides from the model's start: over k and c/k, and along the bifurcation diagram."""
-    leg = with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
+    leg = soft(Prosthesis())
     kk, rr = (a.ravel() for a in np.meshgrid(K, RATIOS, indexing="ij"))
     k, ratio = np.append(kk, LINE_K), np.append(rr, np.full(LINE_K.size, LINE))
     options: dict[str, Any] = {"strides": 20, "observe": _observe, "retry": False, "rtol": 1e-5}

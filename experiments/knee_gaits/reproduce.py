@@ -12,7 +12,7 @@ from jaxgait.analysis import gait
 from jaxgait.analysis.families import Crossing, Gaits
 from jaxgait.analysis.stability import end_of_first, unstable_ranges, widest_window
 from jaxgait.plot.style import save
-from jaxgait.report import Report, labels
+from jaxgait.report import Report, labels, table
 from jaxgait.reproduction import parts
 
 from . import branches, pictures
@@ -63,13 +63,13 @@ def draw(
 def describe_jumps(report: Report, jumps: list[Crossing]) -> None:
     """Reports where a multiplier jumps across -1."""
     report.figure("knee_gaits.jumps", "changes of sign where the multiplier leaps across -1", "1", len(jumps))
-    rows = [f"| {RATIOS[c.member]:g} | {c.parameter:.0f} | {c.multipliers[0].real:.2f} |" for c in jumps]
+    rows = [[f"{RATIOS[c.member]:g}", f"{c.parameter:.0f}", f"{c.multipliers[0].real:.2f}"] for c in jumps]
     if rows:
         report.section(
             "Jumps of the multiplier",
             "Here the multiplier jumps across -1 although the gait continues: a foot just touches the ground, or a "
             "step did not resolve the touch-down; tighter tolerances would show which.\n\n"
-            "| c/k (s) | k (N/m) | multiplier on one side |\n|---|---|---|\n" + "\n".join(rows),
+            + table(["c/k (s)", "k (N/m)", "multiplier on one side"], rows),
         )
 
 
@@ -112,12 +112,9 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
         ends = f"{lost.max():g}" if lost.size else ""
         doubled = ", ".join(f"{p:.0f}" for p in values) or "none"
         critical = f"{scanned:g}" if np.isfinite(scanned) else "none"
-        rows.append(f"| {ratio:g} | {doubled} | {critical} | {ends or 'none'} |")
-    report.section(
-        "Changes of stability",
-        "| c/k (s) | multiplier -1 at k (N/m) | critical k of the scan | no gait found at k |\n|---|---|---|---|\n"
-        + "\n".join(rows),
-    )
+        rows.append([f"{ratio:g}", doubled, critical, ends or "none"])
+    headings = ["c/k (s)", "multiplier -1 at k (N/m)", "critical k of the scan", "no gait found at k"]
+    report.section("Changes of stability", table(headings, rows))
     weak = widest_window(unstable[int(np.argmin(np.abs(RATIOS - 0.08)))])
     for (end, row), found_at in zip(WINDOW.items(), weak, strict=True):
         what = f"{end} end of the weak subharmonic window at c/k = 0.08 s"

@@ -67,14 +67,14 @@ def page(rows: list[Row]) -> str:
         rows: what was measured.
     """
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    head = "| check | measured | bound | holds |\n|---|---|---|---|"
-    lines = [f"| {row.what} | {row.measured} | {row.bound} | {'yes' if row.holds else '**no**'} |" for row in rows]
+    cells = ([row.what, row.measured, row.bound, "yes" if row.holds else "**no**"] for row in rows)
+    table = report.table(["check", "measured", "bound", "holds"], cells)
     intro = (
         "This page shows how accurate and how robust jaxgait is: for each check a measured value and its bound. "
         "`python -m experiments.reliability.gates --page docs/reliability.md` repeats the measurements; tests assert "
         f"the same bounds with smaller counts. Measured on {today}: {report.machine()}."
     )
-    return f"# Measured reliability\n\n{intro}\n\n" + "\n".join([head, *lines]) + "\n"
+    return f"# Measured reliability\n\n{intro}\n\n{table}\n"
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -48,6 +48,7 @@ from jaxgait.solve.samples import Samples
 from jaxgait.solve.segments import Engine
 from jaxgait.solve.smooth import tolerances
 from jaxgait.solve.solvers import given_options
+from jaxgait.solve.steps import start_state
 
 __all__ = ["EventDriven", "HybridSolution", "hybrid"]
 
@@ -157,8 +158,7 @@ class EventDriven(Scheme):
                 f"terminations {wanted}: make them transitions, or choose another scheme"
             )
         ts = sampling.times(model)
-        start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0)
-        return Engine(model, ts[-1], self, Samples(model, ts, watch, self.mode)).trajectory(start)
+        return Engine(model, ts[-1], self, Samples(model, ts, watch, self.mode)).trajectory(start_state(model, y0))
 
 
 class HybridSolution(NamedTuple):
@@ -230,7 +230,7 @@ def hybrid(
     y0 = _checked(model, events, t_end, y0, phase, t0)
     chosen = EventDriven.of(model) if scheme is None else scheme
     engine = Engine(model, jnp.asarray(t_end, dtype=float), chosen)
-    t, y = jnp.asarray(t0, dtype=float), jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
+    t, y = jnp.asarray(t0, dtype=float), start_state(model, y0)
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
     end, records = jax.lax.scan(lambda point, _: engine.segment(point), start, length=events)
     ts, transitions, before, after = records

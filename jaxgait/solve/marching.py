@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array
 
 from jaxgait import checks
@@ -21,28 +20,18 @@ from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options
-from jaxgait.solve.steps import DT, Motion, division, time_after
+from jaxgait.solve.steps import DT, Motion, division, start_state, time_after
 
 __all__ = ["Marching"]
 
 
 @float64_default
 @dataclass(frozen=True)
-class Marching(Scheme):
-    """Integrates a model by its own steps of fixed length.
-
-    Examples:
-        >>> from jaxgait import Jumper
-        >>> from jaxgait.solve.marching import Marching
-        >>> Marching.of(Jumper())  # s: this model's own step
-        Marching(dt=1e-05)
-    """
+class FixedSteps(Scheme):
+    """What the schemes with steps of fixed length share; see `Marching` and `jaxgait.solve.time_stepping`."""
 
     dt: float = DT
     """Longest step in s; all steps are equally long, with a whole number of them between two samples."""
-
-    kind: ClassVar[type] = MarchingModel
-    needs: ClassVar[str] = "steps of its own, advance(t, y, dt)"
 
     def __post_init__(self) -> None:
         """Rejects an impossible step.
@@ -55,15 +44,35 @@ class Marching(Scheme):
     @classmethod
     def of(
         cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
-    ) -> Marching:
+    ) -> FixedSteps:
         """See `Scheme.of`; the default step is the model's (`Numerics.dt`), if it has one."""
         del differentiated, precision
         return cls(**{"dt": model.numerics.dt or DT, **given_options(options)})
 
     def complete_sampling(self, model: Any, sampling: Sampling) -> Sampling:
         """See `Scheme.complete_sampling`; adds the number of steps between samples."""
+        return dataclasses.replace(sampling, steps=self._division(model, sampling))
+
+    def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
+        """Blocks between two samples, and steps per block; here one block."""
         del model
-        return dataclasses.replace(sampling, steps=division(sampling, self.dt))
+        return division(sampling, self.dt)
+
+
+@float64_default
+@dataclass(frozen=True)
+class Marching(FixedSteps):
+    """Integrates a model by its own steps of fixed length.
+
+    Examples:
+        >>> from jaxgait import Jumper
+        >>> from jaxgait.solve.marching import Marching
+        >>> Marching.of(Jumper())  # s: this model's own step
+        Marching(dt=1e-05)
+    """
+
+    kind: ClassVar[type] = MarchingModel
+    needs: ClassVar[str] = "steps of its own, advance(t, y, dt)"
 
     def run(
         self,
@@ -77,16 +86,15 @@ class Marching(Scheme):
         """See `Scheme.run`."""
         del progress
         ts, system = sampling.times(model), model.prepared()
-        blocks, steps = sampling.steps or division(sampling, self.dt)
+        blocks, steps = sampling.steps or self._division(model, sampling)
         length = (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps)
         stepper = _Stepper(system, length, ts[0], watch, isinstance(model, CountedSteps))
-        y = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), system.initial_state() if y0 is None else y0)
 
         def sample(motion: Motion, _: None) -> tuple[Motion, tuple[State, dict[str, Array]]]:
             motion, _ = jax.lax.scan(lambda m, _: (stepper.step(m), None), motion, length=blocks * steps)
             return motion, (motion.y, motion.totals)
 
-        first = stepper.start(y)
+        first = stepper.start(start_state(system, y0))
         last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
         return last.trajectory(ts, length, first, rest)
 

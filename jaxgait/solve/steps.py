@@ -42,6 +42,11 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
     return blocks, math.ceil(steps / blocks)
 
 
+def start_state(model: Any, y0: State | None) -> State:
+    """A given state, or the model's own, as arrays in SI units."""
+    return jax.tree.map(lambda x: jnp.asarray(x, dtype=float), model.initial_state() if y0 is None else y0)
+
+
 def time_after(t0: Scalar, dt: Scalar, index: Array) -> Array:
     """Time in s (a scalar) after a number of steps; a product, so that rounding does not accumulate."""
     return t0 + jnp.asarray(index, dtype=float) * dt

@@ -40,12 +40,11 @@ from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
 from jaxgait.mechanics.linalg import Scalar, Vector, dot
 from jaxgait.model import State, System
 from jaxgait.outcome import Outcome
-from jaxgait.precision import Precision, float64_default
+from jaxgait.precision import float64_default
 from jaxgait.run import Events, Sampling, Trajectory
-from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.solvers import given_options
-from jaxgait.solve.steps import DT, Motion, division, select, time_after
+from jaxgait.solve.marching import FixedSteps
+from jaxgait.solve.steps import Motion, division, select, start_state, time_after
 
 __all__ = ["TimeStepping", "march", "step"]
 
@@ -57,7 +56,7 @@ STEPS_PER_SEPARATION = 10
 
 @float64_default
 @dataclass(frozen=True)
-class TimeStepping(Scheme):
+class TimeStepping(FixedSteps):
     """Integrates a model with contacts by steps of fixed length; impacts and friction are resolved within a step.
 
     Examples:
@@ -67,8 +66,6 @@ class TimeStepping(Scheme):
         TimeStepping(dt=0.001, max_events=1000)
     """
 
-    dt: float = DT
-    """Longest step in s; all steps are equally long, with a whole number of them between two samples."""
     max_events: int = 1000
     """Events after which a trajectory is given up."""
 
@@ -85,16 +82,8 @@ class TimeStepping(Scheme):
         Raises:
             ValueError: naming the invalid option and what would be valid.
         """
-        checks.positive("dt", self.dt, "seconds")
+        super().__post_init__()
         checks.count("max_events", self.max_events)
-
-    @classmethod
-    def of(
-        cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
-    ) -> TimeStepping:
-        """See `Scheme.of`; the default step is the model's (`Numerics.dt`), if it has one."""
-        del differentiated, precision
-        return cls(**{"dt": model.numerics.dt or DT, **given_options(options)})
 
     def event_names(self, model: Any) -> tuple[str, ...]:
         """Two names per contact, for models that define them (see `jaxgait.kinds.ObservedContacts`)."""
@@ -104,10 +93,6 @@ class TimeStepping(Scheme):
     def copies(self) -> int:
         """For the events, and a few more."""
         return 4 * self.max_events + 8
-
-    def complete_sampling(self, model: Any, sampling: Sampling) -> Sampling:
-        """See `Scheme.complete_sampling`; adds the number of steps between samples."""
-        return dataclasses.replace(sampling, steps=self._division(model, sampling))
 
     def run(
         self,
@@ -125,13 +110,12 @@ class TimeStepping(Scheme):
         observed = isinstance(model, ObservedContacts)
         length = (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps)
         stepper = _Stepper(model.prepared(), length, ts[0], steps, watch, self.max_events, observed)
-        start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0)
 
         def sample(state: _State, _: None) -> tuple[_State, tuple[State, dict[str, Array]]]:
             state, _ = jax.lax.scan(lambda s, _: (stepper.block(s), None), state, length=blocks)
             return state, (state.motion.y, state.motion.totals)
 
-        first = stepper.start(start)
+        first = stepper.start(start_state(model, y0))
         last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
         return last.motion.trajectory(ts, length, first.motion, rest, stepper.events(last))
 

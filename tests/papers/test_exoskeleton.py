@@ -60,7 +60,7 @@ def test_planar_reference_state():
     close(flat(dynamics.inverse_dynamics(hung, *S1)), [21.8118099471, -4.20509545426, 15.0742259102, 4.87519246882])
     close(hung.W, [[2.643, -0.94], [-0.94, 0.724]])
     close(hung.rho, [2.94, -0.94])
-    force = dynamics.generalized(hung, Planar(A([3.0, 1.0]), A([20.0, -5.0])))
+    force = Planar(A([3.0 - 1.0, 1.0]), A([20.0, -5.0]))  # the second moment acts back on the first link
     found, _ = dynamics.forward_dynamics(hung, S1[0], S1[1], force)
     close(flat(found), [-3.27837251334, 30.5924630749, 5.93067316311, -4.59717116635])
 

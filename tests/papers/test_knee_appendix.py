@@ -1,4 +1,4 @@
-"""Appendix A of the paper, entry by entry, as printed: M, C, N and J against `prosthesis.formulations.multipliers`.
+"""Appendix A of the paper, entry by entry, as printed: M, C, N and J against the formulation with multipliers.
 
 Brackets that the appendix repeats are named once: a pair (x, y) holds the derivatives of a point's position by the
 angle that moves it. Rates are factored out of the entries of C.
@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from numpy import cos, sin
 
-from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers, jacobian, matrices, parts
 from jaxgait.models.prosthesis.leg import KneeState
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import with_parameters
+from tests.models.prosthesis.multipliers import ProsthesisMultipliers, jacobian, matrices, parts
 
 RTOL = 1e-13  # rounding of sums of a few terms, relative to the largest entry
 KNEE = with_parameters(Prosthesis(), {"linkage.gamma1": 1.3, "segments.ankle": 0.2})  # no right angle hides anything
@@ -277,7 +277,7 @@ def test_force_jacobian_has_the_sign_of_its_normal_rows_wrong():
     silent = {"damper.k": 0.0, "damper.c": 0.0, "ankle.stiffness": 0.0, "ankle.damping": 0.0}
     leg = with_parameters(leg, {**silent, "height_offset": -0.1375})  # both ends of the foot in the ground
     redundant, o = ProsthesisMultipliers(leg), leg.outputs(t, y)
-    q, qd, _ = redundant._coordinates(t, redundant.state(t, y))
+    q, qd, _ = redundant.coordinates(t, redundant.state(t, y))
     J = printed_J(leg, np.asarray(q))
     heel, toe = jacobian(parts(leg)["heel"], q), jacobian(parts(leg)["toe"], q)
     np.testing.assert_allclose(J[:4], np.stack([-heel[1], -toe[1], heel[0], toe[0]]), atol=1e-15)

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, simulate
 from jaxgait.mechanics.spatial import Link, free, hinge, planar, prismatic
-from jaxgait.models.prosthesis.formulations import lagrange
 from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
 from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.plot import scene
@@ -48,7 +48,7 @@ def test_two_links_obey_lagranges_equations():
     model = pendulum(drives={"knee": Spring("lower", stiffness=2.0, rest=0.3, damping=0.1)})
     q, v = jnp.array([0.7, -1.2]), jnp.array([0.9, 2.0])
     y = model.initial_state()._replace(q=q, v=v)
-    found = lagrange.dynamics(lagrangian, q, v)
+    found = dynamics(lagrangian, q, v)
     spring = jnp.array([0.0, -2.0 * (-1.2 - 0.3) - 0.1 * 2.0])
     np.testing.assert_allclose(
         model.vector_field(0.0, y).v, jnp.linalg.solve(found.mass, spring - found.bias), atol=ROUND

@@ -127,24 +127,11 @@ def require_regular(q: Coordinates) -> None:
 
 
 @float64_default
-def generalized(chain: Chain, moment: Q) -> Q:
-    """Generalized forces of joint actuators, each of which acts on its link and back on the parent.
-
-    Args:
-        chain: the mechanism.
-        moment: moments conjugate to the angles in N m and axial forces in N, one of each kind per link.
-    """
-    carries = children(chain.parent)
-
-    def net(m: Array) -> Array:
-        return m - carries.astype(m.dtype) @ m
-
-    return type(moment)._make([*(net(m) for m in moment[:-1]), moment[-1]])
-
-
-@float64_default
 def joint_moments(chain: Chain, force: Q) -> Q:
-    """The actuators behind generalized forces: the inverse of `generalized`, summed from the leaves to the root."""
+    """The actuators behind generalized forces, summed from the leaves to the root.
+
+    A moment acts on its link and back on the parent; axial forces act on their own link only.
+    """
     branch = subtrees(chain.parent)
     return type(force)._make([*(branch.astype(f.dtype) @ f for f in force[:-1]), force[-1]])
 
@@ -161,16 +148,3 @@ def attach(old: Matrices, chain: Chain, q: Coordinates) -> Matrices:
     """The recurrence: matrices of `chain` at `q` from those without its last link, `old`."""
     new = matrices_of(*increment(chain, chain.size), q)
     return jax.tree.map(lambda X, dX: jnp.pad(X, (0, 1)) + dX, old, new)
-
-
-@float64_default
-def remove(old: Matrices, chain: Chain, q: Coordinates, number: int) -> Matrices:
-    """Matrices without leaf `number` (from 1), which `chain` and `q` still have."""
-    leaf = matrices_of(*increment(chain, number), q)
-
-    def without(X: Array) -> Array:
-        for axis in range(X.ndim):
-            X = jnp.delete(X, number - 1, axis=axis)
-        return X
-
-    return jax.tree.map(lambda X, dX: without(X - dX), old, leaf)

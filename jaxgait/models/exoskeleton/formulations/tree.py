@@ -127,33 +127,6 @@ class Chain(eqx.Module):
         """Sum of all masses in kg, including those that never move."""
         return jnp.sum(jnp.asarray(self.masses))
 
-    def attached(self, link: Link) -> Chain:
-        """A new chain with one more link at the end of the table."""
-        masses, fractions = mass_table([link], width=max(len(link.masses), self.masses.shape[1]))
-        old = [
-            np.pad(np.asarray(x), ((0, 0), (0, masses.shape[1] - x.shape[1]))) for x in (self.masses, self.fractions)
-        ]
-        return Chain(
-            (*self.parent, link.parent),
-            (*self.sign, link.sign),
-            np.concatenate([old[0], masses]),
-            np.concatenate([old[1], fractions]),
-        )
-
-    def removed(self, number: int) -> Chain:
-        """A chain without link `number` (counted from 1).
-
-        Raises:
-            ValueError: if other links start from it.
-        """
-        children = [i + 1 for i, p in enumerate(self.parent) if p == number]
-        if children or not 1 <= number <= self.size:
-            raise ValueError(f"link {number} cannot be removed: it carries links {children} (links are 1..{self.size})")
-        keep = [i for i in range(self.size) if i != number - 1]
-        parent = tuple(p - (p > number) for p in (self.parent[i] for i in keep))
-        at = np.array(keep, dtype=int)
-        return Chain(parent, tuple(self.sign[i] for i in keep), self.masses[at], self.fractions[at])
-
     def equations(self, dimension: int = 2) -> Equations:
         """The equations of motion of this tree as SymPy expressions, in `dimension` 2 or 3."""
         from jaxgait.models.exoskeleton.formulations.symbolic import equations
@@ -232,7 +205,7 @@ def _walk_up(parent: Sequence[int], start: int) -> set[int]:
 
 
 @float64_default
-def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
+def mass_table(links: Sequence[Link]) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
     """Masses in kg and fractions of a table of links as rectangular arrays, padded with zeros.
 
     Raises:
@@ -245,7 +218,7 @@ def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray,
         [[1. 0.]
          [2. 3.]]
     """
-    width = max([width, *(len(x.masses) for x in links)])
+    width = max((len(x.masses) for x in links), default=0)
     masses, fractions = np.zeros((len(links), width)), np.zeros((len(links), width))
     for i, link in enumerate(links):
         if len(link.masses) != len(link.fractions):

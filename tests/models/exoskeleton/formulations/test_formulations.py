@@ -221,7 +221,8 @@ def test_joint_torques_are_moments_of_the_masses_beyond_the_joint(tree):
 
 def test_actuators_and_generalized_forces(tree):
     _, rate, moment = state(Spatial, 5)
-    force = dynamics.generalized(tree, moment)
+    carries = np.array([[float(p == i + 1) for p in tree.parent] for i in range(tree.size)])
+    force = Spatial(*(m - carries @ m for m in moment[:2]), moment.l)
     near(flat(dynamics.joint_moments(tree, force)), flat(moment))
     work = sum(jnp.vdot(m, r) for m, r in zip(moment, dynamics.relative_rates(tree, rate), strict=True))
     near(work, sum(jnp.vdot(f, r) for f, r in zip(force, rate, strict=True)))
@@ -229,20 +230,16 @@ def test_actuators_and_generalized_forces(tree):
 
 
 @pytest.mark.parametrize("kind", [Planar, Spatial])
-def test_recurrence_attaches_and_removes_links(kind):
+def test_recurrence_attaches_links(kind):
     links = table(TREE, MIXED)
     q, _, _ = state(kind, 6)
-    chain, matrices = Chain.from_links(links[:1]), None
+    matrices = None
     for n in range(1, 7):
         at = kind(*(x[:n] for x in q))
-        chain = chain if n == 1 else chain.attached(links[n - 1])
+        chain = Chain(TREE[:n], tuple(link.sign for link in links[:n]), *mass_table(links[:n]))
         closed = dynamics.matrices(chain, at)
         matrices = closed if matrices is None else dynamics.attach(matrices, chain, at)
         jax.tree.map(near, matrices, closed)
-    leaf = 4
-    keep = jnp.array([0, 1, 2, 4, 5])
-    less = dynamics.matrices(chain.removed(leaf), kind(*(x[keep] for x in q)))
-    jax.tree.map(near, dynamics.remove(matrices, chain, q, leaf), less)
     dw, _ = increment(chain, 6)
     assert np.linalg.matrix_rank(dw) == 2
 
@@ -285,7 +282,10 @@ def test_renumbering_permutes_and_a_massless_leaf_is_felt_by_nobody(tree):
     permuted = [Spatial(*(x[order] for x in s)) for s in states]
     force, other = dynamics.inverse_dynamics(tree, *states), dynamics.inverse_dynamics(renumbered, *permuted)
     near(flat(other), np.concatenate([np.asarray(x)[order] for x in force]))
-    longer = tree.attached(Link(2, (0.0, 0.0, 0.0), (0.0, 0.5, 1.0)))
+    masses, fractions = (
+        np.concatenate([x, [row]]) for x, row in ((tree.masses, [0.0] * 3), (tree.fractions, [0.0, 0.5, 1.0]))
+    )
+    longer = Chain((*tree.parent, 2), (*tree.sign, 1), masses, fractions)
     extended = [Spatial(*(jnp.append(x, 0.7) for x in s)) for s in states]
     with_leaf = dynamics.inverse_dynamics(longer, *extended)
     near(flat(Spatial(*(x[:5] for x in with_leaf))), flat(force))
@@ -350,8 +350,3 @@ def test_vertical_links_are_refused_or_left_out(tree):
 def test_impossible_tables_are_refused(links, message):
     with pytest.raises(ValueError, match=message):
         Chain.from_links(links)
-
-
-def test_only_leaves_can_be_removed(tree):
-    with pytest.raises(ValueError, match=r"link 2 cannot be removed: it carries links \[4\]"):
-        tree.removed(2)

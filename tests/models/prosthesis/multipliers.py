@@ -1,10 +1,9 @@
-"""The four-bar prosthesis in the paper's own formulation: Lagrange's equations of the first kind with multipliers.
+"""The four-bar prosthesis in the paper's own formulation, an oracle: Lagrange's equations with multipliers.
 
     M(q) q'' + C(q, q') q' + N(q) = F_e + F_q + Phi^T lambda,      q = (x, y, alpha1, alpha11, thetaA, thetaB, beta1)
 
-Slower than `Prosthesis` (arrays and a 6 x 6 solve) and equal to it at consistent states: a check, and a way to follow
-the paper and to inspect matrices and multipliers. Every position is a sum of vectors that depend on one coordinate
-each, so M, C and N need only those vectors and their turned copies.
+Every position is a sum of vectors that depend on one coordinate each, so M, C and N need only those vectors and their
+turned copies.
 
 Source: Lü et al. 2020 (see `prosthesis.model`), equations (13) to (22) and appendix A, misprints corrected.
 """
@@ -12,21 +11,15 @@ Source: Lü et al. 2020 (see `prosthesis.model`), equations (13) to (22) and app
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import fourbar
-from jaxgait.mechanics.friction import FrictionLaw
 from jaxgait.mechanics.planar import down
-from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
-from jaxgait.models.prosthesis.formulations.lagrange import constrained_accelerations
+from jaxgait.model import Scalar, State
 from jaxgait.models.prosthesis.model import Prosthesis
-from jaxgait.parameters import ParameterError
-from jaxgait.precision import float64_default
 
 PRESCRIBED = 3
 """The first three coordinates are prescribed, the other four respond."""
@@ -59,7 +52,6 @@ class MultiplierState(NamedTuple):
     beta_1_rate: Scalar
 
 
-@float64_default
 def parts(leg: Prosthesis) -> dict[str, list[Part]]:
     """Positions of points and centres of mass (relative to the hip) as sums of single-coordinate terms."""
     k, s = leg.linkage, leg.segments
@@ -83,7 +75,6 @@ def parts(leg: Prosthesis) -> dict[str, list[Part]]:
     }
 
 
-@float64_default
 def vectors(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "7 2"]:
     """A position (relative to the hip) by coordinate, in m: row j is the part that turns with q[j]."""
     rows = [jnp.zeros(2, q.dtype)] * 7
@@ -92,7 +83,6 @@ def vectors(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "7 2"]:
     return jnp.stack(rows)
 
 
-@float64_default
 def jacobian(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "2 7"]:
     """Jacobian of a position: the hip's translation, and every part turned by 90 degrees."""
     turned = vectors(terms, q) @ jnp.array([[0.0, 1.0], [-1.0, 0.0]], q.dtype)
@@ -101,8 +91,7 @@ def jacobian(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "2 7"]:
 
 def _masses(leg: Prosthesis) -> dict[str, Scalar]:
     m = leg.masses
-    bodies = {"thigh": m.thigh, "BE": m.BE, "AD": m.AD, "BC": m.BC, "CD": m.CD, "shank": m.shank, "foot": m.foot}
-    return bodies
+    return {"thigh": m.thigh, "BE": m.BE, "AD": m.AD, "BC": m.BC, "CD": m.CD, "shank": m.shank, "foot": m.foot}
 
 
 def _inertias(leg: Prosthesis) -> list[Scalar]:
@@ -113,7 +102,6 @@ def _inertias(leg: Prosthesis) -> list[Scalar]:
     return [0.0, 0.0, thigh, shank, rod(m.AD, k.l_AD), rod(m.BC, k.l_BC), rod(m.foot, s.foot)]
 
 
-@float64_default
 def matrices(
     leg: Prosthesis, q: Float[Array, " 7"], qd: Float[Array, " 7"], appendix_shank: bool = False
 ) -> tuple[Float[Array, "7 7"], Float[Array, "7 7"], Float[Array, " 7"]]:
@@ -142,7 +130,6 @@ def matrices(
     return M, C, N
 
 
-@float64_default
 def closure(leg: Prosthesis, q: Float[Array, " 7"]) -> Float[Array, " 2"]:
     """Residual xi of the loop in m (equation 2)."""
     return jnp.sum(vectors(_loop(leg), q), axis=0)
@@ -153,7 +140,6 @@ def _loop(leg: Prosthesis) -> list[Part]:
     return [(2, k.l_AB, k.gamma1), (4, k.l_AD, 0.0), (3, -k.l_CD, k.gamma2), (5, -k.l_BC, 0.0)]
 
 
-@float64_default
 def terms(leg: Prosthesis, q: Float[Array, " 7"], qd: Float[Array, " 7"], baumgarte: Scalar = 0.0) -> Terms:
     """All matrices at a state; `baumgarte` (1/s) damps drift off the loop."""
     M, C, N = matrices(leg, q, qd)
@@ -165,39 +151,12 @@ def terms(leg: Prosthesis, q: Float[Array, " 7"], qd: Float[Array, " 7"], baumga
     return Terms(M, C, N, Phi, gamma)
 
 
-class ProsthesisMultipliers(Model):
+class ProsthesisMultipliers(NamedTuple):
     """`Prosthesis` with redundant coordinates and multipliers; same parameters, same motion."""
 
-    leg: Prosthesis = eqx.field(default_factory=Prosthesis)
-    baumgarte: Scalar = parameter(50.0, unit="1/s", doc="decay rate of the closure error", bounds="nonnegative")
-
-    numerics: ClassVar[Numerics] = Prosthesis.numerics
-    variables: ClassVar[Mapping[str, Variable]] = {
-        "alpha_11": Variable("rad", "shank angle, forward"),
-        "theta_a": Variable("rad", "angle of the anterior link AD"),
-        "theta_b": Variable("rad", "angle of the posterior link BC"),
-        "beta_1": Variable("rad", "foot angle, toe up"),
-        "knee_angle": Variable("rad", "knee flexion"),
-        "loop_residual": Variable("m", "closure error of the linkage"),
-        "multipliers": Variable("N", "forces in the loop", ("loop_axis",)),
-        "hip_reaction": Variable(
-            "N, N, N m", "force and moment that the hip applies (rows 1 to 3)", ("hip_coordinate",)
-        ),
-    }
-
-    @property
-    def period(self) -> Scalar:
-        """Stride time in s."""
-        return self.leg.period
-
-    @property
-    def duration(self) -> Scalar:
-        """Twenty strides in s."""
-        return self.leg.duration
-
-    def initial_state(self) -> State:
-        """The initial state of `Prosthesis`."""
-        return self.state(0.0, self.leg.initial_state())
+    leg: Prosthesis
+    baumgarte: float = 0.0
+    """Decay rate of the closure error in 1/s."""
 
     def state(self, t: Scalar, y: State) -> MultiplierState:
         """The redundant state of a state of `Prosthesis`."""
@@ -214,11 +173,13 @@ class ProsthesisMultipliers(Model):
 
     def accelerations(self, t: Scalar, y: State) -> tuple[Float[Array, " 4"], Float[Array, " 2"]]:
         """Accelerations of the response coordinates in rad/s^2 and multipliers in N."""
-        q, qd, prescribed = self._coordinates(t, y)
+        q, qd, prescribed = self.coordinates(t, y)
         M, C, N, Phi, gamma = terms(self.leg, q, qd, self.baumgarte)
         n = PRESCRIBED
         force = (self.forces(t, y, q, qd) - C @ qd - N)[n:] - M[n:, :n] @ prescribed
-        return constrained_accelerations(M[n:, n:], force, Phi[:, n:], gamma - Phi[:, :n] @ prescribed)
+        saddle = jnp.block([[M[n:, n:], -Phi[:, n:].T], [Phi[:, n:], jnp.zeros((2, 2))]])
+        found = jnp.linalg.solve(saddle, jnp.concatenate([force, gamma - Phi[:, :n] @ prescribed]))
+        return found[:4], found[4:]
 
     def forces(self, t: Scalar, y: State, q: Array, qd: Array) -> Float[Array, " 7"]:
         """F_e + F_q: ground, lock, cylinder and ankle as generalised forces."""
@@ -237,36 +198,18 @@ class ProsthesisMultipliers(Model):
             Q = Q + J.T @ jnp.stack(list(force))
         return Q
 
-    def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
-        """See `variables`."""
-        q, qd, prescribed = self._coordinates(t, y)
+    def hip_reaction(self, t: Scalar, y: State) -> Float[Array, " 3"]:
+        """Force in N and moment in N m that the hip applies: rows 1 to 3."""
+        q, qd, prescribed = self.coordinates(t, y)
         qdd, multipliers = self.accelerations(t, y)
         M, C, N, Phi, _ = terms(self.leg, q, qd)
         full = jnp.concatenate([prescribed, qdd])
-        reaction = M @ full + C @ qd + N - self.forces(t, y, q, qd) - Phi.T @ multipliers
-        return {
-            "knee_angle": q[2] - y.alpha_11,
-            "loop_residual": jnp.linalg.norm(closure(self.leg, q)),
-            "multipliers": multipliers,
-            "hip_reaction": reaction[:PRESCRIBED],
-        }
+        return (M @ full + C @ qd + N - self.forces(t, y, q, qd) - Phi.T @ multipliers)[:PRESCRIBED]
 
-    def _coordinates(self, t: Scalar, y: State) -> tuple[Array, Array, Array]:
+    def coordinates(self, t: Scalar, y: State) -> tuple[Array, Array, Array]:
+        """All coordinates, their rates, and the prescribed accelerations."""
         hip = self.leg.hip(t)
         driven = (hip.hip_x, hip.hip_y, hip.thigh)
         q = jnp.stack([*(jnp.asarray(j.value) for j in driven), *y[:4]])
         qd = jnp.stack([*(jnp.asarray(j.rate) for j in driven), *y[4:]])
         return q, qd, jnp.stack([jnp.asarray(j.acceleration) for j in driven])
-
-    def validate(self) -> None:
-        """Rejects what `Prosthesis` rejects, a socket, and friction with a memory."""
-        super().validate()
-        self.leg.validate()
-        if self.leg.socket is not None:
-            raise ParameterError("ProsthesisMultipliers has no compliant socket: use Prosthesis")
-        if isinstance(friction := self.leg.ground.friction, FrictionLaw) and friction.at_rest() is not None:
-            raise ParameterError("ProsthesisMultipliers has no state for friction with a memory: use Prosthesis")
-
-    def terminations(self) -> Mapping[str, Any]:
-        """As in `Prosthesis`."""
-        return self.leg.terminations()

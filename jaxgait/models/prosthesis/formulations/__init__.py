@@ -1,1 +1,0 @@
-"""The paper's Lagrange multipliers, to check the model."""
