@@ -50,7 +50,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
     """
 
     over: tuple[str, ...] = ()
-    """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
+    """Axes, as name=low:high:count or name=a,b,c: damper.k=10:40kN/m:31; initial.NAME=... for the initial state."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; run the same command again to resume."""
     out: pathlib.Path | None = None
@@ -83,7 +83,8 @@ class Scan(JsonOutput, Steps, Span, Moved):
         parsing.check_output(self.out, kinds=("nc",))
         parsing.check_not_fixed(self.set, self.initial, self.over)
         chosen, walkers = running.walkers(self)
-        members = running.members(chosen, parsing.axes(self.over), parsing.components(self.initial), walkers)
+        start = parsing.components(chosen, self.initial)
+        members = running.members(chosen, parsing.axes(chosen, self.over), start, walkers)
         kept = {"trajectories": self.trajectories, "observe": parsing.names(self.observe)}
         kept |= {"gradient": parsing.names(self.gradient), "retry": self.retry}
         where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}
@@ -105,13 +106,13 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
     model: Positional[Annotated[str | None, tyro.conf.arg(metavar=f"[{{{','.join(registry.models())}}}]")]] = None
     """Which mechanism; by default the one with a search of its own."""
     over: tuple[str, ...] = ()
-    """Bounds, as name=low:high."""
+    """Bounds, as name=low:high: damper.k=12:30kN/m."""
     maximize: str | None = None
     """Measure to maximise (see `jaxgait run MODEL --list`)."""
     minimize: str | None = None
     """Measure to minimise."""
     subject_to: tuple[str, ...] = ()
-    """Limits, as "measure>=value" or "measure<=value", in the measure's unit."""
+    """Limits, as "measure>=value" or "measure<=value", in the measure's unit or another: "clearance>=50cm"."""
     across: tuple[str, ...] = ()
     """Scenarios of each design, as name=a,b,c or name=low:high:count, each with every motion; limits apply to all."""
     robust: Literal["mean", "worst"] | None = None
@@ -133,9 +134,10 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
 
         parsing.check_output(self.checkpoint)
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
-        search = optimizing.search(request, parsing.box(self.over), self.sampling | self.options)
+        search = optimizing.search(request, self.sampling | self.options)
         effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
-        wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
+        limits = parsing.limits(search.model, self.subject_to)
+        wanted = {"subject_to": limits, "method": self.method, "gradient": self.gradient}
         wanted |= {"robust": self.robust}
         return optimizing.run_search(search, wanted | effort, self.json, self)
 
@@ -156,7 +158,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     measured: str | None = None
     """The measured curve: a CSV file; for a knee also a walk (JSON) or an embedded gait (see `jaxgait motion`)."""
     over: tuple[str, ...] = ()
-    """Bounds, as name=low:high, or name=low:high:unit for a unit other than the parameter's."""
+    """Bounds, as name=low:high: damper.k=12:30kN/m."""
     output: str | None = None
     """Output that was measured (see `jaxgait run MODEL --list`); by default the column's name."""
     noise: float | None = None

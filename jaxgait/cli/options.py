@@ -37,7 +37,10 @@ class Mechanism:
     preset: str | None = None
     """Parameter set of the model, by name."""
     set: tuple[str, ...] = ()
-    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`): damper.k=2e4; arrays as name=0.1,0.2."""
+    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`): damper.k=2e4; arrays as name=0.1,0.2.
+
+    A value is in the parameter's unit, or in the unit that follows it: damper.k=20kN/m, slope=0.5deg.
+    """
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None

@@ -95,7 +95,7 @@ def fixed_start(request: Any, model: Model, varied: Iterable[str]) -> dict[str, 
         ParameterError: for unknown components, and for names that are both given and varied.
     """
     parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in varied])
-    found = parsing.components(request.initial)
+    found = parsing.components(model, request.initial)
     starting(model, found)
     return found
 

@@ -13,7 +13,6 @@ from scipy.integrate import solve_ivp
 
 from jaxgait import cli, fit
 from jaxgait.cli.commands import Fit
-from jaxgait.cli.fitting import bounds
 from jaxgait.models.bungee.model import Bungee
 
 TRUTH = {"stiffness": 26.0, "rope_length": 28.0}
@@ -136,25 +135,6 @@ def test_bad_requests_are_one_line(options, message, tmp_path, capsys):
         cli.main(["fit", "bungee", *BOX.split(), *given])
     output = capsys.readouterr().err
     assert ended.value.code == 2 and message in output and output.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("over", "message"),
-    [
-        ([], "nothing to fit: give --over name=low:high with some of mass"),
-        (["mass"], "--over expects name=low:high, or name=low:high:unit, got 'mass'"),
-        (["mass=40"], "--over expects name=low:high, or name=low:high:unit, got mass='40'"),
-        (["mass=40:90:kg:1"], "got mass='40:90:kg:1'"),
-        (["mass=40:90:m"], "--over mass=40:90:m: a bound is in 'm', but mass in 'kg': give it in kg"),
-        (["mass=40:many"], "mass: 'many' is not a number"),
-        (["mas=40:90"], "Bungee has no parameter 'mas': did you mean 'mass'"),
-        (["mass=40:90", "mass=50:90"], "--over names mass twice"),
-    ],
-)
-def test_bad_bounds_say_what_would_be_right(over, message):
-    with pytest.raises(ValueError) as caught:
-        bounds(Bungee(), over)
-    assert message in str(caught.value)
 
 
 def test_the_command_has_the_names_of_pythons_arguments():
