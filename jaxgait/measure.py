@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from jaxgait.checks import NEED_A_VALUE, needs_a_value, nearest
+from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value
 from jaxgait.model import LABELS, TAKEN, Model, Variable
 from jaxgait.outcome import Outcome
 from jaxgait.run import Run, Sampling

@@ -183,10 +183,10 @@ def _with_observed(data: xr.Dataset, found: Mapping[str, Array], variables: Mapp
     Raises:
         ValueError: for a name that the run uses otherwise.
     """
-    for name, x in found.items():
+    for name in variables or found:  # in the order of the measures
         if name in data.variables:
             raise ValueError(f"observe must not use the name {name!r}: the run has a variable of that name")
-        data[name] = labelled(variables, name, x, ())
+        data[name] = labelled(variables, name, found[name], ())
     return data
 
 
