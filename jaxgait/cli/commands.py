@@ -10,12 +10,14 @@ import tyro
 
 from jaxgait import registry
 from jaxgait.cli.console import STDOUT, write_json
-from jaxgait.cli.options import Further, JsonOutput, Mechanism, Moved, Positional, Span, Steps
+from jaxgait.cli.options import Further, JsonOutput, Mechanism, Moved, Positional, Span, Steps, shown_plainly
 
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
+_MAYBE_A_MODEL = f"[{{{','.join(registry.models())}}}]"
 OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(JsonOutput, Steps, Span, Mechanism):
     """Simulate one trajectory and save its labelled time histories as NetCDF.
@@ -40,6 +42,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
         return running.run(chosen, start, self.sampling | self.options, self.out, self.json)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scan(JsonOutput, Steps, Span, Moved):
     """Simulate a grid of parameter values and save the results; resumes an interrupted store.
@@ -93,6 +96,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
         )
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Optimize(Further, JsonOutput, Steps, Span, Moved):
     """Optimise parameters with gradients to maximise or minimise a measure, within limits.
@@ -103,7 +107,7 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
     Example: `jaxgait optimize knee --over damper.k=1.2e4:3e4 damper.c=400:2000 --maximize rho --json best.json`
     """
 
-    model: Positional[Annotated[str | None, tyro.conf.arg(metavar=f"[{{{','.join(registry.models())}}}]")]] = None
+    model: Positional[Annotated[str | None, tyro.conf.arg(metavar=_MAYBE_A_MODEL, help_behavior_hint="")]] = None
     """Which mechanism; by default the one with a search of its own."""
     over: tuple[str, ...] = ()
     """Bounds, as name=low:high: damper.k=12:30kN/m."""
@@ -142,6 +146,7 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
         return optimizing.run_search(search, wanted | effort, self.json, self)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fit(JsonOutput, Steps, Span, Mechanism):
     """Fit parameters to a measured curve by least squares, with their uncertainty and undetermined directions.
@@ -183,6 +188,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
         return fitting.run_fit(self)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True)
 class Motion(JsonOutput):
     """Extract a walk from laboratory recordings, check a stride, or list the embedded measured gaits.
@@ -231,6 +237,7 @@ class Motion(JsonOutput):
             motion.show(self)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True)
 class Reproduce(JsonOutput):
     """Reproduce a paper's results: pictures, data, report.md and figures.json.
@@ -254,6 +261,7 @@ class Reproduce(JsonOutput):
         return reproducing.reproduce(found, {self.name: self.out or out / self.name}, self.json)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True)
 class Bench(JsonOutput):
     """Measure speed against stock diffrax, SciPy and hand-written C++, side by side; needs a checkout.
@@ -279,6 +287,7 @@ class Bench(JsonOutput):
         return 0
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True)
 class View(JsonOutput):
     """Show a saved result: print it, and draw it as a page to explore, a picture or an animation.

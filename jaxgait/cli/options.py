@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 
@@ -37,10 +37,8 @@ class Mechanism:
     preset: str | None = None
     """Parameter set of the model, by name."""
     set: tuple[str, ...] = ()
-    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`): damper.k=2e4; arrays as name=0.1,0.2.
-
-    A value is in the parameter's unit, or in the unit that follows it: damper.k=20kN/m, slope=0.5deg.
-    """
+    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`), in the parameter's unit or in the one
+    that is given: damper.k=2e4, damper.k=20kN/m, slope=0.5deg; arrays as name=0.1,0.2."""
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None
@@ -101,6 +99,27 @@ class Steps:
     def options(self) -> dict[str, Any]:
         """Those given, as arguments of `simulate` and `ensemble`."""
         return given(vars(self), [field.name for field in dataclasses.fields(Steps)])
+
+
+_METAVARS: dict[Any, str] = {str: "TEXT", int: "INT", float: "NUMBER", pathlib.Path: "PATH"}
+_METAVARS |= {tuple[str, ...]: "[TEXT ...]"}
+
+
+def shown_plainly(command: type) -> type:
+    """A class decorator: the help shows `STR` instead of `{None}|STR`, and no default where there is none."""
+    hints = get_type_hints(command, include_extras=True)
+    for field in dataclasses.fields(command):
+        hint = hints[field.name]
+        if (field.default is None or field.default == ()) and not any(
+            hasattr(given, "metavar") for given in getattr(hint, "__metadata__", ())
+        ):
+            bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+            kinds = [kind for kind in get_args(bare) if kind not in (type(None), ...)]
+            shown = _METAVARS.get(kinds[0]) or f"{{{','.join(map(str, get_args(kinds[0])))}}}"
+            shown = f"[{shown} ...]" if field.default == () else shown
+            hint = Annotated[hint, tyro.conf.arg(metavar=shown, help_behavior_hint="")]
+        command.__annotations__[field.name] = hint
+    return command
 
 
 RUN = tuple(field.name for kind in (Span, Steps) for field in dataclasses.fields(kind))

@@ -24,7 +24,7 @@ from jaxgait.ensembles.members import INITIAL, shape_of
 from jaxgait.fields import choices as alternatives
 from jaxgait.measure import known
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.parameters import ParameterError, parameter_info, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
 from jaxgait.units import factor
 
@@ -199,7 +199,7 @@ def check_output(path: pathlib.Path | None, *, kinds: Collection[str] = ()) -> N
     if path.exists() and not path.is_file():
         raise OSError(f"cannot write {path}: it is not an ordinary file")
     if kinds and path.suffix.removeprefix(".").lower() not in kinds:
-        raise ValueError(f"cannot write {path}: its name must end in one of .{', .'.join(sorted(kinds))}")
+        raise ValueError(f"cannot write {path}: its name must end in {checks.listed([f'.{k}' for k in sorted(kinds)])}")
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"cannot write {path}: it is read-only")
     if not path.exists():
@@ -246,6 +246,7 @@ def pairs(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, 
 
 def _setting(model: Any, name: str, text: str) -> Any:
     """A parameter's value: a number, or comma-separated numbers (rows separated by semicolons) for an array."""
+    _check_law(model, name)
     info = parameter_info(model, name)
     rows = [row.split(",") if info.rank else [row] for row in (text.split(";") if info.rank > 1 else [text])]
     if len({len(row) for row in rows}) > 1:
@@ -256,12 +257,37 @@ def _setting(model: Any, name: str, text: str) -> Any:
     return (flat.reshape(len(rows), -1) if info.rank > 1 else flat).tolist()
 
 
+def _check_law(model: Any, name: str) -> None:
+    """Checks that a name is not a parameter of another law than the present one.
+
+    Raises:
+        ParameterError: naming the laws that have it.
+    """
+    path, _, last = name.rpartition(".")
+    part = parts(model).get(path)
+    if part is None or name in parameters(model):
+        return
+    kinds = {law: option if isinstance(option, type) else type(option) for law, option in part.options.items()}
+    fields = {law: dataclasses.fields(kind) for law, kind in kinds.items() if issubclass(kind, eqx.Module)}
+    laws = [law for law, known in fields.items() if last in (f.name for f in known if "unit" in f.metadata)]
+    if laws:
+        which = f"{path} is {part.present}, without {last!r}; {checks.listed(laws)} has it"
+        raise ParameterError(f"{which}: --set {path}={laws[0]} {name}=...")
+
+
 def _varied(model: Model, name: str, texts: Sequence[str]) -> list[float]:
     """Values of a parameter, a component of the initial state or a number of the motion, in its unit.
 
     Raises:
         ParameterError: for an unknown name, text that is not a number, and incompatible units.
     """
+    part = parts(model).get(name)
+    if part is not None and not all(map(_is_quantity, texts)):
+        raise ParameterError(
+            f"{name} is a part, not a number that can vary: run one command for each of {', '.join(part.options)}, "
+            f"with --set {name}=..."
+        )
+    _check_law(model, name)
     shape_of(model, name)  # raises for unknown names
     return quantities(texts, described_value(model, name).get("units", "1"), name)
 
@@ -294,7 +320,10 @@ def _with_choice(module: Any, name: str, path: str, text: str) -> Any:
 
 def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
     if ":" not in span:
-        return np.array(_varied(model, name, span.split(",")))
+        values = np.array(_varied(model, name, span.split(",")))
+        if len({*values}) < len(values):
+            raise ParameterError(f"{option} gives a value of {name} twice: {span}")
+        return values
     parts = _parts(span)
     if len(parts) != 3:
         raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}")

@@ -161,5 +161,5 @@ def test_files_to_write_are_checked_before_the_work(tmp_path):
     ]:
         with pytest.raises(OSError, match=message):
             parsing.check_output(path)
-    with pytest.raises(ValueError, match=r"must end in one of \.pdf, \.png"):
+    with pytest.raises(ValueError, match=r"must end in \.pdf or \.png"):
         parsing.check_output(tmp_path / "run.nc", kinds=("png", "pdf"))

@@ -424,7 +424,7 @@ def test_measures_in_another_order_are_the_same_scan(tmp_path):
 
 
 def test_a_scan_with_a_store_has_several_blocks_per_worker(tmp_path):
-    """So that an interruption loses little; all blocks have one length, and without a store they are as long as pays."""
+    """So that an interruption loses little. All blocks have one length."""
     request = {"model": Bungee(), "members": {"mass": np.linspace(50.0, 80.0, 400)}, "workers": 2, "duration": 1.0}
     kept, free = driver.plan_of(request | {"store": tmp_path / "scan.zarr"}), driver.plan_of(request)
     assert (kept.block_shape, kept.size, free.block_shape, free.size) == ((31,), 13, (200,), 2)
