@@ -115,14 +115,20 @@ def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
     found = _HELP.search(line)
     what = _TITLE.sub("", _HELP.sub("", line))
     number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
-    if number:
+    valueless = re.match(r"Missing value for argument '(-.*?)'", what)
+    if valueless:
+        what = f"{valueless[1]} needs a value"
+    elif number:
         option, *kinds, value = number.groups()
         what = f"{option} must be {next(_KINDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
     elif unknown:
         what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what, arguments)
     elif missing:
         what = _missing(*missing.groups())
-    return f"{what.rstrip('. ')}; see {found[1] if found else 'jaxgait --help'}"
+    see = found[1] if found else "jaxgait --help"
+    if unknown and not what.startswith("no command"):
+        see = " ".join(["jaxgait", *arguments[:1], "--help"])
+    return f"{what} See {see}" if what.endswith("?") else f"{what.rstrip('. ')}; see {see}"
 
 
 def _unknown(words: Sequence[str], text: str, arguments: Sequence[str]) -> str:
@@ -145,7 +151,8 @@ def _unknown(words: Sequence[str], text: str, arguments: Sequence[str]) -> str:
     if len(before) > 1 and before[-2].startswith("--") and not before[-1].startswith("--"):
         several = "; several are for jaxgait scan and optimize" * (before[-2] == "--motion")
         return f"{before[-2]} takes one value, got {before[-1]} and {given}{several}"
-    return f"unexpected argument: {given}"
+    hint = f": a parameter is given as --set {words[0]}" if "=" in words[0] else ""
+    return f"unexpected argument: {given}{hint}"
 
 
 def _missing(command: str, argument: str) -> str:

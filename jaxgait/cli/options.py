@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 
 from jaxgait import registry
 
 __all__ = ["RUN", "Further", "JsonOutput", "Mechanism", "Moved", "Positional", "Span", "Steps", "given"]
+__all__ += ["shown_plainly"]
 
+C = TypeVar("C")
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
 Precision = Literal["float64", "float32"]
@@ -105,14 +107,13 @@ _METAVARS: dict[Any, str] = {str: "TEXT", int: "INT", float: "NUMBER", pathlib.P
 _METAVARS |= {tuple[str, ...]: "[TEXT ...]"}
 
 
-def shown_plainly(command: type) -> type:
-    """A class decorator: the help shows `STR` instead of `{None}|STR`, and no default where there is none."""
+def shown_plainly(command: type[C]) -> type[C]:
+    """A class decorator: the help shows `TEXT` instead of `{None}|STR`, and no default where there is none."""
     hints = get_type_hints(command, include_extras=True)
-    for field in dataclasses.fields(command):
+    for field in dataclasses.fields(command):  # pyright: ignore[reportArgumentType]
         hint = hints[field.name]
-        if (field.default is None or field.default == ()) and not any(
-            hasattr(given, "metavar") for given in getattr(hint, "__metadata__", ())
-        ):
+        described = any(hasattr(given, "metavar") for given in getattr(hint, "__metadata__", ()))
+        if field.default in (None, ()) and not described:
             bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
             kinds = [kind for kind in get_args(bare) if kind not in (type(None), ...)]
             shown = _METAVARS.get(kinds[0]) or f"{{{','.join(map(str, get_args(kinds[0])))}}}"
