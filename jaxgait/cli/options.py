@@ -39,8 +39,7 @@ class Mechanism:
     preset: str | None = None
     """Parameter set of the model, by name."""
     set: tuple[str, ...] = ()
-    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`), in the parameter's unit or in the one
-    that is given: damper.k=2e4, damper.k=20kN/m, slope=0.5deg; arrays as name=0.1,0.2."""
+    """Parameters and choices (see `jaxgait run MODEL --list`): damper.k=2e4 or damper.k=20kN/m; arrays as name=1,2."""
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None

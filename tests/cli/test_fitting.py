@@ -103,10 +103,6 @@ def test_what_a_jump_leaves_open_is_said_and_exits_with_1(tmp_path, capsys):
     assert "not determined" in (tmp_path / "r" / "report.html").read_text()
 
 
-def test_bounds_are_read_with_their_unit():
-    assert bounds(Bungee(), ["mass=40,90", "ground=5000:6000:cm"]) == {"mass": (40.0, 90.0), "ground": (50.0, 60.0)}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
