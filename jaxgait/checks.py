@@ -11,6 +11,7 @@ import operator
 import os
 import pathlib
 import re
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
@@ -74,6 +75,31 @@ def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str =
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=limit, cutoff=0.5)
     return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise or f"it has {', '.join(known)}"
+
+
+NEED_A_VALUE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+)
+"""Errors of code that needs a value while it is traced, before there are values."""
+
+
+def needs_a_value(what: str, error: BaseException) -> str:
+    """The message for an error of `NEED_A_VALUE`, with the line that raised it and what to write instead."""
+    return (
+        f"{what} needs a value that is known only when the compiled program runs ({place(error)}): write "
+        "jnp.where(condition, a, b) instead of `if` and x[condition], and jnp functions instead of float(), math and "
+        "numpy ones"
+    )
+
+
+def place(error: BaseException) -> str:
+    """The line of the user's code that raised an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = next((f for f in frames[::-1] if "site-packages" not in f.filename), frames[-1])
+    return f"line {at.lineno} of {at.filename}: {(at.line or '').strip()!r}"
 
 
 def listed(items: Sequence[str], last: str = "or") -> str:

@@ -17,14 +17,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool
 
-from jaxgait.checks import nearest
+from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value
 from jaxgait.model import LABELS, TAKEN, Model, Variable
+from jaxgait.outcome import Outcome
 from jaxgait.run import Run, Sampling
 
-__all__ = ["Measure", "MeasureError", "Measures", "Observe", "known", "mask", "observer", "table"]
+__all__ = ["Measure", "MeasureError", "Measures", "Observe", "TracedError", "evaluated", "known", "mask"]
+__all__ += ["observed", "observer", "table"]
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
@@ -32,6 +36,13 @@ Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 
 class MeasureError(ValueError):
     """A run lacks what a measure needs, or a model has no measure of that name."""
+
+
+class TracedError(MeasureError, jax.errors.ConcretizationTypeError):
+    """The code of a measure needs a number that is known only when the compiled program runs."""
+
+    def __init__(self, message: str) -> None:
+        Exception.__init__(self, message)  # without JAX's own advice
 
 
 @dataclass(frozen=True)
@@ -129,6 +140,7 @@ class Measure:
 
         Raises:
             MeasureError: if the run lacks what the measure needs.
+            TracedError: for code that cannot be compiled, naming its line.
 
         Examples:
             >>> import jax.numpy as jnp
@@ -142,7 +154,7 @@ class Measure:
             20.0
         """
         self.check(run.sampling)
-        return self.function(run)
+        return evaluated(f"the measure {self.name!r}", self.function, run)
 
 
 @dataclass(frozen=True)
@@ -248,6 +260,47 @@ def observer(model: Model, observe: Any) -> Observe | None:
         "observe must be a function of a run that returns a dict, measures, or names of measures, "
         f"got {type(observe).__name__} {observe!r}"
     )
+
+
+def evaluated(what: str, function: Callable[[Run], Any], run: Run) -> Any:
+    """The value of a user's function of a run, `what` for messages.
+
+    Raises:
+        TracedError: for code that cannot be compiled, naming its line.
+    """
+    try:
+        return function(run)
+    except TracedError:
+        raise
+    except NEED_A_VALUE as error:
+        raise TracedError(needs_a_value(what, error)) from error
+
+
+def observed(observe: Observe, run: Run) -> dict[str, Array]:
+    """What a function observes of a run by name, each in its unit; blanked if the run did not complete (see `mask`).
+
+    Raises:
+        TypeError: for anything but numbers and arrays by name.
+        TracedError: for code that cannot be compiled, naming its line.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.measure import observed
+        >>> from jaxgait.run import Run, Sampling, Trajectory
+        >>> ts = jnp.array([0.0, 1.0, 2.0])
+        >>> fell = Trajectory(ts, ts, jnp.array(10), jnp.array(1.5), jnp.array(1.5), jnp.array(9), jnp.array(0))
+        >>> float(observed(lambda run: {"end": run.ts[-1]}, Run(Bungee(), fell, Sampling(None, 2, 2.0)))["end"])  # s
+        nan
+    """
+    found = evaluated("the function `observe`", observe, run)
+    if not isinstance(found, Mapping):
+        raise TypeError(f"observe must return a dict of results by name, got {type(found).__name__}")
+    for name, x in found.items():
+        if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
+            raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
+    completed = run.trajectory.status == Outcome.COMPLETED
+    return mask(found, completed, getattr(observe, "early", frozenset()))
 
 
 def mask(

@@ -308,8 +308,8 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     make the model an ensemble for `jax.vmap`.
 
     Raises:
-        ParameterError: for an unknown name, with the nearest valid names, and for values that are not numbers or have
-            too few axes.
+        ParameterError: for an unknown name, with the nearest valid names, and for values that are not finite numbers or
+            have too few axes.
 
     Examples:
         >>> from jaxgait import Prosthesis, with_parameters
@@ -323,6 +323,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     new = {name: _like(x, known[name]) for name, x in values.items()}
     for name, x in new.items():
         _check_kind(f"{type(model).__name__}.{name}", x, known[name])
+        _check_finite(f"{type(model).__name__}.{name}", x, known[name])
     if not new:
         return model
     return eqx.tree_at(
@@ -363,6 +364,17 @@ def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = F
     rank = _rank(value)
     if rank < info.rank or (single and rank > info.rank):
         raise ParameterError(complaint + (": one trajectory has one value, `ensemble` runs many" if rank else ""))
+
+
+def _check_finite(label: str, value: Any, info: ParameterInfo) -> None:
+    """Checks that what is known of a value is finite.
+
+    Raises:
+        ParameterError: naming the first entry that is not.
+    """
+    for leaf in jax.tree.leaves(value):
+        if not isinstance(leaf, Tracer):
+            check_value(label, leaf, info._replace(bounds="any"))
 
 
 def _entries(value: Any) -> Iterator[Any]:

@@ -15,6 +15,7 @@ ROOMS = [
     "native",
     "outcome",
     "roots",
+    "units",
     "fields",
     "plausible",
     "parameters",

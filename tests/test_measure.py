@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgait import ensemble, simulate
+from jaxgait import ensemble, optimize, simulate
 from jaxgait.ensembles import zipped
 from jaxgait.measure import Measure, MeasureError, Measures, known, observer
 from jaxgait.models.bungee.measures import clearance
@@ -15,6 +15,7 @@ from jaxgait.models.creeper.chain import CreeperChain
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.smooth import Walker
+from jaxgait.optimization.goals import at_least
 from jaxgait.registry import model, models
 from jaxgait.run import Sampling
 from tests.oscillator import Oscillator
@@ -178,3 +179,43 @@ def test_a_periodic_model_runs_whole_strides_by_default():
     assert (walk.strides, walk.samples) == (20, 100) and (jump.strides, jump.samples) == (None, 1000)
     assert walk.interval == pytest.approx(float(Prosthesis().period) / 100) and jump.interval == pytest.approx(0.1)
     assert isinstance(observer(Prosthesis(), "rho"), Measures)
+
+
+PLAIN = {
+    "float": lambda run: float(run["height"].min()),
+    "if": lambda run: 1.0 if run["height"].min() > 0.0 else 0.0,
+    "numpy": lambda run: np.asarray(run["height"]).max(),
+    "index": lambda run: jnp.zeros(8)[run["height"].argmin().__index__()],
+    "mask": lambda run: run["height"][run["height"] > 0.0].sum(),
+}
+
+
+@pytest.mark.parametrize("code", PLAIN)
+def test_code_that_cannot_be_compiled_is_named_with_its_line(code):
+    deep, short = Measure("deep", PLAIN[code], "m", "a depth"), {"duration": 1.0, "samples": 8}
+    message = rf"the measure 'deep' needs a value .* \(line \d+ of .*test_measure.py: '\"{code}\": lambda.*jnp.where"
+    with pytest.raises(MeasureError, match=message) as found:
+        ensemble(Bungee(), {"mass": [60.0]}, observe=[deep], **short)
+    assert isinstance(found.value.__cause__, TypeError | IndexError)
+
+
+def test_objectives_that_cannot_be_compiled_are_named_too():
+    deep, asked = Measure("deep", PLAIN["if"], "m", "a depth"), {"over": {"mass": (50.0, 60.0)}, "duration": 1.0}
+    with pytest.raises(MeasureError, match="the objective needs a value"):
+        optimize(Bungee(), maximize=PLAIN["if"], **asked)
+    with pytest.raises(MeasureError, match="the measure 'deep' needs a value"):
+        optimize(Bungee(), minimize="clearance", subject_to=[at_least(deep, 0.0)], **asked)
+
+
+def test_one_run_is_measured_like_the_members_of_an_ensemble():
+    short = {"duration": 20.0, "samples": 100, "observe": ["clearance", "peak_rope_force"]}
+    one, many = simulate(Bungee(), **short), ensemble(Bungee(), {"mass": [70.0, 80.0]}, **short)
+    for name in short["observe"]:
+        assert float(one[name]) == pytest.approx(float(many[name][0]), rel=1e-6)
+        assert one[name].attrs == many[name].attrs and one[name].dims == ()
+    fell = simulate(Walker(slope=0.1), observe=["velocity", "fell_at"])
+    assert np.isnan(fell.velocity) and float(fell.fell_at) > 0.0
+    with pytest.raises(ValueError, match="observe must not use the name 'height'"):
+        simulate(Bungee(), observe=lambda run: {"height": run["height"].min()}, duration=1.0)
+    with pytest.raises(MeasureError, match="needs at least 20 strides"):
+        simulate(Prosthesis(), observe="order", strides=3)

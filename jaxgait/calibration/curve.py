@@ -11,13 +11,14 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.interpolate import CubicSpline
 
-from jaxgait.calibration.measured import MeasuredCurve, factor
+from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
+from jaxgait.units import factor
 
 __all__ = ["Curve", "Output", "Reading", "observed", "reading"]
 

@@ -16,13 +16,14 @@ from scipy import stats
 
 from jaxgait import files
 from jaxgait.calibration.laplace import RANK, Laplace, laplace, open_directions
-from jaxgait.calibration.measured import MeasuredCurve, alike, factor
+from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.calibration.problem import Ended, Problem, Residuals
 from jaxgait.model import Model
 from jaxgait.optimization.optimum import plain
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
+from jaxgait.units import alike, factor
 
 __all__ = ["Fit", "check_points", "summarised"]
 

@@ -20,20 +20,10 @@ from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Series, sampled
 
-__all__ = ["Given", "MeasuredCurve", "alike", "factor", "measured_curve", "over_phase", "over_time"]
+__all__ = ["Given", "MeasuredCurve", "measured_curve", "over_phase", "over_time"]
 
 PHASES = 100
 """Number of phases at which the knee curve of a drive is sampled: twelve per period of its eighth harmonic."""
-SIZES = {
-    "rad": ("angle", 1.0),
-    "deg": ("angle", np.pi / 180.0),
-    "m": ("length", 1.0),
-    "cm": ("length", 1e-2),
-    "mm": ("length", 1e-3),
-    "N": ("force", 1.0),
-    "kN": ("force", 1e3),
-}
-"""Units between which curves are converted, by quantity, with their size in SI units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,38 +134,6 @@ def measured_curve(given: Any) -> MeasuredCurve:
         "the measured curve must be made by over_phase or over_time, or be a DataArray, a drive, the name of an "
         f"embedded gait or a CSV file, got {type(given).__name__}"
     )
-
-
-def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve") -> float:
-    """The factor (no dimension) that converts values from one unit to another.
-
-    Args:
-        given: unit of the values.
-        wanted: unit to convert to.
-        what: the quantity in the unit `wanted`, for the message.
-        of: the quantity in the unit `given`, for the message.
-
-    Raises:
-        ValueError: for units of different quantities, and unknown ones.
-    """
-    if given == wanted:
-        return 1.0
-    (kind, size), (other, base) = (SIZES.get(unit, (unit, 1.0)) for unit in (given, wanted))
-    if kind != other:
-        known = [unit for unit, (measures, _) in SIZES.items() if measures == other] or [wanted]
-        raise ValueError(f"{of} is in {given!r}, but {what} in {wanted!r}: give it in {', '.join(known)}")
-    return size / base
-
-
-def alike(unit: str) -> list[str]:
-    """Units of the same quantity as a unit, itself among them; none for a unit that is not converted.
-
-    Examples:
-        >>> from jaxgait.calibration.measured import alike
-        >>> alike("deg")
-        ['rad', 'deg']
-    """
-    return [other for other, (quantity, _) in SIZES.items() if unit in SIZES and quantity == SIZES[unit][0]]
 
 
 def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:

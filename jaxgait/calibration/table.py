@@ -19,11 +19,12 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.calibration.measured import SIZES, MeasuredCurve, factor, over_phase, over_time
+from jaxgait.calibration.measured import MeasuredCurve, over_phase, over_time
 from jaxgait.checks import nearest
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.table import Header, Table, read_columns
+from jaxgait.units import COMMON, factor
 
 __all__ = ["CurveTable", "read_curve"]
 
@@ -174,7 +175,7 @@ def _fault(table: Table, row: int, column: _Column, what: str, advice: str) -> N
 
 def _roles(header: Header, kind: str, known: Mapping[str, Variable], output: str | None) -> _Roles:
     header.check(_EXAMPLE)
-    units = {*SIZES, *(variable.unit for variable in known.values()), *_STEPS["time"], *_STEPS["phase"]}
+    units = {*COMMON, *(variable.unit for variable in known.values()), *_STEPS["time"], *_STEPS["phase"]}
     columns = [_column(text, i, units) for i, text in enumerate(header.names)]
     at = _axis(header, [c for c in columns if c.quantity.lower() in _AXES])
     others = [c for c in columns if c.quantity.lower() not in _AXES]

@@ -10,12 +10,14 @@ import tyro
 
 from jaxgait import registry
 from jaxgait.cli.console import STDOUT, write_json
-from jaxgait.cli.options import Further, JsonOutput, Mechanism, Moved, Positional, Span, Steps
+from jaxgait.cli.options import Further, JsonOutput, Mechanism, Moved, Positional, Span, Steps, shown_plainly
 
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
+_MAYBE_A_MODEL = f"[{{{','.join(registry.models())}}}]"
 OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(JsonOutput, Steps, Span, Mechanism):
     """Simulate one trajectory and save its labelled time histories as NetCDF.
@@ -40,6 +42,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
         return running.run(chosen, start, self.sampling | self.options, self.out, self.json)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scan(JsonOutput, Steps, Span, Moved):
     """Simulate a grid of parameter values and save the results; resumes an interrupted store.
@@ -50,7 +53,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
     """
 
     over: tuple[str, ...] = ()
-    """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
+    """Axes, as name=low:high:count or name=a,b,c: damper.k=10:40kN/m:31; initial.NAME=... for the initial state."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; run the same command again to resume."""
     out: pathlib.Path | None = None
@@ -83,7 +86,8 @@ class Scan(JsonOutput, Steps, Span, Moved):
         parsing.check_output(self.out, kinds=("nc",))
         parsing.check_not_fixed(self.set, self.initial, self.over)
         chosen, walkers = running.walkers(self)
-        members = running.members(chosen, parsing.axes(self.over), parsing.components(self.initial), walkers)
+        start = parsing.components(chosen, self.initial)
+        members = running.members(chosen, parsing.axes(chosen, self.over), start, walkers)
         kept = {"trajectories": self.trajectories, "observe": parsing.names(self.observe)}
         kept |= {"gradient": parsing.names(self.gradient), "retry": self.retry}
         where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}
@@ -92,6 +96,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
         )
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Optimize(Further, JsonOutput, Steps, Span, Moved):
     """Optimise parameters with gradients to maximise or minimise a measure, within limits.
@@ -102,16 +107,16 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
     Example: `jaxgait optimize knee --over damper.k=1.2e4:3e4 damper.c=400:2000 --maximize rho --json best.json`
     """
 
-    model: Positional[Annotated[str | None, tyro.conf.arg(metavar=f"[{{{','.join(registry.models())}}}]")]] = None
+    model: Positional[Annotated[str | None, tyro.conf.arg(metavar=_MAYBE_A_MODEL, help_behavior_hint="")]] = None
     """Which mechanism; by default the one with a search of its own."""
     over: tuple[str, ...] = ()
-    """Bounds, as name=low:high."""
+    """Bounds, as name=low:high: damper.k=12:30kN/m."""
     maximize: str | None = None
     """Measure to maximise (see `jaxgait run MODEL --list`)."""
     minimize: str | None = None
     """Measure to minimise."""
     subject_to: tuple[str, ...] = ()
-    """Limits, as "measure>=value" or "measure<=value", in the measure's unit."""
+    """Limits, as "measure>=value" or "measure<=value", in the measure's unit or another: "clearance>=50cm"."""
     across: tuple[str, ...] = ()
     """Scenarios of each design, as name=a,b,c or name=low:high:count, each with every motion; limits apply to all."""
     robust: Literal["mean", "worst"] | None = None
@@ -133,13 +138,15 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
 
         parsing.check_output(self.checkpoint)
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
-        search = optimizing.search(request, parsing.box(self.over), self.sampling | self.options)
+        search = optimizing.search(request, self.sampling | self.options)
         effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
-        wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
+        limits = parsing.limits(search.model, self.subject_to)
+        wanted = {"subject_to": limits, "method": self.method, "gradient": self.gradient}
         wanted |= {"robust": self.robust}
         return optimizing.run_search(search, wanted | effort, self.json, self)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fit(JsonOutput, Steps, Span, Mechanism):
     """Fit parameters to a measured curve by least squares, with their uncertainty and undetermined directions.
@@ -156,7 +163,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     measured: str | None = None
     """The measured curve: a CSV file; for a knee also a walk (JSON) or an embedded gait (see `jaxgait motion`)."""
     over: tuple[str, ...] = ()
-    """Bounds, as name=low:high, or name=low:high:unit for a unit other than the parameter's."""
+    """Bounds, as name=low:high: damper.k=12:30kN/m."""
     output: str | None = None
     """Output that was measured (see `jaxgait run MODEL --list`); by default the column's name."""
     noise: float | None = None
@@ -181,6 +188,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
         return fitting.run_fit(self)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True)
 class Motion(JsonOutput):
     """Extract a walk from laboratory recordings, check a stride, or list the embedded measured gaits.
@@ -229,6 +237,7 @@ class Motion(JsonOutput):
             motion.show(self)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True)
 class Reproduce(JsonOutput):
     """Reproduce a paper's results: pictures, data, report.md and figures.json.
@@ -252,6 +261,7 @@ class Reproduce(JsonOutput):
         return reproducing.reproduce(found, {self.name: self.out or out / self.name}, self.json)
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True)
 class Bench(JsonOutput):
     """Measure speed against stock diffrax, SciPy and hand-written C++, side by side; needs a checkout.
@@ -277,6 +287,7 @@ class Bench(JsonOutput):
         return 0
 
 
+@shown_plainly
 @dataclasses.dataclass(frozen=True)
 class View(JsonOutput):
     """Show a saved result: print it, and draw it as a page to explore, a picture or an animation.

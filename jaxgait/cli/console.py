@@ -109,25 +109,31 @@ _MISSING = re.compile(r"Missing from jaxgait ([\w ]+): (.*?) \(required\)")
 _KINDS = {"INT": "a whole number", "FLOAT": "a number"}
 
 
-def usage_error(text: str, command: str = "") -> str:
-    """Turns the framed multi-line error of the parser (tyro) for a command into one line."""
+def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
+    """Turns the framed multi-line error of the parser (tyro) for a command line into one line."""
     line = " ".join(_FRAME.sub(" ", text).split())
     found = _HELP.search(line)
     what = _TITLE.sub("", _HELP.sub("", line))
     number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
-    if number:
+    valueless = re.match(r"Missing value for argument '(-.*?)'", what)
+    if valueless:
+        what = f"{valueless[1]} needs a value"
+    elif number:
         option, *kinds, value = number.groups()
         what = f"{option} must be {next(_KINDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
     elif unknown:
-        what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what, command)
+        what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what, arguments)
     elif missing:
         what = _missing(*missing.groups())
-    return f"{what.rstrip('. ')}; see {found[1] if found else 'jaxgait --help'}"
+    see = found[1] if found else "jaxgait --help"
+    if unknown and not what.startswith("no command"):
+        see = " ".join(["jaxgait", *arguments[:1], "--help"])
+    return f"{what} See {see}" if what.endswith("?") else f"{what.rstrip('. ')}; see {see}"
 
 
-def _unknown(words: Sequence[str], text: str, command: str) -> str:
+def _unknown(words: Sequence[str], text: str, arguments: Sequence[str]) -> str:
     """The message for unrecognised words, with the parser's suggestions."""
-    given = " ".join(words)
+    given, command = " ".join(words), next(iter(arguments), "")
     some = re.search(r"Available subcommands: ([\w, -]+)", text)
     if some:
         return f"no command {words[0]!r}: there are {some[1].strip()}"
@@ -141,7 +147,12 @@ def _unknown(words: Sequence[str], text: str, command: str) -> str:
         return f"unknown option {given}: did you mean {near}{'' if where == command else f' of jaxgait {where}'}?"
     if option.startswith("--"):
         return f"unknown option {given}" + (f": a parameter is given as --set {option[2:]}={value}" if value else "")
-    return f"unexpected argument: {given}"
+    before = arguments[: arguments.index(words[0])] if words[0] in arguments else ()
+    if len(before) > 1 and before[-2].startswith("--") and not before[-1].startswith("--"):
+        several = "; several are for jaxgait scan and optimize" * (before[-2] == "--motion")
+        return f"{before[-2]} takes one value, got {before[-1]} and {given}{several}"
+    hint = f": a parameter is given as --set {words[0]}" if "=" in words[0] else ""
+    return f"unexpected argument: {given}{hint}"
 
 
 def _missing(command: str, argument: str) -> str:

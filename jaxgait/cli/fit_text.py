@@ -29,14 +29,14 @@ def noise_source(read: CurveTable, stated: float | None) -> str:
 def description(found: Fit) -> Iterator[str]:
     """The lines that the console shows of a fit."""
     width = max(map(len, found.best))
+    if found.minimum:  # otherwise the first remark
+        yield verdict(found)
+    yield from caveats(found)
     yield from (f"{name:{width}} = {_parameter_line(found, name)}" for name in found.best)
     yield f"  {quality(found)}"
     if len(found.best) > 1:
         yield "  correlation of the errors:"
         yield from _triangle(found, width)
-    if found.minimum:  # otherwise among the remarks
-        yield f"  {verdict(found)}"
-    yield from (f"  {text}" for text in caveats(found))
     yield f"  gradient: {found.gradient}"
     for i, why in enumerate(found.why_stopped):
         yield f"  start {i}: {why}"

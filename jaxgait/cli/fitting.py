@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile, as_dataset, fit, profile, read_curve
-from jaxgait.calibration.measured import factor, measured_curve
+from jaxgait.calibration.measured import measured_curve
 from jaxgait.cli import fit_text, parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
 from jaxgait.cli.records import origin
@@ -19,14 +18,13 @@ from jaxgait.cli.running import fixed_start, mechanism
 from jaxgait.model import Model
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.errors import MotionFormatError
-from jaxgait.parameters import ParameterError, parameter_info, parameters
+from jaxgait.parameters import ParameterError, parameters
 from jaxgait.run import Sampling
 
-__all__ = ["bounds", "run_fit", "source"]
+__all__ = ["run_fit", "source"]
 
 TABLES = (".csv", ".txt", ".tsv", ".dat")
 """Extensions of tables of a curve; any other file is a drive, whose knee curve is fitted."""
-_BOX = "--over expects name=low:high, or name=low:high:unit"
 
 
 def run_fit(request: Any) -> int:
@@ -40,7 +38,9 @@ def run_fit(request: Any) -> int:
     if request.report is not None:
         parsing.make_folder(request.report)
     model = mechanism(request)
-    read, box = source(request.measured, model, request.output), bounds(model, request.over)
+    if not request.over:
+        raise ParameterError(f"nothing to fit: give --over name=low:high with some of {', '.join(parameters(model))}")
+    read, box = source(request.measured, model, request.output), parsing.box(model, request.over)
     run, noise, start = _span(request, model, read), _noise(request.noise, read), fixed_start(request, model, box)
     print("\n".join(_data_lines(read, request.noise, run)), flush=True)
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {len(read.curve.values)} points")
@@ -68,28 +68,6 @@ def _write(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Profil
         from jaxgait.cli.fit_page import write
 
         print(f"wrote {write(request.report, found, read, request.noise, profiles)}")
-
-
-def bounds(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Bounds in the parameters' units, from "damper.k=5e3:4e4" or "damper.link_arm=158:170:mm".
-
-    Raises:
-        ParameterError: for malformed text, unknown or repeated names, and incompatible units.
-    """
-    if not texts:
-        raise ParameterError(f"nothing to fit: give --over name=low:high with some of {', '.join(parameters(model))}")
-    return parsing.pairs(texts, "--over", _BOX, lambda name, span: _bounds(model, name, span))
-
-
-def _bounds(model: Model, name: str, span: str) -> tuple[float, float]:
-    parts, wanted = re.split("[:,]", span), parameter_info(model, name).unit
-    if len(parts) not in (2, 3):
-        raise ParameterError(f"{_BOX}, got {name}={span!r}")
-    try:
-        scale = factor(parts[2], wanted, name, of="a bound") if len(parts) == 3 else 1.0
-    except ValueError as error:
-        raise ParameterError(f"--over {name}={span}: {error}") from error
-    return scale * parsing.number(parts[0], name), scale * parsing.number(parts[1], name)
 
 
 def source(text: str | None, model: Model, output: str | None) -> CurveTable:

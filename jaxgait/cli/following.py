@@ -62,7 +62,7 @@ class Sensitivities:
         """For the parameters `by`; for all if empty.
 
         Raises:
-            ValueError: for a parameter that cannot be differentiated by.
+            ValueError: for a parameter without derivatives.
         """
         chosen = parsing.names(by) or None
         differentiable(model, chosen, _varied(arguments))

@@ -20,7 +20,7 @@ PATIENCE = 2.0
 _RETRY_AFTER = 0.01
 """Seconds until a lost interruption is repeated."""
 _LOST = 0
-"""What the watch is told of a lost interruption; not the number of any signal."""
+"""Sent to the watching thread for a lost interruption; not the number of any signal."""
 
 _last = [int(signal.SIGINT)]
 _taken = threading.Event()

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
-from jaxgait.cli.records import model_record
+from jaxgait.cli.records import measures_of, model_record
 from jaxgait.measure import Measure, known
 from jaxgait.model import Model
+from jaxgait.outcome import Outcome
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts
 from jaxgait.run import state_variables
@@ -89,6 +93,20 @@ def _short(value: Any) -> str:
     if array.ndim == 0:
         return f"{array.item():.10g}" if array.dtype.kind == "f" else str(array)
     return np.array2string(array, precision=4, max_line_width=10**6)
+
+
+def measured(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """Lines with the measures of a run, if it has any: value, unit and meaning, or why one is left out."""
+    found = measures_of(run)
+    if found or left_out:
+        yield "measures:"
+    for name, x in found.items():
+        values, unit = ", ".join(f"{value:.6g}" for value in x.values.ravel()), x.attrs.get("units", "1")
+        value = values if unit == "1" else f"{values} {unit}"
+        yield f"  {name:18} {value:24} {x.attrs.get('long_name', '')}".rstrip()
+    yield from (f"  {name:18} {why}" for name, why in left_out.items())
+    if found and run.attrs["status"] != Outcome.COMPLETED:
+        yield "  nan: not defined, because the run did not complete"
 
 
 def needs(measure: Measure) -> str:

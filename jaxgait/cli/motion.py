@@ -71,6 +71,9 @@ def show(request: Any) -> None:
     if walk is None:
         stride = named_stride(request.files[0], speed=request.speed)
         check_unused(request, OF_RECORDINGS, f"{request.files[0]} is one stride, not a recording")
+        if request.out is not None and request.out.suffix.lower() in (*RECORDS, *PAGES):
+            advice = f"give a picture, such as .png; `--motion {request.files[0]}` takes the stride as it is"
+            raise ValueError(f"cannot write {request.out}: {request.files[0]} is not a recording; {advice}")
     else:
         print("\n".join(summary(walk)))
         stride = walk_stride(walk, request.harmonics)
@@ -182,9 +185,6 @@ def _write(request: Any, walk: Any, verdict: Any) -> None:
 
     out, ending = request.out, request.out.suffix.lower()
     is_picture = ending not in (*RECORDS, *PAGES)
-    if walk is None and not is_picture:
-        advice = f"give a picture, such as .png; `--motion {request.files[0]}` takes the stride as it is"
-        raise ValueError(f"cannot write {out}: {request.files[0]} is not a recording; {advice}")
     if walk is None:
         print(f"wrote {save(stride(verdict), out)}")
         return

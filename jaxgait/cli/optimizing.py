@@ -47,7 +47,7 @@ def searched_model() -> str:
     return names[0]
 
 
-def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mapping[str, Any]) -> Search:
+def search(request: Any, options: Mapping[str, Any]) -> Search:
     """The search for given options, completed by the model's own defaults.
 
     Raises:
@@ -62,15 +62,15 @@ def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mappin
         own = {n: x for n, x in own.items() if n not in ("maximize", "minimize")}
     if "duration" in given:
         own.pop("strides", None)
-    arguments = {**own, **({"over": dict(box)} if box else {}), **goals, **given}
     model, walking = walkers(request, ready)
+    arguments = {**own, **({"over": parsing.box(model, request.over)} if request.over else {}), **goals, **given}
     if not {"maximize", "minimize"} & set(arguments):
         raise ValueError(f"no objective: give --maximize or --minimize with one of {', '.join(known(model))}")
     if "over" not in arguments:
         raise ValueError(f"nothing varies: give --over name=low:high with some of {', '.join(parameters(model))}")
     fixed = fixed_start(request, model, arguments["over"])
     parsing.check_not_fixed(request.set, request.initial, request.across, "--across")
-    across = parsing.axes(request.across, "--across")
+    across = parsing.axes(model, request.across, "--across")
     check_not_of_motion(walking, arguments["over"])
     check_not_of_motion(walking, across, "--across")
     scenarios = varying(walking, across)

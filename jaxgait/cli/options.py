@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 
 from jaxgait import registry
 
 __all__ = ["RUN", "Further", "JsonOutput", "Mechanism", "Moved", "Positional", "Span", "Steps", "given"]
+__all__ += ["shown_plainly"]
 
+C = TypeVar("C")
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
 Precision = Literal["float64", "float32"]
@@ -37,7 +39,7 @@ class Mechanism:
     preset: str | None = None
     """Parameter set of the model, by name."""
     set: tuple[str, ...] = ()
-    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`): damper.k=2e4; arrays as name=0.1,0.2."""
+    """Parameters and choices (see `jaxgait run MODEL --list`): damper.k=2e4 or damper.k=20kN/m; arrays as name=1,2."""
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None
@@ -98,6 +100,26 @@ class Steps:
     def options(self) -> dict[str, Any]:
         """Those given, as arguments of `simulate` and `ensemble`."""
         return given(vars(self), [field.name for field in dataclasses.fields(Steps)])
+
+
+_METAVARS: dict[Any, str] = {str: "TEXT", int: "INT", float: "NUMBER", pathlib.Path: "PATH"}
+_METAVARS |= {tuple[str, ...]: "[TEXT ...]"}
+
+
+def shown_plainly(command: type[C]) -> type[C]:
+    """A class decorator: the help shows `TEXT` instead of `{None}|STR`, and no default where there is none."""
+    hints = get_type_hints(command, include_extras=True)
+    for field in dataclasses.fields(command):  # pyright: ignore[reportArgumentType]
+        hint = hints[field.name]
+        described = any(hasattr(given, "metavar") for given in getattr(hint, "__metadata__", ()))
+        if field.default in (None, ()) and not described:
+            bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+            kinds = [kind for kind in get_args(bare) if kind not in (type(None), ...)]
+            shown = _METAVARS.get(kinds[0]) or f"{{{','.join(map(str, get_args(kinds[0])))}}}"
+            shown = f"[{shown} ...]" if field.default == () else shown
+            hint = Annotated[hint, tyro.conf.arg(metavar=shown, help_behavior_hint="")]
+        command.__annotations__[field.name] = hint
+    return command
 
 
 RUN = tuple(field.name for kind in (Span, Steps) for field in dataclasses.fields(kind))

@@ -1,4 +1,7 @@
-"""Parses command-line text (`name=value`, axes, bounds) and checks output files before work starts."""
+"""Parses command-line text (`name=value`, axes, bounds) and checks output files before work starts.
+
+Values are in the unit of their parameter unless they are written with another one: "20kN/m", "0.5deg", "5,10mm".
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import dataclasses
 import math
 import os
 import pathlib
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -15,16 +19,22 @@ import numpy as np
 from jaxgait import checks
 from jaxgait.cli.console import STDOUT
 from jaxgait.ensembles.batch import starting
-from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.labels import described_value
+from jaxgait.ensembles.members import INITIAL, shape_of
 from jaxgait.fields import choices as alternatives
+from jaxgait.measure import known
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.parameters import ParameterError, parameter_info, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
+from jaxgait.units import factor
 
 M = TypeVar("M")
 T = TypeVar("T")
 _AXIS = "expects name=low:high:count or name=a,b,c"
 _BOX = "--over expects name=low:high"
+_QUANTITY = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?![eE][-+]?\d)[A-Za-zµ°%].*)")
+"""A number and its unit."""
+_LIMIT = re.compile(r"\s*(\S+?)\s*(>=|<=)(.*)")
 
 
 def with_settings(model: M, texts: Sequence[str]) -> M:
@@ -35,7 +45,7 @@ def with_settings(model: M, texts: Sequence[str]) -> M:
     """
     found = pairs(texts, "--set", "--set expects name=value", lambda name, text: text)
     laws = {n for n in parts(model) if n not in choices(model)}
-    exchanged = {n: text for n, text in found.items() if n in laws and not _is_number(text)}
+    exchanged = {n: text for n, text in found.items() if n in laws and not _is_quantity(text)}
     model = with_parts(model, exchanged)  # first: parts have parameters and choices of their own
     chosen = {name: text for name, text in found.items() if name in choices(model)}
     for name, text in chosen.items():
@@ -44,11 +54,11 @@ def with_settings(model: M, texts: Sequence[str]) -> M:
     return with_parameters(model, {n: _setting(model, n, text) for n, text in numbers.items()})
 
 
-def _is_number(text: str) -> bool:
+def _is_quantity(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return False
+        return bool(_QUANTITY.fullmatch(text))
     return True
 
 
@@ -64,14 +74,19 @@ def choices(model: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def components(texts: Sequence[str]) -> dict[str, Any]:
+def components(model: Model, texts: Sequence[str]) -> dict[str, Any]:
     """Components of the initial state, such as "x=0.1" or "state=0,1".
 
     Raises:
-        ParameterError: for malformed text and repeated names.
+        ParameterError: for malformed text, unknown and repeated names.
     """
-    found = pairs(texts, "--initial", "--initial expects name=value", _array)
-    return {name.removeprefix(INITIAL): value for name, value in found.items()}  # as `--list` shows them
+
+    def value(name: str, text: str) -> Any:
+        row = _varied(model, INITIAL + name.removeprefix(INITIAL), text.split(","))  # `--list` shows both names
+        return np.array(row) if "," in text else np.array(row[0])
+
+    found = pairs(texts, "--initial", "--initial expects name=value", value)
+    return {name.removeprefix(INITIAL): value for name, value in found.items()}
 
 
 def state(model: Model, texts: Sequence[str]) -> Any:
@@ -80,26 +95,43 @@ def state(model: Model, texts: Sequence[str]) -> Any:
     Raises:
         ParameterError: for malformed text and unknown components.
     """
-    return starting(model, components(texts)) if texts else None
+    return starting(model, components(model, texts)) if texts else None
 
 
-def axes(texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:
-    """Grid axes, such as "damper.k=1e4:4e4:31" or "mass=50,60,80", given to an option.
+def axes(model: Model, texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:
+    """Grid axes, such as "damper.k=1e4:4e4:31", "damper.k=10:40:31kN/m" or "mass=50,60,80", given to an option.
 
     Raises:
-        ParameterError: for malformed text and repeated names.
+        ParameterError: for malformed text, unknown and repeated names, and incompatible units.
         MemoryError: for an axis that does not fit in memory.
     """
-    return pairs(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(name, span, option))
+    return pairs(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(model, name, span, option))
 
 
-def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Bounds, such as "damper.k=5e3:4e4".
+def box(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Bounds in the parameters' units, from "damper.k=5e3:4e4", "damper.k=5:40kN/m" or "damper.k=5:40:kN/m".
 
     Raises:
-        ParameterError: for malformed text and repeated names.
+        ParameterError: for malformed text, unknown and repeated names, and incompatible units.
     """
-    return pairs(texts, "--over", _BOX, _bounds)
+    return pairs(texts, "--over", _BOX, lambda name, span: _bounds(model, name, span))
+
+
+def limits(model: Model, texts: Sequence[str]) -> tuple[str, ...]:
+    """Limits of measures with values in the measures' units, from text such as "clearance>=50cm".
+
+    Raises:
+        ParameterError: for values that are not numbers, and for incompatible units.
+    """
+    units = {name: measure.unit for name, measure in known(model).items()}
+
+    def converted(text: str) -> str:
+        found = _LIMIT.fullmatch(text)
+        if not found or found[1] not in units:  # an error that `optimize` explains
+            return text
+        return f"{found[1]} {found[2]} {quantities([found[3]], units[found[1]], found[1])[0]!r}"
+
+    return tuple(map(converted, texts))
 
 
 def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence[str], option: str = "--over") -> None:
@@ -135,6 +167,24 @@ def number(text: str, label: str) -> float:
     return value
 
 
+def quantities(texts: Sequence[str], unit: str, name: str) -> list[float]:
+    """Finite numbers in a unit; all may be written with another unit, or the last one alone, for all of them.
+
+    Raises:
+        ParameterError: for text that is not a number, and for incompatible units.
+    """
+    label = name if unit == "1" else f"{name} (in {unit})"
+    split = [(found[1], found[2].strip()) if (found := _QUANTITY.fullmatch(x.strip())) else (x, "") for x in texts]
+    *own, last = (given for _, given in split)
+    if any(own) and not all([*own, last]):
+        raise ParameterError(f"{label}: give every number a unit, or only the last one, got {', '.join(texts)}")
+    try:
+        scales = [factor(given or last or unit, unit, name, of="the value") for _, given in split]
+    except ValueError as error:
+        raise ParameterError(f"{name}={', '.join(texts)}: {error}") from error
+    return [scale * number(x, label) for scale, (x, _) in zip(scales, split, strict=True)]
+
+
 def check_output(path: pathlib.Path | None, *, kinds: Collection[str] = ()) -> None:
     """Checks that a file has one of the extensions `kinds` (empty: any) and can be written; creates its folder.
 
@@ -149,7 +199,7 @@ def check_output(path: pathlib.Path | None, *, kinds: Collection[str] = ()) -> N
     if path.exists() and not path.is_file():
         raise OSError(f"cannot write {path}: it is not an ordinary file")
     if kinds and path.suffix.removeprefix(".").lower() not in kinds:
-        raise ValueError(f"cannot write {path}: its name must end in one of .{', .'.join(sorted(kinds))}")
+        raise ValueError(f"cannot write {path}: its name must end in {checks.listed([f'.{k}' for k in sorted(kinds)])}")
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"cannot write {path}: it is read-only")
     if not path.exists():
@@ -196,23 +246,58 @@ def pairs(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, 
 
 def _setting(model: Any, name: str, text: str) -> Any:
     """A parameter's value: a number, or comma-separated numbers (rows separated by semicolons) for an array."""
+    _check_law(model, name)
     info = parameter_info(model, name)
-    label = f"{name} (in {info.unit})"
-    if info.rank > 1:
-        rows = [_row(label, row) for row in text.split(";")]
-        if len({len(row) for row in rows}) > 1:
-            raise ParameterError(f"{label}: rows of different lengths, {text!r}")
-        return rows
-    return _row(label, text) if info.rank else number(text, label)
+    rows = [row.split(",") if info.rank else [row] for row in (text.split(";") if info.rank > 1 else [text])]
+    if len({len(row) for row in rows}) > 1:
+        raise ParameterError(f"{name} (in {info.unit}): rows of different lengths, {text!r}")
+    flat = np.array(quantities([x for row in rows for x in row], info.unit, name))
+    if not info.rank:
+        return float(flat[0])
+    return (flat.reshape(len(rows), -1) if info.rank > 1 else flat).tolist()
 
 
-def _row(label: str, text: str) -> list[float]:
-    return [number(x, label) for x in text.split(",")]
+def _check_law(model: Any, name: str) -> None:
+    """Checks that a name is not a parameter of another law than the present one.
+
+    Raises:
+        ParameterError: naming the laws that have it.
+    """
+    path, _, last = name.rpartition(".")
+    part = parts(model).get(path)
+    if part is None or name in parameters(model):
+        return
+    kinds = {law: option if isinstance(option, type) else type(option) for law, option in part.options.items()}
+    fields = {law: dataclasses.fields(kind) for law, kind in kinds.items() if issubclass(kind, eqx.Module)}
+    laws = [law for law, known in fields.items() if last in (f.name for f in known if "unit" in f.metadata)]
+    if laws:
+        which = f"{path} is {part.present}, without {last!r}; {checks.listed(laws)} has it"
+        raise ParameterError(f"{which}: --set {path}={laws[0]} {name}=...")
 
 
-def _array(name: str, text: str) -> Any:
-    row = _row(f"initial.{name}", text)
-    return np.array(row) if "," in text else np.array(row[0])
+def _varied(model: Model, name: str, texts: Sequence[str]) -> list[float]:
+    """Values of a parameter, a component of the initial state or a number of the motion, in its unit.
+
+    Raises:
+        ParameterError: for an unknown name, text that is not a number, and incompatible units.
+    """
+    part = parts(model).get(name)
+    if part is not None and not all(map(_is_quantity, texts)):
+        raise ParameterError(
+            f"{name} is a part, not a number that can vary: run one command for each of {', '.join(part.options)}, "
+            f"with --set {name}=..."
+        )
+    _check_law(model, name)
+    shape_of(model, name)  # raises for unknown names
+    return quantities(texts, described_value(model, name).get("units", "1"), name)
+
+
+def _parts(span: str) -> list[str]:
+    """The parts of a range such as "14:30" or "14:30:17"; a unit after another colon belongs to the last one."""
+    *parts, last = span.split(":")
+    if parts and re.match(r"[A-Za-zµ°%]", last) and last.lower() not in ("inf", "nan"):
+        return [*parts[:-1], parts[-1] + last]
+    return [*parts, last]
 
 
 def _choice(name: str, text: str, module: Any, field: str) -> Any:
@@ -233,14 +318,18 @@ def _with_choice(module: Any, name: str, path: str, text: str) -> Any:
     return dataclasses.replace(module, **{first: inner})
 
 
-def _axis(name: str, span: str, option: str) -> np.ndarray:
+def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
     if ":" not in span:
-        return np.array([number(v, name) for v in span.split(",")])
-    parts = span.split(":")
+        values = np.array(_varied(model, name, span.split(",")))
+        if len({*values}) < len(values):
+            raise ParameterError(f"{option} gives a value of {name} twice: {span}")
+        return values
+    parts = _parts(span)
     if len(parts) != 3:
         raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}")
-    low, high = number(parts[0], name), number(parts[1], name)
-    steps = _count(f"the count of {name}", parts[2])
+    count = _QUANTITY.fullmatch(parts[2])  # a unit after the count is that of the ends
+    low, high = _varied(model, name, [parts[0], parts[1] + (count[2] if count else "")])
+    steps = _count(f"the count of {name}", count[1] if count else parts[2])
     if low == high or steps == 1:
         raise ParameterError(f"{name}={span!r} is not a range: give two different ends and a count of 2 or more")
     checks.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
@@ -254,8 +343,9 @@ def _count(label: str, text: str) -> int:
     return int(value)
 
 
-def _bounds(name: str, span: str) -> tuple[float, float]:
-    parts = span.split(":")
+def _bounds(model: Model, name: str, span: str) -> tuple[float, float]:
+    parts = _parts(span)
     if len(parts) != 2:
         raise ParameterError(f"{_BOX}, got {name}={span!r}")
-    return number(parts[0], name), number(parts[1], name)
+    low, high = _varied(model, name, parts)
+    return low, high

@@ -155,7 +155,7 @@ def _read(arguments: list[str]) -> Any:
     text = errors.getvalue()
     if re.search("Missing value for argument '[^-]", text) and len(arguments) > 1:  # an option where a name is due
         _read(arguments[:1])  # raises: its error says which names there are
-    raise ValueError(usage_error(text, *arguments[:1]))
+    raise ValueError(usage_error(text, arguments))
 
 
 def _code_of(error: Exception) -> int | None:

@@ -24,14 +24,21 @@ def run_record(data: xr.Dataset) -> dict[str, Any]:
 
     Returns:
         `attributes` (including `status` and `status_text`), `variables` by name with unit, long name, and first, last,
-        lowest and highest value, and `events` with name and time in s.
+        lowest and highest value, `measures` by name with unit, long name and value, and `events` with name and time in
+        s.
     """
     histories = {str(n): x for n, x in data.data_vars.items() if x.dims == ("time",)}
     return {
         "attributes": _attributes(data),
         "variables": {name: {**_labels(x), **_ends(x), **_range(x)} for name, x in histories.items()},
+        "measures": {name: {**_labels(x), "value": x.values} for name, x in measures_of(data).items()},
         "events": list(_events(data)),
     }
+
+
+def measures_of(run: xr.Dataset) -> dict[str, xr.DataArray]:
+    """What was observed of a run besides its time histories and events, by name."""
+    return {str(name): x for name, x in run.data_vars.items() if not {"time", "event"} & {*x.dims}}
 
 
 def scan_record(data: xr.Dataset) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import xarray as xr
 from jaxgait import files, registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_json
-from jaxgait.cli.listing import needs
+from jaxgait.cli.listing import measured, needs
 from jaxgait.cli.motion import check_takes_motion, driven
 from jaxgait.cli.records import run_record, scan_record
 from jaxgait.ensembles import Members, ensemble, estimate, grid, people, product, single_strides, starting, summary
@@ -95,7 +95,7 @@ def fixed_start(request: Any, model: Model, varied: Iterable[str]) -> dict[str, 
         ParameterError: for unknown components, and for names that are both given and varied.
     """
     parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in varied])
-    found = parsing.components(request.initial)
+    found = parsing.components(model, request.initial)
     starting(model, found)
     return found
 
@@ -110,10 +110,13 @@ def run(
     """Runs one trajectory, prints it and writes the requested files."""
     from jaxgait.solve.simulate import simulate
 
-    length = Sampling.of(model, *(options.get(name) for name in ("strides", "duration", "samples")))
-    note(f"running {type(model).__name__}: {length}")
-    data = simulate(model, initial_state=start, progress=sys.stderr.isatty(), **options)
+    sampling = {name: options.get(name) for name in ("strides", "duration", "samples")}
+    measures, left_out = possible_measures(model, sampling, trajectories=True)
+    note(f"running {type(model).__name__}: {Sampling.of(model, **sampling)}")
+    data = simulate(model, initial_state=start, observe=measures, progress=sys.stderr.isatty(), **options)
     print(data)
+    for line in measured(data, left_out):
+        print(line)
     _save(data, out)
     write_json(json, run_record(data) | {"file": out})
     return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
@@ -153,7 +156,11 @@ def scan(
     dry_run: bool = False,
 ) -> int:
     """Runs many trajectories, prints how they ended and writes the files; `dry_run` only estimates the cost."""
-    observe = kept["observe"] or possible_measures(model, sampling, kept["trajectories"])
+    observe = kept["observe"]
+    if not observe:
+        observe, left_out = possible_measures(model, sampling, kept["trajectories"])
+        for name, why in left_out.items():
+            say(f"{name}: {why}")
     request = {**sampling, **kept, "observe": observe, **options}
     if dry_run:
         note(f"running a sample of {chosen.size} trajectories of {type(model).__name__}")
@@ -171,19 +178,17 @@ def scan(
     return DONE if COMPLETED_TEXT in ended else NOT_ALL
 
 
-def possible_measures(model: Model, request: Mapping[str, Any], trajectories: bool) -> Measures | None:
-    """All measures of a model that the requested sampling allows; prints which are left out, and why."""
-    sampling = Sampling.of(model, **request)
-    brought = tuple(known(model).values())
-    possible = Measures(brought).possible(sampling).members
-    taken = {*model.variables} if trajectories else set()
-    kept = tuple(m for m in possible if m.name not in taken)
-    for measure in brought:
-        if measure not in possible:
-            say(f"left out: {measure.name}{needs(measure)}; runs are of {sampling}")
-        elif measure not in kept:
-            say(f"left out: {measure.name}, whose name is used by the trajectories")
-    return Measures(kept) if kept else None
+def possible_measures(
+    model: Model, request: Mapping[str, Any], trajectories: bool
+) -> tuple[Measures | None, dict[str, str]]:
+    """All measures of a model that the requested sampling allows, and why the others are left out, by name."""
+    sampling, brought = Sampling.of(model, **request), known(model)
+    possible = Measures(tuple(brought.values())).possible(sampling).members
+    left_out = {m.name: f"not measured{needs(m)} in {sampling}" for m in brought.values() if m not in possible}
+    if trajectories:
+        left_out |= {m.name: "not measured, an output has this name" for m in possible if m.name in model.variables}
+    kept = tuple(m for m in possible if m.name not in left_out)
+    return (Measures(kept) if kept else None), left_out
 
 
 def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:

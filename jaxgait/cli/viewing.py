@@ -11,6 +11,7 @@ import xarray as xr
 
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, print_outcomes, say, write_json
+from jaxgait.cli.listing import measured
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run, opened
@@ -41,6 +42,8 @@ def view(
         write_json(json, _record(data))
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
     print(data)
+    for line in measured(data) if is_run(data) else ():
+        print(line)
     if serve:
         serve_page(_explorer(file, chosen, members))
     elif out is not None:

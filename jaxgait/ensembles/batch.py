@@ -16,7 +16,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike
 
 from jaxgait.ensembles.members import DRIVE, INITIAL, check_members, drive_number, grid, value_at
-from jaxgait.measure import Observe, mask
+from jaxgait.measure import Observe, mask, observed
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
 from jaxgait.native.identity import identity
@@ -88,9 +88,9 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict
         "rejected_steps": trajectory.rejected,
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
-    observed = {} if job.observe is None else _observed(job.observe, run)
+    found = {} if job.observe is None else observed(job.observe, run)
     histories = {"time": trajectory.ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
-    return {"outcome": outcome, "observed": observed, "trajectory": histories, "events": _events(trajectory, job)}
+    return {"outcome": outcome, "observed": found, "trajectory": histories, "events": _events(trajectory, job)}
 
 
 def _events(trajectory: Trajectory, job: Job) -> dict[str, Array]:
@@ -98,21 +98,6 @@ def _events(trajectory: Trajectory, job: Job) -> dict[str, Array]:
     if trajectory.events is None or not job.trajectories:
         return {}
     return {"event_time": trajectory.events.t, "event_kind": trajectory.events.kind}
-
-
-def _observed(observe: Observe, run: Run) -> dict[str, Array]:
-    try:
-        found = observe(run)
-    except jax.errors.ConcretizationTypeError as error:
-        error.add_note("A measure or `observe` is compiled: write jnp.where(condition, a, b) instead of `if`.")
-        raise
-    if not isinstance(found, Mapping):
-        raise TypeError(f"observe must return a dict of results by name, got {type(found).__name__}")
-    for name, x in found.items():
-        if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
-            raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
-    completed = run.trajectory.status == Outcome.COMPLETED
-    return mask(found, completed, getattr(observe, "early", frozenset()))
 
 
 def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:

@@ -32,7 +32,7 @@ from jaxgait.ensembles.plan import (
 )
 from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.workers import run_blocks
-from jaxgait.measure import Measure, Observe, observer
+from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.parameters import ParameterError, check_single, parameters
@@ -245,6 +245,8 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
     members = as_members(given["members"])
     check_members(model, members)
     observe, gradient = observer(model, given["observe"]), _names("gradient", given["gradient"])
+    if isinstance(observe, Measures):  # in any order, one program and one store
+        observe = Measures(tuple(sorted(observe.members, key=lambda m: m.name)))
     variables = {**getattr(observe, "variables", {}), **(given["variables"] or {})}
     mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
@@ -272,10 +274,10 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
         if given[name] is not None:
             checks.count(name, given[name])
     threads = given["workers"] or default_workers(job.devices)
-    most = largest_batch(members, job, threads) if batch is None else batch
+    most = largest_batch(members, job, threads, stored=given["store"] is not None) if batch is None else batch
     results = result_shapes(model, members, job, precision, most)
     if batch is None:
-        batch = batch_size(members, job, bytes_per_member(model, job, precision, results), threads)
+        batch = batch_size(most, job, bytes_per_member(model, job, precision, results), threads)
     retries = chosen.retries(precision, reference) if retry else ()
     plan = Plan(model, members, job, precision, retries, block_shape(members.shape, batch), results, variables)
     _check_names(plan)

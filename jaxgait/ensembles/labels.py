@@ -14,7 +14,7 @@ from jaxgait import xr
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.ensembles.plan import Plan, failures
-from jaxgait.model import Variable
+from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameters
 from jaxgait.run import Sampling
 from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
@@ -78,7 +78,7 @@ def coordinates(plan: Plan) -> dict[str, Any]:
     coords: dict[str, Any] = {}
     for name, (dims, x) in plan.members.labels.items():
         extra = tuple(f"{name}_{i}" for i in range(x.ndim - len(dims)))
-        coords[name] = xr.DataArray(x, dims=dims + extra, attrs=_parameter_attributes(plan, name))
+        coords[name] = xr.DataArray(x, dims=dims + extra, attrs=described_value(plan.model, name))
     times = shared_times(plan)
     if times is not None:
         coords["time"] = xr.DataArray(times, dims="time", attrs={"units": "s", "long_name": "time"})
@@ -199,14 +199,15 @@ def _known(plan: Plan) -> dict[str, Variable]:
     return {**plan.model.variables, **plan.variables}
 
 
-def _parameter_attributes(plan: Plan, name: str) -> dict[str, Any]:
-    declared = parameters(plan.model)
+def described_value(model: Model, name: str) -> dict[str, Any]:
+    """Unit and long name of a parameter, a component of the initial state, or a label of the members, as attributes."""
+    declared = parameters(model)
     if name in declared:
         return {"units": declared[name].unit, "long_name": declared[name].doc}
     if name in _MOTION:
         return _MOTION[name]
     component = name.removeprefix(INITIAL)
-    if component != name and component in plan.model.variables:
-        variable = plan.model.variables[component]
+    if component != name and component in model.variables:
+        variable = model.variables[component]
         return {"units": variable.unit, "long_name": f"{variable.long_name}, at the start"}
     return {}

@@ -34,6 +34,9 @@ LANES = 8
 LARGEST_BATCH = {"cpu": 256}
 """Largest useful batch by platform; other devices take as many members as fit."""
 
+STORED_BLOCKS, LEAST_STORED = 8, 16
+"""Blocks of a worker in a scan with a store, unless they have fewer members than the second number."""
+
 _LARGEST_ELSEWHERE = 1 << 16
 _SHARE_OF_MEMORY = 0.5
 _CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
@@ -229,15 +232,22 @@ def block_shape(shape: tuple[int, ...], members: int) -> tuple[int, ...]:
     return tuple(reversed(result))
 
 
-def largest_batch(members: Members, job: Job, workers: int) -> int:
-    """Members per block: at most as many as pay off, and few enough to occupy every worker."""
-    largest = LARGEST_BATCH.get(jax.default_backend(), _LARGEST_ELSEWHERE) * job.devices
+def largest_batch(members: Members, job: Job, workers: int, *, stored: bool = False) -> int:
+    """Members per block: at most as many as pay off, and few enough to occupy every worker.
+
+    On CPUs every worker has several blocks of a scan with a store, so that an interruption loses little. Blocks of 16
+    members take 1.05 to 1.2 times as long as those of 64 (128 knees, 256 walkers, one process).
+    """
+    platform = jax.default_backend()
+    largest = LARGEST_BATCH.get(platform, _LARGEST_ELSEWHERE) * job.devices
     share = -(-members.size // workers)
+    if stored and platform == "cpu":
+        share = max(-(-share // STORED_BLOCKS), LEAST_STORED * job.devices)
     return _padded(min(largest, share), job.devices)
 
 
-def batch_size(members: Members, job: Job, member_bytes: int, workers: int) -> int:
-    """Members per block: at most as many as fit in the free memory, see also `largest_batch`.
+def batch_size(largest: int, job: Job, member_bytes: int, workers: int) -> int:
+    """Members per block: at most as many as fit in the free memory, and at most `largest`.
 
     Raises:
         MemoryError: if not even one member fits.
@@ -246,7 +256,7 @@ def batch_size(members: Members, job: Job, member_bytes: int, workers: int) -> i
     fitting = int(free * _SHARE_OF_MEMORY / workers // member_bytes)
     if fitting < 1:
         raise MemoryError(f"one trajectory needs {member_bytes / 1e9:.3g} GB: request fewer samples or observables")
-    return min(largest_batch(members, job, workers), fitting)
+    return min(largest, fitting)
 
 
 def bytes_per_member(model: Model, job: Job, precision: precisions.Precision, results: Mapping[str, Shape]) -> int:

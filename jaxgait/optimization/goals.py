@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.measure import Measure, Measures, observer
+from jaxgait.measure import Measure, Measures, evaluated, observer
 from jaxgait.model import Model
 from jaxgait.optimization.space import real
 from jaxgait.run import Run, Sampling
@@ -157,8 +157,8 @@ class Goal:
         """The objective as "objective" and the limited measures (or arrays) as "limited_0", ..., in their units."""
         first, *others = self.measures
         pairs = enumerate(zip(others, self.limits, strict=True))
-        limited = {f"limited_{i}": _real(m(run), f"the limited measure ({one.name})") for i, (m, one) in pairs}
-        return {"objective": _one_number(first(run)), **limited}
+        limited = {f"limited_{i}": _real(f"the limited measure ({one.name})", m, run) for i, (m, one) in pairs}
+        return {"objective": _one_number("the objective", first, run), **limited}
 
     def checked(self, sampling: Sampling) -> Goal:
         """The goal without the interval checks of its measures, see `Measure.checked`."""
@@ -271,23 +271,25 @@ def as_observable(model: Model, objective: Objective) -> Goal:
     return Goal.of(model, objective)
 
 
-def _one_number(value: Any) -> Array:
-    """The objective as a scalar.
-
-    Raises:
-        ValueError: for anything but one real number.
-    """
-    if np.ndim(value):
-        raise ValueError(f"the objective must be one real number of a run, got an array of the shape {np.shape(value)}")
-    return _real(value, "the objective", "one real number")
-
-
-def _real(value: Any, what: str, wanted: str = "real numbers") -> Array:
-    """Differentiable real numbers of a run.
+def _one_number(what: str, function: Callable[[Run], Any], run: Run) -> Array:
+    """A differentiable real number of a run; `what` for messages.
 
     Raises:
         ValueError: for anything else.
     """
+    found = _real(what, function, run, "one real number")
+    if found.ndim:
+        raise ValueError(f"{what} must be one real number of a run, got an array of the shape {found.shape}")
+    return found
+
+
+def _real(what: str, function: Callable[[Run], Any], run: Run, wanted: str = "real numbers") -> Array:
+    """Differentiable real numbers of a run; `what` for messages.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    value = evaluated(what, function, run)
     if not isinstance(value, float | np.floating | np.ndarray | jax.Array):
         raise ValueError(f"{what} must be {wanted} of a run, got {type(value).__name__}")
     number = jnp.asarray(value)

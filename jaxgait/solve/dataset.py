@@ -28,11 +28,11 @@ _IN_SECONDS = ("first_step", "max_step", "dt")
 """Options in seconds, whose attributes end in `_s`."""
 
 
-def labelled(model: Model, name: str, values: Any, dims: tuple[str, ...]) -> xr.DataArray:
-    """A variable of a model with its unit and long name; see `extra_dims` for dimensions beyond `dims`."""
+def labelled(variables: Mapping[str, Variable], name: str, values: Any, dims: tuple[str, ...]) -> xr.DataArray:
+    """A variable with its unit and long name; see `extra_dims` for dimensions beyond `dims`."""
     array = np.asarray(values)
-    extra = extra_dims(model.variables, name, array.ndim - len(dims))
-    known = model.variables.get(name)
+    extra = extra_dims(variables, name, array.ndim - len(dims))
+    known = variables.get(name)
     attrs = {} if known is None else {"units": known.unit, "long_name": known.long_name}
     return xr.DataArray(array, dims=dims + extra, attrs=attrs)
 
@@ -61,7 +61,7 @@ def trajectory_dataset(
 ) -> xr.Dataset:
     """The Dataset of one trajectory, with the dimensions `time` and, if there are events, `event`."""
     variables = {**state_variables(trajectory.ys), **outputs}
-    found = xr.Dataset({name: labelled(model, name, values, ("time",)) for name, values in variables.items()})
+    found = xr.Dataset({name: labelled(model.variables, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
     found = found.assign(_events(model, trajectory.events))
     coords = {"time": time, **model_coordinates(model, found.sizes)}
@@ -82,7 +82,7 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
     sums = {name: before + events.amounts[name] for name, before in events.totals.items()}
     for side, states, totals in (("before", events.before, events.totals), ("after", events.after, sums)):
         for name, values in {**state_variables(states), **totals}.items():
-            one = labelled(model, name, np.asarray(values)[happened], ("event",))
+            one = labelled(model.variables, name, np.asarray(values)[happened], ("event",))
             long_name = one.attrs.get("long_name", name)
             found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{long_name}, just {side} the event")
     return found

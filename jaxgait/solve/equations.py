@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision
-from jaxgait.checks import shown
+from jaxgait.checks import NEED_A_VALUE, needs_a_value, place, shown
 from jaxgait.kinds import Transition
 from jaxgait.model import LABELS, TAKEN
 from jaxgait.native import disk
@@ -159,15 +159,12 @@ def check_transitions(model: Any) -> None:
 def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return jax.eval_shape(function, *arguments)
-    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
-        raise TypeError(
-            f"{name} needs a value that is known only when the compiled program runs ({_place(error)}): write "
-            "jnp.where(condition, a, b) instead of `if`, and jnp functions instead of float(), math and numpy ones"
-        ) from error
+    except NEED_A_VALUE as error:
+        raise TypeError(needs_a_value(name, error)) from error
     except (AttributeError, TypeError, IndexError, ValueError) as error:
         if _swapped(function, *arguments):
             raise TypeError(
-                f"{name} takes its arguments in the wrong order ({_place(error)}): it is called with the time first, "
+                f"{name} takes its arguments in the wrong order ({place(error)}): it is called with the time first, "
                 "then the state, (t, y)"
             ) from error
         last = traceback.extract_tb(error.__traceback__)[-1]
@@ -185,13 +182,6 @@ def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:
     except Exception:  # wrong in either order
         return False
     return True
-
-
-def _place(error: Exception) -> str:
-    """The line of the user's code that raised an error."""
-    frames = traceback.extract_tb(error.__traceback__)
-    at = next((f for f in frames[::-1] if "site-packages" not in f.filename), frames[-1])
-    return f"line {at.lineno} of {at.filename}: {(at.line or '').strip()!r}"
 
 
 def _check_number(name: str, found: Any, *, flag: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import diffrax
@@ -14,14 +15,15 @@ from jaxtyping import Array
 from jaxgait import precision as precisions
 from jaxgait import xr
 from jaxgait.checks import by_name, untraced
-from jaxgait.model import Model, State, as_model
+from jaxgait.measure import Measure, Measures, Observe, observed, observer
+from jaxgait.model import Model, State, Variable, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
-from jaxgait.run import Sampling, Trajectory, outputs
+from jaxgait.run import Run, Sampling, Trajectory
 from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.checks import check_state
-from jaxgait.solve.dataset import trajectory_dataset
+from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.equations import check_equations
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import ASSURED, Smooth
@@ -47,6 +49,7 @@ def simulate(
     max_steps: int | None = None,
     dt: float | None = None,
     max_events: int | None = None,
+    observe: Observe | Sequence[str | Measure] | Mapping[str, Measure] | Measure | str | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Runs one trajectory and returns its labelled time histories.
@@ -69,13 +72,16 @@ def simulate(
         dt: length in s of the steps, for schemes with fixed steps.
         max_events: number of events after which an event-driven run is stopped; of a smooth run, the largest number
             of recorded events (1000 by default).
+        observe: what to compute of the run besides its time histories, as for `jaxgait.ensemble`: names of the model's
+            measures, measures, or a function from a `Run` to a dict of arrays.
         progress: whether to show a progress bar.
 
     Returns:
         A Dataset over `time` (s) with the components of the state and all outputs of the model, with units. Its
         attributes `status` and `status_text` say how the run ended; samples after an early end are NaN. For models
         with events (`Model.events`, `jaxgait.kinds.Transition`) it also has `event_time` (s), `event_name` and the
-        states just before and after (`NAME_before`, `NAME_after`) over `event`.
+        states just before and after (`NAME_before`, `NAME_after`) over `event`. What is observed is a scalar (or has
+        the dimensions of its measure), NaN if the run did not complete, or -1 for integers.
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the run did not reach its end.
@@ -97,7 +103,9 @@ def simulate(
     untraced("simulate", model, initial_state, duration)
     model.validate()
     check_single(model)
-    sampling = Sampling.of(model, strides, duration, samples)
+    sampling, seen = Sampling.of(model, strides, duration, samples), observer(model, observe)
+    if isinstance(seen, Measures):
+        seen = seen.checked(sampling)
     asked = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
     chosen = _recording(model, scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **asked))
     if initial_state is not None:
@@ -108,8 +116,9 @@ def simulate(
         y0 = None if initial_state is None else precisions.cast(initial_state)
         if y0 is not None:
             check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
-        trajectory, outputs = _run(cast, sampling, chosen, y0, progress)
+        trajectory, outputs, found = _run(cast, sampling, chosen, y0, seen, progress)
         data = trajectory_dataset(model, trajectory, outputs, chosen, precision, sampling)
+    data = _with_observed(data, found, getattr(seen, "variables", {}))
     ended = _ended(model, trajectory)
     if ended["status"] != Outcome.COMPLETED:
         warnings.warn(
@@ -133,18 +142,18 @@ def _recording(model: Model, scheme: Scheme) -> Scheme:
 
 
 def _run(
-    model: Model, sampling: Sampling, scheme: Scheme, y0: State | None, progress: bool
-) -> tuple[Trajectory, dict[str, Array]]:
+    model: Model, sampling: Sampling, scheme: Scheme, y0: State | None, observe: Observe | None, progress: bool
+) -> tuple[Trajectory, dict[str, Array], dict[str, Array]]:
     """Runs one program for all tolerances and times, unless the model or a solver branches on their values."""
     sampling = scheme.complete_sampling(model, sampling)
     settings = Settings.of(scheme, sampling)
     kind = (type(model), settings.scheme, settings.sampling)
     if kind not in _by_value:
         try:
-            return _program(model, *settings, y0, progress)
+            return _program(model, *settings, y0, observe, progress)
         except jax.errors.ConcretizationTypeError:
             _by_value.add(kind)
-    return _program(model, scheme, sampling, (), y0, progress)
+    return _program(model, scheme, sampling, (), y0, observe, progress)
 
 
 _by_value: set[Any] = set()
@@ -154,11 +163,31 @@ _by_value: set[Any] = set()
 @functools.partial(kept, assured=ASSURED)
 @functools.partial(looped, assured=ASSURED)
 def _program(
-    model: Model, scheme: Scheme, sampling: Sampling, numbers: Any, y0: State | None, progress: bool
-) -> tuple[Trajectory, dict[str, Array]]:
+    model: Model,
+    scheme: Scheme,
+    sampling: Sampling,
+    numbers: Any,
+    y0: State | None,
+    observe: Observe | None,
+    progress: bool,
+) -> tuple[Trajectory, dict[str, Array], dict[str, Array]]:
     scheme, sampling = with_numbers(scheme, sampling, numbers)
-    trajectory = scheme.run(model, sampling, y0, progress=progress)
-    return trajectory, outputs(model, trajectory)
+    trajectory = scheme.run(model, sampling, y0, watch=getattr(observe, "watch", ()), progress=progress)
+    run = Run(model, trajectory, sampling)
+    return trajectory, run.outputs(), {} if observe is None else observed(observe, run)
+
+
+def _with_observed(data: xr.Dataset, found: Mapping[str, Array], variables: Mapping[str, Variable]) -> xr.Dataset:
+    """A run with what was observed of it, labelled by `variables`.
+
+    Raises:
+        ValueError: for a name that the run uses otherwise.
+    """
+    for name in variables or found:  # in the order of the measures
+        if name in data.variables:
+            raise ValueError(f"observe must not use the name {name!r}: the run has a variable of that name")
+        data[name] = labelled(variables, name, found[name], ())
+    return data
 
 
 def _ended(model: Model, trajectory: Trajectory) -> dict[str, Any]:

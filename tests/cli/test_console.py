@@ -34,6 +34,15 @@ def test_notes_are_for_those_who_look(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+def test_help_shows_what_is_typed(capsys):
+    """Not the parser's types and empty defaults."""
+    for command in ("run", "scan", "optimize", "fit", "motion", "view", "reproduce", "bench"):
+        with pytest.raises(SystemExit) as stop:
+            cli.main([command, "--help"])
+        shown = capsys.readouterr().out
+        assert stop.value.code == 0 and "None" not in shown and "default: )" not in shown
+
+
 def test_json_has_only_what_json_has(tmp_path):
     found = {"x": np.array([1.0, np.nan]), "n": np.int32(3), "path": tmp_path, "none": None, "flag": True, 2: (np.inf,)}
     wanted = {"x": [1.0, None], "n": 3, "path": str(tmp_path), "none": None, "flag": True, "2": [None]}

@@ -13,7 +13,6 @@ from scipy.integrate import solve_ivp
 
 from jaxgait import cli, fit
 from jaxgait.cli.commands import Fit
-from jaxgait.cli.fitting import bounds
 from jaxgait.models.bungee.model import Bungee
 
 TRUTH = {"stiffness": 26.0, "rope_length": 28.0}
@@ -68,7 +67,8 @@ def test_what_is_said_has_units_and_a_verdict(done):
     assert "height in m, 41 points from 0 to 8 s; noise: 0.2 m" in output and "runs of 8 s" in output
     firm = r"^stiffness   = 2[56]\.\d+ ± 0\.\d+ N/m \(95 %: 2[56][\d.]* to 26[\d.]*\), was 20$"
     assert re.search(firm, output, re.MULTILINE)
-    assert "a minimum: another step would reduce chi-square by" in output and "all directions are determined" in output
+    assert "all directions are determined" in output
+    assert output.index("a minimum: another step would reduce chi-square by") < output.index("stiffness   = ")
     assert "profile of stiffness: 2" in output and "--set stiffness=2" in output
 
 
@@ -103,10 +103,6 @@ def test_what_a_jump_leaves_open_is_said_and_exits_with_1(tmp_path, capsys):
     assert "not determined" in (tmp_path / "r" / "report.html").read_text()
 
 
-def test_bounds_are_read_with_their_unit():
-    assert bounds(Bungee(), ["mass=40,90", "ground=5000:6000:cm"]) == {"mass": (40.0, 90.0), "ground": (50.0, 60.0)}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -120,7 +116,7 @@ def test_bounds_are_read_with_their_unit():
         ("--measured A_FILE --gradient gait", "gradient='gait' needs data over the phase"),
         ("--measured A_FILE --set mass=60 stiffness=20", "stiffness is given to --set and to --over"),
         ("--measured A_FILE --initial z=1", "the state of Bungee has no component 'z'"),
-        ("--measured A_FILE --out fit.csv", "its name must end in one of .nc"),
+        ("--measured A_FILE --out fit.csv", "its name must end in .nc"),
         ("--measured A_FILE --report /proc/nowhere", "cannot write to /proc/nowhere"),
         ("--measured A_SHORT", "2 points are too few to estimate 2 parameters and the noise: give the noise"),
         ("--measured A_KNOWN --noise 0.1", "--noise and the column 'sd (m)' of "),
@@ -136,25 +132,6 @@ def test_bad_requests_are_one_line(options, message, tmp_path, capsys):
         cli.main(["fit", "bungee", *BOX.split(), *given])
     output = capsys.readouterr().err
     assert ended.value.code == 2 and message in output and output.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("over", "message"),
-    [
-        ([], "nothing to fit: give --over name=low:high with some of mass"),
-        (["mass"], "--over expects name=low:high, or name=low:high:unit, got 'mass'"),
-        (["mass=40"], "--over expects name=low:high, or name=low:high:unit, got mass='40'"),
-        (["mass=40:90:kg:1"], "got mass='40:90:kg:1'"),
-        (["mass=40:90:m"], "--over mass=40:90:m: a bound is in 'm', but mass in 'kg': give it in kg"),
-        (["mass=40:many"], "mass: 'many' is not a number"),
-        (["mas=40:90"], "Bungee has no parameter 'mas': did you mean 'mass'"),
-        (["mass=40:90", "mass=50:90"], "--over names mass twice"),
-    ],
-)
-def test_bad_bounds_say_what_would_be_right(over, message):
-    with pytest.raises(ValueError) as caught:
-        bounds(Bungee(), over)
-    assert message in str(caught.value)
 
 
 def test_the_command_has_the_names_of_pythons_arguments():

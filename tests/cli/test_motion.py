@@ -145,8 +145,9 @@ def test_a_stride_is_no_recording(tmp_path, capsys):
     (tmp_path / "my.csv").write_text(GOOD)
     with pytest.raises(SystemExit):
         cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.json")])
-    err = capsys.readouterr().err
-    assert "is not a recording; give a picture, such as" in err and "takes the stride as it is" in err
+    output = capsys.readouterr()
+    assert "is not a recording; give a picture, such as" in output.err and "takes the stride as it is" in output.err
+    assert output.out == "", "before anything is done"
     with pytest.raises(SystemExit) as stop:
         cli.main(["motion", str(tmp_path / "my.csv"), "--leg", "left", "--mass", "70", "--gap", "0.2"])
     assert stop.value.code == console.BAD_INPUT

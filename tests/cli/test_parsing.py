@@ -10,20 +10,22 @@ import pytest
 from jaxgait.cli import parsing
 from jaxgait.model import parameter
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.parameters import ParameterError
 
 
 def test_settings_axes_and_boxes():
     assert parsing.with_settings(Bungee(), ["mass=60", "gravity=9.81"]) == Bungee(mass=60.0, gravity=9.81)
-    assert parsing.components(["x=-20", "z=0,1"])["x"] == -20.0
+    assert parsing.components(Bungee(), ["x=-20", "initial.v=36km/s"]) == {"x": -20.0, "v": 36e3}
     found = parsing.axes(
-        ["mass=40:100:4", "stiffness=20,27", "ground=1e2:5e1:2", "gravity=9.8", "rope_length=20:30:1e1"]
+        Bungee(), ["mass=40:100:4", "stiffness=20,27", "ground=1e2:5e1:2", "gravity=9.8", "rope_length=20:30:1e1"]
     )
     np.testing.assert_array_equal(found["mass"], [40, 60, 80, 100])
     np.testing.assert_array_equal(found["stiffness"], [20, 27])
     np.testing.assert_array_equal(found["ground"], [100, 50])
     np.testing.assert_array_equal(found["gravity"], [9.8])
     assert len(found["rope_length"]) == 10
-    assert parsing.box(["damper.k=1e4:3e4"]) == {"damper.k": (1e4, 3e4)}
+    assert parsing.box(Prosthesis(), ["damper.k=1e4:3e4"]) == {"damper.k": (1e4, 3e4)}
     assert parsing.names(["rho,order", "peak_flexion"]) == ("rho", "order", "peak_flexion")
 
 
@@ -49,18 +51,49 @@ def test_settings_axes_and_boxes():
 )
 def test_axes_that_are_none(texts, message):
     with pytest.raises(ValueError, match=message):
-        parsing.axes(texts)
+        parsing.axes(Bungee(), texts)
 
 
 def test_an_axis_beyond_the_memory_is_not_made():
     with pytest.raises(MemoryError, match="1000000000000 values of mass need 8e\\+03 GB"):
-        parsing.axes(["mass=40:100:1e12"])
+        parsing.axes(Bungee(), ["mass=40:100:1e12"])
+
+
+def test_values_with_units():
+    """A unit applies to its number, after the last one to all; the values are in the parameter's unit."""
+    knee = parsing.with_settings(Prosthesis(), ["damper.k=20kN/m", "damper.c=1.2 N*s/mm", "linkage.l_AE=1.9cm"])
+    assert (knee.damper.k, knee.damper.c, knee.linkage.l_AE) == (2e4, 1200.0, pytest.approx(0.019))
+    assert parsing.with_settings(Prosthesis(), ["ground.friction=60%"]).ground.friction == 0.6
+    for text in ("stiffness=14:30:17N/cm", "stiffness=14:30N/cm:17", "stiffness=14N/cm:30N/cm:17"):
+        np.testing.assert_allclose(parsing.axes(Bungee(), [text])["stiffness"], np.linspace(1400, 3000, 17))
+    np.testing.assert_allclose(parsing.axes(Bungee(), ["initial.x=5,10cm"])["initial.x"], [0.05, 0.1])
+    assert parsing.box(Bungee(), ["mass=500g:60kg"]) == {"mass": (0.5, 60.0)}
+    assert parsing.box(Bungee(), ["rope_length=2400:3400:cm"]) == {"rope_length": (24.0, 34.0)}
+    assert parsing.limits(Bungee(), ["clearance>=50cm", "height"]) == ("clearance >= 0.5", "height")
+    np.testing.assert_allclose(parsing.with_settings(Chosen(), ["table=1,2;3,4mm"]).table, [[1e-3, 2e-3], [3e-3, 4e-3]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stiffness=20kN", "stiffness=20kN: the value is in 'kN', but stiffness in 'N/m': give it in N/m, kN/m, N/mm"),
+        ("stiffness=20 furlong", "the value is in 'furlong', but stiffness in 'N/m'"),
+        ("stiffness=5N/mm:10:3", "give every number a unit, or only the last one, got 5N/mm, 10"),
+        ("stiffness=5N/mm,10", "give every number a unit, or only the last one, got 5N/mm, 10"),
+        ("stiffness=5:N/mm", "expects name=low:high:count"),
+        ("mas=5kg", "no parameter 'mas': did you mean 'mass'"),
+    ],
+)
+def test_units_that_do_not_fit(text, message):
+    with pytest.raises(ParameterError) as caught:
+        parsing.axes(Bungee(), [text])
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["damper.k=1:2:3", "damper.k=1,2", "damper.k", "damper.k=a:b"])
 def test_boxes_that_are_none(text):
     with pytest.raises(ValueError, match=r"damper\.k"):
-        parsing.box([text])
+        parsing.box(Prosthesis(), [text])
 
 
 def test_a_parameter_is_fixed_or_varied():
@@ -128,5 +161,5 @@ def test_files_to_write_are_checked_before_the_work(tmp_path):
     ]:
         with pytest.raises(OSError, match=message):
             parsing.check_output(path)
-    with pytest.raises(ValueError, match=r"must end in one of \.pdf, \.png"):
+    with pytest.raises(ValueError, match=r"must end in \.pdf or \.png"):
         parsing.check_output(tmp_path / "run.nc", kinds=("png", "pdf"))

@@ -13,8 +13,10 @@ SHORT = {"duration": 2.0, "samples": 4, "rtol": 1e-4}
 
 
 def test_a_run():
-    run = simulate(Bungee(), **SHORT)
+    run = simulate(Bungee(), **SHORT, observe="clearance")
     record = plain(run_record(run))
+    about = "smallest height above the ground (negative: he hits it)"
+    assert record["measures"] == {"clearance": {"unit": "m", "long_name": about, "value": float(run.clearance)}}
     height = record["variables"]["height"]
     assert height["unit"] == "m" and height["first"] == run.height.values[0] and height["last"] == run.height.values[-1]
     assert height["lowest"] == run.height.values.min() and height["highest"] == run.height.values.max()

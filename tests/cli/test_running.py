@@ -12,9 +12,9 @@ def request(model, **given):
     return types.SimpleNamespace(**{"model": model, "preset": None, "motion": None, "set": (), "initial": ()} | given)
 
 
-def search(model, box, options, **given):
+def search(model, over, options, **given):
     nothing = {"maximize": None, "minimize": None, "motion": (), "each_stride": False, "across": (), "robust": None}
-    return optimizing.search(request(model, **nothing | given), box, options)
+    return optimizing.search(request(model, over=over, **nothing | given), options)
 
 
 def test_a_setting_replaces_the_default_of_a_search():
@@ -24,7 +24,7 @@ def test_a_setting_replaces_the_default_of_a_search():
 
 
 def test_the_search_that_a_model_brings_and_what_replaces_it():
-    own = search(optimizing.searched_model(), {}, {"strides": None, "rtol": None})
+    own = search(optimizing.searched_model(), (), {"strides": None, "rtol": None})
     assert own.arguments == {
         "maximize": "rho",
         "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
@@ -34,8 +34,8 @@ def test_the_search_that_a_model_brings_and_what_replaces_it():
         "across": None,
     }
     assert own.model.ground.steepness == 1e4
-    box, options = {"damper.k": (1e4, 2e4)}, {"duration": 2.0, "rtol": 1e-4}
-    other = search("knee", box, options, minimize="peak_flexion", initial=("beta_1=0.3",))
+    options = {"duration": 2.0, "rtol": 1e-4}
+    other = search("knee", ("damper.k=10:20kN/m",), options, minimize="peak_flexion", initial=("beta_1=0.3",))
     assert other.arguments == {
         "minimize": "peak_flexion",
         "over": {"damper.k": (1e4, 2e4)},
@@ -49,7 +49,7 @@ def test_the_search_that_a_model_brings_and_what_replaces_it():
 def test_motions_are_scenarios_of_a_search():
     """With the defaults of the search and the settings for every person, and every value of --across."""
     given = {"motion": REFERENCE_GAITS[:2], "across": ("ground.friction=0.5,0.6",), "set": ("damper.c=700",)}
-    found = search("knee", {"damper.k": (1e4, 2e4)}, {}, **given)
+    found = search("knee", ("damper.k=1e4:2e4",), {}, **given)
     across = found.arguments["across"]
     assert across.dims == ("subject", "ground.friction") and across.shape == (2, 2)
     assert found.model.damper.c == 700.0 and found.model.ground.steepness == 1e4
@@ -65,11 +65,11 @@ def test_presets_arrays_and_choices():
     assert jumper.sole.rows == (0.01, 0.02)
 
 
-def test_measures_that_the_sampling_forbids_are_named(capsys):
-    found = possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
+def test_measures_that_the_sampling_forbids_are_named():
+    found, left_out = possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
     assert [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
     assert "order" not in [m.name for m in found.members]
-    output = capsys.readouterr().err
-    assert output.startswith("jaxgait: left out: order (needs 20 strides or more") and output.count("\n") == 1
-    assert output.endswith("runs are of 3 strides of 100 samples\n")
-    assert possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False) is None
+    why = "not measured (needs 20 strides or more, 50 samples per stride) in 3 strides of 100 samples"
+    assert left_out == {"order": why}
+    none = possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False)
+    assert none == (None, {})

@@ -415,6 +415,24 @@ def test_a_block_that_raises_stops_the_scan_and_names_itself(tmp_path, monkeypat
     assert blocks_done(tmp_path / "scan.zarr") == 3
 
 
+def test_measures_in_another_order_are_the_same_scan(tmp_path):
+    ask = {"duration": 2.0, "samples": 10, "store": tmp_path / "scan.zarr"}
+    ensemble(Bungee(), MEMBERS, observe=["peak_rope_force", "clearance"], **ask)
+    before = content(ask["store"])
+    ensemble(Bungee(), MEMBERS, observe=["clearance", "peak_rope_force"], **ask)
+    assert content(ask["store"]) == before
+
+
+def test_a_scan_with_a_store_has_several_blocks_per_worker(tmp_path):
+    """So that an interruption loses little. All blocks have one length."""
+    request = {"model": Bungee(), "members": {"mass": np.linspace(50.0, 80.0, 400)}, "workers": 2, "duration": 1.0}
+    kept, free = driver.plan_of(request | {"store": tmp_path / "scan.zarr"}), driver.plan_of(request)
+    assert (kept.block_shape, kept.size, free.block_shape, free.size) == ((31,), 13, (200,), 2)
+    assert {task_of(kept, block).length for block in range(kept.size)} == {32}
+    few = driver.plan_of(request | {"members": {"mass": np.linspace(50.0, 80.0, 24)}, "store": tmp_path / "scan.zarr"})
+    assert few.size == 2
+
+
 def test_a_missing_library_says_what_to_install():
     with pytest.raises(ModuleNotFoundError, match=r'need no_such_library: pip install "jaxgait\[store\]"'):
         store_library("no_such_library")

@@ -1,0 +1,106 @@
+"""Units as text, such as "N s/m", "kN/mm" and "kg m^2", and conversion between units of the same quantity."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TypeAlias
+
+__all__ = ["COMMON", "alike", "factor"]
+
+Unit: TypeAlias = "tuple[float, Counter[str]]"
+"""Size in SI units, and the exponents of kg, m, s and rad (an angle is a quantity of its own)."""
+
+_MASS, _LENGTH, _FORCE, _ENERGY = {"kg": 1}, {"m": 1}, {"kg": 1, "m": 1, "s": -2}, {"kg": 1, "m": 2, "s": -2}
+_KNOWN: dict[str, tuple[float, dict[str, int]]] = {
+    "1": (1.0, {}),
+    "%": (0.01, {}),
+    "rad": (1.0, {"rad": 1}),
+    "deg": (math.pi / 180.0, {"rad": 1}),
+    "°": (math.pi / 180.0, {"rad": 1}),
+    "m": (1.0, _LENGTH),
+    "s": (1.0, {"s": 1}),
+    "g": (1e-3, _MASS),
+    "N": (1.0, _FORCE),
+    "Nm": (1.0, _ENERGY),
+    "Ns": (1.0, {"kg": 1, "m": 1, "s": -1}),
+    "Pa": (1.0, {"kg": 1, "m": -1, "s": -2}),
+    "J": (1.0, _ENERGY),
+    "W": (1.0, {"kg": 1, "m": 2, "s": -3}),
+}
+_PREFIXES = {"u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9}
+_FACTOR = re.compile(r"([A-Za-zµ°%]+)(?:\^?(-?\d+(?:\.\d+)?))?|1")
+COMMON = ("1", "%", "rad", "deg", "m", "cm", "mm", "s", "ms", "kg", "g", "N", "kN", "rad/s", "deg/s")
+COMMON += ("N/m", "kN/m", "N/mm", "N s/m", "kN s/m", "N s/mm", "m/s", "m/s^2", "kg m^2", "kg cm^2", "N m", "Pa", "MPa")
+"""Units to name in messages."""
+
+
+def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve") -> float:
+    """The factor (no dimension) that converts values from one unit to another.
+
+    Args:
+        given: unit of the values.
+        wanted: unit to convert to.
+        what: the quantity in the unit `wanted`, for the message.
+        of: the quantity in the unit `given`, for the message.
+
+    Raises:
+        ValueError: for units of different quantities, and unknown ones.
+
+    Examples:
+        >>> from jaxgait.units import factor
+        >>> factor("kN/m", "N/m", "the stiffness", of="the value")
+        1000.0
+    """
+    if given == wanted:
+        return 1.0
+    own, other = _parsed(given), _parsed(wanted)
+    if own is None or other is None or own[1] != other[1]:
+        known = ", ".join(alike(wanted) or [wanted])
+        raise ValueError(f"{of} is in {given!r}, but {what} in {wanted!r}: give it in {known}")
+    return own[0] / other[0]
+
+
+def alike(unit: str) -> list[str]:
+    """Common units of the same quantity as a unit; none for a unit that is not converted.
+
+    Examples:
+        >>> from jaxgait.units import alike
+        >>> alike("deg"), alike("N/m")
+        (['rad', 'deg'], ['N/m', 'kN/m', 'N/mm'])
+    """
+    own = _parsed(unit)
+    if own is None:
+        return []
+    return [other for other in dict.fromkeys((*COMMON, unit)) if (_parsed(other) or own)[1] == own[1]]
+
+
+def _parsed(text: str) -> Unit | None:
+    """A unit from text: factors separated by spaces, "*" or "·", with exponents, each "/" before a single factor."""
+    size, exponents = 1.0, Counter[str]()
+    text = text.replace("²", "^2").replace("³", "^3").replace("**", "^")
+    for i, part in enumerate(text.split("/")):
+        factors, sign = re.split(r"[\s*·]+", part.strip()), -1.0 if i else 1.0
+        if i and len(factors) > 1:  # "N/m s" could be read in two ways
+            return None
+        for one in factors:
+            found = _FACTOR.fullmatch(one)
+            known = found and _base(found[1] or "1")
+            if not found or not known:
+                return None
+            power = sign * float(found[2] or 1.0)
+            size *= known[0] ** power
+            for name, exponent in known[1].items():
+                exponents[name] += exponent * power  # pyright: ignore[reportArgumentType]
+    return size, exponents
+
+
+def _base(name: str) -> tuple[float, dict[str, int]] | None:
+    """A unit without exponent, with a prefix or without."""
+    if name in _KNOWN:
+        return _KNOWN[name]
+    prefix, rest = name[:1], name[1:]
+    if prefix in _PREFIXES and rest in _KNOWN and rest not in ("1", "%", "°"):
+        return _PREFIXES[prefix] * _KNOWN[rest][0], _KNOWN[rest][1]
+    return None
