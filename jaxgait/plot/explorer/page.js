@@ -19,6 +19,7 @@ const idOf = row => scan.thinned ? scan.ids.data[row] : row;
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const axes = () => scan.columns.filter(c => c.role === "axis");
 const amount = (x, unit) => short(x) + (Number.isFinite(x) && unit && unit !== "1" ? ` ${unit}` : "");
+const valueText = (k, row, unit = k.unit) => k.names[k.values.data[row]] ?? amount(k.values.data[row], unit);
 const withUnit = (name, unit) => unit && unit !== "1" ? `${name} (${unit})` : name;
 
 function element(tag, text = "", attributes = {}) {
@@ -78,29 +79,52 @@ function drawMap() {
   const gd = $("map");
   if (state.view === "lines") return drawLines(gd);
   const x = column($("x").value), y = column($("y").value), c = column($("colour").value);
-  const rows = visible(), { axis, layout } = look();
+  const rows = visible(), { layout } = look();
   const regular = c && x.dim !== null && y.dim !== null && x.dim !== y.dim;
-  const shaded = c ? rows.filter(row => scan.completed.has(scan.status.data[row]) && Number.isFinite(c.values.data[row])) : [];
-  const inside = new Set(shaded), others = rows.filter(row => !inside.has(row));
+  const shaded = c ? rows.filter(row => Number.isFinite(c.values.data[row])) : [];
+  const inside = new Set(shaded), others = rows.filter(row => !inside.has(row) || !scan.completed.has(scan.status.data[row]));
   const traces = [];
   if (regular) traces.push(heatmap(x, y, c, shaded));
   else if (shaded.length) traces.push(points(x, y, shaded, shade(c, shaded)));
   if (regular && shaded.length) traces.push({ ...points(x, y, shaded, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
-  if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: "square", size: Math.min(11, size(others.length) + 1) }));
+  if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: others.map(r => inside.has(r) ? "square-open" : "square"), size: Math.min(11, size(others.length) + 1) }));
   if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
   traces.push(...marks(x, y, rows));
-  const whole = { ...layout, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: "select", xaxis: { ...axis, title: { text: x.title } }, yaxis: { ...axis, title: { text: y.title } }, uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
+  const bare = (k, at) => rows.some(r => !Number.isFinite(k.values.data[r])) ? [{ ...at, text: "no value", showarrow: false, font: { color: css("--faint") } }] : [];
+  const annotations = [...bare(y, { xref: "paper", x: 1, xanchor: "right", y: y.edge, yshift: 14 }), ...bare(x, { yref: "paper", y: 1, x: x.edge, textangle: -90, yanchor: "top" })];
+  const whole = { ...layout, annotations, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: "select", xaxis: axisOf(x), yaxis: axisOf(y), uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
   Plotly.react(gd, traces, whole, config("map"));
 }
 
-const bar = c => ({ title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 });
-const shade = (c, rows) => ({ color: rows.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: bar(c) });
+const ticks = k => k.names.length ? { tickvals: k.names.map((_, i) => i), ticktext: k.names } : {};
+const axisOf = k => ({ ...look().axis, ...ticks(k), title: { text: k.title.length < 50 ? k.title : withUnit(k.name, k.unit) } });
+
+/** Colours of a column, as the properties of a trace with a prefix: steps for small counts. */
+function shades(k, prefix) {
+  const colorbar = { title: { text: withUnit(k.name, k.unit), side: "right" }, thickness: 13, outlinewidth: 0 };
+  if (!k.colours.length) return { colorscale: VIRIDIS, colorbar };
+  const each = k.colours.map((_, i) => i);
+  return { colorscale: steps(k.colours), [prefix + "min"]: -0.5, [prefix + "max"]: each.length - 0.5, colorbar: { ...colorbar, tickvals: each, ticktext: k.names.length ? k.names : each.map(String) } };
+}
+
+const shade = (c, rows) => ({ color: rows.map(r => c.values.data[r]), showscale: true, ...shades(c, "c") });
+
+/** Where members are along an axis; those without a value are before all others. */
+function along(k, rows) {
+  if (k.edge === undefined) {
+    let low = Infinity, high = -Infinity;
+    for (const v of k.values.data) if (Number.isFinite(v)) { low = Math.min(low, v); high = Math.max(high, v); }
+    k.edge = low < Infinity ? low - 0.08 * (high - low || 1) : 0;
+  }
+  return rows.map(r => Number.isFinite(k.values.data[r]) ? k.values.data[r] : k.edge);
+}
+
 const size = count => count > 3000 ? 4 : count > 800 ? 6 : 9;
 
 function points(x, y, rows, marker) {
   const chosen = rows.map((row, i) => state.selected.has(row) ? i : -1).filter(i => i >= 0);
   return {
-    type: rows.length > GL_FROM ? "scattergl" : "scatter", mode: "markers", x: rows.map(r => x.values.data[r]), y: rows.map(r => y.values.data[r]),
+    type: rows.length > GL_FROM ? "scattergl" : "scatter", mode: "markers", x: along(x, rows), y: along(y, rows),
     customdata: rows, text: rows.map(hover), hovertemplate: "%{text}<extra></extra>", marker: { size: size(rows.length), ...marker },
     selectedpoints: state.selected.size ? chosen : null,
   };
@@ -108,7 +132,7 @@ function points(x, y, rows, marker) {
 
 function hover(row) {
   const c = column($("colour").value);
-  const numbers = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${amount(k.values.data[row], k.unit)}`);
+  const numbers = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${valueText(k, row)}`);
   return [`<b>member ${idOf(row)}</b>`, ...numbers, statusOf(row)[0]].join("<br>");
 }
 
@@ -117,12 +141,12 @@ function heatmap(x, y, c, rows) {
   const xs = levels(x), ys = levels(y), col = new Map(xs.map((v, i) => [v, i])), line = new Map(ys.map((v, i) => [v, i]));
   const z = ys.map(() => new Array(xs.length).fill(null));
   for (const row of rows) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = c.values.data[row];
-  return { type: "heatmap", x: xs, y: ys, z, colorscale: VIRIDIS, colorbar: bar(c), hoverinfo: "skip", hoverongaps: false };
+  return { type: "heatmap", x: xs, y: ys, z, ...shades(c, "z"), hoverinfo: "skip", hoverongaps: false };
 }
 
 /** Rings on members that play, a star on the reference, a large ring on the chosen one. */
 function marks(x, y, rows) {
-  const at = (which, marker) => ({ type: "scatter", mode: "markers", x: which.map(r => x.values.data[r]), y: which.map(r => y.values.data[r]), hoverinfo: "skip", marker, unselected: { marker: { opacity: 1 } } });
+  const at = (which, marker) => ({ type: "scatter", mode: "markers", x: along(x, which), y: along(y, which), hoverinfo: "skip", marker, unselected: { marker: { opacity: 1 } } });
   const shown = new Set(rows);
   const play = [...films.keys()].map(rowOf).filter(r => shown.has(r));
   const one = member => member === null ? [] : [rowOf(member)].filter(r => shown.has(r));
@@ -149,21 +173,17 @@ function gradientArrows(x, y, c, rows) {
 
 function drawLines(gd) {
   const c = column($("colour").value), { layout } = look();
-  const chosen = [...axes(), ...scan.columns.filter(k => k.role === "measure").slice(0, 6)];
-  const shown = c && !chosen.includes(c) ? [...chosen, c] : chosen;
-  const rows = visible().filter(r => shown.every(k => Number.isFinite(k.values.data[r])));
-  const lost = visible().length - rows.length;
+  const all = visible(), has = k => r => Number.isFinite(k.values.data[r]), coloured = c ? all.filter(has(c)) : all;
+  const often = k => 2 * coloured.filter(has(k)).length > coloured.length;
+  const shown = [...new Set([...axes(), ...(c ? [c] : []), ...scan.columns.filter(k => k.role === "measure" && often(k)).slice(0, 6)])];
+  const rows = coloured.filter(r => shown.every(k => has(k)(r))), lost = all.length - rows.length;
   $("slices").replaceChildren(...(lost ? [element("span", `${lost} members without all of these values are left out`, { className: "faint" })] : []));
-  const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]) }));
-  const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), colorscale: steps(), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
+  const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]), ...ticks(k) }));
+  const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), colorscale: steps(scan.statuses.map(s => s[1])), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
   Plotly.react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l: 60, r: 40, t: 46, b: 20 } }, config("parallel_coordinates"));
 }
 
-/** The colours of the statuses as a scale of steps. */
-function steps() {
-  const n = scan.statuses.length;
-  return scan.statuses.flatMap(([, colour], i) => [[i / n, colour], [(i + 1) / n, colour]]);
-}
+const steps = colours => colours.flatMap((colour, i) => [[i / colours.length, colour], [(i + 1) / colours.length, colour]]);
 
 function brushed() {
   const trace = $("map").data[0];
@@ -195,7 +215,7 @@ function drawSlices() {
   state.slices = {};
   $("slices").replaceChildren(...free.map(k => {
     const levels = [...new Set(k.values.data)].sort((a, b) => a - b), label = element("label", k.name + " "), choice = label.appendChild(document.createElement("select"));
-    fill(choice, [["", [["all", "all"], ...levels.map(v => [String(v), short(v)])]]], before[k.name] ?? String(levels[levels.length >> 1]));
+    fill(choice, [["", [["all", "all"], ...levels.map(v => [String(v), k.names[v] ?? short(v)])]]], before[k.name] ?? String(levels[levels.length >> 1]));
     state.slices[k.name] = choice.value;
     choice.onchange = () => { state.slices[k.name] = choice.value; drawMap(); };
     return label;
@@ -267,14 +287,14 @@ function drawValues(row) {
     box.append(element("h3", title));
     for (const [name] of options) {
       const k = column(name), line = element("p");
-      line.append(element("span", k.label, { title: k.label }), element("b", amount(k.values.data[row], k.unit)));
+      line.append(element("span", k.label, { title: k.label }), element("b", valueText(k, row)));
       box.append(line);
     }
   }
   for (const v of scan.vectors) {
     const entries = [...at(v.values, row)], partner = scan.vectors.find(w => w.name === v.name.replace("_real", "_imag"));
     if (v.name.endsWith("_imag") && scan.vectors.some(w => w.name === v.name.replace("_imag", "_real"))) continue;
-    box.append(element("h3", v.name.endsWith("_real") && partner ? `${v.name.replace("_real", "")} in the unit circle` : v.label));
+    box.append(element("h3", v.name.endsWith("_real") && partner ? `${v.name.replace("_real", "")} in the unit circle` : v.title));
     if (v.name.endsWith("_real") && partner) box.append(unitCircle(entries, [...at(partner.values, row)]));
     else box.append(element("p", entries.map(short).join(", ")));
   }
@@ -399,13 +419,14 @@ function drawMultiples() {
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
   $("several").hidden = !all.length;
   $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them are animated, ${shown.length} are shown.` : `Nothing selected: ${shown.length} of the ${able.length} animated members. Drag on the map, or along an axis of the parallel coordinates, to select.`;
-  const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), named = [...axes().slice(0, 3), ...(c && c.role !== "axis" ? [c] : [])];
+  const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), own = axes().filter(k => k.dim !== null);
+  const named = [...(own.length ? own : axes().slice(0, 3)), ...(c && c.role !== "axis" ? [c] : [])];
   $("multiples").replaceChildren(...shown.map(member => {
     const figure = document.createElement("figure"), row = rowOf(member), canvas = document.createElement("canvas");
     canvas.dataset.member = member;
     figure.className = member === state.member ? "on" : "";
-    figure.title = named.map(k => `${k.title}: ${short(k.values.data[row])}`).join("\n");
-    const caption = element("figcaption", named.map(k => `${k.name}\u00a0${+k.values.data[row].toPrecision(3)}`).join(" · "));
+    figure.title = named.map(k => `${k.label}: ${valueText(k, row)}`).join("\n");
+    const caption = element("figcaption", named.map(k => `${k.name}\u00a0${valueText(k, row, "")}`).join(" · "));
     caption.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${statusOf(row)[1]}`, title: statusOf(row)[0] }));
     figure.append(canvas, caption);
     figure.onclick = () => show(member);

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from jaxgait.cli.listing import listing
 from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.friction import Bristle
 from jaxgait.models.bungee.model import Bungee
@@ -21,6 +22,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.prosthesis.parts import Ground, Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.stride import Person
+from jaxgait.outcome import code, legend
 from jaxgait.parameters import ParameterError, get_parameter, parameters, with_parameters
 
 CHECK_RTOL = 1e-8  # the specification gives ten digits or more, of inputs that it gives with ten
@@ -253,6 +255,12 @@ def test_both_forms_fold_in_the_same_postures():
     )
     np.testing.assert_array_equal(minimal, full)
     assert full.any() and not full.all()
+
+
+def test_what_folded_means_is_said_wherever_it_is():
+    meaning = "folded (a dead point of the four-bar knee: its links AD and DC are in line)"
+    assert meaning in listing(KNEE).splitlines()
+    assert legend(KNEE)[code(KNEE, "folded")] == f"ended early: {meaning}"
 
 
 @pytest.mark.parametrize(
