@@ -64,20 +64,8 @@ def sentence(model: Any, code: int) -> str:
     if code in _SENTENCES:
         return _SENTENCES[Outcome(code)]
     name = list(model.terminations())[code - FIRST_TERMINATION]
-    return f"ended early: {explained(model, name)}"
-
-
-def explained(model: Any, termination: str) -> str:
-    """A termination's name, with its meaning in parentheses if the model gives one (`Model.endings`).
-
-    Examples:
-        >>> from jaxgait import Walker
-        >>> from jaxgait.outcome import explained
-        >>> explained(Walker(), "fell")
-        'fell'
-    """
-    meaning = getattr(model, "endings", {}).get(termination)
-    return f"{termination} ({meaning})" if meaning else termination
+    meaning = getattr(model, "endings", {}).get(name)
+    return f"ended early: {name} ({meaning})" if meaning else f"ended early: {name}"
 
 
 def code(model: Any, termination: str) -> int:

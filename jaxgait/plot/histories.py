@@ -13,6 +13,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from jaxgait.checks import nearest
 from jaxgait.plot.explorer.table import Table, table
@@ -148,6 +149,9 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     dim = rows.dims[0]
     column = rows.columns.get(str(x.name))
     _curve(ax, x, dim, marker=".", **({"linestyle": ""} if column is not None and column.colours else {}))
+    for axis, whole in ((ax.xaxis, rows.columns.get(dim)), (ax.yaxis, column)):
+        if whole is not None and whole.colours and not whole.names:
+            axis.set_major_locator(MaxNLocator(integer=True))
     empty = ~np.isfinite(x.transpose(dim, ...).values.reshape(rows.size, -1)).any(axis=1)
     for number, status in enumerate(rows.statuses):
         where = x[dim][empty & (rows.status == number)]

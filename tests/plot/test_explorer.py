@@ -571,7 +571,8 @@ def test_in_a_browser_categories_counts_and_members_without_a_value(scan, window
     assert window.js(read.format("x")) == ["anna", "ben", "cleo", "dan"]
     assert "anna" in window.js("return show(0).then(() => $('values').textContent)")
     squares = "$('map').data.filter(t => t.marker && [].concat(t.marker.symbol).includes('square'))"
-    assert window.js(f"return {squares}[0].y[0]") < np.nanmin(who.clearance) and window.js("return $('map').layout.annotations.length") == 1
+    assert window.js(f"return {squares}[0].y[0]") < np.nanmin(who.clearance)
+    assert window.js("return $('map').layout.annotations.length") == 1
     window.js("$('colour').value = 'strides'; $('colour').onchange()")
     scale = window.js(
         "const m = $('map').data.find(t => t.marker?.showscale).marker; return [m.colorscale, m.cmin, m.cmax]"
