@@ -39,7 +39,9 @@ def listing(model: Model) -> str:
         "initial state": _start(model),
         "states and outputs": _variables(model),
         "measures": [f"{m.name:53} {m.unit:10} {m.long_name}{needs(m)}" for m in known(model).values()],
-        "events that end a run": [x.removeprefix("ended early: ") for c, x in legend(model).items() if c >= FIRST_TERMINATION],
+        "events that end a run": [
+            x.removeprefix("ended early: ") for c, x in legend(model).items() if c >= FIRST_TERMINATION
+        ],
         "events": list(getattr(model, "transitions", dict)()),
         "schemes (--scheme), the default first": _schemes(model),
         "solvers (--solver)": _solvers(model),

@@ -72,7 +72,7 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
 
 def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
-    """Draws variables of a scan over its one or two dimensions; the others have the colour of their status.
+    """Draws variables of a scan over its one or two dimensions; members without a value show their status.
 
     Args:
         data: a result of `ensemble` without time histories.
@@ -91,7 +91,7 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     """
     if "status" not in data:
         raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status per member")
-    rows = table(data)
+    rows = table(data := data.sortby([d for d in data["status"].dims if data[d].dtype.kind in "fiu"]))
     if len(rows.dims) not in (1, 2):
         raise ValueError(f"only scans with one or two dimensions can be drawn, this one has {', '.join(rows.dims)}")
     chosen = _chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
@@ -180,7 +180,7 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
         bar = ax.figure.colorbar(draw(values, **(steps(counts) if counts else {})), ax=ax)
         bar.set_label(_broken(axis_label(str(x.name), x.attrs.get("units"))))
         if counts:
-            bar.set_ticks(range(len(counts)), labels=range(len(counts)))
+            bar.set_ticks(range(len(counts)), labels=[str(n) for n in range(len(counts))])
             bar.minorticks_off()
     if empty.any():
         status = rows.status.reshape(rows.shape).T
@@ -193,7 +193,7 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     ax.set_ylabel(_broken(axis_label(second.name, second.unit)), fontsize=8)
 
 
-def _no_value(sentence: str, colour: str) -> dict[str, str]:
+def _no_value(sentence: str, colour: str) -> dict[str, Any]:
     return {"color": colour, "label": f"no value: {sentence}"}
 
 

@@ -94,6 +94,13 @@ def test_the_colour_of_a_count_does_not_change_with_the_data():
     assert table(full).columns["low"].colours == (), "a length is no count"
 
 
+def test_values_in_any_order_are_drawn_in_order():
+    data = scan("mass", "length")
+    turned = data.isel(mass=[1, 0], length=[2, 0, 1])
+    drawn = [picture(one).axes[0].collections[0].get_array() for one in (data, turned)]
+    np.testing.assert_array_equal(drawn[0].filled(-1.0), drawn[1].filled(-1.0))
+
+
 def test_subjects_are_named_on_an_axis():
     data = scan("subject", "length").assign_coords(subject=["anna", "ben"])
     axis = picture(data).axes[0].xaxis
