@@ -105,6 +105,8 @@ class Model(eqx.Module):
     """Unit and long name of every state component and every output."""
     numerics: ClassVar[Numerics] = Numerics(stiff=False)
     """Suitable stiffness, tolerances and steps; explicit solvers with their usual tolerances by default."""
+    endings: ClassVar[Mapping[str, str]] = {}
+    """What the names of `terminations` mean, in a few words; shown with them, as in "ended early: folded (...)"."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
     """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them."""
     scene: ClassVar[str] = ""

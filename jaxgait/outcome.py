@@ -53,7 +53,7 @@ class NoResult(RuntimeError):
 
 
 def sentence(model: Any, code: int) -> str:
-    """The meaning of a code, for example "ended early: folded".
+    """The meaning of a code, for example "ended early: fell".
 
     Examples:
         >>> from jaxgait import Prosthesis
@@ -63,7 +63,9 @@ def sentence(model: Any, code: int) -> str:
     """
     if code in _SENTENCES:
         return _SENTENCES[Outcome(code)]
-    return f"ended early: {list(model.terminations())[code - FIRST_TERMINATION]}"
+    name = list(model.terminations())[code - FIRST_TERMINATION]
+    meaning = getattr(model, "endings", {}).get(name)
+    return f"ended early: {name} ({meaning})" if meaning else f"ended early: {name}"
 
 
 def code(model: Any, termination: str) -> int:
@@ -73,7 +75,7 @@ def code(model: Any, termination: str) -> int:
         >>> from jaxgait import Prosthesis
         >>> from jaxgait.outcome import code, sentence
         >>> print(code(Prosthesis(), "folded"), sentence(Prosthesis(), code(Prosthesis(), "folded")))
-        10 ended early: folded
+        10 ended early: folded (a dead point of the four-bar knee: its links AD and DC are in line)
     """
     return FIRST_TERMINATION + list(model.terminations()).index(termination)
 

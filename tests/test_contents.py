@@ -19,7 +19,7 @@ from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.stride import Person
 from jaxgait.parameters import parameters
-from jaxgait.plot.explorer import again
+from jaxgait.plot.explorer import again, opened
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.recipe import of_run, recipe
 from jaxgait.plot.scene import rebuilt
@@ -75,11 +75,22 @@ def test_a_run_is_repeated_with_the_walk_that_drove_it(tmp_path):
     assert float(rebuilt(run).period) == float(walker().period) != float(Prosthesis().period)
 
 
-def test_members_driven_by_several_walks_cannot_be_repeated():
+def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
     leg, walkers = people(Prosthesis(), ["rajagopal_1.26ms", "hbm07_0.98ms"])
-    scan = ensemble(leg, walkers, strides=1, samples=50, observe=["peak_flexion"], progress=False)
+    made = ensemble(leg, walkers, strides=1, samples=50, trajectories=True, progress=False)
+    made.to_netcdf(tmp_path / "people.nc", engine="h5netcdf")
+    scan = opened(tmp_path / "people.nc")
+    assert lines(recipe(scan))["python"].endswith("run = again('people.nc', **{'subject': {{#subject}}})")
+    repeated, member = again(tmp_path / "people.nc", subject=1), scan.isel(subject=1)
+    np.testing.assert_allclose(repeated.theta_b, member.theta_b, rtol=1e-9, atol=1e-9)
+    period = 1.1961
+    assert float(rebuilt(member).period) == pytest.approx(period, abs=1e-4) != pytest.approx(float(leg.period))
+    np.testing.assert_allclose(recipe(scan).runs([0, 1]).theta_b[1], member.theta_b, rtol=1e-9, atol=1e-9)
+    bare = scan.drop_vars("motion")
     with pytest.raises(ValueError, match="driven by different motions, which the file does not contain"):
-        recipe(scan)
+        recipe(bare)
+    with pytest.raises(ValueError, match="its motion was not recorded"):
+        rebuilt(bare.isel(subject=1))
 
 
 class Law(eqx.Module):

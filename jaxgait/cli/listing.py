@@ -18,7 +18,7 @@ from jaxgait.cli.motion import takes_motion
 from jaxgait.cli.records import measures_of, model_record
 from jaxgait.measure import Measure, known
 from jaxgait.model import Model
-from jaxgait.outcome import Outcome
+from jaxgait.outcome import FIRST_TERMINATION, Outcome, legend
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts
 from jaxgait.run import state_variables
@@ -42,7 +42,9 @@ def listing(model: Model) -> str:
         "initial state": _start(model),
         "states and outputs": _variables(model),
         "measures": [f"{m.name:53} {m.unit:10} {m.long_name}{needs(m)}" for m in known(model).values()],
-        "events that end a run": list(model.terminations()),
+        "events that end a run": [
+            x.removeprefix("ended early: ") for c, x in legend(model).items() if c >= FIRST_TERMINATION
+        ],
         "events": list(getattr(model, "transitions", dict)()),
         "schemes (--scheme), the default first": _schemes(model),
         "solvers (--solver)": _solvers(model),

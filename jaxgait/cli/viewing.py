@@ -33,6 +33,8 @@ def view(
 ) -> int:
     """Prints a saved result and draws it into the requested file; a scan always becomes a page."""
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
+    if file.is_file() and is_page(file):
+        raise ValueError(f"{file} is a page of the explorer: open it in a browser")
     data = opened(file)
     chosen, found = parsing.names(variables), study(data)
     kind = "html" if out is None else out.suffix.removeprefix(".").lower()

@@ -153,5 +153,5 @@ def _range(x: np.ndarray) -> str:
     """The distinct values as text, sorted, so that an axis's text does not depend on the other axes."""
     values = np.unique(x)
     if values.dtype.kind not in "fiu":
-        return f"{', '.join(map(str, values[:8]))} ({digest(repr(values.tolist()).encode())})"
+        return f"{', '.join(f'{x!s:.40}' for x in values[:8])} ({digest(repr(values.tolist()).encode())})"
     return f"{values.size} values from {values[0]:g} to {values[-1]:g} ({digest(values.tobytes())})"

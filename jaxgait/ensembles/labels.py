@@ -12,7 +12,7 @@ import numpy as np
 from jaxgait import precision as precisions
 from jaxgait import xr
 from jaxgait.ensembles.batch import member_of
-from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.members import INITIAL, MOTION
 from jaxgait.ensembles.plan import Plan, failures
 from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameters
@@ -33,6 +33,7 @@ _FIXED = {
 """Results of every ensemble."""
 
 _MOTION = {
+    MOTION: {"long_name": "record of the motion"},
     "drive.period": {"units": "s", "long_name": "stride time of the motion"},
     "drive.speed": {"units": "m/s", "long_name": "walking speed of the motion"},
     "subject": {"long_name": "whose walk"},

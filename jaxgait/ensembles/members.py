@@ -33,6 +33,8 @@ INITIAL = "initial."
 
 DRIVE = "drive."
 """Prefix that addresses a number of the motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
+MOTION = "motion"
+"""Label of members that differ in their motion: the record of each (`jaxgait.contents`), so that results hold them."""
 
 Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
 

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from jaxgait.ensembles.members import DRIVE, Members, drive_number
+from jaxgait.contents import contents, restored
+from jaxgait.ensembles.members import DRIVE, MOTION, Members, drive_number
 from jaxgait.model import Model, as_model
 from jaxgait.motion.drive import FourierSeries, GaitDrive
 from jaxgait.motion.errors import MotionWarning
@@ -118,9 +120,11 @@ def _members(
     dim, marks = label
     varying = {n: np.array([get_parameter(m, n) for m in driven], float) for n in parameters(driven[0])}
     varying = {n: x for n, x in varying.items() if np.any(x != x[:1])}
-    moving = {n: np.array([drive_number(m, n) for m in driven], float) for n in _drive_names(driven[0])}
+    moving = _numbers(driven)
     labels = {dim: ((dim,), marks)} | {n: ((dim,), x) for n, x in varying.items()}
     labels |= {n: ((dim,), moving[n]) for n in (f"{DRIVE}period", f"{DRIVE}speed")}
+    records = [json.dumps(contents(m)["drive"]) for m in driven]
+    labels[MOTION] = ((dim,), np.array(records, dtype=object))
     return driven[0], Members((dim,), (len(driven),), varying | moving, labels)
 
 
@@ -132,10 +136,27 @@ def _plain(model: Any) -> Any:
     return eqx.tree_at(lambda m: m.drive, model, drive, is_leaf=lambda x: isinstance(x, GaitDrive))
 
 
-def _drive_names(model: Any) -> list[str]:
-    """Names of all numbers of a model's motion; the person has served to fit the model."""
-    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(dataclasses.replace(model.drive, person=None))[0]]
-    return [DRIVE + ".".join(str(getattr(key, "name", getattr(key, "idx", ""))) for key in path) for path in paths]
+def recorded_motions(model: Model, records: Iterable[str]) -> dict[str, np.ndarray]:
+    """The numbers of motions from their records (the label "motion" of a result), in their own units.
+
+    Returns:
+        By name, such as "drive.thigh.a", each with a leading axis over the records.
+
+    Raises:
+        ValueError: for records of another version.
+    """
+    return _numbers([restored(model, {"drive": json.loads(text)}) for text in records])
+
+
+def _numbers(models: Sequence[Any]) -> dict[str, np.ndarray]:
+    """All numbers of the motions of models by name, each with a leading axis over the models.
+
+    Those of the person have served to fit the model.
+    """
+    drive = dataclasses.replace(models[0].drive, person=None)
+    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(drive)[0]]
+    names = [".".join(str(getattr(key, "name", getattr(key, "idx", ""))) for key in path) for path in paths]
+    return {n: np.array([drive_number(m, n) for m in models], float) for n in (DRIVE + name for name in names)}
 
 
 def _alike(drives: Sequence[GaitDrive]) -> list[GaitDrive]:

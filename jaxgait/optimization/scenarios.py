@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgait import checks
 from jaxgait.checks import shown
-from jaxgait.ensembles.members import Members, as_members, check_members
+from jaxgait.ensembles.members import MOTION, Members, as_members, check_members
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Extra, Runs
 from jaxgait.optimization.goals import Goal, Limit
@@ -166,7 +166,9 @@ class RobustGoal(Goal):
             name: (members.dims, x.reshape(members.shape), {"units": unit or "1", "long_name": words})
             for name, (x, unit, words) in columns.items()
         }
-        marks = {name: label for name, label in members.labels.items() if label[1].ndim == len(label[0])}
+        marks = {
+            name: label for name, label in members.labels.items() if len(label[0]) == label[1].ndim and name != MOTION
+        }
         names = np.array(self.scenarios.names, dtype=object).reshape(members.shape)
         return xr.Dataset(data, marks).assign_coords(scenario=(members.dims, names))
 

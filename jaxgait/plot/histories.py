@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from jaxgait.checks import nearest
-from jaxgait.plot.style import FAILED, axis_label, style
+from jaxgait.plot.explorer.table import Table, table
+from jaxgait.plot.style import PALETTE, axis_label, style
 
 MAX_PANELS = 8
-MAX_NAMED = 8
-"""Lines of a panel up to which a legend names them: as many as there are colours."""
-_OUTCOME = ("status", "first_status", "retries", "steps", "rejected_steps", "t_end")
+DASHES = ("-", "--", ":")
+NAMED = len(DASHES) * len(PALETTE)
+"""Lines of a panel up to which a legend names them: as many as can be told apart."""
+LONGEST = 22
+"""Characters of a label that fit beside a panel."""
 
 
 def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
@@ -61,11 +68,11 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     members = data["status"].dims if "status" in data else ()
     own = [str(n) for n, x in data.data_vars.items() if set(x.dims) == {"time", *members}]
     chosen = _chosen(data, variables, own, ("time",))
-    return _panels(data, chosen, lambda ax, x: _curve(ax, x, "time", "-"), axis_label("time", "s"))
+    return _panels(data, chosen, lambda ax, x: _curve(ax, x, "time"), axis_label("time", "s"))
 
 
 def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
-    """Draws variables of a scan over its one or two dimensions; members without a value are grey or left out.
+    """Draws variables of a scan over its one or two dimensions; members without a value show their status.
 
     Args:
         data: a result of `ensemble` without time histories.
@@ -84,14 +91,13 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     """
     if "status" not in data:
         raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status per member")
-    dims = tuple(str(d) for d in data["status"].dims)
-    if len(dims) not in (1, 2):
-        raise ValueError(f"only scans with one or two dimensions can be drawn, this one has {', '.join(dims)}")
-    plain = [str(n) for n, x in data.data_vars.items() if x.dims == dims and x.dtype.kind in "fiu"]
-    measures = [n for n in plain if n not in _OUTCOME and not n.endswith("_end")]
-    chosen = _chosen(data, variables, measures or [n for n in plain if n == "status"], dims)
-    across = axis_label(dims[0], data[dims[0]].attrs.get("units") if dims[0] in data.coords else None)
-    return _panels(data, chosen, _map if len(dims) == 2 else lambda ax, x: _curve(ax, x, dims[0], ".-"), across)
+    rows = table(data := data.sortby([d for d in data["status"].dims if data[d].dtype.kind in "fiu"]))
+    if len(rows.dims) not in (1, 2):
+        raise ValueError(f"only scans with one or two dimensions can be drawn, this one has {', '.join(rows.dims)}")
+    chosen = _chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
+    draw = _map if len(rows.dims) == 2 else _line
+    across = axis_label(rows.dims[0], data[rows.dims[0]].attrs.get("units"))
+    return _panels(data, chosen, lambda ax, x: draw(ax, x.where(x.name != "status"), rows), across)
 
 
 def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.DataArray], None], across: str) -> Figure:
@@ -123,32 +129,83 @@ def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tu
     return chosen
 
 
-def _curve(ax: Axes, x: xr.DataArray, dim: str, kind: str) -> None:
-    """Draws a variable over one of its dimensions; a few lines are named by where they are in the others."""
+def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> None:
+    """Draws a variable over one of its dimensions; lines are named by where they are in the others, up to `NAMED`."""
     others = [str(d) for d in x.dims if d != dim]
     curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
-    lines = ax.plot(x[dim], curves, kind, lw=1)
-    if others and len(lines) <= MAX_NAMED:
+    named = others and curves.shape[1] <= NAMED
+    if named:
+        ax.set_prop_cycle(cycler(linestyle=DASHES) * cycler(color=PALETTE))
+    lines = ax.plot(x[dim], curves, lw=1, **drawn)
+    if named:
         for line, place in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
             text = [f"{value:g}" if isinstance(value, float) else str(value) for value in place]
             line.set_label(", ".join(f"{d} = {value}" for d, value in zip(others, text, strict=True)))
-    ax.set_ylabel(axis_label(str(x.name), x.attrs.get("units")), fontsize=8)
+    ax.set_ylabel(_broken(axis_label(str(x.name), x.attrs.get("units"))), fontsize=8)
+
+
+def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
+    """A variable over the scanned parameter, and the statuses of members without a value at the bottom."""
+    dim = rows.dims[0]
+    column = rows.columns.get(str(x.name))
+    _curve(ax, x, dim, marker=".", **({"linestyle": ""} if column is not None and column.colours else {}))
+    for axis, whole in ((ax.xaxis, rows.columns.get(dim)), (ax.yaxis, column)):
+        if whole is not None and whole.colours and not whole.names:
+            axis.set_major_locator(MaxNLocator(integer=True))
+    empty = ~np.isfinite(x.transpose(dim, ...).values.reshape(rows.size, -1)).any(axis=1)
+    for number, status in enumerate(rows.statuses):
+        where = x[dim][empty & (rows.status == number)]
+        if where.size:
+            at = {"transform": ax.get_xaxis_transform(), "clip_on": False}
+            ax.plot(where, np.zeros(where.size), "s", ms=4, **_no_value(*status), **at)
+
+
+def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
+    """A variable over both scanned parameters; members without a value have the colour of their status."""
+    if x.ndim != 2:
+        raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
+    first, second = (rows.columns[d] for d in rows.dims)
+    across, up = first.values.reshape(rows.shape)[:, 0], second.values.reshape(rows.shape)[0]
+    values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
+    empty = np.ma.getmaskarray(values)
+    draw = lambda z, **how: ax.pcolormesh(across, up, z, shading="nearest", **how)
+    steps = lambda colours: {
+        "cmap": ListedColormap(colours),
+        "norm": BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
+    }
+    ax.grid(visible=False)
+    if not empty.all():
+        column = rows.columns.get(str(x.name))
+        counts = column.colours if column is not None else ()
+        bar = ax.figure.colorbar(draw(values, **(steps(counts) if counts else {})), ax=ax)
+        bar.set_label(_broken(axis_label(str(x.name), x.attrs.get("units"))))
+        if counts:
+            bar.set_ticks(range(len(counts)), labels=[str(n) for n in range(len(counts))])
+            bar.minorticks_off()
+    if empty.any():
+        status = rows.status.reshape(rows.shape).T
+        draw(np.ma.masked_array(status, ~empty), **steps([colour for _, colour in rows.statuses]))
+        for number in np.unique(status[empty]):
+            ax.plot([], [], "s", **_no_value(*rows.statuses[number]))
+    for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
+        if column.names:
+            axis.set_ticks(range(len(column.names)), labels=column.names)
+    ax.set_ylabel(_broken(axis_label(second.name, second.unit)), fontsize=8)
+
+
+def _no_value(sentence: str, colour: str) -> dict[str, Any]:
+    return {"color": colour, "label": f"no value: {sentence}"}
+
+
+def _broken(label: str) -> str:
+    """A label that is too long for the height of a panel in two lines."""
+    return label.replace(" (", "\n(") if len(label) > LONGEST else label
 
 
 def _legend(figure: Figure) -> None:
     """One legend for the lines of all panels, if they have names."""
     named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    columns = 4 if len(named) > 8 else 2
     if named:
-        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=2, fontsize=7)
-
-
-def _map(ax: Axes, x: xr.DataArray) -> None:
-    if x.ndim != 2:
-        raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
-    first, second = map(str, x.dims)
-    ax.set_facecolor(FAILED)
-    mesh = ax.pcolormesh(
-        x[first], x[second], np.ma.masked_invalid(x.transpose(second, first).values), shading="nearest"
-    )
-    ax.set_ylabel(axis_label(second, x[second].attrs.get("units")), fontsize=8)
-    ax.figure.colorbar(mesh, ax=ax, label=axis_label(str(x.name), x.attrs.get("units")))
+        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=columns, fontsize=7)
+        figure.set_figheight(figure.get_figheight() + 0.15 * -(-len(named) // columns))

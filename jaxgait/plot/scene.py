@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from jaxgait import registry
 from jaxgait.contents import restored
+from jaxgait.ensembles.members import DRIVE, MOTION
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plot.style import BLUE, EARTH, GREY, RED
@@ -168,7 +169,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
             '"my_package.pictures:scene"; see jaxgait.plot.scene'
         )
     found = registry.load(where)(model, _until_the_end(run))
-    return found._replace(ended=str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: "))
+    ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
+    return found._replace(ended=ended.partition(" (")[0])  # without what it means
 
 
 def rebuilt(run: xr.Dataset) -> Model:
@@ -192,10 +194,15 @@ def rebuilt(run: xr.Dataset) -> Model:
     try:
         if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
             raise ValueError("its laws, choices and motion were not recorded")
-        model = restored(registry.model(classes[name]), json.loads(run.attrs["contents"]))
+        recorded = json.loads(run.attrs["contents"])
+        own = {str(n): x.item() for n, x in run.coords.items() if x.ndim == 0}  # for one member of a scan
+        if MOTION in own:
+            recorded["drive"] = json.loads(own[MOTION])
+        elif any(n.startswith(DRIVE) for n in own):
+            raise ValueError("its motion was not recorded")
+        model = restored(registry.model(classes[name]), recorded)
         model = with_parameters(model, json.loads(run.attrs["parameters"]))
-        own = {str(n): x.item() for n, x in run.coords.items() if n in parameters(model) and x.ndim == 0}
-        return with_parameters(model, own)  # for one member of a scan
+        return with_parameters(model, {n: x for n, x in own.items() if n in parameters(model)})
     except (ValueError, KeyError, TypeError) as error:
         message = f"the {name} of this result cannot be made from its attributes ({error}): give the model"
         raise ValueError(message) from error

@@ -26,7 +26,7 @@ from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.page import phase_plane
 from jaxgait.plot.explorer.playback import Pack, frames, rigid
 from jaxgait.plot.explorer.serving import server
-from jaxgait.plot.explorer.table import spread, table
+from jaxgait.plot.explorer.table import COUNTS, spread, table
 from jaxgait.plot.scene import scene
 from tests.plot import browser
 
@@ -286,6 +286,16 @@ def test_any_table_of_members_is_a_scan():
     assert table(data.drop_vars(["k"])).columns["k"].values.tolist() == [0.0, 0.0, 1.0, 1.0]
 
 
+def test_the_first_scanned_parameter_is_across(scan):
+    turned = scan.transpose("stiffness", ...)
+    for coords in (["mass", "stiffness"], ["stiffness", "mass"]):  # a store lists them by name
+        data = turned.drop_vars(coords).assign_coords({n: turned[n] for n in coords})
+        found = explore(data, members=0).header
+        assert (found["x"], found["y"]) == ("stiffness", "mass") and found["title"].endswith("over stiffness, mass")
+    one = explore(scan.isel(stiffness=0), members=0).header
+    assert (one["x"], one["y"]) == ("mass", "clearance")
+
+
 def test_members_not_run_yet_are_shown_and_not_chosen(scan):
     status = scan.status.copy()
     status[1:] = -1
@@ -398,6 +408,11 @@ def test_the_command_says_what_it_would_not_follow(tmp_path, capsys):
             cli.main(["view", str(run), *arguments])
         said = capsys.readouterr()
         assert stop.value.code == 2 and message in said.err and not said.out
+    page_file = tmp_path / "run.html"
+    page_file.write_text(f"<!doctype html>{page.MARK}")
+    with pytest.raises(SystemExit):
+        cli.main(["view", str(page_file)])
+    assert "run.html is a page of the explorer: open it in a browser" in capsys.readouterr().err
     xr.Dataset({"a": 1.0}).to_netcdf(table, engine="h5netcdf")
     cli.main(["view", str(table)])  # printing it is all that was asked for
     assert "no page: nothing to explore: this is not a scan" in capsys.readouterr().err
@@ -538,6 +553,34 @@ def test_a_frame_drawn_while_it_is_hidden_is_whole_once_it_is_seen(shown, window
     window.js("document.querySelector('#tab').hidden = false")
     time.sleep(0.5)
     assert window.js(legend)
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_in_a_browser_categories_counts_and_members_without_a_value(scan, window, tmp_path):
+    fell = np.array([True, False, False, False])
+    who = scan.isel(stiffness=0).drop_vars(["stiffness", "mass"]).rename(mass="subject")
+    who = who.assign(
+        clearance=who.clearance.where(~fell), lost=who.clearance.where(fell), status=("subject", np.where(fell, 10, 0)),
+        strides=("subject", [np.nan, 2.0, 2.0, 1.0], {"units": "1"}),
+    ).assign_coords(subject=["anna", "ben", "cleo", "dan"]).drop_attrs()  # fmt: skip
+    window.open(explore(who, members=0).save(tmp_path / "people.html"))
+    window.until("document.body.dataset.ready")
+    read = "return [...document.querySelectorAll('#map .{}tick text')].map(t => t.textContent)"
+    assert window.js(read.format("x")) == ["anna", "ben", "cleo", "dan"]
+    assert "anna" in window.js("return show(0).then(() => $('values').textContent)")
+    squares = "$('map').data.filter(t => t.marker && [].concat(t.marker.symbol).includes('square'))"
+    assert window.js(f"return {squares}[0].y[0]") < np.nanmin(who.clearance)
+    assert window.js("return $('map').layout.annotations.length") == 1
+    window.js("$('colour').value = 'strides'; $('colour').onchange()")
+    scale = window.js(
+        "const m = $('map').data.find(t => t.marker?.showscale).marker; return [m.colorscale, m.cmin, m.cmax]"
+    )
+    assert scale[1:] == [-0.5, 2.5] and [c for _, c in scale[0]] == [c for c in COUNTS[:3] for _ in range(2)]
+    window.js("$('as-lines').click()")
+    window.until("$('map').data[0].type === 'parcoords'")
+    assert window.js("return $('map').data[0].customdata.length") == 3, "what most lack is left out"
     assert window.errors() == []
 
 

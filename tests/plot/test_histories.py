@@ -4,7 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.colors import to_hex
 
+from jaxgait.plot.explorer.table import COUNTS, table
 from jaxgait.plot.histories import MAX_PANELS, picture
 
 
@@ -39,6 +41,11 @@ def test_lines_of_members_are_named():
     figure = picture(xr.Dataset({"x": one, "y": 2 * one}), ["x", "y"])
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == ["mass = 60, who = anna", "mass = 80, who = anna"]
+    points = run(["x"]).x.expand_dims({"point": list("ABCDEFGHIJ"), "axis": ["x", "y"]})
+    figure = picture(xr.Dataset({"points": points}), ["points"])
+    assert len(figure.legends[0].get_texts()) == 20
+    looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
+    assert len(looks) == 20, "all can be told apart"
     many = run(["x"]).expand_dims(mass=np.arange(60.0))
     assert not picture(run(["x"])).legends and not picture(many, ["x"]).legends
 
@@ -50,6 +57,64 @@ def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():
     assert (field.get_xlabel(), field.get_ylabel(), bar.get_ylabel()) == ("mass (kg)", "length (kg)", "low (m)")
     drawn = field.collections[0].get_array()
     assert drawn.shape == (3, 2) and np.ma.getmaskarray(drawn)[0, 0] and drawn[2, 1] == 5.0
+
+
+def ended_early(*dims):
+    """Of a scan, the first member fell; the others have counts."""
+    data = scan(*dims)
+    data["status"].values.flat[0] = 10
+    data["order"] = (
+        dims,
+        np.where(data.status == 10, np.nan, 1.0 + np.arange(data.status.size).reshape(data.status.shape) % 3),
+    )
+    return data.assign_attrs(status_legend='{"0": "completed", "10": "ended early: fell"}')
+
+
+@pytest.mark.parametrize("dims", [("mass",), ("mass", "length")])
+def test_members_without_a_value_have_the_colour_of_their_status(dims):
+    data = ended_early(*dims)
+    figure = picture(data)
+    colour = dict(table(data).statuses)["ended early: fell"]
+    (named,) = figure.legends[0].get_lines()
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["no value: ended early: fell"]
+    assert named.get_color() == colour
+    if len(dims) == 2:
+        cells = next(m for m in figure.axes[0].collections if m.get_array().count() == 1)
+        figure.canvas.draw()
+        assert to_hex(cells.get_facecolors()[0]).upper() == colour
+
+
+def test_the_colour_of_a_count_does_not_change_with_the_data():
+    full = ended_early("mass", "length")
+    parts = [full, full.isel(length=slice(0, 2))]
+    for part in parts:
+        field = picture(part, ["order"]).axes[0].collections[0]
+        assert to_hex(field.to_rgba(2.0)).upper() == COUNTS[2]
+        assert table(part).columns["order"].colours == COUNTS[: int(part.order.max()) + 1]
+    assert table(full).columns["low"].colours == (), "a length is no count"
+
+
+def test_values_in_any_order_are_drawn_in_order():
+    data = scan("mass", "length")
+    turned = data.isel(mass=[1, 0], length=[2, 0, 1])
+    drawn = [picture(one).axes[0].collections[0].get_array() for one in (data, turned)]
+    np.testing.assert_array_equal(drawn[0].filled(-1.0), drawn[1].filled(-1.0))
+
+
+def test_subjects_are_named_on_an_axis():
+    data = scan("subject", "length").assign_coords(subject=["anna", "ben"])
+    axis = picture(data).axes[0].xaxis
+    assert [t.get_text() for t in axis.get_ticklabels()] == ["anna", "ben"] and list(axis.get_majorticklocs()) == [0, 1]
+    column = table(data).columns["subject"]
+    assert column.names == ("anna", "ben") and column.values.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_long_labels_fit_their_panel():
+    long = scan("mass").rename(low="angular_momentum_of_all")
+    figure = picture(long)
+    figure.canvas.draw()
+    ax = figure.axes[0]
+    assert ax.yaxis.label.get_window_extent().height <= 1.1 * ax.get_window_extent().height
 
 
 @pytest.mark.parametrize(

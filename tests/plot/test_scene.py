@@ -41,7 +41,7 @@ def test_what_cannot_be_shown_is_said(jump):
 
 
 def test_a_run_that_ended_early_stops_where_it_ended(jump):
-    cut = jump.where(jump.time <= 2.0).assign_attrs(status_text="ended early: fell")
+    cut = jump.where(jump.time <= 2.0).assign_attrs(status_text="ended early: fell (on its face)")
     found = scene.scene(cut)
     assert found.time[-1] == 2.0 and found.ended == "fell"
 

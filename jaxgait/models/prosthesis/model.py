@@ -97,6 +97,9 @@ class Prosthesis(Model):
     drive: GaitDrive = eqx.field(default_factory=reference_gait)
 
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-8, first_step=1e-5, max_step=0.01)
+    endings: ClassVar[Mapping[str, str]] = {
+        "folded": "a dead point of the four-bar knee: its links AD and DC are in line"
+    }
     measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.prosthesis.scene:scene"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS

@@ -1,12 +1,11 @@
-// The page: selection (`state`), data (`scan`), and drawing; films are drawn by film.js.
+// The page: selection (`state`), data (`scan`), and drawing; maps are drawn by map.js, films by film.js.
 "use strict";
 
 const $ = id => document.getElementById(id);
 const state = { member: null, reference: null, view: "map", selected: new Set(), hidden: new Set(), slices: {}, playing: false, elapsed: 0, speed: 1 };
 const films = new Map(), refused = new Map();
-const SPEEDS = [4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 1 / 16], MULTIPLES = 12, GL_FROM = 4000, ARROWS = 160;
+const SPEEDS = [4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 1 / 16], MULTIPLES = 12;
 const SERIES = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"], REFERENCE = "#7F7F7F";
-const VIRIDIS = "Viridis";
 let scan;
 
 // ---------- text and numbers ----------
@@ -19,6 +18,7 @@ const idOf = row => scan.thinned ? scan.ids.data[row] : row;
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const axes = () => scan.columns.filter(c => c.role === "axis");
 const amount = (x, unit) => short(x) + (Number.isFinite(x) && unit && unit !== "1" ? ` ${unit}` : "");
+const valueText = (k, row, unit = k.unit) => k.names[k.values.data[row]] ?? amount(k.values.data[row], unit);
 const withUnit = (name, unit) => unit && unit !== "1" ? `${name} (${unit})` : name;
 
 function element(tag, text = "", attributes = {}) {
@@ -56,121 +56,7 @@ function lines(row) {
 
 const python = x => Number.isInteger(x) && Math.abs(x) < 1e16 ? x.toFixed(1) : String(x);
 
-// ---------- the map ----------
-
-function visible() {
-  const rows = [], extra = Object.entries(state.slices).filter(([, value]) => value !== "all");
-  for (let row = 0; row < scan.status.data.length; row++) {
-    if (state.hidden.has(scan.status.data[row])) continue;
-    if (extra.every(([name, value]) => column(name).values.data[row] === +value)) rows.push(row);
-  }
-  return rows;
-}
-
-function look() {
-  const ink = css("--ink"), line = css("--line"), axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
-  return { axis, layout: { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: 12, family: "system-ui, sans-serif" }, hovermode: "closest", showlegend: false, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--faint"), activecolor: ink } } };
-}
-
-const config = name => ({ responsive: true, displaylogo: false, toImageButtonOptions: { filename: name, scale: 2 }, modeBarButtonsToRemove: ["autoScale2d", "toImage"] });
-
-function drawMap() {
-  const gd = $("map");
-  if (state.view === "lines") return drawLines(gd);
-  const x = column($("x").value), y = column($("y").value), c = column($("colour").value);
-  const rows = visible(), { axis, layout } = look();
-  const regular = c && x.dim !== null && y.dim !== null && x.dim !== y.dim;
-  const shaded = c ? rows.filter(row => scan.completed.has(scan.status.data[row]) && Number.isFinite(c.values.data[row])) : [];
-  const inside = new Set(shaded), others = rows.filter(row => !inside.has(row));
-  const traces = [];
-  if (regular) traces.push(heatmap(x, y, c, shaded));
-  else if (shaded.length) traces.push(points(x, y, shaded, shade(c, shaded)));
-  if (regular && shaded.length) traces.push({ ...points(x, y, shaded, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
-  if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: "square", size: Math.min(11, size(others.length) + 1) }));
-  if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
-  traces.push(...marks(x, y, rows));
-  const whole = { ...layout, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: "select", xaxis: { ...axis, title: { text: x.title } }, yaxis: { ...axis, title: { text: y.title } }, uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
-  Plotly.react(gd, traces, whole, config("map"));
-}
-
-const bar = c => ({ title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 });
-const shade = (c, rows) => ({ color: rows.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: bar(c) });
-const size = count => count > 3000 ? 4 : count > 800 ? 6 : 9;
-
-function points(x, y, rows, marker) {
-  const chosen = rows.map((row, i) => state.selected.has(row) ? i : -1).filter(i => i >= 0);
-  return {
-    type: rows.length > GL_FROM ? "scattergl" : "scatter", mode: "markers", x: rows.map(r => x.values.data[r]), y: rows.map(r => y.values.data[r]),
-    customdata: rows, text: rows.map(hover), hovertemplate: "%{text}<extra></extra>", marker: { size: size(rows.length), ...marker },
-    selectedpoints: state.selected.size ? chosen : null,
-  };
-}
-
-function hover(row) {
-  const c = column($("colour").value);
-  const numbers = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${amount(k.values.data[row], k.unit)}`);
-  return [`<b>member ${idOf(row)}</b>`, ...numbers, statusOf(row)[0]].join("<br>");
-}
-
-function heatmap(x, y, c, rows) {
-  const levels = k => [...new Set(k.values.data)].sort((a, b) => a - b);
-  const xs = levels(x), ys = levels(y), col = new Map(xs.map((v, i) => [v, i])), line = new Map(ys.map((v, i) => [v, i]));
-  const z = ys.map(() => new Array(xs.length).fill(null));
-  for (const row of rows) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = c.values.data[row];
-  return { type: "heatmap", x: xs, y: ys, z, colorscale: VIRIDIS, colorbar: bar(c), hoverinfo: "skip", hoverongaps: false };
-}
-
-/** Rings on members that play, a star on the reference, a large ring on the chosen one. */
-function marks(x, y, rows) {
-  const at = (which, marker) => ({ type: "scatter", mode: "markers", x: which.map(r => x.values.data[r]), y: which.map(r => y.values.data[r]), hoverinfo: "skip", marker, unselected: { marker: { opacity: 1 } } });
-  const shown = new Set(rows);
-  const play = [...films.keys()].map(rowOf).filter(r => shown.has(r));
-  const one = member => member === null ? [] : [rowOf(member)].filter(r => shown.has(r));
-  return [
-    at(play, { symbol: "circle-open", size: 9, color: "#ffffff", line: { width: 3 } }), at(play, { symbol: "circle-open", size: 9, color: "#20252a", line: { width: 1.2 } }),
-    at(one(state.reference), { symbol: "star", size: 13, color: "#ffffff", line: { width: 1.3, color: "#20252a" } }),
-    at(one(state.member), { symbol: "circle-open", size: 19, color: "#D55E00", line: { width: 3.5, color: "#D55E00" } }),
-  ];
-}
-
-/** Directions in which a measure rises fastest, in the unit square of the picture. */
-function gradientArrows(x, y, c, rows) {
-  const g = scan.gradients[c.name], span = k => Math.max(...rows.map(r => k.values.data[r])) - Math.min(...rows.map(r => k.values.data[r])) || 1;
-  const [wide, tall] = [span(x), span(y)], every = Math.ceil(rows.length / ARROWS), xs = [], ys = [];
-  for (const row of rows.filter((_, i) => i % every === 0)) {
-    const gx = g[x.name].data[row] * wide, gy = g[y.name].data[row] * tall, norm = Math.hypot(gx, gy);
-    if (!(norm > 0)) continue;
-    const [dx, dy] = [gx / norm, gy / norm], long = 0.04, [px, py] = [x.values.data[row], y.values.data[row]];
-    const tip = [px + long * dx * wide, py + long * dy * tall], barb = s => [tip[0] + 0.014 * wide * (-dx - s * dy * 0.7), tip[1] + 0.014 * tall * (-dy + s * dx * 0.7)];
-    for (const [a, b] of [[px, py], tip, barb(1), tip, barb(-1), [null, null]]) { xs.push(a); ys.push(b); }
-  }
-  return { type: "scatter", mode: "lines", x: xs, y: ys, line: { color: "#D55E00", width: 1.3 }, hoverinfo: "skip" };
-}
-
-function drawLines(gd) {
-  const c = column($("colour").value), { layout } = look();
-  const chosen = [...axes(), ...scan.columns.filter(k => k.role === "measure").slice(0, 6)];
-  const shown = c && !chosen.includes(c) ? [...chosen, c] : chosen;
-  const rows = visible().filter(r => shown.every(k => Number.isFinite(k.values.data[r])));
-  const lost = visible().length - rows.length;
-  $("slices").replaceChildren(...(lost ? [element("span", `${lost} members without all of these values are left out`, { className: "faint" })] : []));
-  const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]) }));
-  const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), colorscale: steps(), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
-  Plotly.react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l: 60, r: 40, t: 46, b: 20 } }, config("parallel_coordinates"));
-}
-
-/** The colours of the statuses as a scale of steps. */
-function steps() {
-  const n = scan.statuses.length;
-  return scan.statuses.flatMap(([, colour], i) => [[i / n, colour], [(i + 1) / n, colour]]);
-}
-
-function brushed() {
-  const trace = $("map").data[0];
-  const ranges = trace.dimensions.map(d => d.constraintrange && (Array.isArray(d.constraintrange[0]) ? d.constraintrange : [d.constraintrange]));
-  if (ranges.every(r => !r)) return select([]);
-  select(trace.customdata.filter((_, i) => ranges.every((r, k) => !r || r.some(([low, high]) => trace.dimensions[k].values[i] >= low && trace.dimensions[k].values[i] <= high))));
-}
+// ---------- selection ----------
 
 function select(rows) {
   state.selected = new Set(rows);
@@ -195,7 +81,7 @@ function drawSlices() {
   state.slices = {};
   $("slices").replaceChildren(...free.map(k => {
     const levels = [...new Set(k.values.data)].sort((a, b) => a - b), label = element("label", k.name + " "), choice = label.appendChild(document.createElement("select"));
-    fill(choice, [["", [["all", "all"], ...levels.map(v => [String(v), short(v)])]]], before[k.name] ?? String(levels[levels.length >> 1]));
+    fill(choice, [["", [["all", "all"], ...levels.map(v => [String(v), k.names[v] ?? short(v)])]]], before[k.name] ?? String(levels[levels.length >> 1]));
     state.slices[k.name] = choice.value;
     choice.onchange = () => { state.slices[k.name] = choice.value; drawMap(); };
     return label;
@@ -267,14 +153,14 @@ function drawValues(row) {
     box.append(element("h3", title));
     for (const [name] of options) {
       const k = column(name), line = element("p");
-      line.append(element("span", k.label, { title: k.label }), element("b", amount(k.values.data[row], k.unit)));
+      line.append(element("span", k.label, { title: k.label }), element("b", valueText(k, row)));
       box.append(line);
     }
   }
   for (const v of scan.vectors) {
     const entries = [...at(v.values, row)], partner = scan.vectors.find(w => w.name === v.name.replace("_real", "_imag"));
     if (v.name.endsWith("_imag") && scan.vectors.some(w => w.name === v.name.replace("_imag", "_real"))) continue;
-    box.append(element("h3", v.name.endsWith("_real") && partner ? `${v.name.replace("_real", "")} in the unit circle` : v.label));
+    box.append(element("h3", v.name.endsWith("_real") && partner ? `${v.name.replace("_real", "")} in the unit circle` : v.title));
     if (v.name.endsWith("_real") && partner) box.append(unitCircle(entries, [...at(partner.values, row)]));
     else box.append(element("p", entries.map(short).join(", ")));
   }
@@ -399,13 +285,14 @@ function drawMultiples() {
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
   $("several").hidden = !all.length;
   $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them are animated, ${shown.length} are shown.` : `Nothing selected: ${shown.length} of the ${able.length} animated members. Drag on the map, or along an axis of the parallel coordinates, to select.`;
-  const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), named = [...axes().slice(0, 3), ...(c && c.role !== "axis" ? [c] : [])];
+  const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), own = axes().filter(k => k.dim !== null);
+  const named = [...(own.length ? own : axes().slice(0, 3)), ...(c && c.role !== "axis" ? [c] : [])];
   $("multiples").replaceChildren(...shown.map(member => {
     const figure = document.createElement("figure"), row = rowOf(member), canvas = document.createElement("canvas");
     canvas.dataset.member = member;
     figure.className = member === state.member ? "on" : "";
-    figure.title = named.map(k => `${k.title}: ${short(k.values.data[row])}`).join("\n");
-    const caption = element("figcaption", named.map(k => `${k.name}\u00a0${+k.values.data[row].toPrecision(3)}`).join(" · "));
+    figure.title = named.map(k => `${k.label}: ${valueText(k, row)}`).join("\n");
+    const caption = element("figcaption", named.map(k => `${k.name}\u00a0${valueText(k, row, "")}`).join(" · "));
     caption.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${statusOf(row)[1]}`, title: statusOf(row)[0] }));
     figure.append(canvas, caption);
     figure.onclick = () => show(member);

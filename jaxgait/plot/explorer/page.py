@@ -66,7 +66,7 @@ class Explorer:
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
         page = _resource("page.html").replace("{{title}}", html.escape(self.header["title"]))
-        for name in ("page.css", "frame.js", "pack.js", "film.js", "page.js"):
+        for name in ("page.css", "frame.js", "pack.js", "film.js", "map.js", "page.js"):
             page = page.replace("{{" + name + "}}", _resource(name))
         page = page.replace("{{library}}", _library())
         return page.replace("{{data}}", base64.b64encode(self.packed()).decode())
@@ -229,7 +229,7 @@ def _nearest(rows: Table, made: Recipe) -> int | None:
     known |= {f"initial.{n}": x for n, x in state_variables(made.model.initial_state()).items()}
     away = np.where(rows.completed, 0.0, np.inf)
     for name, values in made.values.items():
-        if values.ndim == 1:
+        if values.ndim == 1 and name in known:  # not of the motion
             away += ((values - float(np.asarray(known[name]))) / (np.ptp(values) or 1.0)) ** 2
     return int(np.argmin(away)) if np.isfinite(away).any() else None
 
@@ -278,8 +278,7 @@ def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str,
 def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any]:
     model = str(scan.attrs.get("model", "scan"))
     x, y = _plane(rows, measure)
-    over = ", ".join(c.name for c in rows.of_role("axis") if len(np.unique(c.values)) > 1)
-    title = f"{model}: {rows.size} members over {over}" if over else f"{model}: {rows.size} members"
+    title = f"{model}: {rows.size} members over {', '.join(_along(rows))}"
     return {
         "title": title, "about": _about(scan), "model": model, "size": rows.size, "dims": list(rows.dims),
         "shape": list(rows.shape), "x": x, "y": y, "colour": measure or "status",
@@ -287,9 +286,16 @@ def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any
 
 
 def _plane(rows: Table, measure: str | None) -> tuple[str, str]:
-    axes = [c.name for c in sorted(rows.of_role("axis"), key=lambda c: c.name not in rows.dims)]
-    others = [n for n in (measure, *rows.columns) if n and n != axes[0]]
-    return axes[0], axes[1] if len(axes) > 1 else others[0] if others else axes[0]
+    """The axes of the map: the dimensions in the order of the scan, the measure over a single one."""
+    along = _along(rows)
+    others = [n for n in (*along[1:], measure, *rows.columns) if n and n != along[0]]
+    return along[0], next(iter(others), along[0])
+
+
+def _along(rows: Table) -> list[str]:
+    """The columns along the dimensions of the scan, otherwise all that vary."""
+    axes = {c.name: len(np.unique(c.values)) > 1 for c in rows.of_role("axis")}
+    return [n for n in axes if n in rows.dims] or [n for n, varies in axes.items() if varies] or list(axes)
 
 
 def _about(data: xr.Dataset) -> str:
@@ -314,6 +320,8 @@ def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference:
             f"This page contains the motions of {len(runs)} of {rows.size} members, ringed on the map: {own}{best}one "
             "of each status, and others spread evenly over the scan. For every other member it shows the values, and "
             "the commands that simulate it."
+            if len(runs) < rows.size
+            else f"This page contains the motions of all {rows.size} members."
         )
     if rows.size > LISTED:
         notes.append(f"A random sample of {LISTED} of {rows.size} members is listed, and all that are animated.")
@@ -362,6 +370,7 @@ def _column(pack: Pack, column: Column, rows: Table, shown: np.ndarray) -> dict[
     return {
         "name": column.name, "label": column.label, "title": column.title, "unit": column.unit, "role": column.role,
         "dim": dim, "values": pack.doubles(values) if exact else pack.floats(values),
+        "names": column.names, "colours": column.colours,
     }  # fmt: skip
 
 

@@ -19,12 +19,13 @@ import xarray as xr
 from jaxgait import precision as precisions
 from jaxgait import registry
 from jaxgait.ensembles import damaged, ensemble, zipped
-from jaxgait.ensembles.batch import member_of
-from jaxgait.ensembles.members import DRIVE, INITIAL
+from jaxgait.ensembles.batch import member_of, model_of
+from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION
 from jaxgait.ensembles.store import damaged_labels
+from jaxgait.ensembles.walks import recorded_motions
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
-from jaxgait.parameters import parameters, with_parameters
+from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.table import flat, is_run, members_dims
 from jaxgait.plot.scene import rebuilt
 from jaxgait.run import state_variables
@@ -71,8 +72,7 @@ class Recipe:
 
     def member_model(self, member: int) -> Model:
         """The mechanism of one member."""
-        known = parameters(self.model)
-        return with_parameters(self.model, {n: x for n, x in self.of(member).items() if n in known})
+        return model_of(self.model, {n: x for n, x in self.of(member).items() if not n.startswith(INITIAL)})
 
     def runs(self, members: Sequence[int]) -> xr.Dataset:
         """Trajectories of some members, simulated together as one ensemble along `member`."""
@@ -192,17 +192,21 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
     names = [*parameters(model), *(INITIAL + n for n in state_variables(jax.eval_shape(model.initial_state)))]
-    driven = [n for n in scan.coords if str(n).startswith(DRIVE) and set(scan[n].dims) & set(dims)]
-    if driven:
-        raise ValueError(
-            "its members were driven by different motions, which the file does not contain: run one by --motion"
-        )
+    known = {str(n): x for n, x in scan.coords.items() if set(x.dims) & set(dims)}
+    if MOTION in known:
+        along = known[MOTION].dims
+        moving = recorded_motions(model, known[MOTION].values.ravel())
+        known |= {
+            n: xr.DataArray(x, dims=along + tuple(f"{n}_{i}" for i in range(x.ndim - 1))) for n, x in moving.items()
+        }
+        names += moving
+    elif any(n.startswith(DRIVE) for n in known):
+        raise ValueError("its members were driven by different motions, which the file does not contain")
     found = {}
     for name in names:
-        label = next((n for n in (f"{name}_values", name) if n in scan.coords and scan[n].ndim), None)
-        if label is not None and set(scan[label].dims) & set(dims):
-            over = scan[label].expand_dims({d: scan.sizes[d] for d in dims if d not in scan[label].dims})
-            found[name] = flat(over, dims)
+        x = known.get(f"{name}_values", known.get(name))
+        if x is not None:
+            found[name] = flat(x.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims}), dims)
     if not found:
         raise ValueError(f"the scan does not name the parameters of {type(model).__name__} that vary along {dims}")
     return found

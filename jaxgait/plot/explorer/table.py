@@ -24,6 +24,8 @@ ENDED = (ORANGE, RED, PURPLE, "#F0E442", "#B0703C", "#8C6BB1")
 """Colours of the model's own early ends."""
 GAVE_UP = (GREY, "#4D4D4D", "#A6A6A6", "#6E5E5E")
 """Colours of computations that failed."""
+COUNTS = ("#3B3B3B", "#BFD9EE", "#0072B2", "#009E73", "#F0E442", "#8C6BB1", "#66C2A5", "#B0703C", "#CC79A7")
+"""Colours of the numbers 0, 1, 2, ... in counts, the same in all pictures."""
 NOT_RUN, UNKNOWN = "not run yet", "no status recorded"
 LARGEST_VECTOR = 16
 """Largest number of entries of a vector per member (multipliers, amplitudes) to show."""
@@ -39,12 +41,21 @@ class Column(NamedTuple):
     role: str
     """"axis" (varied), "measure", "end" (the last state) or "outcome"."""
     values: Float[np.ndarray, " members"]
-    """In the unit."""
+    """In the unit; numbers of `names`, if there are any."""
+    names: tuple[str, ...] = ()
+    """Of categories, such as the subjects of `people`."""
 
     @property
     def title(self) -> str:
         """The label of an axis."""
         return axis_label(self.label, self.unit)
+
+    @property
+    def colours(self) -> tuple[str, ...]:
+        """Those of the numbers 0, 1, ... up to the largest, if all are small counts; otherwise none."""
+        known = self.values[np.isfinite(self.values)]
+        small = self.unit == "1" and known.size and known.min() >= 0 and known.max() < len(COUNTS)
+        return COUNTS[: int(known.max()) + 1] if small and (known % 1 == 0).all() else ()
 
 
 class Table(NamedTuple):
@@ -143,10 +154,13 @@ def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tupl
 def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, Column]:
     """The varied numbers of every member; its index along dimensions without any."""
     found = {}
-    for name, x in scan.coords.items():
-        if x.ndim and set(x.dims) <= set(dims) and x.dtype.kind in "fiu":
-            over = x.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims})
-            found[str(name)] = _column(str(name), x, "axis", flat(over, dims))
+    for name, x in sorted(scan.coords.items(), key=lambda item: dims.index(item[0]) if item[0] in dims else len(dims)):
+        named = x.dims == (name,) and x.dtype.kind not in "fiu"
+        if x.ndim and set(x.dims) <= set(dims) and (named or x.dtype.kind in "fiu"):
+            numbers = x.copy(data=np.arange(x.size)) if named else x
+            over = numbers.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims})
+            names = tuple(map(str, x.values.tolist())) if named else ()
+            found[str(name)] = _column(str(name), x, "axis", flat(over, dims))._replace(names=names)
     for axis, dim in enumerate(dims):
         if dim not in found and dim not in scan.coords and (len(dims) > 1 or not found):
             number = np.indices(shape)[axis].ravel().astype(float)
@@ -164,9 +178,7 @@ def _results(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
 
 
 def _column(name: str, x: xr.DataArray, role: str, values: np.ndarray) -> Column:
-    label = str(x.attrs.get("long_name") or name)
-    if role == "axis" and label != name:
-        label = f"{name}: {label}"
+    label = ": ".join(dict.fromkeys([name, str(x.attrs.get("long_name") or name)]))
     return Column(name, label, str(x.attrs.get("units", "1")), role, values.astype(float))
 
 

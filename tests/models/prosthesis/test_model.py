@@ -11,6 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from experiments.exoskeleton.lagrange import dynamics
+from jaxgait.cli.listing import listing
 from jaxgait.mechanics import fourbar
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.fitting import FITTED_DEPTH, REFERENCE_PERSON, straight_ankle_height, with_drive
@@ -19,6 +20,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.stride import Person
+from jaxgait.outcome import code, legend
 from jaxgait.parameters import ParameterError, get_parameter, parameters, with_parameters
 from tests.models.prosthesis.multipliers import (
     MultiplierState,
@@ -245,6 +247,12 @@ def test_energy_changes_by_the_powers_that_are_given_out(socket):
     assert len(powers) == 5 and abs(powers["ground_power"]) > 1.0 and abs(powers["hip_power"]) > 1.0
     np.testing.assert_allclose(sum(powers.values()), rate, rtol=1e-9)
     assert float(out["loop_residual"]) < 1e-12
+
+
+def test_what_folded_means_is_said_wherever_it_is():
+    meaning = "folded (a dead point of the four-bar knee: its links AD and DC are in line)"
+    assert meaning in listing(KNEE).splitlines()
+    assert legend(KNEE)[code(KNEE, "folded")] == f"ended early: {meaning}"
 
 
 def test_socket_becomes_the_rigid_hip_when_stiff():

@@ -1,0 +1,136 @@
+// Draws all members: the map and the parallel coordinates, with the data and the selection of page.js.
+"use strict";
+
+const GL_FROM = 4000, ARROWS = 160;
+
+function visible() {
+  const rows = [], extra = Object.entries(state.slices).filter(([, value]) => value !== "all");
+  for (let row = 0; row < scan.status.data.length; row++) {
+    if (state.hidden.has(scan.status.data[row])) continue;
+    if (extra.every(([name, value]) => column(name).values.data[row] === +value)) rows.push(row);
+  }
+  return rows;
+}
+
+function look() {
+  const ink = css("--ink"), line = css("--line"), axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
+  return { axis, layout: { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: 12, family: "system-ui, sans-serif" }, hovermode: "closest", showlegend: false, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--faint"), activecolor: ink } } };
+}
+
+const config = name => ({ responsive: true, displaylogo: false, toImageButtonOptions: { filename: name, scale: 2 }, modeBarButtonsToRemove: ["autoScale2d", "toImage"] });
+
+function drawMap() {
+  const gd = $("map");
+  if (state.view === "lines") return drawLines(gd);
+  const x = column($("x").value), y = column($("y").value), c = column($("colour").value);
+  const rows = visible(), { layout } = look();
+  const regular = c && x.dim !== null && y.dim !== null && x.dim !== y.dim;
+  const shaded = c ? rows.filter(row => Number.isFinite(c.values.data[row])) : [];
+  const inside = new Set(shaded), others = rows.filter(row => !inside.has(row) || !scan.completed.has(scan.status.data[row]));
+  const traces = [];
+  if (regular) traces.push(heatmap(x, y, c, shaded));
+  else if (shaded.length) traces.push(points(x, y, shaded, shade(c, shaded)));
+  if (regular && shaded.length) traces.push({ ...points(x, y, shaded, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
+  if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: others.map(r => inside.has(r) ? "square-open" : "square"), size: Math.min(11, size(others.length) + 1) }));
+  if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
+  traces.push(...marks(x, y, rows));
+  const bare = (k, at) => rows.some(r => !Number.isFinite(k.values.data[r])) ? [{ ...at, text: "no value", showarrow: false, font: { color: css("--faint") } }] : [];
+  const annotations = [...bare(y, { xref: "paper", x: 1, xanchor: "right", y: y.edge, yshift: 14 }), ...bare(x, { yref: "paper", y: 1, x: x.edge, textangle: -90, yanchor: "top" })];
+  const whole = { ...layout, annotations, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: "select", xaxis: axisOf(x), yaxis: axisOf(y), uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
+  Plotly.react(gd, traces, whole, config("map"));
+}
+
+const ticks = k => k.names.length ? { tickvals: k.names.map((_, i) => i), ticktext: k.names } : k.colours.length ? { tickvals: k.colours.map((_, i) => i) } : {};
+const axisOf = k => ({ ...look().axis, ...ticks(k), title: { text: k.title.length < 55 ? k.title : withUnit(k.name, k.unit) } });
+
+/** Colours of a column, as the properties of a trace with a prefix: steps for small counts. */
+function shades(k, prefix) {
+  const colorbar = { title: { text: withUnit(k.name, k.unit), side: "right" }, thickness: 13, outlinewidth: 0 };
+  if (!k.colours.length) return { colorscale: "Viridis", colorbar };
+  return { colorscale: steps(k.colours), [prefix + "min"]: -0.5, [prefix + "max"]: k.colours.length - 0.5, colorbar: { ...colorbar, ...ticks(k) } };
+}
+
+const shade = (c, rows) => ({ color: rows.map(r => c.values.data[r]), showscale: true, ...shades(c, "c") });
+
+/** Where members are along an axis; those without a value are before all others. */
+function along(k, rows) {
+  if (k.edge === undefined) {
+    let low = Infinity, high = -Infinity;
+    for (const v of k.values.data) if (Number.isFinite(v)) { low = Math.min(low, v); high = Math.max(high, v); }
+    k.edge = low < Infinity ? low - 0.08 * (high - low || 1) : 0;
+  }
+  return rows.map(r => Number.isFinite(k.values.data[r]) ? k.values.data[r] : k.edge);
+}
+
+const size = count => count > 3000 ? 4 : count > 800 ? 6 : 9;
+
+function points(x, y, rows, marker) {
+  const chosen = rows.map((row, i) => state.selected.has(row) ? i : -1).filter(i => i >= 0);
+  return {
+    type: rows.length > GL_FROM ? "scattergl" : "scatter", mode: "markers", x: along(x, rows), y: along(y, rows),
+    customdata: rows, text: rows.map(hover), hovertemplate: "%{text}<extra></extra>", marker: { size: size(rows.length), ...marker },
+    selectedpoints: state.selected.size ? chosen : null,
+  };
+}
+
+function hover(row) {
+  const c = column($("colour").value);
+  const numbers = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${valueText(k, row)}`);
+  return [`<b>member ${idOf(row)}</b>`, ...numbers, statusOf(row)[0]].join("<br>");
+}
+
+function heatmap(x, y, c, rows) {
+  const levels = k => [...new Set(k.values.data)].sort((a, b) => a - b);
+  const xs = levels(x), ys = levels(y), col = new Map(xs.map((v, i) => [v, i])), line = new Map(ys.map((v, i) => [v, i]));
+  const z = ys.map(() => new Array(xs.length).fill(null));
+  for (const row of rows) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = c.values.data[row];
+  return { type: "heatmap", x: xs, y: ys, z, ...shades(c, "z"), hoverinfo: "skip", hoverongaps: false };
+}
+
+/** Rings on members that play, a star on the reference, a large ring on the chosen one. */
+function marks(x, y, rows) {
+  const at = (which, marker) => ({ type: "scatter", mode: "markers", x: along(x, which), y: along(y, which), hoverinfo: "skip", marker, unselected: { marker: { opacity: 1 } } });
+  const shown = new Set(rows);
+  const play = [...films.keys()].map(rowOf).filter(r => shown.has(r));
+  const one = member => member === null ? [] : [rowOf(member)].filter(r => shown.has(r));
+  return [
+    at(play, { symbol: "circle-open", size: 9, color: "#ffffff", line: { width: 3 } }), at(play, { symbol: "circle-open", size: 9, color: "#20252a", line: { width: 1.2 } }),
+    at(one(state.reference), { symbol: "star", size: 13, color: "#ffffff", line: { width: 1.3, color: "#20252a" } }),
+    at(one(state.member), { symbol: "circle-open", size: 19, color: "#D55E00", line: { width: 3.5, color: "#D55E00" } }),
+  ];
+}
+
+/** Directions in which a measure rises fastest, in the unit square of the picture. */
+function gradientArrows(x, y, c, rows) {
+  const g = scan.gradients[c.name], span = k => Math.max(...rows.map(r => k.values.data[r])) - Math.min(...rows.map(r => k.values.data[r])) || 1;
+  const [wide, tall] = [span(x), span(y)], every = Math.ceil(rows.length / ARROWS), xs = [], ys = [];
+  for (const row of rows.filter((_, i) => i % every === 0)) {
+    const gx = g[x.name].data[row] * wide, gy = g[y.name].data[row] * tall, norm = Math.hypot(gx, gy);
+    if (!(norm > 0)) continue;
+    const [dx, dy] = [gx / norm, gy / norm], long = 0.04, [px, py] = [x.values.data[row], y.values.data[row]];
+    const tip = [px + long * dx * wide, py + long * dy * tall], barb = s => [tip[0] + 0.014 * wide * (-dx - s * dy * 0.7), tip[1] + 0.014 * tall * (-dy + s * dx * 0.7)];
+    for (const [a, b] of [[px, py], tip, barb(1), tip, barb(-1), [null, null]]) { xs.push(a); ys.push(b); }
+  }
+  return { type: "scatter", mode: "lines", x: xs, y: ys, line: { color: "#D55E00", width: 1.3 }, hoverinfo: "skip" };
+}
+
+function drawLines(gd) {
+  const c = column($("colour").value), { layout } = look();
+  const all = visible(), has = k => r => Number.isFinite(k.values.data[r]), coloured = c ? all.filter(has(c)) : all;
+  const often = k => 2 * coloured.filter(has(k)).length > coloured.length;
+  const shown = [...new Set([...axes(), ...(c ? [c] : []), ...scan.columns.filter(k => k.role === "measure" && often(k)).slice(0, 6)])];
+  const rows = coloured.filter(r => shown.every(k => has(k)(r))), lost = all.length - rows.length;
+  $("slices").replaceChildren(...(lost ? [element("span", `${lost} members without all of these values are left out`, { className: "faint" })] : []));
+  const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]), ...ticks(k) }));
+  const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), colorscale: steps(scan.statuses.map(s => s[1])), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
+  Plotly.react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l: 60, r: 40, t: 46, b: 20 } }, config("parallel_coordinates"));
+}
+
+const steps = colours => colours.flatMap((colour, i) => [[i / colours.length, colour], [(i + 1) / colours.length, colour]]);
+
+function brushed() {
+  const trace = $("map").data[0];
+  const ranges = trace.dimensions.map(d => d.constraintrange && (Array.isArray(d.constraintrange[0]) ? d.constraintrange : [d.constraintrange]));
+  if (ranges.every(r => !r)) return select([]);
+  select(trace.customdata.filter((_, i) => ranges.every((r, k) => !r || r.some(([low, high]) => trace.dimensions[k].values[i] >= low && trace.dimensions[k].values[i] <= high))));
+}
