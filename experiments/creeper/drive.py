@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import time
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +18,7 @@ from jaxgait.models.creeper.formulations import operators as soa
 from jaxgait.plot.style import BLUE, GREEN, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report, labels
 
+from ..exoskeleton.cost import measure
 from .expected import DRIVE_FORCE
 
 MANOEUVRES: tuple[Manoeuvre, ...] = ("straight", "steer", "yaw")
@@ -85,12 +85,12 @@ def long_chains(report: Report, out: pathlib.Path) -> None:
             ops = soa.operators(tree, kinematics(tree, q, v))
             none = jnp.zeros_like(ops.V)
             counts.append(len(tree.names))
-            recursive.append(_seconds(soa.forward_dynamics, ops, v, none))
-            dense.append(_seconds(_global_forward, ops, v, none))
+            recursive.append(measure(soa.forward_dynamics, ops, v, none).evaluate)
+            dense.append(measure(_global_forward, ops, v, none).evaluate)
     with style():
         figure, ax = plt.subplots(figsize=(4.8, 3.4))
-        ax.loglog(counts, 1e6 * np.array(recursive), "o-", color=GREEN, label="recursion, O(N)")
-        ax.loglog(counts, 1e6 * np.array(dense), "s-", color=BLUE, label="dense global form")
+        ax.loglog(counts, recursive, "o-", color=GREEN, label="recursion, O(N)")
+        ax.loglog(counts, dense, "s-", color=BLUE, label="dense global form")
         ax.set(
             xlabel="bodies",
             ylabel=axis_label("time of one forward dynamics", "µs"),
@@ -109,17 +109,3 @@ def _global_forward(ops: soa.Operators, tau: jax.Array, f_ext: jax.Array) -> jax
     left = soa.H(ops)[ops.base_first] @ soa.phi(ops)
     bias = left @ (soa.M(ops) @ (soa.phi(ops).T @ ops.a.reshape(-1)) + (ops.b - f_ext).reshape(-1))
     return jnp.linalg.solve(soa.mass_matrix(ops), tau - bias)
-
-
-def _seconds(function, *args, repeats: int = 15, calls: int = 20) -> float:
-    """Time of one call in s, the best of `repeats`."""
-    compiled = jax.jit(function)
-    jax.block_until_ready(compiled(*args))
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(calls):
-            result = compiled(*args)
-        jax.block_until_ready(result)
-        best = min(best, (time.perf_counter() - start) / calls)
-    return best

@@ -41,7 +41,7 @@ def speed_scans(report: Report, out: pathlib.Path) -> None:
     for name, data in (("grip", grip), ("heart", heart), ("clearance", gap)):
         report.data(out / f"scan_{name}.nc", data)
     static = float(grip_threshold(robot))
-    simulated = _threshold(grip)
+    simulated = float(np.interp(-0.05, -grip.slip.values, GRIP))
     what = "grip at which 5 % of the strokes are lost (drop between 0.54 and 0.56)"
     report.compare("threshold-simulated", what, simulated, THRESHOLD_SIMULATED)
     members = len(GRIP) + len(RATES) + len(CLEARANCES)
@@ -62,10 +62,6 @@ def _three_scans(robot: Creeper) -> list[xr.Dataset]:
     whole = run(robot, zipped(columns))
     (dim,) = whole.status.dims
     return [whole.isel({dim: slice(end - len(v), end)}) for v, end in zip(values.values(), ends, strict=True)]
-
-
-def _threshold(grip: xr.Dataset) -> float:
-    return float(np.interp(-0.05, -grip.slip.values, GRIP))
 
 
 def _draw_speeds(report: Report, out: pathlib.Path, scans: tuple[xr.Dataset, ...], static: float) -> None:

@@ -19,8 +19,7 @@ from .papers import DOCS
 BLOCK = re.compile(
     r"(?P<begin><!-- generated: (?P<what>[\w-]+)(?: (?P<of>[\w-]+))? -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
-Maker = Callable[[str], str]
-MAKERS: Mapping[str, Maker] = {
+MAKERS: Mapping[str, Callable[[str], str]] = {
     "parameters": parameters.table,
     "sources": papers.sources,
     "source": papers.source,
@@ -32,7 +31,7 @@ MAKERS: Mapping[str, Maker] = {
 """What makes a block, by the first word after "generated:"; it takes the second word, or an empty one."""
 
 
-def filled(text: str, makers: Mapping[str, Maker] = MAKERS) -> str:
+def filled(text: str) -> str:
     """A page with its generated blocks written anew.
 
     Raises:
@@ -41,9 +40,9 @@ def filled(text: str, makers: Mapping[str, Maker] = MAKERS) -> str:
 
     def block(found: re.Match[str]) -> str:
         what, of = found["what"], found["of"] or ""
-        if what not in makers:
-            raise ValueError(f"nothing generates {what!r}: there are {', '.join(makers)}")
-        return f"{found['begin']}\n{makers[what](of)}\n\n{found['end']}"
+        if what not in MAKERS:
+            raise ValueError(f"nothing generates {what!r}: there are {', '.join(MAKERS)}")
+        return f"{found['begin']}\n{MAKERS[what](of)}\n\n{found['end']}"
 
     return BLOCK.sub(block, text)
 

@@ -67,7 +67,7 @@ def walkers(drawn: dict[str, np.ndarray]) -> Step:
     return jax.jit(jax.vmap(one))({k: jnp.asarray(v) for k, v in drawn.items()})
 
 
-def disturbed(duration: float = 0.2) -> xr.Dataset:
+def disturbed() -> xr.Dataset:
     """Forward runs from disturbed velocities, each with its own tracking gain."""
     base, rng = five_links(), np.random.default_rng(1)
     start = np.asarray(base.initial_state().v)
@@ -80,7 +80,7 @@ def disturbed(duration: float = 0.2) -> xr.Dataset:
     return ensemble(
         base,
         members,
-        duration=duration,
+        duration=0.2,
         samples=1,
         observe=_last_error,
         variables={"error": base.variables["tracking_error"]},

@@ -65,22 +65,6 @@ def _part(reader: Any, x: Any, where: tuple[slice, ...]) -> np.ndarray:
     return np.array(found, dtype=int).reshape([len(r) for r in ranges])
 
 
-def _transpose(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    return np.transpose(_cells(e, inputs[0]), e.params["permutation"])
-
-
-def _rev(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    return np.flip(_cells(e, inputs[0]), e.params["dimensions"])
-
-
-def _concatenate(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    return np.concatenate([_cells(e, x) for x in inputs], axis=e.params["dimension"])
-
-
-def _stack(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    return np.stack([_cells(e, x) for x in inputs], axis=e.params["axis"])
-
-
 def _iota(reader: Any, e: Any, _: Sequence[Any]) -> Any:
     shape, axis = e.params["shape"], e.params["dimension"]
     numbers = np.moveaxis(np.broadcast_to(np.arange(shape[axis]), [*np.delete(shape, axis), shape[axis]]), -1, axis)
@@ -281,13 +265,14 @@ def _cells(e: Any, x: Any) -> np.ndarray:
     raise Unsupported(f"{e.primitive.name} of a large array")
 
 
-def _split(_: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
-    return np.split(_cells(e, inputs[0]), np.cumsum(e.params["sizes"])[:-1], axis=e.params["axis"])
+def _moved(by: Callable[..., Any]) -> Callable[[Any, Any, Sequence[Any]], Any]:
+    """The rule of an operation that only moves numbers, from what NumPy does with its parameters and inputs."""
+    return lambda _, e, inputs: by(e.params, *(_cells(e, x) for x in inputs))
 
 
-def _unstack(_: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
-    cells = np.moveaxis(_cells(e, inputs[0]), e.params["axis"], 0)
-    return [cells[i, ...] for i in range(len(cells))]  # the ellipsis keeps numbers of a vector arrays
+def _unstack(p: Any, x: np.ndarray) -> list[np.ndarray]:
+    lines = np.moveaxis(x, p["axis"], 0)
+    return [lines[i, ...] for i in range(len(lines))]  # the ellipsis keeps numbers of a vector arrays
 
 
 # --- integers -------------------------------------------------------------------------------------------------------
@@ -334,12 +319,12 @@ def _size(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
     return reader.number("select_n", [negative, x[0], reader.number("neg", [x[0]], dtype)], dtype)
 
 
-def _square(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
-    return reader.number("mul", [x[0], x[0]], dtype)
-
-
 INTEGERS: dict[str, Callable[[Any, Sequence[int], np.dtype], int]] = {
-    **{"div": _quotient, "rem": _remainder, "sign": _sign, "abs": _size, "square": _square},
+    "div": _quotient,
+    "rem": _remainder,
+    "sign": _sign,
+    "abs": _size,
+    "square": lambda reader, x, dtype: reader.number("mul", [x[0], x[0]], dtype),
 }
 """Operations that processors lack or trap, built from others, as XLA defines them: division by zero gives -1, all bits
 set, and leaves the dividend as remainder; the least number divided by -1 is itself."""
@@ -349,9 +334,10 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
     **dict.fromkeys(["reshape", "squeeze", "expand_dims"], _reshape),
     "broadcast_in_dim": _broadcast,
     "slice": _slice,
-    "transpose": _transpose,
-    "rev": _rev,
-    "concatenate": _concatenate,
+    "transpose": _moved(lambda p, x: np.transpose(x, p["permutation"])),
+    "rev": _moved(lambda p, x: np.flip(x, p["dimensions"])),
+    "concatenate": _moved(lambda p, *x: np.concatenate(x, axis=p["dimension"])),
+    "stack": _moved(lambda p, *x: np.stack(x, axis=p["axis"])),
     "iota": _iota,
     "pad": _pad,
     "select_n": _select,
@@ -363,13 +349,12 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
     **dict.fromkeys(REDUCED, _reduce),
     **dict.fromkeys(["argmin", "argmax"], _arg),
     **dict.fromkeys(["unvmap_any", "unvmap_all"], _unvmap),
-    "stack": _stack,
     "dot_general": _dot,
     "platform_index": _platform,
 }
 
 SEVERAL: Mapping[str, Callable[[Any, Any, Sequence[Any]], Sequence[Any]]] = {
-    "split": _split,
-    "unstack": _unstack,
+    "split": _moved(lambda p, x: np.split(x, np.cumsum(p["sizes"])[:-1], axis=p["axis"])),
+    "unstack": _moved(_unstack),
     **LINEAR,
 }

@@ -232,7 +232,7 @@ class _Rewriting:
             part = self._part(s)
             if part is not None:
                 apart.append((part, s))
-            elif isinstance(s, Loop) and self._has_parts(s):
+            elif isinstance(s, Loop) and any(self._part(x) is not None for x in everything([s])):
                 found += self._joined(apart)
                 apart.clear()
                 found.append(s._replace(condition=self.block(s.condition), body=self.block(s.body)))
@@ -244,9 +244,6 @@ class _Rewriting:
         if isinstance(s, Operation | Read):
             return self._parts.of(s.output)
         return self._parts.of(s.value) if isinstance(s, Write) else None
-
-    def _has_parts(self, s: Loop) -> bool:
-        return any(self._part(x) is not None for x in everything([s]))
 
     def _joined(self, apart: Sequence[tuple[int, Statement]]) -> list[Statement]:
         """A loop over parts from their statements, with those of the first part as its body."""

@@ -57,16 +57,14 @@ class Emitter:
             one = self.w.emit(f"load {cell}, ptr {self._address(s.memory, index, i)}, align {dtype.itemsize}")
             whole = self._with(cell, whole, one, i)
         if dtype.kind == "b":
-            whole = self.w.emit(f"icmp ne {self.scope.vector(cell)} {whole}, {self._zero()}")
+            zero = "0" if self.width == 1 else "zeroinitializer"
+            whole = self.w.emit(f"icmp ne {self.scope.vector(cell)} {whole}, {zero}")
         self.scope.names[s.output] = whole
 
     def _with(self, type: str, whole: str, one: str, i: int) -> str:
         if self.width == 1:
             return one
         return self.w.emit(f"insertelement {self.scope.vector(type)} {whole}, {type} {one}, i64 {i}")
-
-    def _zero(self) -> str:
-        return "0" if self.width == 1 else "zeroinitializer"
 
     def _write(self, s: Write) -> None:
         """Inactive members write to a dummy address; a single one skips the store."""

@@ -86,8 +86,8 @@ def fused(code: Code) -> tuple[Statement, ...]:
 
 
 def _fuse(statements: Sequence[Statement], uses: Counter[int], code: Code) -> tuple[Statement, ...]:
-    products = {s.output: _factors(s) for s in statements if isinstance(s, Operation) and _is_product(s, code)}
-    once = {v: factors for v, factors in products.items() if uses[v] == 1}
+    products = [s for s in statements if isinstance(s, Operation) and _is_product(s, code)]
+    once = {s.output: (s.inputs[0], s.inputs[-1]) for s in products if uses[s.output] == 1}
     found: list[Statement] = []
     taken: set[int] = set()
     for s in statements:
@@ -108,7 +108,3 @@ def _fuse(statements: Sequence[Statement], uses: Counter[int], code: Code) -> tu
 def _is_product(s: Operation, code: Code) -> bool:
     squared = s.name == "square" or (s.name == "integer_pow" and s.params["y"] == 2)
     return (s.name == "mul" or squared) and code.dtypes[s.output].kind == "f"
-
-
-def _factors(s: Operation) -> tuple[int, int]:
-    return s.inputs[0], s.inputs[-1]

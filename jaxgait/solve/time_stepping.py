@@ -248,25 +248,12 @@ def step(model: NonsmoothModel | System, t: Scalar, y: State, dt: Scalar) -> Ste
     """One midpoint step from state `y` at time `t`, both of them scalars in SI units.
 
     Examples:
-        >>> from typing import NamedTuple
-        >>> from jaxgait.kinds import Contact, Kinetics
+        >>> from jaxgait import RigidWalker
         >>> from jaxgait.solve.time_stepping import step
-        >>> class Block(NamedTuple):
-        ...     x: float
-        ...     z: float
-        ...     vx: float
-        ...     vz: float
-        >>> class Sliding:  # 2 kg on the ground, under 10 m/s^2, friction coefficient 1/2, at first 1 m/s
-        ...     def initial_state(self):
-        ...         return Block(0.0, 0.0, 1.0, 0.0)
-        ...     def kinetics(self, y):
-        ...         return Kinetics(solve=lambda force: [f / 2.0 for f in force], force=[0.0, -20.0])
-        ...     def contacts(self, y):
-        ...         up, along, still = [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]
-        ...         return [Contact(y.z, up, along, still, still, 0.5, 0.0, 0.0, enabled=True)]
-        >>> after = step(Sliding(), 0.0, Sliding().initial_state(), dt=0.01)
-        >>> print([round(float(P), 6) for P in after.impulses], after.y.vx.round(6))  # N s (weight times dt); m/s
-        [0.2, -0.1] 0.95
+        >>> walker = RigidWalker()
+        >>> after = step(walker, 0.0, walker.initial_state(), dt=1e-3)
+        >>> print([round(float(P), 4) for P in after.impulses])  # N s: along the normal and tangent of each foot
+        [0.0175, -0.0026, 0.0, 0.0]
     """
     n = len(y) // 2
     q, u = y[:n], y[n:]

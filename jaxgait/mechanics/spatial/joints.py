@@ -278,15 +278,15 @@ def universal(first: Axis, second: Axis) -> Joint:
 
 
 @float64_default
-def planar(x: Axis = (1.0, 0.0, 0.0), y: Axis = (0.0, 0.0, 1.0), turn: Axis = (0.0, 1.0, 0.0)) -> Joint:
-    """Two translations and a rotation; by default in the sagittal plane (x forward, z up).
+def planar() -> Joint:
+    """Two translations and a rotation in the sagittal plane (x forward, z up); `screws` makes others.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import planar
         >>> planar().coordinates
         ('x', 'z', 'turn_y')
     """
-    return screws(("slide", x), ("slide", y), ("turn", turn))
+    return screws(("slide", (1.0, 0.0, 0.0)), ("slide", (0.0, 0.0, 1.0)), ("turn", (0.0, 1.0, 0.0)))
 
 
 @float64_default

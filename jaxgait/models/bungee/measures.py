@@ -130,7 +130,7 @@ def critical_value(bungee: Bungee, name: str) -> float:
     with precision.use("float64"):
         bungee = precision.cast(bungee)
         start = abs(float(info.value)) or 1.0
-        at = functools.partial(_clearance_at, bungee, name)
+        at = lambda value: float(_with_value(bungee, name, jnp.asarray(value)))
         values = start * np.geomspace(1.0 / SPAN, SPAN, SCANNED)
         found = np.array([at(value) for value in values])
         changes = np.flatnonzero(np.signbit(found[1:]) != np.signbit(found[:-1]))
@@ -146,10 +146,6 @@ def critical_value(bungee: Bungee, name: str) -> float:
         brackets = [tuple(values[i : i + 2]) for i in changes]
         roots = [float(optimize.root_scalar(at, method="brentq", bracket=b, rtol=1e-12).root) for b in brackets]
         return min(roots, key=lambda root: abs(np.log(root / start)))
-
-
-def _clearance_at(bungee: Bungee, name: str, value: float) -> float:
-    return float(_with_value(bungee, name, jnp.asarray(value)))
 
 
 @functools.partial(jax.jit, static_argnums=1)

@@ -245,7 +245,8 @@ class CreeperChain(Model):
         In extension the base rests (except for yaw) and the shaft slides; in retraction the base follows the shaft,
         along its own axis.
         """
-        self._only_two()
+        if self.units != 2:
+            raise ValueError(f"the manoeuvres of figure 5 are defined for 2 units, this robot has {self.units}")
         stroke, rate = self.robot.gait.stroke_at(t), jnp.asarray(self.turning_rate)
         zero = jnp.zeros_like(stroke.s)
         follows = jnp.where(t < 0.5 * self.robot.gait.period, 0.0, -1.0)
@@ -367,10 +368,6 @@ class CreeperChain(Model):
                 f"a bend of {np.min(radius):g} m radius needs {np.max(angle):g} rad of steering; steering_limit is "
                 f"{np.min(limit):g} rad"
             )
-
-    def _only_two(self) -> None:
-        if self.units != 2:
-            raise ValueError(f"the manoeuvres of figure 5 are defined for 2 units, this robot has {self.units}")
 
 
 class GiveState(NamedTuple):

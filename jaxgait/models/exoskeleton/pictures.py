@@ -85,7 +85,9 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
         hip = data.joints.sel(link=2, end="far")
         top.plot(hip.sel(axis="x"), hip.sel(axis="y"), color="k", lw=1, ls=":")
         side.axhline(0, color="k", lw=0.8)
-        side.set(ylabel=axis_label("height z", "m"), xlim=_reach(data), ylim=(-0.05, 1.6))
+        x = data.joints.sel(axis="x")
+        reach = float(x.min()) - 0.15, float(x.max()) + 0.15
+        side.set(ylabel=axis_label("height z", "m"), xlim=reach, ylim=(-0.05, 1.6))
         side.set_aspect("equal")
         top.set_aspect("equal")
         top.set(
@@ -97,8 +99,8 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
 
 def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> list[Line2D]:
     """Draws the links at sample `i`, in m, from the side; each anatomical leg keeps its colour."""
-    lines = []
-    for part, ends in zip(_parts(data, i), _seen_from_the_side(data, i), strict=True):
+    lines, ends_of = [], data.joints.values[i][:, :, [0, -1]].transpose(0, 2, 1)  # of links: forward and upward, 2 ends
+    for part, ends in zip(_parts(data, i), ends_of, strict=True):
         (line,) = ax.plot(*ends, "o-", color=LEGS[part], lw=1.6, ms=2.5, alpha=alpha, solid_capstyle="round")
         lines.append(line)
     return lines
@@ -107,16 +109,6 @@ def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> l
 def leg_handles() -> list[Line2D]:
     """Legend handles of the body's parts."""
     return [Line2D([], [], color=c, lw=2, label=name) for name, c in LEGS.items()]
-
-
-def _reach(data: xr.Dataset) -> tuple[float, float]:
-    x = data.joints.sel(axis="x")
-    return float(x.min()) - 0.15, float(x.max()) + 0.15
-
-
-def _seen_from_the_side(data: xr.Dataset, i: int) -> np.ndarray:
-    """Forward and upward coordinates of the ends of every link at sample `i`: (links, 2 coordinates, 2 ends)."""
-    return data.joints.values[i][:, :, [0, -1]].transpose(0, 2, 1)
 
 
 def _step(data: xr.Dataset) -> np.ndarray:

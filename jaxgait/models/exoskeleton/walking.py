@@ -101,14 +101,12 @@ class WalkingGait(eqx.Module):
         """Angles (rad) and lengths (m) of the links at time `t` in s."""
         quarter = jnp.pi / 2
         angle = 2 * jnp.pi * t / self.stride_time
-        shift, side, tilts, grows = (self._column(x) for x in zip(*map(_numbers, self.roles), strict=True))
+        numbers = [_numbers(role) for role in self.roles]
+        shift, side, tilts, grows = jnp.asarray(numbers, dtype=jnp.asarray(self.phase).dtype).T
         argument = self.phase + quarter * shift - (1 - side * jnp.cos(angle)) * quarter
         psi = quarter + self.amplitude * tilts * jnp.sin(argument)
         phi = self.amplitude * jnp.sin(angle + quarter * shift)
         return Spatial(phi, psi, rest_lengths * (1 + self.stretch * grows * jnp.sin(angle)))
-
-    def _column(self, numbers: tuple[float, ...]) -> Array:
-        return jnp.asarray(numbers, dtype=jnp.asarray(self.phase).dtype)
 
     def validate(self, n: int) -> None:
         """Rejects a gait that does not fit `n` links.

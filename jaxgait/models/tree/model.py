@@ -155,7 +155,8 @@ class TreeModel(Model):
 
     def prepared(self) -> System:
         """The model with its tree built."""
-        return System(eqx.tree_at(lambda m: m._tree, self, Tree.build(*self.links.values()), is_leaf=_is_none))
+        tree = Tree.build(*self.links.values())
+        return System(eqx.tree_at(lambda m: m._tree, self, tree, is_leaf=lambda x: x is None))
 
     def _skeleton(self) -> Tree:
         """The tree for names, without its numbers, which may have batch axes."""
@@ -314,7 +315,3 @@ def _index(names: Sequence[str], name: str) -> int:
     if name not in names:
         raise ValueError(f"there is no {name!r}, only {', '.join(names)}")
     return list(names).index(name)
-
-
-def _is_none(leaf: Any) -> bool:
-    return leaf is None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,7 +27,13 @@ from jaxgait.precision import float64_default
 
 __all__ = ["HeelStrike", "RigidWalker", "RollingState", "RollingWalker", "friction_limit"]
 
-_CHOSEN = "chosen; the paper is silent"
+_CLEARANCE: dict[str, Any] = {
+    "unit": "rad",
+    "doc": "angle by which a swing foot must be ahead to land",
+    "plausible": (0.0, 1.6),
+    "bounds": "positive",
+    "source": "chosen; the paper is silent",
+}
 
 SWING = 0.15
 """Time in s without contact that makes the next contact a heel strike, not a bounce: a third of a step."""
@@ -66,14 +72,7 @@ class RigidWalker(RoundFeet, Model):
     tangent_restitution: Scalar = parameter(
         0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="fraction", source=PAPER
     )
-    clearance_angle: Scalar = parameter(
-        0.05,
-        unit="rad",
-        doc="angle by which a swing foot must be ahead to land",
-        plausible=(0.0, 1.6),
-        bounds="positive",
-        source=_CHOSEN,
-    )
+    clearance_angle: Scalar = parameter(0.05, **_CLEARANCE)
 
     measures: ClassVar[str] = "jaxgait.models.walker.measures:RIGID_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
@@ -248,14 +247,7 @@ class RollingWalker(RoundFeet, Model):
         True 10.0
     """
 
-    clearance_angle: Scalar = parameter(
-        0.05,
-        unit="rad",
-        doc="angle by which a swing foot must be ahead to land",
-        plausible=(0.0, 1.6),
-        bounds="positive",
-        source=_CHOSEN,
-    )
+    clearance_angle: Scalar = parameter(0.05, **_CLEARANCE)
 
     measures: ClassVar[str] = "jaxgait.models.walker.measures:ROLLING_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
