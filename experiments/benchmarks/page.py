@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
-from collections.abc import Sequence
 from typing import Any
+
+from jaxgait.report import table
 
 from .rows import HEADINGS, TARGET_HEADINGS, cells, target_cells
 
@@ -45,7 +46,7 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
         "",
         f"Targets met: {sum(t['met'] for t in targets)} of {len(targets)} that were measured at full size.",
         "",
-        *markdown_table(TARGET_HEADINGS, [target_cells(t) for t in result["targets"]]),
+        table(TARGET_HEADINGS, [target_cells(t) for t in result["targets"]]),
         "",
     ]
     if picture is not None:
@@ -53,13 +54,7 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
             f"![Processor time of a member against its error or the size of the ensemble]({picture})",
             "",
         ]
-    return "\n".join(lines + markdown_table(HEADINGS, [cells(r) for r in result["rows"]])) + "\n"
-
-
-def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table."""
-    line = lambda entries: "| " + " | ".join(entries) + " |"
-    return [line(headings), line(["---"] * len(headings)), *map(line, rows)]
+    return "\n".join([*lines, table(HEADINGS, [cells(r) for r in result["rows"]])]) + "\n"
 
 
 def work_precision(rows: list[dict[str, Any]], path: pathlib.Path) -> bool:

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from jaxgait import precision
+from jaxgait.report import table
 
 from . import gradients, knee, loops, peers, start, stepping, threads, walker
 from .bench import compiled_anew
-from .page import markdown_table
 from .rows import TARGET_HEADINGS, Row, Target, announce, target_cells
 
 Measured = tuple[list[Row], list[Target]]
@@ -119,7 +119,7 @@ def measured(name: str, quick: bool) -> list[Target]:
 
 def markdown(targets: Iterable[Target]) -> str:
     """All of them as one table."""
-    return "\n".join(markdown_table(TARGET_HEADINGS, [target_cells(t.as_dict()) for t in targets]))
+    return table(TARGET_HEADINGS, [target_cells(t.as_dict()) for t in targets])
 
 
 def main() -> None:
