@@ -267,12 +267,22 @@ def evaluated(what: str, function: Callable[[Run], Any], run: Run) -> Any:
 
     Raises:
         TracedError: for code that cannot be compiled, naming its line.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.measure import evaluated
+        >>> from jaxgait.run import Run, Sampling, Trajectory
+        >>> ts = jnp.array([0.0, 1.0, 2.0])
+        >>> fall = Trajectory(ts, ts, jnp.array(0), ts[-1], ts[-1], jnp.array(9), jnp.array(0))
+        >>> evaluated("the end", lambda run: float(run.ts[-1]), Run(Bungee(), fall, Sampling(None, 2, 2.0)))  # s
+        2.0
     """
     try:
         return function(run)
-    except TracedError:
-        raise
     except NEED_A_VALUE as error:
+        if isinstance(error, TracedError):
+            raise
         raise TracedError(needs_a_value(what, error)) from error
 
 

@@ -1,6 +1,7 @@
 """Declared parameters: addressing, replacing, refusing."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -71,6 +72,13 @@ def test_parts_in_a_dict_are_checked_like_others():
     check(Feet({"left": Foot()}))
     with pytest.raises(ParameterError, match=r"Feet\.by_name\.left\.sole must be .*, got 3\.0"):
         check(Feet({"left": Foot(3.0)}))  # type: ignore[arg-type]
+
+
+def test_values_that_are_not_finite_are_rejected_at_once_unless_traced():
+    for value in (np.nan, jnp.inf, np.array([60.0, np.nan])):
+        with pytest.raises(ParameterError, match=r"Leg\.mass \(mass\) must be finite, got"):
+            with_parameters(Leg(), {"mass": value})
+    assert np.isnan(jax.jit(lambda mass: with_parameters(Leg(), {"mass": mass}).mass)(np.nan))
 
 
 def test_batched_leaves_pass():

@@ -38,9 +38,9 @@ def run_fit(request: Any) -> int:
     if request.report is not None:
         parsing.make_folder(request.report)
     model = mechanism(request)
-    if not request.over:
-        raise ParameterError(f"nothing to fit: give --over name=low:high with some of {', '.join(parameters(model))}")
     read, box = source(request.measured, model, request.output), parsing.box(model, request.over)
+    if not box:
+        raise ParameterError(f"nothing to fit: give --over name=low:high with some of {', '.join(parameters(model))}")
     run, noise, start = _span(request, model, read), _noise(request.noise, read), fixed_start(request, model, box)
     print("\n".join(_data_lines(read, request.noise, run)), flush=True)
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {len(read.curve.values)} points")

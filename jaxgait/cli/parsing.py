@@ -121,14 +121,14 @@ def limits(model: Model, texts: Sequence[str]) -> tuple[str, ...]:
     """Limits of measures with values in the measures' units, from text such as "clearance>=50cm".
 
     Raises:
-        ParameterError: for values that are not numbers, and for incompatible units.
+        ParameterError: for incompatible units.
     """
     units = {name: measure.unit for name, measure in known(model).items()}
 
     def converted(text: str) -> str:
         found = _LIMIT.fullmatch(text)
-        if not found or found[1] not in units:  # an error that `optimize` explains
-            return text
+        if not (found and found[1] in units and _QUANTITY.fullmatch(found[3].strip())):
+            return text  # without a unit, or an error that `optimize` explains
         return f"{found[1]} {found[2]} {quantities([found[3]], units[found[1]], found[1])[0]!r}"
 
     return tuple(map(converted, texts))

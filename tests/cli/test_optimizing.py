@@ -146,7 +146,7 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
         ("--subject-to clearance", "a limit is text such as"),
         ("--method adam --subject-to clearance>=1", "adam does not support limits"),
         ("--gradient gait", "Bungee is not driven with a period"),
-        ("--across mass=60,,90", "mass: '' is not a number"),
+        ("--across mass=60,,90", "mass (in kg): '' is not a number"),
         ("--across mass", "--across expects name=low:high:count or name=a,b,c, got 'mass'"),
         ("--across stiffness=20,30", "'stiffness' is in `across` and also in `over` or `initial`"),
         ("--across mass=60,90 --set mass=70", "mass is given to --set and to --across: fix it or vary it"),

@@ -423,7 +423,7 @@ def test_measures_in_another_order_are_the_same_scan(tmp_path):
     assert content(ask["store"]) == before
 
 
-def test_a_scan_with_a_store_has_several_blocks_per_worker(tmp_path):
+def test_a_scan_with_a_store_has_several_blocks(tmp_path):
     """So that an interruption loses little. All blocks have one length."""
     request = {"model": Bungee(), "members": {"mass": np.linspace(50.0, 80.0, 400)}, "workers": 2, "duration": 1.0}
     kept, free = driver.plan_of(request | {"store": tmp_path / "scan.zarr"}), driver.plan_of(request)
@@ -431,6 +431,7 @@ def test_a_scan_with_a_store_has_several_blocks_per_worker(tmp_path):
     assert {task_of(kept, block).length for block in range(kept.size)} == {32}
     few = driver.plan_of(request | {"members": {"mass": np.linspace(50.0, 80.0, 24)}, "store": tmp_path / "scan.zarr"})
     assert few.size == 2
+    assert driver.plan_of(request | {"workers": 50, "store": tmp_path / "scan.zarr"}).size == 50
 
 
 def test_a_missing_library_says_what_to_install():

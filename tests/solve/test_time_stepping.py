@@ -224,7 +224,7 @@ def test_the_first_of_a_models_terminations_is_the_status():
 
 
 def test_a_state_that_is_lost_is_a_status():
-    ball = jax.jit(lambda m: TimeStepping(1e-3).run(m, Sampling.of(Ball(), None, 0.1, 5)))(
-        with_parameters(precision.cast(Ball()), {"height": jnp.asarray(jnp.nan)})
-    )
+    dropped = lambda height: with_parameters(precision.cast(Ball()), {"height": height})
+    run = lambda height: TimeStepping(1e-3).run(dropped(height), Sampling.of(Ball(), None, 0.1, 5))
+    ball = jax.jit(run)(jnp.asarray(jnp.nan))
     assert ball.status == Outcome.NONFINITE and ball.steps == 1 and not float(ball.totals["impulse"][0])
