@@ -101,6 +101,16 @@ def test_values_in_any_order_are_drawn_in_order():
     np.testing.assert_array_equal(drawn[0].filled(-1.0), drawn[1].filled(-1.0))
 
 
+def test_samples_are_points_of_a_map():
+    sampled = xr.Dataset(
+        {"low": ("sample", [1.0, np.nan, 3.0]), "status": ("sample", [0, 0, 0])},
+        {"mass": ("sample", [60.0, 70.0, 80.0], {"units": "kg"}), "length": ("sample", [3.0, 1.0, 2.0])},
+    )
+    field = picture(sampled).axes[0]
+    assert (field.get_xlabel(), field.get_ylabel()) == ("mass (kg)", "length")
+    np.testing.assert_array_equal(field.collections[0].get_offsets().compressed().reshape(-1, 2), [[60, 3], [80, 2]])
+
+
 def test_subjects_are_named_on_an_axis():
     data = scan("subject", "length").assign_coords(subject=["anna", "ben"])
     axis = picture(data).axes[0].xaxis
