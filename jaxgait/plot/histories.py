@@ -23,8 +23,8 @@ MAX_PANELS = 8
 DASHES = ("-", "--", ":")
 NAMED = len(DASHES) * len(PALETTE)
 """Lines of a panel up to which a legend names them: as many as can be told apart."""
-LONGEST = 22
-"""Characters of a label that fit beside a panel."""
+LONGEST, LEGEND = 22, 110
+"""Characters of a label that fit beside a panel, and of the names that fit below all panels."""
 
 
 def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
@@ -213,7 +213,7 @@ def _broken(label: str) -> str:
 def _legend(figure: Figure) -> None:
     """One legend for the lines of all panels, if they have names."""
     named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    columns = 4 if len(named) > 8 else 2
     if named:
+        columns = max(1, min(4 if len(named) > 8 else 2, LEGEND // max(map(len, named))))
         figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=columns, fontsize=7)
         figure.set_figheight(figure.get_figheight() + 0.15 * -(-len(named) // columns))

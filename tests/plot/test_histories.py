@@ -84,6 +84,16 @@ def test_members_without_a_value_have_the_colour_of_their_status(dims):
         assert to_hex(cells.get_facecolors()[0]).upper() == colour
 
 
+def test_a_legend_of_long_sentences_fits_the_picture():
+    data = ended_early("mass", "length")
+    data["status"].values.flat[1], data.low.values.flat[1] = 1, np.nan
+    sentence = "gave up: the step limit was reached (raise max_steps, or loosen the tolerances)"
+    figure = picture(data.assign_attrs(status_legend=f'{{"0": "completed", "1": "{sentence}", "10": "{sentence}"}}'))
+    figure.canvas.draw()
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
 def test_the_colour_of_a_count_does_not_change_with_the_data():
     full = ended_early("mass", "length")
     parts = [full, full.isel(length=slice(0, 2))]

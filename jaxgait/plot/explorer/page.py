@@ -295,7 +295,7 @@ def _plane(rows: Table, measure: str | None) -> tuple[str, str]:
 def _about(data: xr.Dataset) -> str:
     attrs = data.attrs
     facts = [
-        f"{attrs['strides']} stride{'s'[: attrs['strides'] != 1]}" if "strides" in attrs else "",
+        f"{attrs['strides']} stride{'' if attrs['strides'] == 1 else 's'}" if "strides" in attrs else "",
         f"{attrs['duration_s']:g} s" if "duration_s" in attrs else "",
         f"{attrs['scheme']}" + (f" with {attrs['solver']}" if "solver" in attrs else "") if "scheme" in attrs else "",
         str(attrs.get("precision", "")),
