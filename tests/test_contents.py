@@ -19,7 +19,7 @@ from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.stride import Person
 from jaxgait.parameters import parameters
-from jaxgait.plot.explorer import again, opened
+from jaxgait.plot.explorer import again, explore, opened
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.recipe import of_run, recipe
 from jaxgait.plot.scene import rebuilt
@@ -86,6 +86,11 @@ def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
     period = 1.1961
     assert float(rebuilt(member).period) == pytest.approx(period, abs=1e-4) != pytest.approx(float(leg.period))
     np.testing.assert_allclose(recipe(scan).runs([0, 1]).theta_b[1], member.theta_b, rtol=1e-9, atol=1e-9)
+    page = explore(scan, members=2)
+    assert set(page.runs) == {0, 1} and (page.header["x"], page.rows.columns["subject"].names[1]) == (
+        "subject",
+        "hbm07_0.98ms",
+    )
     bare = scan.drop_vars("motion")
     with pytest.raises(ValueError, match="driven by different motions, which the file does not contain"):
         recipe(bare)

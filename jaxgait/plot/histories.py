@@ -23,8 +23,8 @@ MAX_PANELS = 8
 DASHES = ("-", "--", ":")
 NAMED = len(DASHES) * len(PALETTE)
 """Lines of a panel up to which a legend names them: as many as can be told apart."""
-LONGEST = 22
-"""Characters of a label that fit beside a panel."""
+LONGEST, LEGEND = 22, 110
+"""Characters of a label that fit beside a panel, and of the names that fit below all panels."""
 
 
 def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
@@ -72,7 +72,9 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
 
 def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
-    """Draws variables of a scan over its one or two dimensions; members without a value show their status.
+    """Draws variables of a scan over its one or two dimensions, or over two sampled parameters.
+
+    Members without a value have the colour of their status.
 
     Args:
         data: a result of `ensemble` without time histories.
@@ -95,8 +97,10 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     if len(rows.dims) not in (1, 2):
         raise ValueError(f"only scans with one or two dimensions can be drawn, this one has {', '.join(rows.dims)}")
     chosen = _chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
-    draw = _map if len(rows.dims) == 2 else _line
-    across = axis_label(rows.dims[0], data[rows.dims[0]].attrs.get("units"))
+    draw, across = _line, data[rows.dims[0]]
+    if len(rows.along) > 1:
+        draw, across = _map, data[rows.along[0]]
+    across = axis_label(str(across.name), across.attrs.get("units"))
     return _panels(data, chosen, lambda ax, x: draw(ax, x.where(x.name != "status"), rows), across)
 
 
@@ -147,10 +151,11 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> None:
 def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     """A variable over the scanned parameter, and the statuses of members without a value at the bottom."""
     dim = rows.dims[0]
-    column = rows.columns.get(str(x.name))
-    _curve(ax, x, dim, marker=".", **({"linestyle": ""} if column is not None and column.colours else {}))
-    for axis, whole in ((ax.xaxis, rows.columns.get(dim)), (ax.yaxis, column)):
-        if whole is not None and whole.colours and not whole.names:
+    across, up = (rows.columns.get(name) for name in (dim, str(x.name)))
+    joined = not (up and up.colours) and not (across and across.names)
+    _curve(ax, x, dim, marker=".", **({} if joined else {"linestyle": ""}))
+    for axis, column in ((ax.xaxis, across), (ax.yaxis, up)):
+        if column and column.colours and not column.names:
             axis.set_major_locator(MaxNLocator(integer=True))
     empty = ~np.isfinite(x.transpose(dim, ...).values.reshape(rows.size, -1)).any(axis=1)
     for number, status in enumerate(rows.statuses):
@@ -161,14 +166,17 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
 
 
 def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
-    """A variable over both scanned parameters; members without a value have the colour of their status."""
-    if x.ndim != 2:
+    """A variable over two parameters, cells or samples; members without a value have the colour of their status."""
+    if x.ndim != len(rows.dims):
         raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
-    first, second = (rows.columns[d] for d in rows.dims)
-    across, up = first.values.reshape(rows.shape)[:, 0], second.values.reshape(rows.shape)[0]
+    first, second = (rows.columns[n] for n in rows.along[:2])
+    across, up = (column.values.reshape(rows.shape).T for column in (first, second))
     values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
     empty = np.ma.getmaskarray(values)
-    draw = lambda z, **how: ax.pcolormesh(across, up, z, shading="nearest", **how)
+    if x.ndim == 2:
+        draw = lambda z, **how: ax.pcolormesh(across, up, z, shading="nearest", **how)
+    else:
+        draw = lambda z, **how: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **how)
     steps = lambda colours: {
         "cmap": ListedColormap(colours),
         "norm": BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
@@ -176,7 +184,7 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     ax.grid(visible=False)
     if not empty.all():
         column = rows.columns.get(str(x.name))
-        counts = column.colours if column is not None else ()
+        counts = column.colours if column else ()
         bar = ax.figure.colorbar(draw(values, **(steps(counts) if counts else {})), ax=ax)
         bar.set_label(_broken(axis_label(str(x.name), x.attrs.get("units"))))
         if counts:
@@ -205,7 +213,7 @@ def _broken(label: str) -> str:
 def _legend(figure: Figure) -> None:
     """One legend for the lines of all panels, if they have names."""
     named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    columns = 4 if len(named) > 8 else 2
     if named:
+        columns = max(1, min(4 if len(named) > 8 else 2, LEGEND // max(map(len, named))))
         figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=columns, fontsize=7)
         figure.set_figheight(figure.get_figheight() + 0.15 * -(-len(named) // columns))

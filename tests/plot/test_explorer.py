@@ -353,6 +353,12 @@ def test_the_phase_plane_is_a_coordinate_and_its_rate():
     assert phase_plane(labels, ["v", "w"]) == ("v", "w") and phase_plane({}, []) == ("", "")
 
 
+def test_members_of_a_latin_hypercube_are_simulated_for_playback(scan):
+    drawn = scan.isel(stiffness=0).rename(mass="sample").reset_coords("stiffness", drop=True)
+    found = explore(drawn.drop_vars("sample").assign_coords(mass=("sample", scan.mass.values)), members=2)
+    assert len(found.runs) == 2 and (found.header["x"], found.header["y"]) == ("mass", "clearance")
+
+
 def test_kept_trajectories_are_played_as_they_are(shown):
     kept, said = shown.made.runs(list(shown.runs)), []  # as many as in the page: one program
     found = explore(kept, members=2, say=said.append)

@@ -84,6 +84,16 @@ def test_members_without_a_value_have_the_colour_of_their_status(dims):
         assert to_hex(cells.get_facecolors()[0]).upper() == colour
 
 
+def test_a_legend_of_long_sentences_fits_the_picture():
+    data = ended_early("mass", "length")
+    data["status"].values.flat[1], data.low.values.flat[1] = 1, np.nan
+    sentence = "gave up: the step limit was reached (raise max_steps, or loosen the tolerances)"
+    figure = picture(data.assign_attrs(status_legend=f'{{"0": "completed", "1": "{sentence}", "10": "{sentence}"}}'))
+    figure.canvas.draw()
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
 def test_the_colour_of_a_count_does_not_change_with_the_data():
     full = ended_early("mass", "length")
     parts = [full, full.isel(length=slice(0, 2))]
@@ -99,6 +109,16 @@ def test_values_in_any_order_are_drawn_in_order():
     turned = data.isel(mass=[1, 0], length=[2, 0, 1])
     drawn = [picture(one).axes[0].collections[0].get_array() for one in (data, turned)]
     np.testing.assert_array_equal(drawn[0].filled(-1.0), drawn[1].filled(-1.0))
+
+
+def test_samples_are_points_of_a_map():
+    sampled = xr.Dataset(
+        {"low": ("sample", [1.0, np.nan, 3.0]), "status": ("sample", [0, 0, 0])},
+        {"mass": ("sample", [60.0, 70.0, 80.0], {"units": "kg"}), "length": ("sample", [3.0, 1.0, 2.0])},
+    )
+    field = picture(sampled).axes[0]
+    assert (field.get_xlabel(), field.get_ylabel()) == ("mass (kg)", "length")
+    np.testing.assert_array_equal(field.collections[0].get_offsets().compressed().reshape(-1, 2), [[60, 3], [80, 2]])
 
 
 def test_subjects_are_named_on_an_axis():

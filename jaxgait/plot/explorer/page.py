@@ -23,7 +23,7 @@ from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
 from jaxgait.plot.explorer.recipe import Recipe, of_run, opened, recipe
-from jaxgait.plot.explorer.table import Column, Table, is_run, spread, table
+from jaxgait.plot.explorer.table import Column, Table, is_run, members_dims, spread, table
 from jaxgait.plot.film import usual_pace
 from jaxgait.run import state_variables
 
@@ -187,7 +187,7 @@ def is_page(path: str | os.PathLike[str]) -> bool:
 
 
 def _keeps_motions(scan: xr.Dataset) -> bool:
-    return bool({"time", "sample"} & set(scan.dims))
+    return bool({"time", "sample"} & {*scan.dims} - {*members_dims(scan)})  # a Latin hypercube is along `sample`, too
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
@@ -278,7 +278,7 @@ def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str,
 def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any]:
     model = str(scan.attrs.get("model", "scan"))
     x, y = _plane(rows, measure)
-    title = f"{model}: {rows.size} members over {', '.join(_along(rows))}"
+    title = f"{model}: {rows.size} members over {', '.join(rows.along)}"
     return {
         "title": title, "about": _about(scan), "model": model, "size": rows.size, "dims": list(rows.dims),
         "shape": list(rows.shape), "x": x, "y": y, "colour": measure or "status",
@@ -287,21 +287,15 @@ def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any
 
 def _plane(rows: Table, measure: str | None) -> tuple[str, str]:
     """The axes of the map: the dimensions in the order of the scan, the measure over a single one."""
-    along = _along(rows)
+    along = rows.along
     others = [n for n in (*along[1:], measure, *rows.columns) if n and n != along[0]]
     return along[0], next(iter(others), along[0])
-
-
-def _along(rows: Table) -> list[str]:
-    """The columns along the dimensions of the scan, otherwise all that vary."""
-    axes = {c.name: len(np.unique(c.values)) > 1 for c in rows.of_role("axis")}
-    return [n for n in axes if n in rows.dims] or [n for n, varies in axes.items() if varies] or list(axes)
 
 
 def _about(data: xr.Dataset) -> str:
     attrs = data.attrs
     facts = [
-        f"{attrs['strides']} strides" if "strides" in attrs else "",
+        f"{attrs['strides']} stride{'' if attrs['strides'] == 1 else 's'}" if "strides" in attrs else "",
         f"{attrs['duration_s']:g} s" if "duration_s" in attrs else "",
         f"{attrs['scheme']}" + (f" with {attrs['solver']}" if "solver" in attrs else "") if "scheme" in attrs else "",
         str(attrs.get("precision", "")),

@@ -85,6 +85,12 @@ class Table(NamedTuple):
         good = [i for i, (sentence, _) in enumerate(self.statuses) if sentence in (COMPLETED_TEXT, UNKNOWN)]
         return np.isin(self.status, good)
 
+    @property
+    def along(self) -> list[str]:
+        """The columns along the dimensions of the scan, otherwise all that vary."""
+        axes = {c.name: len(np.unique(c.values)) > 1 for c in self.of_role("axis")}
+        return [n for n in axes if n in self.dims] or [n for n, varies in axes.items() if varies] or list(axes)
+
     def of_role(self, role: str) -> list[Column]:
         """The columns of one role."""
         return [c for c in self.columns.values() if c.role == role]
