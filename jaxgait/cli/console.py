@@ -7,10 +7,11 @@ import difflib
 import json
 import logging
 import math
+import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
 
@@ -52,6 +53,42 @@ def show_log() -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+
+
+class _Unbroken:
+    """A text stream that goes on in silence when its reader, such as `head`, has exited."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Writes some text."""
+        return self._unless_closed(lambda: self._stream.write(text)) or len(text)
+
+    def flush(self) -> None:
+        """Writes what is waiting."""
+        self._unless_closed(self._stream.flush)
+
+    def _unless_closed(self, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())  # takes what is still waiting, too
+            return None
+
+
+@contextlib.contextmanager
+def unbroken() -> Iterator[None]:
+    """Keeps a command running, and writing its files, when the reader of its output exits."""
+    with contextlib.ExitStack() as streams:
+        if sys.stdout is not None:
+            streams.enter_context(contextlib.redirect_stdout(_Unbroken(sys.stdout)))
+        if sys.stderr is not None:
+            streams.enter_context(contextlib.redirect_stderr(_Unbroken(sys.stderr)))
+        yield
 
 
 @contextlib.contextmanager

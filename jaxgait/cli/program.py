@@ -36,7 +36,17 @@ import tyro
 from jaxgait import __version__, registry
 from jaxgait.cli import interruptions
 from jaxgait.cli.commands import Bench, Fit, Motion, Optimize, Reproduce, Run, Scan, View
-from jaxgait.cli.console import BAD_INPUT, NOT_ALL, check_repeats, json_on_stdout, note, say, show_log, usage_error
+from jaxgait.cli.console import (
+    BAD_INPUT,
+    NOT_ALL,
+    check_repeats,
+    json_on_stdout,
+    note,
+    say,
+    show_log,
+    unbroken,
+    usage_error,
+)
 from jaxgait.cli.options import Positional
 
 PROGRAM = "jaxgait"
@@ -82,15 +92,15 @@ def main(arguments: list[str] | None = None) -> None:
     for fault in registry.faults():
         say(fault)
     interrupted = False
-    with warnings.catch_warnings(), interruptions.as_exceptions():
+    with unbroken(), warnings.catch_warnings(), interruptions.as_exceptions():
         warnings.showwarning = lambda message, *_, **__: say(message)
         try:
             code = _exit_code(given)
         except KeyboardInterrupt as interruption:
             say(interruption if interruption.args else "interrupted")
             interrupted, code = True, interruptions.code()
-    if interrupted and arguments is None:  # our own process: do not wait for running blocks
         _flush()
+    if interrupted and arguments is None:  # our own process: do not wait for running blocks
         os._exit(code)
     if code:
         sys.exit(code)
@@ -123,12 +133,7 @@ def _exit_code(arguments: list[str]) -> int:
                 from jaxgait.cli.parsing import check_json
 
                 check_json(json)
-            code = command() or 0
-        _flush()
-        return code
-    except BrokenPipeError:  # the reader of our output, such as `head`, has exited
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+            return command() or 0
     except Exception as error:
         if interruptions.caused_by_signal(error):
             raise KeyboardInterrupt from error

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import subprocess
 import sys
 
 import numpy as np
@@ -85,3 +86,23 @@ def test_what_is_no_command_is_one_line(command, output, capsys):
     message = capsys.readouterr().err
     assert stop.value.code == 2 and message.startswith(f"jaxgait: {output}") and message.count("\n") == 1
     assert "--help" in message
+
+
+PIPED = """
+import pathlib
+from jaxgait.cli.console import unbroken
+with unbroken():
+    for _ in range(10_000):
+        print("a line of the results", flush=True)
+    pathlib.Path("written").touch()
+"""
+
+
+def test_a_command_goes_on_without_a_reader(tmp_path):
+    """As in `jaxgait scan ... --out scan.nc | head -1`."""
+    child = subprocess.Popen([sys.executable, "-c", PIPED], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout is not None and child.stderr is not None
+    assert child.stdout.readline() == b"a line of the results\n"
+    child.stdout.close()
+    assert child.wait(timeout=60) == 0 and child.stderr.read() == b""
+    assert (tmp_path / "written").exists()
