@@ -58,7 +58,7 @@ def show_log() -> Iterator[None]:
 class _Unbroken:
     """A text stream that goes on in silence when its reader, such as `head`, has exited."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:

@@ -100,7 +100,8 @@ with unbroken():
 
 def test_a_command_goes_on_without_a_reader(tmp_path):
     """As in `jaxgait scan ... --out scan.nc | head -1`."""
-    child = subprocess.Popen([sys.executable, "-c", PIPED], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen([sys.executable, "-c", PIPED], cwd=tmp_path, **pipes)
     assert child.stdout is not None and child.stderr is not None
     assert child.stdout.readline() == b"a line of the results\n"
     child.stdout.close()
