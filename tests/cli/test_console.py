@@ -76,7 +76,7 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         ("reproduce --list", "reproduce needs one of bungee, creeper,"),
         ("scan --lst", "scan needs one of bungee, creeper,"),
         ("view --lst", "view needs PATH (NetCDF file or Zarr store"),
-        ("scan knee --dt", "Missing value for argument '--dt'"),
+        ("scan knee --dt", "--dt needs a value; see jaxgait scan --help"),
         ("view", "view needs PATH (NetCDF file or Zarr store"),
     ],
 )
