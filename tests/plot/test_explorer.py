@@ -11,16 +11,19 @@ import urllib.request
 from importlib import util
 from typing import ClassVar
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
 
 import jaxgait
 from jaxgait import cli
-from jaxgait.ensembles import ensemble, grid
+from jaxgait.ensembles import ensemble, grid, people, product
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.outcome import IncompleteRun
-from jaxgait.parameters import with_parameters
+from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plot.explorer import again, explore, page, recipe
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.page import phase_plane
@@ -180,6 +183,27 @@ def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
     assert float(there["run"].x[-1]) == pytest.approx(float(scan.x_end[mass, stiffness]), rel=1e-6)
     assert there["run"].attrs["max_steps"] == MOST_STEPS
     xr.testing.assert_equal(again(scan, mass=mass, stiffness=stiffness), there["run"])
+
+
+def test_a_part_of_a_scan_keeps_its_fixed_values(scan):
+    part = scan.isel(stiffness=2)
+    xr.testing.assert_equal(again(part, mass=1), again(scan, mass=1, stiffness=2))
+    assert explore(part, members=0).made.values["stiffness"].tolist() == [40.0] * 4
+    start = scan.isel(stiffness=0).assign_coords({"initial.v": 3.0})
+    assert float(again(start, mass=1).v[0]) == 3.0
+
+
+def test_one_of_several_people_keeps_his_own_motion_and_leg():
+    leg, who = people(Prosthesis(), REFERENCE_GAITS[:2])
+    walks = ensemble(leg, product(who, grid({"damper.k": [1.8e4, 2e4]})), strides=1, progress=False)
+    whole, part = recipe.recipe(walks), recipe.recipe(walks.isel(subject=1))
+    for one in (0, 1):
+        ours, theirs = part.member_model(one), whole.member_model(2 + one)
+        assert float(ours.drive.period) == pytest.approx(float(walks["drive.period"][1]), rel=1e-15)
+        assert {n: float(p.value) for n, p in parameters(ours).items()} == {
+            n: float(p.value) for n, p in parameters(theirs).items()
+        }
+        assert jax.tree.all(jax.tree.map(np.array_equal, ours.drive.thigh, theirs.drive.thigh))
 
 
 def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):

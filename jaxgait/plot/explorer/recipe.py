@@ -192,22 +192,23 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
     names = [*parameters(model), *(INITIAL + n for n in state_variables(jax.eval_shape(model.initial_state)))]
-    known = {str(n): x for n, x in scan.coords.items() if set(x.dims) & set(dims)}
+    known = {str(n): x for n, x in scan.coords.items()}  # without dimensions, too: fixed values of a part of a scan
     if MOTION in known:
-        along = known[MOTION].dims
+        along, shape = known[MOTION].dims, known[MOTION].shape
         moving = recorded_motions(model, known[MOTION].values.ravel())
-        known |= {
-            n: xr.DataArray(x, dims=along + tuple(f"{n}_{i}" for i in range(x.ndim - 1))) for n, x in moving.items()
-        }
+        for n, x in moving.items():
+            extra = tuple(f"{n}_{i}" for i in range(x.ndim - 1))
+            known[n] = xr.DataArray(x.reshape((*shape, *x.shape[1:])), dims=along + extra)
         names += moving
     elif any(n.startswith(DRIVE) for n in known):
         raise ValueError("its members were driven by different motions, which the file does not contain")
-    found = {}
+    found, varied = {}, False
     for name in names:
         x = known.get(f"{name}_values", known.get(name))
         if x is not None:
             found[name] = flat(x.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims}), dims)
-    if not found:
+            varied |= bool({*x.dims} & {*dims})
+    if not varied:
         raise ValueError(f"the scan does not name the parameters of {type(model).__name__} that vary along {dims}")
     return found
 
