@@ -240,7 +240,7 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
     def run(*args: Any, **options: Any) -> Any:
         if jax.config.jax_disable_jit or not trace_state_clean():  # type: ignore[attr-defined]
             return function(*args, **options)
-        given = jax.tree.map(_array, (args, options))
+        given = jax.tree.map(_plain, (args, options))
         arrays, rest = eqx.partition(given, eqx.is_array)
         where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
         key = (*signature(given), *where)
@@ -257,8 +257,9 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
     return made_of(run, "kept", function, tuple(assured))
 
 
-def _array(x: Any) -> Any:
-    return jnp.asarray(x) if isinstance(x, np.ndarray | np.generic) else x
+def _plain(x: Any) -> Any:
+    """NumPy's arrays as JAX's, and its numbers, which may be counts, as Python's."""
+    return x.item() if isinstance(x, np.generic) else jnp.asarray(x) if isinstance(x, np.ndarray) else x
 
 
 def signature(tree: Any) -> tuple[Any, ...]:

@@ -385,7 +385,8 @@ def fixed_point(
     """
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
     z0 = checked_search(model, z0, order, tolerance, max_iterations)
-    return FixedPoint.of(_closed(Closing(return_map, order), cast(model), z0, tolerance, max_iterations))
+    tolerance = float(tolerance) if checks.is_concrete(tolerance) else tolerance
+    return FixedPoint.of(_closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations)))
 
 
 @kept

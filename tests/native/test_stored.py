@@ -69,6 +69,13 @@ def test_it_takes_numpy_arrays_and_named_arguments_and_is_itself_within_transfor
     np.testing.assert_allclose(slope(X, given["by"]["mass"]), 2 * given["by"]["mass"] * X, rtol=1e-15)
 
 
+def test_numbers_of_numpy_are_constants_like_those_of_python():
+    """A count says how long the program is."""
+    powers = kept(lambda x, count, base: jnp.stack([base**i * x for i in range(count)]))
+    for count in (np.int64(3), 3):
+        np.testing.assert_array_equal(powers(X, count, np.float64(2.0)), np.outer([1.0, 2.0, 4.0], X))
+
+
 FACTOR = 2.0
 
 

@@ -77,6 +77,16 @@ def test_the_tolerance_is_within_reach_of_the_precision():
     assert gradient["float32"] == pytest.approx(float(gradient["float64"]), rel=1e-5)
 
 
+def test_a_tolerance_of_numpy_or_jax_is_a_constant_of_the_program():
+    """As a traced value it would stay in JAX's caches, where the next transformed search would fail at it."""
+    solve = lambda a, tolerance: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2]), tolerance=tolerance)
+    found = solve(0.2, np.float64(1e-9))
+    assert int(found.status) == CONVERGED
+    for tolerance in (1e-9, np.float64(1e-9)):
+        again = jax.jit(lambda a, tolerance=tolerance: solve(a, tolerance).z)(0.2)
+        np.testing.assert_allclose(again, found.z, rtol=1e-5)
+
+
 SCALE = 0.3
 
 
