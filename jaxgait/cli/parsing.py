@@ -75,18 +75,18 @@ def choices(model: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def components(model: Model, texts: Sequence[str]) -> dict[str, Any]:
-    """Components of the initial state, such as "x=0.1" or "state=0,1".
+    """Components of the initial state, such as "x=0.1" or "initial.x=0.1" (`--list` shows both names), "state=0,1".
 
     Raises:
         ParameterError: for malformed text, unknown and repeated names.
     """
 
     def value(name: str, text: str) -> Any:
-        row = _varied(model, INITIAL + name.removeprefix(INITIAL), text.split(","))  # `--list` shows both names
+        row = _varied(model, INITIAL + name, text.split(","))
         return np.array(row) if "," in text else np.array(row[0])
 
-    found = pairs(texts, "--initial", "--initial expects name=value", value)
-    return {name.removeprefix(INITIAL): value for name, value in found.items()}
+    plain = [text.removeprefix(INITIAL) for text in texts]
+    return pairs(plain, "--initial", "--initial expects name=value", value)
 
 
 def state(model: Model, texts: Sequence[str]) -> Any:
@@ -141,7 +141,7 @@ def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence
         ParameterError: naming the one that is.
     """
     options = {text.partition("=")[0]: "--set" for text in fixed}
-    options |= {INITIAL + text.partition("=")[0]: "--initial" for text in start}
+    options |= {INITIAL + text.removeprefix(INITIAL).partition("=")[0]: "--initial" for text in start}
     both = sorted(options.keys() & {text.partition("=")[0] for text in varied})
     if both:
         raise ParameterError(f"{both[0]} is given to {options[both[0]]} and to {option}: fix it or vary it")

@@ -101,6 +101,10 @@ def test_a_parameter_is_fixed_or_varied():
         parsing.check_not_fixed(["gravity=9", "mass=3"], [], ["mass=1:2:3"])
     with pytest.raises(ValueError, match=r"initial\.x is given to --initial and to --over"):
         parsing.check_not_fixed([], ["x=3"], ["initial.x=1:2:3"])
+    with pytest.raises(ValueError, match=r"initial\.x is given to --initial and to --over"):
+        parsing.check_not_fixed([], ["initial.x=3"], ["initial.x=1:2:3"])
+    with pytest.raises(ValueError, match="--initial names x twice"):
+        parsing.components(Bungee(), ["x=3", "initial.x=4"])
 
 
 class Part(eqx.Module):
