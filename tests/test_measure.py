@@ -18,6 +18,7 @@ from jaxgait.models.walker.smooth import Walker
 from jaxgait.optimization.goals import at_least
 from jaxgait.registry import model, models
 from jaxgait.run import Sampling
+from jaxgait.solve import simulate as module
 from tests.oscillator import Oscillator
 
 LARGEST = Measure("largest", lambda run: jnp.max(run["x"]), "m", "largest position")
@@ -205,6 +206,13 @@ def test_objectives_that_cannot_be_compiled_are_named_too():
         optimize(Bungee(), maximize=PLAIN["if"], **asked)
     with pytest.raises(MeasureError, match="the measure 'deep' needs a value"):
         optimize(Bungee(), minimize="clearance", subject_to=[at_least(deep, 0.0)], **asked)
+
+
+def test_after_a_measure_that_cannot_be_compiled_other_values_still_share_a_program(monkeypatch):
+    monkeypatch.setattr(module, "_by_value", set())
+    with pytest.raises(MeasureError, match="the function `observe` needs a value"):
+        simulate(Bungee(), observe=lambda run: {"deep": float(run["height"].min())}, duration=1.0, samples=8)
+    assert not module._by_value
 
 
 def test_one_run_is_measured_like_the_members_of_an_ensemble():

@@ -152,8 +152,10 @@ def _run(
         try:
             return _program(model, *settings, y0, observe, progress)
         except jax.errors.ConcretizationTypeError:
-            _by_value.add(kind)
-    return _program(model, scheme, sampling, (), y0, observe, progress)
+            pass
+    found = _program(model, scheme, sampling, (), y0, observe, progress)
+    _by_value.add(kind)
+    return found
 
 
 _by_value: set[Any] = set()
