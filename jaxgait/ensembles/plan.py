@@ -35,7 +35,7 @@ LARGEST_BATCH = {"cpu": 256}
 """Largest useful batch by platform; other devices take as many members as fit."""
 
 STORED_BLOCKS, LEAST_STORED = 16, 16
-"""Least number of blocks of a scan with a store, unless they have fewer members than the second number."""
+"""Number of blocks, or nearly, that a scan with a store has at least, and least number of members of each."""
 
 _LARGEST_ELSEWHERE = 1 << 16
 _SHARE_OF_MEMORY = 0.5
