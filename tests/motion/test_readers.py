@@ -148,6 +148,18 @@ def test_forces_are_in_the_units_of_their_labels_or_of_a_row_of_units(tmp_path, 
     np.testing.assert_allclose(plate.point[:, :2], np.tile([0.25, 0.1], (50, 1)), rtol=1e-12)
 
 
+def test_a_component_without_a_unit_has_that_of_the_others(tmp_path):
+    lines = ["time,Fx (kN),Fy,Fz (kN),COPx (mm),COPy"] + [f"{0.01 * i:.2f},0.03,0,0.7,250,100" for i in range(50)]
+    (plate,) = _read(tmp_path, "\n".join(lines), "plate.csv").forces
+    np.testing.assert_allclose([*plate.force[-1], *plate.point[-1]], [30.0, 0.0, 700.0, 0.25, 0.1, 0.0], rtol=1e-12)
+
+
+def test_units_between_blanks_must_be_complete(tmp_path):
+    lines = ["time Fx Fy Fz COPx COPy", "kN kN kN mm mm"] + [f"{0.01 * i:.2f} 0.03 0 0.7 250 100" for i in range(50)]
+    with pytest.raises(MotionFormatError, match="the line of units has 5 units for 6 columns"):
+        _read(tmp_path, "\n".join(lines), "plate.txt")
+
+
 def test_gaps_are_nan(tmp_path):
     lines = TRC.split("\n")
     row = lines[10].split("\t")

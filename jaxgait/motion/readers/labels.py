@@ -120,6 +120,10 @@ def _forces(
             for name, kinds in found.items()
             if len(kinds.get("force", {})) > 1 and not name.lower().startswith("pelvis")
         }
+        for three in (three for kinds in plates.values() for three in kinds.values()):
+            own = {stated[i] for i in three if i in stated}
+            if len(own) == 1:  # components without a unit have that of the others
+                stated |= dict.fromkeys((i for i in three if i >= 0), own.pop())
         if plates:
             return plates, stated
     return {}, {}
