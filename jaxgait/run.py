@@ -149,7 +149,7 @@ class Sampling:
     def __str__(self) -> str:
         if self.strides is None:
             return f"{self.samples} samples, not counted in strides"
-        return f"{self.strides} strides of {self.samples} samples"
+        return f"{self.strides} stride{'s' * (self.strides != 1)} of {self.samples} samples"
 
     @classmethod
     def of(cls, model: Model, strides: int | None, duration: float | None, samples: int | None) -> Sampling:
