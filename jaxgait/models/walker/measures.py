@@ -1,6 +1,6 @@
 """Measures of a walk.
 
-- `rolling_gait`: the periodic gait of the event-driven walker, differentiable with respect to every parameter;
+- `rolling_gait`: the periodic gait of the event-driven walker, differentiable with respect to every parameter in forward mode;
 - `MEASURES` of the smooth walker, from its samples;
 - `ROLLING_MEASURES` of the event-driven walker, from its heel strikes;
 - `RIGID_MEASURES` of the time-stepped walker, from its heel strikes and running totals.
@@ -72,7 +72,7 @@ class RollingGait(NamedTuple):
 def rolling_gait(
     walker: RollingWalker, guess: Float[Array, 3] | None = None, return_map: PoincareMap = PoincareMap()
 ) -> RollingGait:
-    """Solves for the periodic gait; jittable, batchable by `jax.vmap`, differentiable in the walker's parameters.
+    """Solves for the periodic gait; jittable, batchable by `jax.vmap`, differentiable in the walker (`jax.jacfwd`).
 
     Args:
         walker: its leaves may be traced.
