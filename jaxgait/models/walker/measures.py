@@ -1,6 +1,6 @@
 """Measures of a walk.
 
-- `rolling_gait`: the periodic gait of the event-driven walker, differentiable with respect to every parameter in forward mode;
+- `rolling_gait`: the periodic gait of the event-driven walker, with forward derivatives for every parameter;
 - `MEASURES` of the smooth walker, from its samples;
 - `ROLLING_MEASURES` of the event-driven walker, from its heel strikes;
 - `RIGID_MEASURES` of the time-stepped walker, from its heel strikes and running totals.
