@@ -346,6 +346,11 @@ def _check_complete(cls: type) -> None:
         lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
+    bases = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
+    inherited = {field.name for base in bases for field in dataclasses.fields(base)}
+    for name in inherited & vars(cls).keys() - inspect.get_annotations(cls).keys():  # the field keeps its own default
+        how = f"{name}: float = parameter({vars(cls)[name]!r}, ...)"
+        raise TypeError(f"{name} of {cls.__name__} does not change the parameter of that name: write {how}")
     for name in ("duration", "period", "labels", "variables"):
         if inspect.isfunction(vars(cls).get(name)):
             raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")

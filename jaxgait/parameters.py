@@ -335,7 +335,12 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
 
 
 def _like(value: Any, info: ParameterInfo) -> Any:
-    """A list as a tuple or an array, like the parameter; anything else unchanged."""
+    """A list as a tuple or an array, like the parameter, and a number of NumPy as Python's; anything else unchanged.
+
+    A model may multiply named tuples by its numbers, of which one of NumPy would make an array.
+    """
+    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu":
+        return value.item()
     if not isinstance(value, list):
         return value
     try:

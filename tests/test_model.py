@@ -396,3 +396,15 @@ def test_notebooks_show_the_parameters_as_a_table():
     assert Prosthesis()._repr_html_().count("<tr>") == 1 + len(parameters(Prosthesis()))
     several = with_parameters(Bungee(), {"mass": np.array([60.0, 70.0])})
     assert "<td>array([60., 70.])</td>" in several._repr_html_()
+
+
+def test_a_value_without_a_declaration_does_not_hide_a_parameter():
+    with pytest.raises(TypeError, match=r"mass of Heavy does not .*write mass: float = parameter\(90.0, ...\)"):
+
+        class Heavy(Bungee):
+            mass = 90.0
+
+    class Declared(Bungee):
+        mass: float = parameter(90.0, unit="kg", doc="body mass")
+
+    assert Declared().mass == 90.0

@@ -8,6 +8,7 @@ import pytest
 
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
 from jaxgait.model import Scalar, parameter
+from jaxgait.models import Prosthesis
 from jaxgait.parameters import ParameterError, check, check_single, parameters, part, with_parameters
 from jaxgait.plausible import ImplausibleValue, plausible_range
 
@@ -194,3 +195,10 @@ def test_plain_fields_say_how_to_become_parameters():
         with_parameters(Plain(), {"part.gain": 2.0})
     with pytest.raises(ParameterError, match=r"Plain has no parameter 'mass': it declares none \(see jaxgait\.model"):
         with_parameters(Plain(), {"mass": 2.0})
+
+
+@pytest.mark.parametrize("number", [np.float64(0.4), np.float32(0.5), np.array(0.4), np.int64(1)])
+def test_numbers_of_numpy_become_numbers(number):
+    """A model may multiply named tuples by them."""
+    value = with_parameters(Prosthesis(), {"segments.thigh": number}).segments.thigh
+    assert type(value) in (int, float) and value == number

@@ -204,14 +204,14 @@ def motion_strides(text: str) -> list[GaitDrive]:
         MotionFormatError: rajagopal_1.26ms: holds no single strides; write a recording with `jaxgait ...
     """
     path = pathlib.Path(text)
-    if text not in REFERENCE_GAITS and path.suffix.lower() == ".json":
-        strides = record_strides(read_record(path), text)
-    elif text not in REFERENCE_GAITS and path.exists() and (found := recording_of(path)) is not None:
-        strides = record_strides(walk_record(_measured(found)), text)
-    elif text in REFERENCE_GAITS or path.exists():
-        strides = []
-    else:
-        raise _not_found(text)
+    strides = []
+    if text not in REFERENCE_GAITS:
+        if not path.exists():
+            raise _not_found(text)
+        if path.suffix.lower() == ".json":
+            strides = record_strides(read_record(path), text)
+        elif (found := recording_of(path)) is not None:
+            strides = record_strides(walk_record(_measured(found)), text)
     if not strides:
         raise MotionFormatError("holds no single strides", "write a recording with `jaxgait motion --out`", text)
     return [stride_drive(s, check=False) for s in strides]

@@ -8,7 +8,7 @@ import pytest
 from jaxgait.motion.capture.coordinates import angle_names
 from jaxgait.motion.drive import REFERENCE_GAITS
 from jaxgait.motion.errors import MotionFormatError
-from jaxgait.motion.naming import motion_drive, named_stride, recording_of, together
+from jaxgait.motion.naming import motion_drive, motion_strides, named_stride, recording_of, together
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Recording
 from tests.motion import walker
@@ -69,3 +69,10 @@ def test_forces_go_with_the_trial_that_has_none(tmp_path):
     kinematics = Recording("ik", "ik.mot", trial.rate, trial.time, angles={n: trial.time for n in angle_names("right")})
     with pytest.raises(MotionFormatError, match="joint angles beside markers; leave one of them out"):
         together([trial, kinematics, forces])  # else the strides of one walk would count twice
+
+
+@pytest.mark.parametrize("name", ["nobody.json", "nobody.csv", "nobody"])
+@pytest.mark.parametrize("read", [motion_drive, motion_strides])
+def test_a_file_that_does_not_exist_is_named(read, name):
+    with pytest.raises(FileNotFoundError, match=f"{name}: no such file, nor an embedded gait"):
+        read(name)
