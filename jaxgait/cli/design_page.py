@@ -46,10 +46,12 @@ def write(
     found: Optimum,
     shown: Sequence[str] = (),
     extras: Mapping[str, xr.Dataset] | None = None,
+    reached: str = "",
 ) -> pathlib.Path:
     """Writes pictures (PNG and PDF), `report.html` and NAME.nc for each extra into a folder; returns the page's path.
 
-    The model is the one before the search; by default the first two scalar states are shown before and after.
+    The model is the one before the search; by default the first two scalar states are shown before and after. `reached`
+    is a sentence on runs of the best design (see `from_the_start`).
     """
     sign = 1.0 if "maximize" in arguments else -1.0
     drawn = [
@@ -70,7 +72,7 @@ def write(
         title, figure, caption, rows = _EXTRAS[name](data, arguments, found)
         parts += [f"<h2>{title}</h2>", picture(figure, folder / name, caption), rows]
     path = folder / "report.html"
-    files.text(path, _page(model, arguments, found, parts))
+    files.text(path, _page(model, arguments, found, parts, reached))
     return path
 
 
@@ -139,7 +141,7 @@ def _before_after(
     return designs.before_and_after(runs[0], runs[1], names)
 
 
-def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: Sequence[str]) -> str:
+def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: Sequence[str], reached: str) -> str:
     goal = "maximize" if "maximize" in arguments else "minimize"
     name, kind = arguments[goal], type(model).__name__
     title = f"{kind}: {goal} {name if isinstance(name, str) else getattr(name, 'name', 'an objective')}"
@@ -148,6 +150,8 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
         paragraphs.append(f"{INTERIM[0].upper()}{INTERIM[1:]}.")
     if found.local is not None:
         paragraphs.append(_firmness(found.local))
+    if reached:
+        paragraphs.append(f"{reached[0].upper()}{reached[1:]}.")
     parts = [*map(paragraph, paragraphs)]
     parts += [_parameters(model, arguments, found), _limits(found), _scenarios(found), *figures, _starts(found)]
     return page(title, parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -13,15 +14,18 @@ import xarray as xr
 from jaxgait import checks
 from jaxgait.cli import parsing
 from jaxgait.cli.options import POINTS, RUN, Further, given
+from jaxgait.ensembles import ensemble, grid, summary
+from jaxgait.ensembles.members import INITIAL, as_members, constant
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
 from jaxgait.optimization.methods import GRADIENT_FREE
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.pareto import front
 from jaxgait.optimization.sensitivity import differentiable, sensitivities
+from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.run import Sampling
 
-__all__ = ["Front", "Sensitivities", "caveats", "follow_ups", "improvement", "objective"]
+__all__ = ["Front", "Sensitivities", "caveats", "follow_ups", "from_the_start", "improvement", "objective"]
 
 SHOWN = 8
 """Number of parameters whose sensitivities are printed; files and the report have all."""
@@ -29,6 +33,8 @@ EVOLVED: dict[str, Any] = {"population": 24, "generations": 12}
 """Settings of NSGA-II, which traces the front if the search had no gradient."""
 BETTER = 1e-4
 """Relative gain from which the end of a front counts as better than the search's optimum."""
+STRIDES = 20
+"""Least number of strides in which runs should settle into the gait of the best design."""
 _SENSES = ("maximize", "minimize")
 
 
@@ -170,6 +176,28 @@ class Front:
             yield f"  {values} at {design}"
         if text := improvement(made, self.arguments, found):
             yield f"  {text}"
+
+
+def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> str:
+    """How runs of the best design end, from where simulations start; empty for a search that made such runs itself.
+
+    A periodic gait is found without a transient, so that a run need not reach it, even if it is stable.
+    """
+    if "through the periodic gait" not in found.gradient:
+        return ""
+    across, start = arguments.get("across"), arguments.get("initial") or {}
+    members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)
+    run = given(arguments, [name for name in RUN if name != "duration"])
+    run["strides"] = max(STRIDES, run.get("strides", 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IncompleteRun)  # it is what the sentence says
+        made = ensemble(found.model, constant(members, {INITIAL + n: x for n, x in start.items()}), **run)
+    ended = summary(made)
+    who = f"runs of the best design from the start ({run['strides']} strides)"
+    if ended.keys() == {COMPLETED_TEXT}:
+        return f"{who}: {COMPLETED_TEXT}"
+    counts = ", ".join(f"{count} {text}" for text, count in ended.items())
+    return f"{who}: {counts}; the gait is periodic, but runs do not reach it from there"
 
 
 def _check_measure(model: Model, arguments: Mapping[str, Any], name: str) -> None:

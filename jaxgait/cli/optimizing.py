@@ -13,7 +13,7 @@ import xarray as xr
 from jaxgait import registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, note, write_json
-from jaxgait.cli.following import follow_ups
+from jaxgait.cli.following import follow_ups, from_the_start
 from jaxgait.cli.options import Further
 from jaxgait.cli.records import dataset_record, origin
 from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walkers
@@ -101,18 +101,20 @@ def run_search(
     found = optimize(wanted.model, **arguments)
     seconds, extras = time.perf_counter() - begin, dict[str, xr.Dataset]()
     print("\n".join(description(found)), flush=True)
+    if reached := from_the_start(found, arguments):
+        print(f"  {reached}", flush=True)
     try:
         for name, one in follows.items():
             print(one.announcement(found, seconds), flush=True)
             extras[name] = one.run(found)
             print("\n".join(one.lines(extras[name], found)), flush=True)
     finally:
-        more = {name: dataset_record(data) for name, data in extras.items()}
+        more = {name: dataset_record(data) for name, data in extras.items()} | {"from_the_start": reached or None}
         write_json(json, found.as_dict() | more | origin(found.model, arguments["over"], arguments.get("across")))
         if further.report is not None:
             from jaxgait.cli.design_page import write
 
-            print(f"wrote {write(further.report, wanted.model, arguments, found, wanted.show, extras)}")
+            print(f"wrote {write(further.report, wanted.model, arguments, found, wanted.show, extras, reached)}")
     return DONE
 
 

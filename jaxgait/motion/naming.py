@@ -80,7 +80,7 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
 
 def _measured(found: Recording, speed: float | None = None) -> Walk:
     """With warnings, because no report is printed here."""
-    walk = measure([found], speed=speed)
+    walk = measure(together([found]), speed=speed)
     for line in walk.warnings:
         warnings.warn(f"{found.file}: {line}", MotionWarning, stacklevel=4)
     return walk

@@ -120,6 +120,7 @@ class Film(FuncAnimation):
         """
         path = pathlib.Path(filename)
         writer = WRITERS.get(path.suffix.removeprefix(".").lower()) if writer is None else writer
+        self._draw_was_started = True  # otherwise matplotlib warns of a film that is not written because of an error
         if writer is None:
             raise ValueError(f"cannot write {path}: the name of an animation must end in .{' or .'.join(WRITERS)}")
         for name, value in (("fps", fps), ("dpi", dpi)):

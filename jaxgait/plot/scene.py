@@ -190,7 +190,8 @@ def rebuilt(run: xr.Dataset) -> Model:
     name = run.attrs.get("model")
     classes = {where.partition(":")[2]: known for known, where in registry.models().items()}
     if name not in classes:
-        raise ValueError(f"the result is of the model {name!r}, which is not registered here: give the model")
+        how = "give the model (model=), or register it (see the page on a mechanism of your own)"
+        raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
     try:
         if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
             raise ValueError("its laws, choices and motion were not recorded")

@@ -18,6 +18,7 @@ from jaxgait.measure import MeasureError
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model
 from tests.optimization.minimax import searched
+from tests.oscillator import Oscillator
 
 ROPE = "optimize bungee --minimize peak_rope_force --over stiffness=15:60 --duration 20 --starts 2"
 
@@ -203,3 +204,15 @@ def test_a_robust_search_from_the_shell(tmp_path, capsys):
     page = (tmp_path / "r" / "report.html").read_text()
     assert "<h2>Scenarios</h2>" in page and "agree with differences of values within" in page
     assert float(page.split("largest difference: ")[1].split("%")[0]) < 1.0
+
+
+def test_what_runs_of_a_design_from_a_periodic_gait_do_is_said():
+    found = dataclasses.replace(searched(), model=Oscillator(), best={"stiffness": 8.0})
+    assert following.from_the_start(found, {}) == ""  # its own runs say it
+    found = dataclasses.replace(found, gradient="through the periodic gait (implicit differentiation)")
+    who = "runs of the best design from the start (20 strides)"
+    assert following.from_the_start(found, {"strides": 12, "duration": None}) == f"{who}: completed"
+    across = {"limit": np.array([0.5, 1e9])}  # m
+    reached = following.from_the_start(found, {"across": across, "initial": {"v": 0.1}})
+    assert re.fullmatch(rf"{re.escape(who)}: (1 completed, )?1 [a-z ]*: broke(, 1 completed)?; .*", reached)
+    assert reached.endswith("; the gait is periodic, but runs do not reach it from there")

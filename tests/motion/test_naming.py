@@ -59,8 +59,9 @@ def test_forces_go_with_the_trial_that_has_none(tmp_path):
     trial, forces = read_recording(tmp_path / "a.trc"), read_recording(tmp_path / "a.mot")
     (both,) = together([forces, trial])
     assert len(both.forces) == 1 and both.markers
-    with pytest.raises(MotionFormatError, match="holds ground forces only"):
-        together([forces])
+    for read in (lambda: together([forces]), lambda: motion_drive(str(tmp_path / "a.mot"))):
+        with pytest.raises(MotionFormatError, match="holds ground forces only"):
+            read()
     own = dataclasses.replace(trial, forces=forces.forces)
     with pytest.raises(MotionFormatError, match=r"a\.mot: ground forces beside those of .*a\.trc; leave one"):
         together([own, forces])  # else they would add up
