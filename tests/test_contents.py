@@ -75,6 +75,7 @@ def test_a_run_is_repeated_with_the_walk_that_drove_it(tmp_path):
     assert float(rebuilt(run).period) == float(walker().period) != float(Prosthesis().period)
 
 
+@pytest.mark.slow
 def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
     leg, walkers = people(Prosthesis(), ["rajagopal_1.26ms", "hbm07_0.98ms"])
     made = ensemble(leg, walkers, strides=1, samples=50, trajectories=True, progress=False)

@@ -118,6 +118,7 @@ def test_positions_velocities_and_accelerations_belong_together(manoeuvre, t):
     np.testing.assert_allclose(rates.v, state.vdot, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_soft_extension_ends_with_the_extension():
     """Its last sample is still of the extension; beyond it, the loads would be wrong."""
     model = SoftExtension()

@@ -14,6 +14,7 @@ BOX = {"stiffness": (15.0, 40.0), "rope_length": (20.0, 32.0)}
 RUN = {"duration": 10.0, "progress": False}
 
 
+@pytest.mark.slow
 def test_a_scan_lies_behind_the_paths_in_their_colours():
     grid = {name: np.linspace(*bounds, 3) for name, bounds in reversed(BOX.items())}
     scan = ensemble(Bungee(), grid, observe=["peak_rope_force", "clearance"], **RUN)

@@ -193,6 +193,7 @@ def test_a_part_of_a_scan_keeps_its_fixed_values(scan):
     assert float(again(start, mass=1).v[0]) == 3.0
 
 
+@pytest.mark.slow
 def test_one_of_several_people_keeps_his_own_motion_and_leg():
     leg, who = people(Prosthesis(), REFERENCE_GAITS[:2])
     walks = ensemble(leg, product(who, grid({"damper.k": [1.8e4, 2e4]})), strides=1, progress=False)

@@ -23,6 +23,7 @@ def test_the_model_is_made_from_the_attributes(jump):
     assert float(scene.rebuilt(member.isel(ground=1)).ground) == 80.0
 
 
+@pytest.mark.slow
 def test_members_with_times_of_their_own_are_shown():
     scan = jaxgait.ensemble(Prosthesis(), {"cadence": [0.8, 1.0]}, strides=1, samples=20, trajectories=True)
     first, second = (scene.scene(scan.isel(cadence=i)).time for i in (0, 1))

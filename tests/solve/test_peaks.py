@@ -97,6 +97,7 @@ class Falling(Model):
         return {"f": self.force(y.x)}
 
 
+@pytest.mark.slow
 def test_reverse_mode_has_derivatives_where_the_rates_have_none():
     def top(stiffness, mode):
         model = Falling(stiffness)

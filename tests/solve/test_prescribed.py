@@ -73,6 +73,7 @@ def test_what_a_given_motion_does_not_take_is_named(call, message):
         call()
 
 
+@pytest.mark.slow
 def test_the_chain_is_a_model():
     run = simulate(CreeperChain(manoeuvre="steer"), samples=500)
     assert run.q.dims == ("time", "coordinate") and list(run.coordinate.values[6:8]) == ["quaternion z", "shaft 1"]

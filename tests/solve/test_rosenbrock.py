@@ -119,6 +119,7 @@ def test_forward_gradients_through_contact():
         np.testing.assert_allclose(forward[..., i], difference, rtol=2e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_reverse_mode_agrees_with_forward_mode():
     def end(y0, adjoint):
         problem = problems.van_der_pol(10.0)

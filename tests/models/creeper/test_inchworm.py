@@ -35,6 +35,7 @@ def four():
     return simulate(Inchworm(units=4), strides=2, samples=200)
 
 
+@pytest.mark.slow
 def test_one_stroke_per_wave_and_one_unit_at_a_time(four):
     still = with_parameters(Inchworm(units=4), {"robot.inflow.amplitude": 0.0, "robot.inflow.back_amplitude": 0.0})
     steps = jax.jit(performance)(still).steps

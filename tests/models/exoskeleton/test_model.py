@@ -92,6 +92,7 @@ def test_tracking_pulls_a_perturbed_start_back(exo):
     assert float(error[0]) > 5e-3 and float(error[-1]) < 1e-7
 
 
+@pytest.mark.slow
 def test_energy_balance_of_a_run(exo):
     """Work of the actuators is the change of energy, along a perturbed run."""
     start = exo.initial_state()

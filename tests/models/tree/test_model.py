@@ -80,6 +80,7 @@ def test_every_number_is_a_parameter():
         simulate(with_parameters(model, {"links.lower.mass": -1.0}))
 
 
+@pytest.mark.slow
 def test_ensembles_and_gradients():
     h = 1e-4
     scan = ensemble(
@@ -244,6 +245,7 @@ def _end(run):
     return {"q": run["q"][-1]}
 
 
+@pytest.mark.slow
 def test_inertia_tensors_as_members():
     slim = np.diag([0.02, 0.02, 1e-4])
     tensors = np.stack([slim, 2.0 * slim, 3.0 * slim, 4.0 * slim])
