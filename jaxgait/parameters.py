@@ -304,8 +304,8 @@ def get_parameter(model: Any, name: str) -> Any:
 def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     """A copy of the model with some parameters replaced, addressed by dotted names.
 
-    Values are not converted, except that lists become tuples or arrays like the parameter. Arrays with a leading axis
-    make the model an ensemble for `jax.vmap`.
+    Lists become tuples or arrays like the parameter, and NumPy's numbers Python's; other values are not converted.
+    Arrays with a leading axis make the model an ensemble for `jax.vmap`.
 
     Raises:
         ParameterError: for an unknown name, with the nearest valid names, and for values that are not finite numbers or
@@ -335,10 +335,8 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
 
 
 def _like(value: Any, info: ParameterInfo) -> Any:
-    """A list as a tuple or an array, like the parameter, and a number of NumPy as Python's; anything else unchanged.
-
-    A model may multiply named tuples by its numbers, of which one of NumPy would make an array.
-    """
+    """A list as a tuple or an array, like the parameter, and NumPy's numbers as Python's; anything else unchanged."""
+    # A model may multiply named tuples by its numbers: one of NumPy would turn them into arrays.
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu":
         return value.item()
     if not isinstance(value, list):
@@ -372,11 +370,7 @@ def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = F
 
 
 def _check_finite(label: str, value: Any, info: ParameterInfo) -> None:
-    """Checks that what is known of a value is finite.
-
-    Raises:
-        ParameterError: naming the first entry that is not.
-    """
+    """Checks that what is known of a value is finite; the `ParameterError` names the first entry that is not."""
     for leaf in jax.tree.leaves(value):
         if not isinstance(leaf, Tracer):
             check_value(label, leaf, info._replace(bounds="any"))

@@ -76,7 +76,8 @@ class _Unbroken:
         try:
             return act()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())  # takes what is still waiting, too
+            with open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), self._stream.fileno())  # takes what is still waiting, too
             return None
 
 

@@ -99,11 +99,11 @@ def run_search(
     note(f"searching {', '.join(arguments['over'])} of {type(wanted.model).__name__}")
     begin = time.perf_counter()
     found = optimize(wanted.model, **arguments)
-    seconds, extras = time.perf_counter() - begin, dict[str, xr.Dataset]()
+    seconds, extras, reached = time.perf_counter() - begin, dict[str, xr.Dataset](), ""
     print("\n".join(description(found)), flush=True)
-    if reached := from_the_start(found, arguments):
-        print(f"  {reached}", flush=True)
     try:
+        if reached := from_the_start(found, arguments):
+            print(f"  {reached}", flush=True)
         for name, one in follows.items():
             print(one.announcement(found, seconds), flush=True)
             extras[name] = one.run(found)
