@@ -107,6 +107,8 @@ class Model(eqx.Module):
     """Suitable stiffness, tolerances and steps; explicit solvers with their usual tolerances by default."""
     endings: ClassVar[Mapping[str, str]] = {}
     """What the names of `terminations` mean, in a few words; shown with them, as in "ended early: folded (...)"."""
+    driven_advice: ClassVar[str] = ""
+    """What to check after `driven`; the command line says it."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
     """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them."""
     scene: ClassVar[str] = ""
@@ -347,10 +349,11 @@ def _check_complete(cls: type) -> None:
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
     bases = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
-    inherited = {field.name for base in bases for field in dataclasses.fields(base)}
-    for name in inherited & vars(cls).keys() - inspect.get_annotations(cls).keys():  # the field keeps its own default
-        how = f"{name}: float = parameter({vars(cls)[name]!r}, ...)"
-        raise TypeError(f"{name} of {cls.__name__} does not change the parameter of that name: write {how}")
+    inherited = {field.name: field for base in bases for field in dataclasses.fields(base)}
+    for name in inherited.keys() & vars(cls).keys() - inspect.get_annotations(cls).keys():  # it keeps its own default
+        value = vars(cls)[name]
+        how = f"float = parameter({value!r}, ...)" if "unit" in inherited[name].metadata else "its type = ..."
+        raise TypeError(f"{name} of {cls.__name__} does not change the field of that name: write {name}: {how}")
     for name in ("duration", "period", "labels", "variables"):
         if inspect.isfunction(vars(cls).get(name)):
             raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")

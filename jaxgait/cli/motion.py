@@ -264,6 +264,6 @@ def driven(model: Model, motion: str) -> Model:
     unknown = drive.person is not None and drive.person.mass is None
     changed += ["body mass not known: masses of the model"] if unknown else []
     print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
-    if "height_offset" in units:
-        print("the gait depends on millimetres of its height: look at the ground forces, and scan --over height_offset")
+    if model.driven_advice:
+        print(model.driven_advice)
     return moved

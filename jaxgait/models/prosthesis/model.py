@@ -100,6 +100,9 @@ class Prosthesis(Model):
     endings: ClassVar[Mapping[str, str]] = {
         "folded": "a dead point of the four-bar knee: its links AD and DC are in line"
     }
+    driven_advice: ClassVar[str] = (
+        "the gait depends on millimetres of its height: look at the ground forces, and scan --over height_offset"
+    )
     measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.prosthesis.scene:scene"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
