@@ -1,6 +1,8 @@
-"""Fitting the prosthesis to another measured walk: its height over the floor, and the person's segments."""
+"""Fitting the prosthesis to another measured walk: the person's segments, and its height over the floor."""
 
 from __future__ import annotations
+
+import warnings
 
 import equinox as eqx
 import jax
@@ -10,19 +12,21 @@ import numpy as np
 from jaxgait import precision
 from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.planar import Vec, added, down
+from jaxgait.models.prosthesis.measures import correlation, ground_force
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.motion.drive import GaitDrive
+from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.stride import Person
+from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 
-FITTED_DEPTH = 0.005
-"""Distance in m by which a leg fitted to a person is lowered.
-
-Three of four measured people walk for ten strides at 4 to 9 mm (at 3.5 mm one knee folds). The fourth, the fastest
-(1.45 m/s, one recorded stride), walks at 5 mm and folds half a millimetre off: no depth makes it robust. The floor
-yields by 6 mm under the mean load of stance (0.7 body weights on 1e5 N/m).
-"""
+ALIGNED_WITHIN, HEIGHT_STEP = 0.015, 0.001
+"""Heights in m that `aligned` tries: in steps of the second up to the first, above and below the reference."""
+ALIGNED_STRIDES = 10
+"""Strides of each trial; measures of the gait use the last five."""
+EQUAL_RHO = 0.01
+"""Difference in `rho` up to which two heights count as equally good, so that the load decides."""
 LANDING_SHARE = 0.1
 """Fraction of a stride: `with_drive` keeps the mean depth of the straight leg in its deepest part of this length."""
 
@@ -34,9 +38,9 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
     Subjects differ by centimetres of leg length, and a walk changes within millimetres of hip height: if the hip is too
     high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the depth of the straight leg's
     ankle in the floor is kept over the deepest tenth (`LANDING_SHARE`) of the stride. Only the hip height and the thigh
-    angle of the new stride enter, not its knee angle, which depends on marker placement. All embedded gaits walk at
-    this depth; some millimetres of `height_offset` remain to be tuned. The leg is first `fitted` to the person of the
-    drive.
+    angle of the new stride enter, not its knee angle, which depends on marker placement. A leg that was fitted to a
+    person (by the segments of its drive) meets the floor as the default leg does. The leg is first `fitted` to the
+    person of the drive; `aligned` finds the last millimetres.
 
     Args:
         model: the leg, with a drive at which it walks well.
@@ -51,9 +55,65 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
         hbm07_0.98ms True
     """
     driven = fitted(eqx.tree_at(lambda leg: leg.drive, model, drive), model.drive.person)
-    deeper, before = (0.0 if d.person is None else FITTED_DEPTH for d in (drive, model.drive))
-    rise = straight_ankle_height(driven) - straight_ankle_height(model) + (deeper - before)
-    return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
+    walks_well = model if model.drive.person is None else Prosthesis()
+    return _raised(driven, straight_ankle_height(walks_well) - straight_ankle_height(driven))
+
+
+def _raised(leg: Prosthesis, rise: float) -> Prosthesis:
+    """The leg with its hip higher by `rise` in m."""
+    return with_parameters(leg, {"height_offset": float(leg.height_offset + rise / leg.hip_lift)})
+
+
+@float64_default
+def aligned(leg: Prosthesis) -> Prosthesis:
+    """The leg at the height of the hip at which it walks best, found by trying.
+
+    The measured path of the hip prescribes where the leg meets the floor, but markers locate the hip only to a
+    centimetre, and two millimetres decide between a stiff stance and a knee that folds. A prosthetist tries; so does
+    this function: the straight leg's ankle is at the depth of the default leg and up to 15 mm above and below it, in
+    steps of 1 mm, in 31 runs of ten strides (less than a second, and some seconds more to compile). Each height counts
+    with the worst correlation (`rho`) of itself and its two neighbours, so that the leg also walks a millimetre off.
+    Of the heights within 0.01 of the best one, it takes that at which the leg carries most nearly half the body weight
+    over a stride, as in a symmetric gait: a leg that hardly touches the floor swings well, too.
+
+    Args:
+        leg: a leg with its drive.
+
+    Returns:
+        The leg with another `height_offset`; the same leg if it walks at no height, nor a millimetre above and below.
+
+    Warns:
+        MotionWarning: if it walks at no height.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.models.prosthesis.fitting import aligned, with_drive
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> leg = with_drive(Prosthesis(), reference_gait("hbm07_0.98ms"))
+        >>> print(round(1e3 * float(aligned(leg).height_offset - leg.height_offset)))  # mm
+        4
+    """
+    from jaxgait.ensembles import ensemble
+
+    most = round(ALIGNED_WITHIN / HEIGHT_STEP)
+    reference = straight_ankle_height(Prosthesis()) - straight_ankle_height(leg)  # all are counted from the default leg
+    tried = [_raised(leg, reference + k * HEIGHT_STEP) for k in range(-most, most + 1)]
+    heights = np.array([float(one.height_offset) for one in tried])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search
+        observe = [correlation, ground_force]
+        runs = ensemble(leg, {"height_offset": heights}, strides=ALIGNED_STRIDES, observe=observe, rtol=1e-5)
+    rho = np.where(runs["status"] == 0, runs[correlation.name], -np.inf)
+    worst = np.full_like(rho, -np.inf)
+    worst[1:-1] = np.min(np.lib.stride_tricks.sliding_window_view(rho, 3), axis=-1)
+    if not np.isfinite(worst).any():
+        what = f"{leg.drive.name}: the leg walks at no hip height from {heights[0]:.4f} to {heights[-1]:.4f} m"
+        advice = "(height_offset) and its neighbours; it was not aligned"
+        warnings.warn(MotionWarning(f"{what} {advice}"), stacklevel=2)
+        return leg
+    half = 0.5 * _mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
+    missing = np.where(worst >= np.max(worst) - EQUAL_RHO, np.abs(runs[ground_force.name] - half), np.inf)
+    return tried[int(np.nanargmin(missing))]
 
 
 REFERENCE_MASS = 85.07
@@ -85,8 +145,7 @@ def fitted(leg: Prosthesis, before: Person | None = None) -> Prosthesis:
         return leg
     thigh = float(s.thigh) + float(person.thigh) - float(before.thigh)
     shank = float(s.shank) + float(person.shank) - float(before.shank)
-    mass, earlier = (REFERENCE_MASS if p.mass is None else float(p.mass) for p in (person, before))
-    heavier = mass / earlier
+    heavier = _mass(person) / _mass(before)
     changes = {
         "segments.thigh": thigh,
         "segments.shank": shank,
@@ -94,6 +153,11 @@ def fitted(leg: Prosthesis, before: Person | None = None) -> Prosthesis:
         "masses.inertia_thigh": float(m.inertia_thigh) * heavier * (thigh / float(s.thigh)) ** 2,
     }
     return with_parameters(leg, changes)
+
+
+def _mass(person: Person) -> float:
+    """The body mass in kg; if it is not known, that of the reference."""
+    return REFERENCE_MASS if person.mass is None else float(person.mass)
 
 
 @float64_default

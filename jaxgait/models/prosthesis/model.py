@@ -100,9 +100,6 @@ class Prosthesis(Model):
     endings: ClassVar[Mapping[str, str]] = {
         "folded": "a dead point of the four-bar knee: its links AD and DC are in line"
     }
-    driven_advice: ClassVar[str] = (
-        "the gait depends on millimetres of its height: look at the ground forces, and scan --over height_offset"
-    )
     measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.prosthesis.scene:scene"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
@@ -173,7 +170,11 @@ class Prosthesis(Model):
         return 20.0 * self.period
 
     def driven(self, drive: GaitDrive) -> Prosthesis:
-        """The leg driven by another measured stride; see `jaxgait.models.prosthesis.fitting.with_drive`.
+        """The leg driven by another measured stride, and fitted to the person who walked, if their segments are known.
+
+        A fitted leg is also aligned: its `height_offset` is the one at which it walks best, found by short runs. With
+        an embedded gait or a stride in columns, the leg meets the floor as before. See
+        `jaxgait.models.prosthesis.fitting`.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -182,9 +183,16 @@ class Prosthesis(Model):
             >>> print(leg.drive.name, round(float(leg.period), 3))  # s
             hbm07_0.98ms 1.196
         """
-        from jaxgait.models.prosthesis.fitting import with_drive
+        from jaxgait.models.prosthesis.fitting import aligned, with_drive
 
-        return with_drive(self, drive)
+        leg = with_drive(self, drive)
+        return leg if drive.person is None else aligned(leg)
+
+    @property
+    def driven_advice(self) -> str:
+        """What to check after `driven`."""
+        found = "" if self.drive.person is None else "at this height the leg walks best (rho); "
+        return f"{found}the gait depends on millimetres of it: look at the ground forces, and scan --over height_offset"
 
     def hip(self, t: Scalar) -> HipMotion:
         """The prescribed motion at time `t` in s, with lift, offset and cadence applied.

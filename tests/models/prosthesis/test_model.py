@@ -12,13 +12,21 @@ from scipy.integrate import solve_ivp
 
 from experiments.exoskeleton.lagrange import dynamics
 from jaxgait.cli.listing import listing
+from jaxgait.ensembles import ensemble
 from jaxgait.mechanics import fourbar
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.models.prosthesis.fitting import FITTED_DEPTH, REFERENCE_PERSON, straight_ankle_height, with_drive
+from jaxgait.models.prosthesis.fitting import (
+    REFERENCE_MASS,
+    REFERENCE_PERSON,
+    aligned,
+    straight_ankle_height,
+    with_drive,
+)
 from jaxgait.models.prosthesis.leg import KneeState, SocketState
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
+from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.stride import Person
 from jaxgait.outcome import code, legend
 from jaxgait.parameters import ParameterError, get_parameter, parameters, with_parameters
@@ -354,8 +362,26 @@ def test_the_leg_is_cut_to_who_walked():
     for again, alone in ((fitted.driven(other), leg.driven(other)), (fitted.driven(leg.drive), leg)):  # fits do not add
         for name in changed:
             assert float(get_parameter(again, name)) == pytest.approx(float(get_parameter(alone, name)), abs=1e-12)
-    depth = straight_ankle_height(leg) - straight_ankle_height(fitted)
-    assert depth == pytest.approx(FITTED_DEPTH, abs=1e-9)
     unknown = leg.driven(dataclasses.replace(leg.drive, person=None))
     same = {n: p for n, p in parameters(unknown).items() if not p.rank}
     assert all(float(p.value) == pytest.approx(float(before[n].value)) for n, p in same.items())
+
+
+def test_a_fitted_leg_is_aligned():
+    """It walks a millimetre off, too, and carries its share of the weight; earlier heights are forgotten."""
+    drive = dataclasses.replace(reference_gait("hbm07_0.98ms"), person=REFERENCE_PERSON)
+    leg = Prosthesis().driven(drive)
+    heights = float(leg.height_offset) + 1e-3 * np.arange(-12, 16)
+    runs = ensemble(leg, {"height_offset": heights}, strides=10, observe=["rho", "mean_ground_force"], rtol=1e-5)
+    assert (runs.status[11:14] == 0).all() and runs.rho[11:14].min() > 0.95
+    share = runs.mean_ground_force / (REFERENCE_MASS * 9.81)
+    assert share[12] > 0.3 and share[-1] < 0.1  # higher, the leg swings well but hardly touches the floor
+    moved = with_parameters(leg, {"height_offset": -0.05})
+    assert float(aligned(moved).height_offset) == pytest.approx(float(leg.height_offset), abs=1e-12)
+    assert "leg walks best (rho)" in leg.driven_advice and "best" not in Prosthesis().driven_advice
+
+
+def test_a_leg_that_walks_at_no_height_is_left_as_it_is():
+    limp = with_parameters(Prosthesis(), {"damper.k": 0.0, "damper.c": 0.0, "cadence": 3.0})
+    with pytest.warns(MotionWarning, match=r"walks at no hip height from -0\.13\d+ to -0\.10\d+ m .* was not aligned"):
+        assert aligned(limp) is limp
