@@ -26,7 +26,9 @@ ALIGNED_WITHIN, HEIGHT_STEP = 0.015, 0.001
 ALIGNED_STRIDES = 10
 """Strides of each trial; measures of the gait use the last five."""
 EQUAL_RHO = 0.01
-"""Difference in `rho` up to which two heights count as equally good, so that the load decides."""
+"""Difference in `rho` up to which two heights count as equally good: the lower one is taken."""
+CARRIED = 0.25
+"""Least mean ground force of a leg that walks, in body weights. In a symmetric gait, each leg carries half of it."""
 LANDING_SHARE = 0.1
 """Fraction of a stride: `with_drive` keeps the mean depth of the straight leg in its deepest part of this length."""
 
@@ -73,8 +75,9 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     this function: the straight leg's ankle is at the depth of the default leg and up to 15 mm above and below it, in
     steps of 1 mm, in 31 runs of ten strides (less than a second, and some seconds more to compile). Each height counts
     with the worst correlation (`rho`) of itself and its two neighbours, so that the leg also walks a millimetre off.
-    Of the heights within 0.01 of the best one, it takes that at which the leg carries most nearly half the body weight
-    over a stride, as in a symmetric gait: a leg that hardly touches the floor swings well, too.
+    It takes the lowest height within 0.01 of the best one, farthest from heights at which the knee folds. A leg that
+    hardly touches the floor swings well, too: heights at which the leg carries less than a quarter of the body weight,
+    on average over a stride, do not count.
 
     Args:
         leg: a leg with its drive.
@@ -103,7 +106,9 @@ def aligned(leg: Prosthesis) -> Prosthesis:
         warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search
         observe = [correlation, ground_force]
         runs = ensemble(leg, {"height_offset": heights}, strides=ALIGNED_STRIDES, observe=observe, rtol=1e-5)
-    rho = np.where(runs["status"] == 0, runs[correlation.name], -np.inf)
+    weight = _mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
+    walks = (runs["status"] == 0) & (runs[ground_force.name] >= CARRIED * weight)
+    rho = np.where(walks, runs[correlation.name], -np.inf)
     worst = np.full_like(rho, -np.inf)
     worst[1:-1] = np.min(np.lib.stride_tricks.sliding_window_view(rho, 3), axis=-1)
     if not np.isfinite(worst).any():
@@ -111,9 +116,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
         advice = "(height_offset) and its neighbours; it was not aligned"
         warnings.warn(MotionWarning(f"{what} {advice}"), stacklevel=2)
         return leg
-    half = 0.5 * _mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
-    missing = np.where(worst >= np.max(worst) - EQUAL_RHO, np.abs(runs[ground_force.name] - half), np.inf)
-    return tried[int(np.nanargmin(missing))]
+    return tried[int(np.argmax(worst >= np.max(worst) - EQUAL_RHO))]
 
 
 REFERENCE_MASS = 85.07
