@@ -258,12 +258,14 @@ def driven(model: Model, motion: str) -> Model:
 
     check_takes_motion(model)
     drive = motion_drive(motion)
+    if drive.person is not None:
+        print(f"fitting {type(model).__name__} to {drive.name}; the first time, this compiles for some seconds", flush=True)
     moved = model.driven(drive)
     units = {name: info.unit for name, info in parameters(moved).items()}
     changed = [f"{n} = {x:.4f} {units[n]}" for n, x in _differences(model, moved).items()]
     unknown = drive.person is not None and drive.person.mass is None
     changed += ["body mass not known: masses of the model"] if unknown else []
     print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
-    if model.driven_advice:
-        print(model.driven_advice)
+    if moved.driven_advice:
+        print(moved.driven_advice)
     return moved
