@@ -20,11 +20,11 @@ from dataclasses import dataclass
 
 from jaxgait import precision, report
 
-from . import numerics, scans, stores
+from . import damage, numerics, scans, stores
 from .rows import Row
 
-FULL = {"kills": 200, "calls": 1000, "members": 10**6}
-QUICK = {"kills": 5, "calls": 50, "members": 2000}
+FULL = {"kills": 200, "calls": 1000, "files": 10000, "members": 10**6}
+QUICK = {"kills": 5, "calls": 50, "files": 100, "members": 2000}
 """Counts of gates."""
 GATES: dict[str, Callable[[Size], Iterator[Row]]] = {}
 """By the name that `--only` takes."""
@@ -38,6 +38,8 @@ class Size:
     """Times that a scan is killed."""
     calls: int
     """Repeated calls whose memory is watched."""
+    files: int
+    """Damaged recordings that are read."""
     members: int
     """Members of the scan through a store."""
     folder: pathlib.Path
@@ -53,6 +55,7 @@ GATES |= {
     "poison": lambda size: scans.poison(),
     "traces": lambda size: scans.traces(),
     "calls": lambda size: scans.repeated_calls(size.calls),
+    "files": lambda size: damage.damaged_files(size.folder, size.files),
     "kills": lambda size: stores.kills(size.folder, size.kills),
     "writers": lambda size: stores.writers(size.folder),
     "disk": lambda size: stores.full_disk(size.folder),
@@ -80,9 +83,12 @@ def page(rows: list[Row]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Measures the requested gates and prints their table; exits with 1 if one does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="5 kills, 50 calls, 2000 members where not given")
+    parser.add_argument(
+        "--quick", action="store_true", help="5 kills, 50 calls, 100 files, 2000 members where not given"
+    )
     parser.add_argument("--kills", type=int, help="times that a scan is killed (200)")
     parser.add_argument("--calls", type=int, help="repeated calls (1000)")
+    parser.add_argument("--files", type=int, help="damaged recordings (10000)")
     parser.add_argument("--members", type=int, help="members of the scan through a store (1000000)")
     parser.add_argument("--only", nargs="+", choices=list(GATES), default=list(GATES), help="these gates")
     parser.add_argument("--page", type=pathlib.Path, help="Markdown page to write")

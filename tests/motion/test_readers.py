@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from experiments.reliability.damage import SEEDS, SMALL, mutated, mutated_c3d, survives
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Recording, with_forces
@@ -294,93 +295,13 @@ def test_forces_of_another_time_are_not_taken(tmp_path):
 
 # --- whatever the bytes -----------------------------------------------------------------------------------------------
 
-SMALL = walker.walker(rate=50.0, duration=0.24)
-SEEDS = {
-    "walk.trc": walker.trc(SMALL, digits=2).encode(),
-    "walk.csv": walker.csv(SMALL).encode(),
-    "vicon.csv": walker.vicon(SMALL).encode(),
-    "walk.tsv": walker.qualisys(SMALL).encode(),
-    "ik.mot": walker.mot(SMALL).encode(),
-    "grf.sto": walker.forces(SMALL).encode(),
-}
-TOKENS = [
-    b"",
-    b"\t",
-    b",",
-    b";",
-    b"\n",
-    b"\n\n",
-    b"nan",
-    b"1e308",
-    b"-",
-    b"1e-320",
-    b"Frame#",
-    b"endheader",
-    b"\xff",
-    b"\x00",
-]
-TOKENS += [
-    b"time",
-    b"DataRate",
-    b"0",
-    b"inf",
-    b"9" * 40,
-    b'"',
-    b"#",
-    b"%",
-    b"mm",
-    b"inDegrees=no",
-    b"X",
-    b"\xef\xbb\xbf",
-]
-
-
-def _mutated(seed: bytes, rng: np.random.Generator) -> bytes:
-    """The bytes with a few of them changed, cut out, doubled or swapped, or cut off."""
-    data = bytearray(seed)
-    for _ in range(int(rng.integers(1, 5))):
-        at, to = sorted(int(i) for i in rng.integers(0, len(data) + 1, 2))
-        near = min(len(data), at + int(rng.integers(0, 30)))
-        kind = int(rng.integers(0, 7))
-        if kind == 0 and at < len(data):
-            data[at] = int(rng.integers(0, 256))
-        elif kind == 1:
-            data[at:near] = TOKENS[int(rng.integers(0, len(TOKENS)))]
-        elif kind == 2:
-            del data[at:near]
-        elif kind == 3:
-            data[at:at] = data[at:near]
-        elif kind == 4:
-            data = data[:to] if rng.random() < 0.3 else data
-        elif kind == 5:
-            data = bytearray(
-                bytes(data).replace(b"\t", b" ") if rng.random() < 0.2 else bytes(data).replace(b".", b",", 40)
-            )
-        else:
-            data[at:at] = TOKENS[int(rng.integers(0, len(TOKENS)))]
-    return bytes(data)
-
-
-def _survives(path: pathlib.Path, data: bytes) -> bool:
-    """Whether the bytes are read; what is not a recording must be one line that names the file."""
-    path.write_bytes(data)
-    try:
-        found = read_recording(path)
-    except MotionFormatError as error:
-        assert str(error).startswith(str(path)) and "\n" not in str(error) and len(str(error)) < 1500
-        return False
-    assert np.isfinite(found.rate) and found.rate > 0 and np.isfinite(found.time).all()
-    assert all(x.shape == (found.frames, 3) for x in found.markers.values())
-    assert all(x.shape == (found.frames,) for x in found.angles.values())
-    return True
-
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_mutated_files_are_read_or_refused(name, tmp_path):
     rng = np.random.default_rng(7)
-    assert _survives(tmp_path / name, SEEDS[name])
+    assert survives(tmp_path / name, SEEDS[name])
     for _ in range(60):
-        _survives(tmp_path / name, _mutated(SEEDS[name], rng))
+        survives(tmp_path / name, mutated(SEEDS[name], rng))
 
 
 @pytest.mark.slow
@@ -390,10 +311,10 @@ def test_many_mutated_files_are_read_or_refused(name, tmp_path):
     slowest = 0.0
     for i in range(3500):
         start = time.process_time()
-        data = _mutated(SEEDS[name], rng)
+        data = mutated(SEEDS[name], rng)
         if i % 50 == 0:
             tracemalloc.start()
-        _survives(tmp_path / name, data)
+        survives(tmp_path / name, data)
         if i % 50 == 0:
             # The table of a small file is small beside what Python needs for anything.
             assert tracemalloc.get_traced_memory()[1] < 100 * len(data) + 2**20
@@ -405,19 +326,14 @@ def test_many_mutated_files_are_read_or_refused(name, tmp_path):
 @given(st.binary(max_size=400), st.sampled_from(["a.trc", "a.csv", "a.mot", "a.c3d"]))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bytes_are_read_or_refused(tmp_path, data, name):
-    _survives(tmp_path / name, data)
+    survives(tmp_path / name, data)
 
 
-def _c3d_mutations(tmp_path, count: int) -> int:
+def _c3d_mutations(tmp_path, count: int) -> None:
     walker.c3d(SMALL, tmp_path / "seed.c3d")
-    seed, rng, read = (tmp_path / "seed.c3d").read_bytes(), np.random.default_rng(3), 0
+    seed, rng = (tmp_path / "seed.c3d").read_bytes(), np.random.default_rng(3)
     for _ in range(count):
-        data = bytearray(seed)
-        for _ in range(int(rng.integers(1, 6))):
-            data[int(rng.integers(2, min(len(data), 3000)))] = int(rng.integers(0, 256))
-        data = data[: int(rng.integers(1024, len(data)))] if rng.random() < 0.3 else data
-        read += _survives(tmp_path / "walk.c3d", bytes(data))
-    return read
+        survives(tmp_path / "walk.c3d", mutated_c3d(seed, rng))
 
 
 def test_mutated_c3d_files_are_read_or_refused(tmp_path):
