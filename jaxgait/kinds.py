@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.linalg import Vector
-from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
 
 __all__ = [

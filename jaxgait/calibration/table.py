@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 from jaxgait.calibration.measured import MeasuredCurve, over_phase, over_time
 from jaxgait.checks import nearest
 from jaxgait.model import Model, Variable, as_model
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.table import Header, Table, read_columns
 from jaxgait.units import COMMON, factor
 

@@ -69,9 +69,10 @@ def choices(model: Any, prefix: str = "") -> dict[str, Any]:
         value, name = getattr(model, field.name), prefix + field.name
         if isinstance(value, eqx.Module):
             found |= choices(value, name + ".")
-        elif field.metadata.get("static") and not replaced(model, field):
-            if isinstance(value, bool | int) or alternatives(type(model), field.name):
-                found[name] = value
+            continue
+        known = isinstance(value, bool | int) or alternatives(type(model), field.name)
+        if known and field.metadata.get("static") and not replaced(model, field):
+            found[name] = value
     return found
 
 

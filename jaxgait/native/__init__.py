@@ -16,10 +16,10 @@ every member is a thread of such a kernel.
     program, members                 `native` and `looped`
     primitives, once                 JAX's loops, branches, calls and run-time checks; values to compute once
     reading, arrays, scans, linear   from a JAX program of one member to structured code (`code`)
-    passes, directions, accumulation, pruning   passes over that code
+    passes, directions, accumulation   passes over that code
     loops, refilling, lanes          its LLVM code for vectors of members
     threads, ptx, driver             its GPU kernel, and how that is launched
-    expansions, functions            elementary functions as arithmetic, with their accuracy
+    functions                        elementary functions as arithmetic, with their accuracy
     calls, disk                      machine code of kernels, XLA's calls of it, and the cache on disk
     stored, identity, facts, surroundings   compiled programs, found on disk without tracing
 

@@ -10,6 +10,7 @@ import pytest
 
 from jaxgait.ensembles import ensemble, people
 from jaxgait.models import Prosthesis
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS
 from jaxgait.motion.capture.events import by_motion
@@ -18,7 +19,6 @@ from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import stride_drive
-from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.naming import walk_stride
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Mark, Recording, with_forces

@@ -16,8 +16,8 @@ from jaxgait.native.code import Code, Loop, Unsupported
 from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Operation
 from jaxgait.native.members import LOOP
+from jaxgait.native.passes import fused
 from jaxgait.native.primitives import bind
-from jaxgait.native.pruning import fused
 from jaxgait.native.threads import BLOCK, REGISTERS, kernel
 from tests.native.test_members import PROGRAMS
 
