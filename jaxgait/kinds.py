@@ -20,20 +20,6 @@ from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.linalg import Vector
 from jaxgait.model import State
 
-__all__ = [
-    "Contact",
-    "CountedSteps",
-    "HybridModel",
-    "Kinetics",
-    "MarchingModel",
-    "NonsmoothModel",
-    "ObservedContacts",
-    "PrescribedModel",
-    "SmoothModel",
-    "Step",
-    "Transition",
-]
-
 
 @runtime_checkable
 class SmoothModel(Protocol):

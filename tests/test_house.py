@@ -159,7 +159,6 @@ COVERED = {
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",
     "solve/dense.py": "solve/test_verner.py",
     "solve/dataset.py": "solve/test_simulate.py",
-    "solve/equations.py": "test_model.py",
     "solve/segments.py": "solve/test_hybrid.py",
     "solve/resolving.py": "solve/test_float32.py",
     "solve/smooth.py": "solve/test_simulate.py",

@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-__all__ = ["Laplace", "laplace", "open_directions"]
-
 RANK = 1e-6
 """Singular values below this fraction of the largest count as zero: derivatives are only as exact as the solver."""
 TAKES_PART = 1e-3

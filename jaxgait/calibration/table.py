@@ -26,8 +26,6 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.table import Header, Table, read_columns
 from jaxgait.units import COMMON, factor
 
-__all__ = ["CurveTable", "read_curve"]
-
 _EXAMPLE = "time (s),height (m)"
 _AXES = {"time": "time", "t": "time"} | dict.fromkeys(("phase", "stride", "cycle", "gait cycle"), "phase")
 _STEPS = {"time": {"s": 1.0, "ms": 1e-3}, "phase": {"1": 1.0, "%": 0.01, "percent": 0.01}}

@@ -16,8 +16,6 @@ from jaxgait.cli import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
 
-__all__ = ["caveats", "curve_summary", "description", "noise_source", "profile_line", "quality", "verdict", "write"]
-
 
 def curve_summary(read: CurveTable) -> str:
     """A measured curve's output, unit, number of points and range."""

@@ -21,8 +21,6 @@ from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.run import Sampling
 
-__all__ = ["run_fit", "source"]
-
 TABLES = (".csv", ".txt", ".tsv", ".dat")
 """Extensions of tables of a curve; any other file is a drive, whose knee curve is fitted."""
 

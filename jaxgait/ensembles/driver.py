@@ -38,7 +38,7 @@ from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import Sampling
 from jaxgait.scheme import Scheme
-from jaxgait.solve.equations import check_equations
+from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
 
 

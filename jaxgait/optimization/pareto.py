@@ -36,8 +36,6 @@ from jaxgait.parameters import parameter_info
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 
-__all__ = ["METHODS", "evolve", "front", "hypervolume", "nondominated"]
-
 METHODS = ("gradient", "NSGA-II")
 BALANCED = 0.1
 """Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
@@ -389,12 +387,12 @@ def evolve(
         asked: Any = search.ask()
         x = asked.get("X")
         found = record(np.arange(len(x)), x)
-        judged = StaticProblem(problem, **_judged(goal, signs, found))
+        judged = StaticProblem(problem, **_losses(goal, signs, found))
         Evaluator().eval(judged, asked)
         search.tell(infills=asked)
 
 
-def _judged(goal: Goal, signs: np.ndarray, found: Evaluated) -> dict[str, np.ndarray]:
+def _losses(goal: Goal, signs: np.ndarray, found: Evaluated) -> dict[str, np.ndarray]:
     """Losses, and violations of the limits; a failed run violates an additional limit."""
     valid, objectives = found.valid[:, None], len(signs)
     exceeded = -goal.slack(found.values)[:, objectives - 1 :]
