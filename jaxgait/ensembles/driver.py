@@ -18,7 +18,6 @@ from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
 from jaxgait.ensembles.labels import dataset, descriptions, summary, with_promotions
 from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
-from jaxgait.ensembles.meter import Meter
 from jaxgait.ensembles.plan import (
     EFFICIENCY,
     Plan,
@@ -31,7 +30,7 @@ from jaxgait.ensembles.plan import (
     result_shapes,
 )
 from jaxgait.ensembles.store import open_store, read_store
-from jaxgait.ensembles.workers import run_blocks
+from jaxgait.ensembles.workers import Meter, run_blocks
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun

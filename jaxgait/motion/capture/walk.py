@@ -17,12 +17,11 @@ from jaxtyping import Float
 from jaxgait.motion.capture import maps, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
-from jaxgait.motion.capture.events import Events, by_motion, events_of
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options, Plane, leg_of
 from jaxgait.motion.capture.maps import Found
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.strides import Events, StrideCurve, by_motion, events_of
 from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.norms import FIGURES, PEAKS, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
