@@ -139,7 +139,6 @@ COVERED = {
     "native/blocks.py": "native/test_kernel.py",
     "native/code.py": "native/test_members.py",
     "native/instructions.py": "native/test_kernel.py",
-    "native/linear.py": "native/test_members.py",
     "native/loops.py": "native/test_members.py",
     "native/reading.py": "native/test_members.py",
     "native/regions.py": "native/test_program.py",
