@@ -64,7 +64,7 @@ ALONE = {
     "jaxgait.kinds": "protocols",
     "jaxgait.solve.schemes": "chooses",
     "jaxgait.solve.checks": "checks",
-    "jaxgait.solve.samples": "parts of schemes, which are decorated",
+    **{f"jaxgait.solve.samples.{x}": "parts of schemes" for x in ("Snapshot", "snapshot", "at_first", "widened")},
     "jaxgait.solve.smooth.tolerances": "of a precision that it is told",
     "jaxgait.solve.steps": "parts of schemes, which are decorated",
     **{f"jaxgait.models.{m}.pictures": "pictures" for m in ("exoskeleton", "jumper", "prosthesis", "walker")},
