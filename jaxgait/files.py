@@ -14,8 +14,6 @@ from collections.abc import Iterator
 
 from jaxgait import xr
 
-__all__ = ["data", "draft_beside", "netcdf", "text"]
-
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Overhead of a NetCDF file in bytes."""
 ABANDONED = 2 * 86400.0

@@ -16,23 +16,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.linalg import Vector
-from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
-
-__all__ = [
-    "Contact",
-    "CountedSteps",
-    "HybridModel",
-    "Kinetics",
-    "MarchingModel",
-    "NonsmoothModel",
-    "ObservedContacts",
-    "PrescribedModel",
-    "SmoothModel",
-    "Step",
-    "Transition",
-]
 
 
 @runtime_checkable

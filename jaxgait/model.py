@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait.checks import is_concrete, shown
-from jaxgait.mechanics.scalars import Scalar
+from jaxgait.mechanics import Scalar
 from jaxgait.parameters import ParameterError, Prepared, check, parameter, parameters, with_parameters
 from jaxgait.precision import float64_default
 

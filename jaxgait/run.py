@@ -27,7 +27,7 @@ SAMPLES_PER_RUN = 1000
 class Extremes(NamedTuple):
     """Least and largest value of one output over all accepted steps of the solver, including the start.
 
-    In smooth and event-driven motion, extremes within steps are included (`jaxgait.solve.peaks`).
+    In smooth and event-driven motion, extremes within steps are included (`jaxgait.solve.samples`).
     """
 
     least: Float[Array, ""]

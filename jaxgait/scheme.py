@@ -22,8 +22,6 @@ from jaxgait.model import Model, State
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 
-__all__ = ["Mode", "Retry", "Scheme", "Settings", "with_numbers"]
-
 T = TypeVar("T")
 
 Mode = Literal["forward", "reverse"]

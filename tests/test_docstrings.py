@@ -108,7 +108,7 @@ def classes() -> dict[str, list[ast.ClassDef]]:
     return found
 
 
-INSIDE = ("native/functions/", "native/reading.py", "native/arrays.py", "native/linear.py")
+INSIDE = ("native/functions/", "native/reading.py", "native/arrays.py")
 """What the compiler of `native` is made of: functions of numbers in arrays of any shape, and of values by number."""
 
 

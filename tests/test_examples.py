@@ -140,10 +140,9 @@ def listed(page: pathlib.Path) -> Iterator[tuple[pathlib.Path, set[str]]]:
     """The modules on a page of the API reference, and the names of those members that it shows (none: all)."""
     block = r"^::: jaxgait\.([\w.]+)(?:\n +options:\n +members: \[([^\]]*)\])?"
     for module, members in re.findall(block, page.read_text(), flags=re.MULTILINE):
-        yield (
-            (PACKAGE / module.replace(".", "/")).with_suffix(".py"),
-            {name.strip() for name in members.split(",") if members},
-        )
+        path = PACKAGE / module.replace(".", "/")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        yield path, {name.strip() for name in members.split(",") if members}
 
 
 def on_page(page: pathlib.Path) -> Iterator[Shown]:

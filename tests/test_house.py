@@ -89,7 +89,6 @@ def test_every_dependency_is_used():
 COVERED = {
     "cli/__main__.py": "cli/test_program.py",
     "cli/commands.py": "cli/test_program.py",
-    "cli/fit_text.py": "cli/test_fitting.py",
     "cli/following.py": "cli/test_optimizing.py",
     "cli/listing.py": "cli/test_program.py",
     "cli/options.py": "cli/test_program.py",
@@ -101,7 +100,6 @@ COVERED = {
     "analysis/attractors.py": "analysis/test_continuation.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",
-    "ensembles/compare.py": "ensembles/test_ensemble.py",
     "ensembles/driver.py": "ensembles/test_store.py",
     "ensembles/fingerprint.py": "ensembles/test_source.py",
     "ensembles/labels.py": "ensembles/test_ensemble.py",
@@ -126,7 +124,6 @@ COVERED = {
     "models/jumper/swing.py": "models/jumper/test_landing.py",
     "fields.py": "test_parts.py",
     "plausible.py": "test_parameters.py",
-    "models/prosthesis/energetics.py": "models/prosthesis/test_model.py",
     "models/prosthesis/fitting.py": "models/prosthesis/test_model.py",
     "models/prosthesis/leg.py": "models/prosthesis/test_model.py",
     "models/prosthesis/measures.py": "papers/test_knee.py",
@@ -134,7 +131,6 @@ COVERED = {
     "models/tree/parts.py": "models/tree/test_model.py",
     "models/walker/round_feet.py": "models/walker/test_smooth.py",
     "motion/embedded.py": "motion/test_verdict.py",
-    "motion/errors.py": "motion/test_table.py",
     "motion/norms.py": "motion/test_verdict.py",
     "motion/recording.py": "motion/test_readers.py",
     "motion/stride.py": "motion/test_drive.py",
@@ -143,9 +139,7 @@ COVERED = {
     "native/blocks.py": "native/test_kernel.py",
     "native/code.py": "native/test_members.py",
     "native/instructions.py": "native/test_kernel.py",
-    "native/linear.py": "native/test_members.py",
     "native/loops.py": "native/test_members.py",
-    "native/passes.py": "native/test_members.py",
     "native/reading.py": "native/test_members.py",
     "native/regions.py": "native/test_program.py",
     "optimization/checkpoint.py": "optimization/test_search.py",
@@ -154,7 +148,6 @@ COVERED = {
     "optimization/goals.py": "optimization/test_search.py",
     "optimization/methods.py": "optimization/test_search.py",
     "optimization/optimum.py": "optimization/test_search.py",
-    "optimization/nsga.py": "optimization/test_pareto.py",
     "optimization/space.py": "optimization/test_design.py",
     "optimization/tradeoff.py": "optimization/test_pareto.py",
     "optimization/gradients.py": "optimization/test_search.py",
@@ -165,8 +158,6 @@ COVERED = {
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",
     "solve/dense.py": "solve/test_verner.py",
     "solve/dataset.py": "solve/test_simulate.py",
-    "solve/equations.py": "test_model.py",
-    "solve/samples.py": "solve/test_hybrid.py",
     "solve/segments.py": "solve/test_hybrid.py",
     "solve/resolving.py": "solve/test_float32.py",
     "solve/smooth.py": "solve/test_simulate.py",
@@ -177,7 +168,6 @@ COVERED = {
 """Modules whose tests stand in a neighbour's file, or with the published figures."""
 UNTESTED = {
     "kinds.py": "protocols",
-    "mechanics/scalars.py": "types",
 }
 """Modules without tests that name them, and why. This list only becomes shorter."""
 TESTS = pathlib.Path(__file__).parent

@@ -13,8 +13,8 @@ import xarray as xr
 import jaxgait
 from jaxgait import precision
 from jaxgait.mechanics.spatial import kinematics
+from jaxgait.models.creeper import formulations as soa
 from jaxgait.models.creeper.chain import CreeperChain, Manoeuvre, SoftExtension
-from jaxgait.models.creeper.formulations import operators as soa
 from jaxgait.plot.style import BLUE, GREEN, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report, labels
 

@@ -28,7 +28,7 @@ from jaxtyping import Array, Float
 from experiments.knee.search import leg
 from experiments.knee.tune import OVER, RTOL
 from jaxgait import ensemble, report
-from jaxgait.analysis import extremes
+from jaxgait.analysis import gait
 from jaxgait.ensembles import grid
 from jaxgait.measure import Measure
 from jaxgait.models.prosthesis.measures import COARSEST, MEASURES, SETTLED, curves
@@ -50,7 +50,7 @@ WORST = np.array([-0.98, 12.0, 0.0])
 
 
 def _error(run: Run) -> Float[Array, ""]:
-    measured = extremes.maximum(jnp.degrees(curves(run)[1][: run.sampling.samples]))
+    measured = gait.maximum(jnp.degrees(curves(run)[1][: run.sampling.samples]))
     return jnp.hypot(MEASURES["peak_flexion"](run) - measured, ROUNDED) - ROUNDED
 
 

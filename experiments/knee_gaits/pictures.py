@@ -15,8 +15,6 @@ from jaxgait.plot.style import BLUE, FAILED, GREY, RED, axis_label, style
 
 from .branches import KEPT, LINE, RATIOS
 
-__all__ = ["critical_curve", "diagram", "multipliers"]
-
 SHOWN = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08)
 
 

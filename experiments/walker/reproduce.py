@@ -8,8 +8,7 @@ from jaxgait.report import Report
 from jaxgait.reproduction import parts
 
 from .gaits import basin_picture, bifurcations
-from .sets import parameter_sets
-from .smooth import animation, smooth_walk
+from .smooth import animation, parameter_sets, smooth_walk
 from .walks import figures_4_to_6, sweeps
 
 TITLE = "The round-foot passive walker"

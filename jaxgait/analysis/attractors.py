@@ -14,8 +14,6 @@ from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
 
-__all__ = ["FELL", "OTHER", "REACHED", "Basin", "basin", "bifurcation_diagram"]
-
 FELL = 0
 """The motion did not return to the section: the walker fell."""
 REACHED = 1

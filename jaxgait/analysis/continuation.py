@@ -39,8 +39,6 @@ from jaxgait.roots import CONVERGED, Rule, many
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 
-__all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "locate", "period_doubled"]
-
 TOLERANCE = 1e-10
 """Scaled residual below which one last Newton step completes a point."""
 CORRECTOR = Corrector(Rule(TOLERANCE, shorten=False, max_step=1.0), max_evaluations=8)

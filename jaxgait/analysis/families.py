@@ -38,8 +38,6 @@ from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Bracket, Rule, many
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised
 
-__all__ = ["Crossing", "Family", "Gaits", "crossings", "fixed_points", "follow", "gaits", "strides"]
-
 HALVINGS = 3
 """Largest number of halvings of a step by `follow`."""
 SECANTS = 10

@@ -28,8 +28,6 @@ from jaxgait.model import Model, as_model
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info
 
-__all__ = ["indices", "sensitivity"]
-
 MIN_ROWS = 16
 """Least number of rows for an index to be meaningful."""
 

@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait import checks
-from jaxgait.calibration.curve import Output, observed, reading
 from jaxgait.calibration.fitted import Fit, check_points, summarised
 from jaxgait.calibration.measured import Given, MeasuredCurve, measured_curve
-from jaxgait.calibration.problem import Problem, Settings, search
+from jaxgait.calibration.problem import Output, Problem, Settings, observed, reading, search
 from jaxgait.checks import by_name
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model, as_model
@@ -22,8 +21,6 @@ from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.run import Sampling
-
-__all__ = ["fit", "solved"]
 
 
 @by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')

@@ -20,8 +20,6 @@ from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Series, sampled
 
-__all__ = ["Given", "MeasuredCurve", "measured_curve", "over_phase", "over_time"]
-
 PHASES = 100
 """Number of phases at which the knee curve of a drive is sampled: twelve per period of its eighth harmonic."""
 

@@ -18,8 +18,6 @@ from jaxgait.calibration.fitted import ON_A_BOUND, Fit, quantile
 from jaxgait.calibration.problem import AskFrom, Settings, search
 from jaxgait.report import labels
 
-__all__ = ["Profile", "profile"]
-
 FIRST = 0.5
 """First step, in standard errors."""
 MAX_FIRST_STEP = 0.1

@@ -22,8 +22,6 @@ from jaxgait.calibration.fitted import Fit
 from jaxgait.optimization.evaluate import Transient
 from jaxgait.report import labels
 
-__all__ = ["sample"]
-
 MAX_DISTANCE = 4.0
 """Largest distance in logits of a chain's start from the middle of the box, for parameters on a bound."""
 LOWEST = -1e30

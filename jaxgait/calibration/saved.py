@@ -12,8 +12,6 @@ from jaxgait.calibration.profile import Profile
 from jaxgait.parameters import get_parameter
 from jaxgait.report import labels
 
-__all__ = ["as_dataset"]
-
 _OWN = "each in the unit of its parameter"
 
 

@@ -22,11 +22,9 @@ from jaxtyping import Float, Int
 from jaxgait.calibration.measured import MeasuredCurve, over_phase, over_time
 from jaxgait.checks import nearest
 from jaxgait.model import Model, Variable, as_model
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.table import Header, Table, read_columns
 from jaxgait.units import COMMON, factor
-
-__all__ = ["CurveTable", "read_curve"]
 
 _EXAMPLE = "time (s),height (m)"
 _AXES = {"time": "time", "t": "time"} | dict.fromkeys(("phase", "stride", "cycle", "gait cycle"), "phase")

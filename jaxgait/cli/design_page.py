@@ -31,8 +31,6 @@ from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
 
-__all__ = ["write"]
-
 CHECKED = 4
 """Number of starts at which slopes are checked against finite differences."""
 SHOWN = 2.0

@@ -11,17 +11,15 @@ import numpy as np
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile, as_dataset, fit, profile, read_curve
 from jaxgait.calibration.measured import measured_curve
-from jaxgait.cli import fit_text, parsing
+from jaxgait.cli import fit_page, parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
 from jaxgait.cli.records import origin
 from jaxgait.cli.running import fixed_start, mechanism
 from jaxgait.model import Model
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import REFERENCE_GAITS
-from jaxgait.motion.errors import MotionFormatError
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.run import Sampling
-
-__all__ = ["run_fit", "source"]
 
 TABLES = (".csv", ".txt", ".tsv", ".dat")
 """Extensions of tables of a curve; any other file is a drive, whose knee curve is fitted."""
@@ -46,12 +44,12 @@ def run_fit(request: Any) -> int:
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {len(read.curve.values)} points")
     wanted = {"starts": request.starts, "iterations": request.iterations, "gradient": request.gradient}
     found = fit(model, read.curve, over=box, output=read.output, noise=noise, initial=start, **wanted, **run)
-    print("\n".join(fit_text.description(found)), flush=True)
+    print("\n".join(fit_page.description(found)), flush=True)
     profiles: list[Profile] = []
     try:
         for name in box if request.profile else ():
             profiles.append(profile(found, name))
-            print(f"  {fit_text.profile_line(profiles[-1])}", flush=True)
+            print(f"  {fit_page.profile_line(profiles[-1])}", flush=True)
     finally:  # after an interruption, writes what is finished
         _write(request, found, read, profiles)
     return DONE if found.determined else NOT_ALL
@@ -124,7 +122,7 @@ def _noise(stated: float | None, read: CurveTable) -> Any:
 
 def _data_lines(read: CurveTable, stated: float | None, run: Mapping[str, Any]) -> Iterator[str]:
     """How the data were understood."""
-    yield f"{read.file}: {fit_text.curve_summary(read)}; noise: {fit_text.noise_source(read, stated)}"
+    yield f"{read.file}: {fit_page.curve_summary(read)}; noise: {fit_page.noise_source(read, stated)}"
     if read.unused:
         yield f"  not used: {', '.join(read.unused)}"
     if "duration" in run:

@@ -25,8 +25,6 @@ from jaxgait.optimization.sensitivity import differentiable, sensitivities
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.run import Sampling
 
-__all__ = ["Front", "Sensitivities", "caveats", "follow_ups", "from_the_start", "improvement", "objective"]
-
 SHOWN = 8
 """Number of parameters whose sensitivities are printed; files and the report have all."""
 EVOLVED: dict[str, Any] = {"population": 24, "generations": 12}

@@ -259,7 +259,10 @@ def driven(model: Model, motion: str) -> Model:
     check_takes_motion(model)
     drive = motion_drive(motion)
     if drive.person is not None:
-        print(f"fitting {type(model).__name__} to {drive.name}; the first time, this compiles for some seconds", flush=True)
+        print(
+            f"fitting {type(model).__name__} to {drive.name}; the first time, this compiles for some seconds",
+            flush=True,
+        )
     moved = model.driven(drive)
     units = {name: info.unit for name, info in parameters(moved).items()}
     changed = [f"{n} = {x:.4f} {units[n]}" for n, x in _differences(model, moved).items()]

@@ -15,8 +15,6 @@ from jaxgait.plot.style import save
 from jaxgait.report import machine
 from jaxgait.solve.dataset import made_by
 
-__all__ = ["embedded", "listed", "page", "paragraph", "picture", "table"]
-
 _HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
 img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}

@@ -22,6 +22,7 @@ from jaxgait.ensembles.batch import starting
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, shape_of
 from jaxgait.fields import choices as alternatives
+from jaxgait.fields import replaced
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, parameters, with_parameters
@@ -48,8 +49,7 @@ def with_settings(model: M, texts: Sequence[str]) -> M:
     exchanged = {n: text for n, text in found.items() if n in laws and not _is_quantity(text)}
     model = with_parts(model, exchanged)  # first: parts have parameters and choices of their own
     chosen = {name: text for name, text in found.items() if name in choices(model)}
-    for name, text in chosen.items():
-        model = _with_choice(model, name, name, text)
+    model = with_parts(model, {name: _choice(model, name, text) for name, text in chosen.items()})
     numbers = {n: text for n, text in found.items() if n not in exchanged and n not in chosen}
     return with_parameters(model, {n: _setting(model, n, text) for n, text in numbers.items()})
 
@@ -69,7 +69,9 @@ def choices(model: Any, prefix: str = "") -> dict[str, Any]:
         value, name = getattr(model, field.name), prefix + field.name
         if isinstance(value, eqx.Module):
             found |= choices(value, name + ".")
-        elif field.metadata.get("static") and (isinstance(value, bool | int) or alternatives(type(model), field.name)):
+            continue
+        known = isinstance(value, bool | int) or alternatives(type(model), field.name)
+        if known and field.metadata.get("static") and not replaced(model, field):
             found[name] = value
     return found
 
@@ -300,22 +302,16 @@ def _parts(span: str) -> list[str]:
     return [*parts, last]
 
 
-def _choice(name: str, text: str, module: Any, field: str) -> Any:
+def _choice(model: Any, name: str, text: str) -> Any:
     """Parses a choice of the same type as the current one."""
-    current = getattr(module, field)
+    current = choices(model)[name]
     if isinstance(current, int) and not isinstance(current, bool):
         return _count(name, text)
     flags: dict[str, Any] = {"false": False, "true": True}
-    options = flags if isinstance(current, bool) else {str(o): o for o in alternatives(type(module), field)}
+    options = flags if isinstance(current, bool) else parts(model)[name].options
     if text not in options:
         raise ParameterError(f"{name} must be one of {', '.join(options)}, got {text!r}")
     return options[text]
-
-
-def _with_choice(module: Any, name: str, path: str, text: str) -> Any:
-    first, _, rest = path.partition(".")
-    inner = _with_choice(getattr(module, first), name, rest, text) if rest else _choice(name, text, module, first)
-    return dataclasses.replace(module, **{first: inner})
 
 
 def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:

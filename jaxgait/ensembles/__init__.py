@@ -1,10 +1,10 @@
 """Many trajectories: parameter sets, batches, statuses, gradients, the resumable store, clusters."""
 
 from jaxgait.ensembles.batch import starting as starting
-from jaxgait.ensembles.compare import float32_error as float32_error
 from jaxgait.ensembles.cost import Estimate as Estimate
 from jaxgait.ensembles.cost import estimate as estimate
 from jaxgait.ensembles.driver import ensemble as ensemble
+from jaxgait.ensembles.driver import float32_error as float32_error
 from jaxgait.ensembles.labels import failed as failed
 from jaxgait.ensembles.labels import summary as summary
 from jaxgait.ensembles.members import Members as Members

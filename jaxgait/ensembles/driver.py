@@ -1,4 +1,4 @@
-"""`ensemble`: simulates many trajectories, from a model and its members to labelled results."""
+"""`ensemble`: simulates many trajectories, from a model and its members to labelled results; the error of float32."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
 from jaxgait.ensembles.labels import dataset, descriptions, summary, with_promotions
 from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
-from jaxgait.ensembles.meter import Meter
 from jaxgait.ensembles.plan import (
     EFFICIENCY,
     Plan,
@@ -31,14 +30,14 @@ from jaxgait.ensembles.plan import (
     result_shapes,
 )
 from jaxgait.ensembles.store import open_store, read_store
-from jaxgait.ensembles.workers import run_blocks
+from jaxgait.ensembles.workers import Meter, run_blocks
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import Sampling
 from jaxgait.scheme import Scheme
-from jaxgait.solve.equations import check_equations
+from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
 
 
@@ -326,3 +325,33 @@ def _check_job(model: Model, job: Job) -> None:
     for name in job.gradient:
         if shape_of(model, name) != ():
             raise ParameterError(f"gradient takes single numbers only: {name!r} has the shape {shape_of(model, name)}")
+
+
+def float32_error(model: Model, members: Members | Mapping[str, Any], **request: Any) -> xr.Dataset:
+    """Runs an ensemble in float32 and in float64 with the same request and compares.
+
+    Args:
+        model: the mechanism.
+        members: as in `ensemble`.
+        request: other arguments of `ensemble`; each precision has its own default tolerances.
+
+    Returns:
+        Every real result's float32 value minus its float64 value (NaN for members that failed in float32), and the
+        float32 `status` of members that ended differently (-1 for all others).
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.ensembles.driver import float32_error
+        >>> error = float32_error(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"])
+        >>> print(bool((abs(error.clearance) < 0.01).all()), error.status.values)  # within 1 cm; both ended alike
+        True [-1 -1]
+    """
+    single = ensemble(model, members, precision="float32", **request)
+    done = ~(failures(single["status"]) | single.get("promoted", False))
+    double = ensemble(model, members, precision="float64", **request)
+    data = {}
+    for name in (n for n in double.data_vars if double[n].dtype.kind == "f"):
+        data[name] = (single[name].astype(np.float64) - double[name]).where(done).assign_attrs(double[name].attrs)
+    same = single["status"] == double["status"]
+    data["status"] = single["status"].where(~same, -1)
+    return xr.Dataset(data, attrs=single.attrs)

@@ -8,7 +8,7 @@
       .jaxgait/manifest.jsonl         one line per finished block: its checksum and how its trajectories ended
       .jaxgait/sessions.jsonl         when and where the scan was worked on
 
-A block's files are written elsewhere, flushed and renamed into place; then its line is appended. A block without a line
+A block's files are written elsewhere, renamed into place and flushed; then its line is appended. A block without a line
 does not count. Blocks are independent, so a resumed scan has the same bytes as an uninterrupted one.
 """
 
@@ -25,6 +25,7 @@ import platform
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +42,8 @@ SCHEMA = 3
 LABELS = ".jaxgait/labels.json"
 """The file with checksums of the coordinates."""
 
+_AT_ONCE = 16
+"""Largest number of files that are flushed at once."""
 _ADVICE = {
     errno.ENOSPC: "free some disk space",
     errno.EDQUOT: "free some of your disk quota",
@@ -89,11 +92,13 @@ class Store:
             StoreError: if they cannot be written.
         """
         try:
-            checksum = hashlib.sha256()
+            checksum, files = hashlib.sha256(), []
             for name in sorted(self._described):
                 content = self._content(block, results[name], self._described[name])
                 checksum.update(content)
-                _write_file(self.path, _chunk(self.path, name, self._extra, self.plan.blocks, block), content)
+                files.append(_chunk(self.path, name, self._extra, self.plan.blocks, block))
+                _place(self.path, files[-1], content)
+            _flush(*files, *(file.parent for file in files))
             codes, counts = np.unique(results["status"], return_counts=True)
             histogram = {str(c): int(n) for c, n in zip(codes, counts, strict=True)}
             line = {"block": block, "sha256": checksum.hexdigest(), "status": histogram}
@@ -272,9 +277,7 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
                 "keep observables instead of trajectories"
             )
         _write_template(draft, plan)
-        for file in draft.rglob("*"):
-            if file.is_file():
-                _flush(file)
+        _flush(*(file for file in draft.rglob("*") if file.is_file()))
         try:
             os.rename(draft, root)
         except OSError:
@@ -450,15 +453,19 @@ def _advice(error: OSError) -> str:
 
 def _write_file(root: pathlib.Path, target: pathlib.Path, content: bytes) -> None:
     """Replaces a file atomically."""
+    _place(root, target, content, flushed=True)
+    _flush(target.parent)
+
+
+def _place(root: pathlib.Path, target: pathlib.Path, content: bytes, *, flushed: bool = False) -> None:
+    """Writes a file elsewhere and renames it; `flushed`, so that a loss of power leaves the old file or the new one."""
     draft = root / ".jaxgait" / "tmp" / f"{os.getpid()}"
     for folder in (draft.parent, target.parent):
         folder.mkdir(parents=True, exist_ok=True)
-    with open(draft, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    draft.write_bytes(content)
+    if flushed:
+        _flush(draft)
     os.replace(draft, target)
-    _flush(target.parent)
 
 
 def _append(target: pathlib.Path, entry: dict[str, Any]) -> None:
@@ -468,8 +475,13 @@ def _append(target: pathlib.Path, entry: dict[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
-def _flush(path: pathlib.Path) -> None:
-    """Flushes a file or a folder to the disk."""
+def _flush(*paths: pathlib.Path) -> None:
+    """Flushes files and folders to the disk together: many take hardly longer than one, one after the other they do."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(_flush_one, paths))
+
+
+def _flush_one(path: pathlib.Path) -> None:
     try:
         handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
     except PermissionError:  # for folders on Windows

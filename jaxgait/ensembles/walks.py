@@ -23,8 +23,8 @@ import numpy as np
 from jaxgait.contents import contents, restored
 from jaxgait.ensembles.members import DRIVE, MOTION, Members, drive_number
 from jaxgait.model import Model, as_model
+from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import FourierSeries, GaitDrive
-from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.naming import motion_drive, motion_strides
 from jaxgait.parameters import ParameterError, get_parameter, parameters
 from jaxgait.precision import float64_default

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxgait.mechanics.scalars import Scalar
+from jaxgait.mechanics import Scalar
 from jaxgait.precision import float64_default
 
 REFERENCE_STATURE = 1.741

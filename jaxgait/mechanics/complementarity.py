@@ -33,8 +33,6 @@ from jaxgait.mechanics import linalg
 from jaxgait.mechanics.linalg import Matrix, Scalar, Vector
 from jaxgait.precision import float64_default
 
-__all__ = ["MODES", "ContactSolution", "contact_impulses", "enumerated", "projected"]
-
 MODES = ("separate", "stick", "slip forward", "slip backward")
 """Modes of one contact, in order of precedence. Slip forward: v_T > 0, the impulse points backward."""
 MAX_ENUMERATED = 3

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait.checks import is_concrete, shown
-from jaxgait.mechanics.scalars import Real, RealArray, Scalar
+from jaxgait.mechanics import Real, RealArray, Scalar
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
 from jaxgait.roots import bisected, only_if

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.planar import Vec, added, cross, dot, down, turned
-from jaxgait.mechanics.scalars import Scalar
 from jaxgait.precision import float64_default
 
 WRAP = 1.5

@@ -29,7 +29,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.scalars import Real, RealArray, Scalar
+from jaxgait.mechanics import Real, RealArray, Scalar
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
 

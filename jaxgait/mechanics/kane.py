@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jaxgait.mechanics import linalg
+from jaxgait.mechanics import Scalar, linalg
 from jaxgait.mechanics.planar import Vec, dot, turned
-from jaxgait.mechanics.scalars import Scalar
 from jaxgait.precision import float64_default
 
 

@@ -23,10 +23,10 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from jaxgait import checks
+from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.planar import Vec
-from jaxgait.mechanics.scalars import Scalar
+from jaxgait.motion import MotionWarning
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
-from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.stride import UNITS, Person, Stride, read_stride
 from jaxgait.motion.verdict import Verdict, judge

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.coordinates import has_angles
 from jaxgait.motion.capture.strides import SAMPLES
 from jaxgait.motion.capture.walk import Walk, measure
 from jaxgait.motion.drive import GaitDrive, reference_gait, stride_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
-from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import read_record, record_person, record_stride, record_strides, walk_record
 from jaxgait.motion.recording import Recording, with_forces

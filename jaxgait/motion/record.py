@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
 from jaxgait.motion.capture.strides import StrideCurve, closed
 from jaxgait.motion.capture.walk import LOADS, Walk
-from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier, sampled
 from jaxgait.motion.text import content
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 
 FAINT = 5.0
 """Force in N up to which a plate shows only noise."""

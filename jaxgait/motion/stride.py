@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import gait_record
-from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.table import Table, read_table
 
 SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}

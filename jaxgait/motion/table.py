@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.motion.errors import MotionFormatError, MotionWarning
+from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.text import GAPS, content, decimal_comma, decoded, delimiter_of, is_remark, number
 
 MAX_BYTES = 16 * 2**20

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 
 _UNICODE = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _FORMATS = {

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.motion import norms
+from jaxgait.motion import MotionFormatError, norms
 from jaxgait.motion.embedded import REFERENCE_GAITS
-from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, Norm, inside
 from jaxgait.motion.stride import SIGNALS, UNITS, Cycle, Series, Stride, close, embedded_stride, fourier, sampled
 

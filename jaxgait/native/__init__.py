@@ -11,24 +11,28 @@ XLA.
 kernel. A member that finishes leaves its lane of a vector to the next one, so that none waits for another. On GPUs
 every member is a thread of such a kernel.
 
+There are two compilers because a program has both parts. What is outside loops, and loops with operations that `looped`
+lacks, is left to `native`, which sees the whole batch; a loop's values would go through memory between its iterations.
+They share the instructions, the elementary functions and the calls.
+
     blocks, regions, kernel          straight-line code, its parts that become kernels, their LLVM code
     instructions                     LLVM instructions for vectors of members
     program, members                 `native` and `looped`
     primitives, once                 JAX's loops, branches, calls and run-time checks; values to compute once
-    reading, arrays, scans, linear   from a JAX program of one member to structured code (`code`)
-    passes, directions, accumulation, pruning   passes over that code
-    loops, refilling, lanes          its LLVM code for vectors of members
-    threads, ptx, driver             its GPU kernel, and how that is launched
-    expansions, functions            elementary functions as arithmetic, with their accuracy
+    reading, arrays, scans           from a JAX program of one member to structured code (`code`)
+    passes, directions, accumulation   passes over that code
+    loops, refilling                 its LLVM code for vectors of members
+    ptx, driver                      its GPU kernel, and how that is launched
+    functions                        elementary functions as arithmetic, with their accuracy
     calls, disk                      machine code of kernels, XLA's calls of it, and the cache on disk
     stored, identity, facts, surroundings   compiled programs, found on disk without tracing
 
 Nothing here depends on mechanics, models or solvers.
 """
 
-from jaxgait.native.lanes import Lanes, lanes_of
 from jaxgait.native.members import explain, looped
 from jaxgait.native.program import native
+from jaxgait.native.refilling import Lanes, lanes_of
 from jaxgait.native.stored import Program, compiled, general, kept, program_of
 
 __all__ = [

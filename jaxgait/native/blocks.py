@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from jaxgait.native.expansions import expanded
+from jaxgait.native.functions import expanded
 from jaxgait.native.instructions import SUPPORTED
 from jaxgait.native.once import ONCE
 from jaxgait.native.primitives import CALLS, Branches, Call, passed, read

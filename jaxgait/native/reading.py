@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 from jaxgait.native import arrays, scans
 from jaxgait.native.blocks import COMMUTATIVE
 from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Unsupported, Write
-from jaxgait.native.expansions import FUNCTIONS, expanded
+from jaxgait.native.functions import FUNCTIONS, expanded
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
 from jaxgait.native.primitives import Branches, Call, While, passed, read
 

@@ -28,8 +28,8 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 
 from jaxgait.native import calls, disk
 from jaxgait.native.identity import identity, made_of
-from jaxgait.native.lanes import TOGETHER, Lanes, lanes_of
 from jaxgait.native.program import native
+from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
 from jaxgait.native.surroundings import opened
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")

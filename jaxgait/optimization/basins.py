@@ -8,8 +8,6 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-__all__ = ["INTERIM", "basins", "describe_basins", "group_ends", "is_interim"]
-
 INTERIM = "the best point is not the end of a start: all ends are worse or not valid as a result"
 
 SAME = 0.01

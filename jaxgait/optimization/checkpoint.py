@@ -16,8 +16,6 @@ from jaxtyping import Float
 from jaxgait import files
 from jaxgait.optimization.evaluate import Evaluated
 
-__all__ = ["Checkpoint", "Row"]
-
 
 class Row(NamedTuple):
     """One evaluation."""

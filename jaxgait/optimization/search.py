@@ -44,8 +44,6 @@ from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info, with_parameters
 from jaxgait.report import labels
 
-__all__ = ["UNSTABLE", "Search"]
-
 UNSTABLE = int(Outcome.NO_RETURN)
 """The status of a gait that is found but not stable."""
 WHERE = ("batch", "cluster", "devices", "workers")

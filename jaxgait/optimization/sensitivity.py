@@ -26,8 +26,6 @@ from jaxgait.outcome import NoResult, Outcome, sentence
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameter_info, parameters
 from jaxgait.plausible import ImplausibleValue
 
-__all__ = ["differentiable", "sensitivities"]
-
 SHARE = 0.01
 """Relative change of each parameter; the box extends as far to either side."""
 STEP = 0.05

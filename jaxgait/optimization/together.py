@@ -14,8 +14,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-__all__ = ["Answer", "Ask", "together"]
-
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[np.ndarray], Any]
 """Called by a search with points, shape (p, n); returns their evaluation."""

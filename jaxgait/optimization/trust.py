@@ -17,8 +17,6 @@ from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.together import Ask
 from jaxgait.outcome import Outcome
 
-__all__ = ["Guard", "UnreliableGradient", "gradient_fault"]
-
 STEPS = (1e-3, 1e-2)
 """Half steps of the differences, as fractions of the box: a gradient that agrees with either is accepted."""
 DISAGREES = 0.5

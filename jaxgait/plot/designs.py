@@ -15,8 +15,6 @@ from matplotlib.ticker import MaxNLocator
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
-__all__ = ["before_and_after", "convergence", "paths", "room", "slopes"]
-
 _MIN_DISTANCE = 1e-9
 """Smallest distance from the best to draw, relative to the objective."""
 _MAX_CHANGE = 100.0

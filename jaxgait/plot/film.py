@@ -32,8 +32,6 @@ from jaxgait.model import Model
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
 from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, style
 
-__all__ = ["Film", "animate", "arrow_scale", "usual_pace"]
-
 WRITERS = {"gif": "one palette", "mp4": "ffmpeg"}
 """Of matplotlib, by the extension of a film."""
 PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)

@@ -14,8 +14,6 @@ from jaxgait.parameters import get_parameter
 from jaxgait.plot.studies import curves
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
-__all__ = ["bounded", "fitted", "profiled"]
-
 JOINT = 5.991
 """95 % quantile of chi-square of two degrees of freedom."""
 

@@ -16,8 +16,6 @@ from matplotlib.figure import Figure
 
 from jaxgait.plot.style import GREY, RED, axis_label, style
 
-__all__ = ["trade_offs"]
-
 _MAX_LETTERS = 36
 _COLUMNS = 3
 _MARKS = ("o", "D", "^", "s", "v", "P")

@@ -16,8 +16,6 @@ from matplotlib.patches import Patch
 
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 
-__all__ = ["shares", "tornado"]
-
 _MAX_LETTERS = 34
 _COLUMNS = 3
 

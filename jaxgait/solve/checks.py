@@ -1,14 +1,26 @@
-"""Checks of models and states before anything is compiled; traced values are not checked."""
+"""Checks of models and states before anything is compiled; traced values are not checked.
+
+A model's functions are traced once each, with errors in the model's own terms.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from jaxgait.checks import is_concrete, shown
-from jaxgait.model import Model, System
+from jaxgait import precision
+from jaxgait.checks import NEED_A_VALUE, is_concrete, needs_a_value, place, shown
+from jaxgait.kinds import Transition
+from jaxgait.model import LABELS, TAKEN, Model, System
+from jaxgait.native import disk
+from jaxgait.native.identity import identity
+from jaxgait.native.stored import signature
 from jaxgait.parameters import check, is_real
 from jaxgait.run import state_variables
 
@@ -80,3 +92,213 @@ def check_state(name: str, y: Any, like: Any) -> None:
             raise ValueError(f"{component} must be a real number, got {shown(leaf)}")
         if is_concrete(leaf) and not np.all(np.isfinite(np.asarray(leaf, dtype=float))):
             raise ValueError(f"{component} must be finite, got {shown(leaf)}")
+
+
+T = TypeVar("T")
+
+
+def check_equations(model: Any) -> None:
+    """Traces a model's functions once per structure and reports errors in the model's own terms.
+
+    Args:
+        model: with leaves of the precision in force; their values do not matter.
+
+    Raises:
+        TypeError: if a vector field, phase or reset does not return the structure of the state, outputs are not a dict
+            of numbers, a guard is not a number, or a function takes (y, t) instead of (t, y) or branches on a value
+            that is known only at run time.
+        ValueError: for outputs named as a component of the state, and transitions between phases that do not exist.
+    """
+    if (key := signature(model)) in _checked:
+        return
+    dynamic, static = eqx.partition(model, eqx.is_array)
+    _check_equations(type(model), jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic), static)
+    _checked.add(key)
+
+
+_checked: set[Any] = set()
+"""Signatures of models without errors."""
+
+
+def _check_equations(kind: type, shapes: Any, static: Any) -> None:
+    name, known = kind.__name__, identity(kind, shapes, static)
+    passed = None if known is None else disk.key("checked", known)
+    if passed is not None and disk.load(passed) is not None:  # by an earlier process
+        return
+
+    def whole(numbers: Any) -> Any:
+        return eqx.combine(numbers, static)
+
+    y = _traced(f"{name}.initial_state", lambda m: whole(m).initial_state(), shapes)
+    if not jax.tree.leaves(y):
+        raise TypeError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
+
+    def at(what: str, function: Callable[[Any], Any]) -> Any:
+        """Shapes that a function of time and state returns."""
+        return _traced(f"{name}.{what}", lambda m, t, y: function(whole(m))(t, y), shapes, _NUMBER, y)
+
+    if hasattr(kind, "vector_field"):
+        _check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y)
+    found = at("outputs", lambda m: m.outputs)
+    if not (isinstance(found, dict) and all(isinstance(n, str) and hasattr(x, "shape") for n, x in found.items())):
+        raise TypeError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
+    _check_names(name, found, y)
+    variables, counts = _known(lambda m: (whole(m).variables, _counts(whole(m).labels)), shapes)
+    _check_labels(name, {**state_variables(y), **found}, variables, counts)
+    if hasattr(kind, "transitions"):
+        _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
+    for group in ("terminations", "events"):
+        for one in _known(lambda m, group=group: list(getattr(whole(m), group)()), shapes):
+            what = f"{group}()[{one!r}]"
+            _check_number(f"{name}.{what}", at(what, _entry(group, one)), flag=group == "terminations")
+    if passed is not None:
+        disk.store(passed, b"")
+
+
+_NUMBER = jax.ShapeDtypeStruct((), float)
+
+
+def _known(function: Callable[[Any], T], shapes: Any) -> T:
+    """What a model's function returns that is known while it is traced, such as names: none of the model's numbers."""
+    found = []
+    jax.eval_shape(lambda m: found.append(function(m)), shapes)
+    return found[0]
+
+
+def _entry(group: str, name: str) -> Callable[[Any], Any]:
+    return lambda m: getattr(m, group)()[name]
+
+
+def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
+    for taken, by in ((state_variables(y), "a component of the state"), ((*TAKEN, *LABELS), "part of every result")):
+        if both := [key for key in outputs if key in taken]:
+            raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
+
+
+def _counts(labels: Mapping[str, Any]) -> dict[str, int]:
+    return {dim: len(one) for dim, one in labels.items()}
+
+
+def _check_labels(name: str, values: Mapping[str, Any], variables: Mapping[str, Any], counts: dict[str, int]) -> None:
+    for key, x in values.items():
+        for dim, size in zip(variables[key].dims if key in variables else (), x.shape, strict=False):
+            if counts.get(dim, size) != size:
+                raise ValueError(f"{name}.labels has {counts[dim]} labels of {dim!r}, but {key!r} has {size} values")
+
+
+class _Plan(NamedTuple):
+    phases: int
+    transitions: dict[str, list[str]]
+
+
+def _plan(model: Any) -> _Plan:
+    check_transitions(model)
+    has = lambda transition: [part for part in ("guard", "armed", "reset") if getattr(transition, part) is not None]
+    return _Plan(len(model.phases()), {name: has(one) for name, one in model.transitions().items()})
+
+
+def _check_phases(name: str, plan: _Plan, at: Callable[[str, Callable[[Any], Any]], Any], y: Any) -> None:
+    for i in range(plan.phases):
+        _check_rates(f"{name}.phases()[{i}]", at(f"phases()[{i}]", lambda m, i=i: m.phases()[i]), y)
+    for key, parts in plan.transitions.items():
+        for part in parts:
+            what = f"transitions()[{key!r}].{part}"
+            found = at(what, lambda m, key=key, part=part: getattr(m.transitions()[key], part))
+            if part == "reset":
+                _check_like(f"{name}.{what}", "the state after the event", found, y)
+            else:
+                _check_number(f"{name}.{what}", found, flag=part == "armed")
+
+
+def check_transitions(model: Any) -> None:
+    """Checks that all transitions are `Transition`s between phases of the model.
+
+    Raises:
+        TypeError: for any other type.
+        ValueError: naming the transition and the phase.
+    """
+    phases = len(model.phases())
+    for name, transition in model.transitions().items():
+        if not isinstance(transition, Transition):
+            raise TypeError(f"transitions()[{name!r}] must be a Transition(...), got {shown(transition)}")
+        for end in ("source", "target"):
+            for given in np.atleast_1d(getattr(transition, end)):
+                if not 0 <= given < phases:
+                    raise ValueError(
+                        f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
+                        f"0 to {phases - 1}, got {given}"
+                    )
+
+
+def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return jax.eval_shape(function, *arguments)
+    except NEED_A_VALUE as error:
+        raise TypeError(needs_a_value(name, error)) from error
+    except (AttributeError, TypeError, IndexError, ValueError) as error:
+        if _swapped(function, *arguments):
+            raise TypeError(
+                f"{name} takes its arguments in the wrong order ({place(error)}): it is called with the time first, "
+                "then the state, (t, y)"
+            ) from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if "positional argument" in str(error) and last.filename in (__file__, precision.__file__):
+            raise TypeError(f"{name} must take two arguments, the time and the state, (t, y): {error}") from error
+        raise
+
+
+def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:
+    """Whether a function of time and state works with the two exchanged."""
+    if len(when) != 2:
+        return False
+    try:
+        jax.eval_shape(function, model, *when[::-1])
+    except Exception:  # wrong in either order
+        return False
+    return True
+
+
+def _check_number(name: str, found: Any, *, flag: bool) -> None:
+    single = isinstance(found, jax.ShapeDtypeStruct) and found.shape == ()
+    if single and (found.dtype == bool) == flag:
+        return
+    hint = ": compare it, as in `x > 0`" if flag and single else ""
+    got = f"one of type {found.dtype}{hint}" if single else _shape_of(found)
+    raise TypeError(f"{name} must return {'a condition, true or false' if flag else 'one number'}, got {got}")
+
+
+def _shape_of(found: Any) -> str:
+    return "None" if found is None else f"{'an' if isinstance(found, jax.ShapeDtypeStruct) else 'a'} {_kind(found)}"
+
+
+def _check_like(name: str, what: str, found: Any, y: Any) -> None:
+    """Checks that a result has the structure of the state and the shapes of its components."""
+    if jax.tree.structure(found) != jax.tree.structure(y):
+        raise TypeError(f"{name} must return {what} as a {_kind(y)}, like the state, got {_what(found, y)}")
+    for (path, one), own in zip(jax.tree.leaves_with_path(found), jax.tree.leaves(y), strict=True):
+        if np.shape(one) != np.shape(own):
+            raise TypeError(f"{name} must return {what} with the shape {own.shape}{_of(path)}, got {one.shape}")
+
+
+def _check_rates(name: str, rates: Any, y: Any) -> None:
+    """Checks that rates are real and shaped like the state."""
+    _check_like(name, "the rates", rates, y)
+    for (path, rate), own in zip(jax.tree.leaves_with_path(rates), jax.tree.leaves(y), strict=True):
+        if jnp.issubdtype(rate.dtype, jnp.complexfloating) and not jnp.issubdtype(own.dtype, jnp.complexfloating):
+            raise TypeError(f"{name} must return real rates, got complex ones{_of(path)}")
+
+
+def _of(path: Any) -> str:
+    component = jax.tree_util.keystr(path)
+    return f" for {component}" if component else ""
+
+
+def _kind(y: Any) -> str:
+    return f"array of shape {y.shape}" if isinstance(y, jax.ShapeDtypeStruct) else type(y).__name__
+
+
+def _what(rates: Any, y: Any) -> str:
+    if type(rates) is type(y) and hasattr(y, "_fields"):
+        wrong = [n for n in y._fields if jax.tree.structure(getattr(rates, n)) != jax.tree.structure(getattr(y, n))]
+        return f"one with {' and '.join(f'.{n} = {shown(getattr(rates, n))}' for n in wrong)}"
+    return _shape_of(rates)

@@ -40,8 +40,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
-from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.equations import check_transitions
+from jaxgait.solve.checks import check_kind, check_model, check_state, check_transitions
 from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.samples import Samples
@@ -49,8 +48,6 @@ from jaxgait.solve.segments import Engine
 from jaxgait.solve.smooth import tolerances
 from jaxgait.solve.solvers import given_options
 from jaxgait.solve.steps import start_state
-
-__all__ = ["EventDriven", "HybridSolution", "hybrid"]
 
 LONGEST_REVERSE = 4096
 """Largest number of steps per segment in reverse mode."""

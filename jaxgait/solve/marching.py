@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from jaxgait import checks
 from jaxgait.kinds import CountedSteps, MarchingModel
-from jaxgait.mechanics.scalars import Scalar
+from jaxgait.mechanics import Scalar
 from jaxgait.model import State
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory

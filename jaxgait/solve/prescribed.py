@@ -17,8 +17,6 @@ from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options
 from jaxgait.solve.steps import endings, extremes, watched
 
-__all__ = ["Prescribed"]
-
 
 @float64_default
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
 from jaxgait.run import Run, Sampling, Trajectory
 from jaxgait.scheme import Scheme, Settings, with_numbers
-from jaxgait.solve.checks import check_state
+from jaxgait.solve.checks import check_equations, check_state
 from jaxgait.solve.dataset import labelled, trajectory_dataset
-from jaxgait.solve.equations import check_equations
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import ASSURED, Smooth
 

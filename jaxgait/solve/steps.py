@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.checks import nearest
-from jaxgait.mechanics.scalars import Scalar
+from jaxgait.mechanics import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables

@@ -46,8 +46,6 @@ from jaxgait.solve.checks import check_kind, check_model, check_state
 from jaxgait.solve.marching import FixedSteps
 from jaxgait.solve.steps import Motion, division, select, start_state, time_after
 
-__all__ = ["TimeStepping", "march", "step"]
-
 T = TypeVar("T")
 
 STEPS_PER_SEPARATION = 10

@@ -1,7 +1,7 @@
 """Extremes of outputs, and events, over the solver's own steps, so that neither depends on the sampling.
 
-Extremes within a step are those of `jaxgait.solve.peaks`. An event of a smooth model (`jaxgait.model.Model.events`) is
-where a guard falls through zero. Such steps are recorded without changing the solver's steps; afterwards the zero is
+Extremes within a step are those of `jaxgait.solve.samples`. An event of a smooth model (`jaxgait.model.Model.events`)
+is where a guard falls through zero. Such steps are recorded without changing the solver's steps; afterwards the zero is
 located on the cubic Hermite interpolant of the step, whose error is of fourth order. A guard that falls and rises
 within one step is missed.
 """
@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 from jaxgait.precision import float64_default
 from jaxgait.run import Events, Extremes, State
 from jaxgait.scheme import Mode
-from jaxgait.solve.peaks import Snapshot, at_first, snapshot, widened
+from jaxgait.solve.samples import Snapshot, at_first, snapshot, widened
 from jaxgait.solve.steps import select, unfilled
 
 HALVINGS = 40
@@ -68,7 +68,7 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
     events: int = eqx.field(static=True)
     """Largest number of events to record."""
     mode: Mode = eqx.field(static=True)
-    """Which derivatives go through (see `jaxgait.solve.peaks.snapshot`)."""
+    """Which derivatives go through (see `jaxgait.solve.samples.snapshot`)."""
 
     @property
     def rtol(self) -> Any:

@@ -14,10 +14,9 @@ from scipy.special import expit
 
 from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
 from jaxgait.calibration import over_phase, over_time, profile, sample
-from jaxgait.calibration.curve import Reading
 from jaxgait.calibration.fitting import solved
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
-from jaxgait.calibration.problem import Problem, Settings
+from jaxgait.calibration.problem import Problem, Reading, Settings
 from jaxgait.calibration.sampling import _starts
 from jaxgait.motion.drive import reference_gait
 from jaxgait.optimization.evaluate import Evaluated

@@ -6,7 +6,7 @@ import pytest
 from jaxgait.calibration import read_curve
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 
 ROWS = "0,80\n1,79\n2,70\n"
 

@@ -125,6 +125,13 @@ def test_choices_and_arrays():
     assert parsing.choices(Chosen()) == {"part.law": "soft", "part.flag": False, "units": 2}
 
 
+def test_a_choice_of_a_law_that_was_exchanged_is_none():
+    """`ground.smoothing` is that of the default law of `ground.normal`."""
+    assert "ground.smoothing" in parsing.choices(Prosthesis())
+    with pytest.raises(ParameterError, match=r"ground\.smoothing is a choice .*not a parameter"):
+        parsing.with_settings(Prosthesis(), ["ground.normal=Hertz", "ground.smoothing=arctan"])
+
+
 class Unresolved(Bungee):
     flag: bool = eqx.field(static=True, default=False)
     odd: "Missing" = eqx.field(static=True, default=None)  # pyright: ignore

@@ -289,6 +289,18 @@ def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
     assert (tmp_path / "x").read_bytes() == b"1"
 
 
+def test_a_block_is_flushed_before_its_line(tmp_path, monkeypatch):
+    flush, append, flushed, lines = store._flush, store._append, [], []
+    monkeypatch.setattr(store, "_flush", lambda *paths: (flush(*paths), flushed.extend(paths)))
+    monkeypatch.setattr(store, "_append", lambda *about: (append(*about), lines.append({*flushed})))
+    place = tmp_path / "scan.zarr"
+    small_scan(place, members={"mass": [60.0, 70.0]}, batch=1, workers=1)
+    _, *blocks = lines  # the first one is that of the session
+    for before, block in zip(blocks, ("0", "1"), strict=True):
+        files = {*place.glob(f"*/c/{block}")} - {*place.glob("mass/c/*")}
+        assert len(files) > 5 and {*files, *(file.parent for file in files)} <= before
+
+
 def test_two_processes_may_begin_a_store(tmp_path, whole, monkeypatch):
     """The slower one finds the store that the faster one made meanwhile."""
     place, template = tmp_path / "scan.zarr", store._write_template

@@ -13,9 +13,9 @@ from jaxgait.ensembles import grid, people, product, single_strides
 from jaxgait.ensembles.members import check_members, drive_number
 from jaxgait.measure import Measure, MeasureError
 from jaxgait.models import Bungee, Prosthesis
+from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import REFERENCE_GAITS, at_cadence, reference_gait
-from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.record import walk_record, write_record
 from jaxgait.motion.recording import Recording

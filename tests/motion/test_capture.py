@@ -10,15 +10,15 @@ import pytest
 
 from jaxgait.ensembles import ensemble, people
 from jaxgait.models import Prosthesis
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS
-from jaxgait.motion.capture.events import by_motion
 from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
+from jaxgait.motion.capture.strides import by_motion
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import stride_drive
-from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.naming import walk_stride
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Mark, Recording, with_forces

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaxgait.motion import drive
+from jaxgait.motion import MotionFormatError, MotionWarning, drive
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import (
     REFERENCE_GAITS,
@@ -23,7 +23,6 @@ from jaxgait.motion.drive import (
     stride_drive,
     wave,
 )
-from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.naming import motion_drive, walk_stride
 from jaxgait.motion.stride import Series, sampled
 from tests.motion.bad_strides import BAD, GOOD, changed, columns, text

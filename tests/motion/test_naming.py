@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.coordinates import angle_names
 from jaxgait.motion.drive import REFERENCE_GAITS
-from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.naming import motion_drive, motion_strides, named_stride, recording_of, together
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Recording

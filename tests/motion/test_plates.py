@@ -6,10 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.walk import measure
-from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import c3d_process, read_recording
 from jaxgait.motion.recording import Force, Recording

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from experiments.reliability.damage import SEEDS, SMALL, mutated, mutated_c3d, survives
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Recording, with_forces
 from tests.motion import walker
@@ -254,7 +254,7 @@ def test_a_file_that_may_not_be_read(name, tmp_path, monkeypatch):
 
 
 def test_oversized_files_are_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("jaxgait.motion.readers.reading.MAX_BYTES", 1000)
+    monkeypatch.setattr("jaxgait.motion.readers.MAX_BYTES", 1000)
     monkeypatch.setattr("jaxgait.motion.readers.c3d.MAX_BYTES", 1000)
     with pytest.raises(MotionFormatError, match="is larger than"):
         _read(tmp_path, TRC)

@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stacked, stride_drive
-from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.naming import motion_drive, walk_stride
 from jaxgait.motion.record import (
     check_record,

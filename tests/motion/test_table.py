@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import jaxgait
-from jaxgait.motion.errors import MotionFormatError, MotionWarning
+from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.stride import embedded_stride, read_stride
 from jaxgait.motion.table import MAX_BYTES, read_table
 from jaxgait.motion.verdict import judge

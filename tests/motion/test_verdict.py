@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from jaxgait.motion import norms
+from jaxgait.motion import MotionFormatError, MotionWarning, norms
 from jaxgait.motion.drive import fit_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
-from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.stride import SIGNALS, Stride, close, embedded_stride, fourier, read_stride, sampled
 from jaxgait.motion.verdict import describe, judge
 from tests.motion.bad_strides import BAD, GOOD, columns

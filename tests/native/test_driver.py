@@ -16,7 +16,7 @@ import pytest
 from jaxgait.native import calls, driver, looped, ptx
 from jaxgait.native.code import Unsupported
 from jaxgait.native.members import LOOP
-from jaxgait.native.threads import BLOCK, kernel
+from jaxgait.native.ptx import BLOCK, kernel
 from tests.native.test_calls import asked, empty, extension
 from tests.native.test_members import PROGRAMS
 from tests.native.test_threads import evaluated, on_this_processor

@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 from jaxgait.native import compiled, explain, looped, native
-from jaxgait.native.expansions import EXPANSIONS
+from jaxgait.native.functions import EXPANSIONS
 from jaxgait.native.functions.arithmetic import FORMATS
 from jaxgait.native.instructions import TYPES
 

@@ -7,7 +7,7 @@ import pytest
 
 from jaxgait.native import compiled, explain, looped
 from jaxgait.native.blocks import Block
-from jaxgait.native.expansions import EXPANSIONS, expanded
+from jaxgait.native.functions import EXPANSIONS, expanded
 from jaxgait.native.functions.arithmetic import FORMATS
 from jaxgait.native.instructions import SELDOM, supports
 

@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from jaxgait.native import compiled, expansions
+from jaxgait.native import compiled, functions
 from jaxgait.native.blocks import Block
-from jaxgait.native.expansions import EXPANSIONS
+from jaxgait.native.functions import EXPANSIONS
 from jaxgait.native.instructions import LIBRARY, SELDOM
 from jaxgait.native.kernel import Kernel
 from jaxgait.native.regions import partition
@@ -52,7 +52,7 @@ LIKE = {
 
 def stated():
     """The table of errors in the docstring: units in the last place by function and dtype."""
-    rows = re.findall(r"^    (\w[\w, ]*?) {2,}(\d\S*) +(\d\S*)$", expansions.__doc__, flags=re.MULTILINE)
+    rows = re.findall(r"^    (\w[\w, ]*?) {2,}(\d\S*) +(\d\S*)$", functions.__doc__, flags=re.MULTILINE)
     errors = {n: {"float64": float(a), "float32": float(b)} for names, a, b in rows for n in names.split(", ")}
     return errors | {"softplus": {"float64": 2.0, "float32": 2.0}}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait.native import looped
-from jaxgait.native.lanes import TOGETHER, WARP, Lanes, lanes_of
+from jaxgait.native.refilling import TOGETHER, WARP, Lanes, lanes_of
 from jaxgait.native.stored import program_of
 from tests.native.test_members import history, root
 

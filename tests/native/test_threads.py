@@ -16,9 +16,9 @@ from jaxgait.native.code import Code, Loop, Unsupported
 from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Operation
 from jaxgait.native.members import LOOP
+from jaxgait.native.passes import fused
 from jaxgait.native.primitives import bind
-from jaxgait.native.pruning import fused
-from jaxgait.native.threads import BLOCK, REGISTERS, kernel
+from jaxgait.native.ptx import BLOCK, POSITION, kernel
 from tests.native.test_members import PROGRAMS
 
 SENTINEL = 77
@@ -34,7 +34,7 @@ def everything_anew(monkeypatch):
 def on_this_processor(text, where):
     """A kernel of a GPU whose threads find in memory which they are."""
     text = text.replace("ptx_kernel ", "")
-    for i, register in enumerate(REGISTERS):
+    for i, register in enumerate(POSITION):
         function = f"i32 @llvm.nvvm.read.ptx.sreg.{register}()"
         text = text.replace(f"declare {function}\n", "")
         text = text.replace(f"call {function}", f"load i32, ptr inttoptr (i64 {where.ctypes.data + 4 * i} to ptr)")

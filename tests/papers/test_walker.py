@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.walker import sets, smooth
+from experiments.walker import smooth
 from experiments.walker.expected import (
     DOUBLING,
     FIXED_POINT,
@@ -150,7 +150,7 @@ def test_parameter_sets_restitution_and_friction_of_the_smooth_walker(tmp_path):
     At restitution 0.8 the walk is irregular: the specification's value must be a likely one of many walks.
     """
     report = Report("smooth walker")
-    sets.parameter_sets(report, tmp_path)
+    smooth.parameter_sets(report, tmp_path)
     wanted = [f for f in report.figures if f.met is not None]
     assert len(wanted) > 20 and all(f.met for f in wanted)
     mean, spread = (f.measured for f in report.figures if f.id.startswith("smooth_restitution_0.8"))

@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from jaxgait.mechanics import spatial
+from jaxgait.models.creeper import formulations as soa
 from jaxgait.models.creeper.chain import Bearing, CreeperChain
-from jaxgait.models.creeper.formulations import operators as soa
 from jaxgait.models.creeper.model import Creeper, CreeperState
 from jaxgait.solve.simulate import simulate
 

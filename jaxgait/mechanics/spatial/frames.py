@@ -13,7 +13,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import ArrayLike, Float
 
-from jaxgait.mechanics.scalars import Scalar
+from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.spatial.vectors import Mat3, Quaternion, Vec3, Vec6
 from jaxgait.precision import float64_default
 

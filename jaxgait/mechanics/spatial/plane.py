@@ -26,7 +26,10 @@ else:
 
 @float64_default
 class Vec(NamedTuple):
-    """A vector of the plane."""
+    """A vector of the plane, named and signed like spatial vectors: turned about +y, from z to x.
+
+    In `jaxgait.mechanics.planar`, where y points up, vectors turn the other way.
+    """
 
     x: Number
     z: Number

@@ -20,8 +20,6 @@ from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
 
-__all__ = ["MEASURES", "LowestPoint", "clearance", "critical_value", "lowest_point"]
-
 SPAN = 100.0
 """`critical_value` searches from the present value divided by this number to the present value times it."""
 SCANNED = 121

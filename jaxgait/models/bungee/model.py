@@ -28,8 +28,6 @@ from jaxgait.mechanics.contact import Hertz, KelvinVoigt, NormalLaw, UnilateralS
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.parameters import part
 
-__all__ = ["Bungee", "BungeeState"]
-
 _PAPER = "bungee exercise"
 
 

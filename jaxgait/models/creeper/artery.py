@@ -30,8 +30,6 @@ from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import ParameterError, choice
 from jaxgait.precision import float64_default
 
-__all__ = ["Blood", "Inflow"]
-
 _PAPER = "Zhao 2010"
 _CHOSEN = "chosen"
 SYSTOLE = 0.24

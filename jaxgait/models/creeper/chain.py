@@ -46,8 +46,6 @@ from jaxgait.models.creeper.model import Creeper
 from jaxgait.parameters import ParameterError, check, part
 from jaxgait.precision import float64_default
 
-__all__ = ["Bearing", "ChainState", "CreeperChain", "GiveState", "Manoeuvre", "SoftExtension"]
-
 _CHOSEN = "chosen"
 GAUSS = np.polynomial.legendre.leggauss(8)
 """Nodes and weights of the quadrature of a smooth function between -1 and 1."""

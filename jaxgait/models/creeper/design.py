@@ -9,8 +9,6 @@ import diffrax
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
 
-__all__ = ["BOUNDS", "fastest_gait"]
-
 BOUNDS = {
     "gait.stroke": (2e-3, 12e-3),
     "gait.period": (0.5, 2.0),

@@ -25,8 +25,6 @@ from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.model import Creeper, Gait, Stroke
 from jaxgait.parameters import ParameterError
 
-__all__ = ["Inchworm", "InchwormState"]
-
 
 class InchwormState(NamedTuple):
     """Rear unit: position x in m, velocity v in m/s; bristle deflections of all pads in m from the front, if any."""

@@ -19,17 +19,6 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
 from jaxgait.solve.smooth import Smooth, integrate
 
-__all__ = [
-    "CHAIN_MEASURES",
-    "MEASURES",
-    "SOFT_MEASURES",
-    "Performance",
-    "grip_threshold",
-    "measures",
-    "peak_load",
-    "performance",
-]
-
 _BEAT_SAMPLES = 2701  # 0.1 ms: the peak load is flat there, 1e-8 relative
 
 

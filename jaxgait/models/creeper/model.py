@@ -38,8 +38,6 @@ from jaxgait.models.creeper.artery import Blood, Inflow
 from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
 
-__all__ = ["Creeper", "CreeperState", "Gait", "Pads", "Stroke"]
-
 _PAPER = "Zhao 2010"
 _CHOSEN = "chosen"
 

@@ -23,8 +23,6 @@ from jaxgait.parameters import get_parameter
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
 
-__all__ = ["BOUNDS", "CLEARANCE", "FRICTION", "LIFT", "example", "least_work"]
-
 BOUNDS = {
     "gait.swing": (0.10, 0.45),
     "gait.stance_shank": (1.0, 2.1),

@@ -19,8 +19,6 @@ from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import get_parameter
 
-__all__ = ["TIMING", "ArmSwinger", "highest_jump"]
-
 TIMING = {
     "ankle.delay": (0.0, 0.2),
     "knee.delay": (0.0, 0.2),

@@ -14,8 +14,8 @@ from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.models.prosthesis.measures import correlation, ground_force
 from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import GaitDrive
-from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.stride import Person
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters

@@ -1,12 +1,17 @@
-"""States of the leg, its kinematics at one time, and the names of its points."""
+"""States of the leg and its kinematics at one time; hip reactions, powers, energy and the closure error of the loop."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
 
 from jaxgait.mechanics.fourbar import Closure
-from jaxgait.mechanics.kane import Point, Rotation
+from jaxgait.mechanics.kane import Body, Force, Point, Rotation, along
+from jaxgait.mechanics.planar import Vec, cross, dot
 from jaxgait.model import Scalar
+from jaxgait.models.prosthesis.parts import Linkage, Segments
 from jaxgait.motion.drive import HipMotion
 
 
@@ -73,3 +78,79 @@ class Torques(NamedTuple):
 
 POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
 """Points of the output `points` (see the sketch in `prosthesis.model`)."""
+
+
+def centres(leg: Leg, segments: Segments) -> list[tuple[Vec, Vec]]:
+    """Positions in m and velocities in m/s of the centres of mass, in the order of `Prosthesis.bodies`."""
+    P = leg.points
+    middles = [
+        ((P[a].position + P[b].position) * 0.5, (P[a].velocity + P[b].velocity) * 0.5)
+        for a, b in ("HE", "EB", "AD", "BC", "CD", "FK")
+    ]
+    foot = along(P["K"], (0.5 - segments.ankle) * segments.foot, leg.foot)
+    return [*middles, (foot.position, foot.velocity)]
+
+
+def hip_reactions(
+    leg: Leg,
+    moving: Mapping[str, Body],
+    at: Sequence[tuple[Vec, Vec]],
+    accelerations: Sequence[Scalar],
+    ground: Sequence[Force],
+    gravity: Scalar,
+) -> dict[str, Any]:
+    """Force in N and moment in N m of the hip on the leg: Newton and Euler for the entire leg about H.
+
+    Rows 1 to 3 of the paper's equations.
+
+    Args:
+        leg: the leg.
+        moving: its bodies.
+        at: their centres of mass (see `centres`).
+        accelerations: of the free coordinates.
+        ground: forces of the ground on heel and toe.
+        gravity: in m/s^2.
+    """
+    force, moment = Vec(0.0, 0.0), 0.0
+    H = leg.points["H"].position
+    for b, (centre, _) in zip(moving.values(), at, strict=True):
+        a, spin = b.acceleration, b.angular_acceleration
+        for V, w, rate in zip(b.partial_velocities, b.partial_rates, accelerations, strict=True):
+            a = a if V is None else a + V * rate
+            spin = spin if w is None else spin + w * rate
+        weight_and_inertia = b.mass * Vec(a.x, a.y + gravity)
+        force = force + weight_and_inertia
+        moment = moment + cross(centre - H, weight_and_inertia) + b.inertia * spin
+    for point, f in zip((leg.points["heel"], leg.points["toe"]), ground, strict=True):
+        force = force - f.force
+        moment = moment - cross(point.position - H, f.force)
+    return {"hip_force_x": force.x, "hip_force_y": force.y, "hip_moment": moment}
+
+
+def energy(leg: Leg, moving: Mapping[str, Body], at: Sequence[tuple[Vec, Vec]], gravity: Scalar) -> Scalar:
+    """Kinetic and potential energy in J of all bodies, zero on the floor; arguments as for `hip_reactions`."""
+    turns = (leg.thigh, leg.plate, leg.link_AD, leg.link_BC, leg.bar_CD, leg.shank, leg.foot)
+    total = 0.0
+    for b, (centre, velocity), turn in zip(moving.values(), at, turns, strict=True):
+        kinetic = 0.5 * (b.mass * dot(velocity, velocity) + b.inertia * turn.rate**2)
+        total = total + kinetic + b.mass * gravity * centre.y
+    return total
+
+
+def powers(leg: Leg, torques: Torques, ground: Sequence[Force], hip: Mapping[str, Any]) -> dict[str, Any]:
+    """Powers in W of the hip, the joints and the ground on heel and toe: their sum is the rate of `energy`."""
+    P, thigh = leg.points, leg.thigh.rate
+    at_hip = dot(Vec(hip["hip_force_x"], hip["hip_force_y"]), P["H"].velocity) + hip["hip_moment"] * thigh
+    return {
+        "hip_power": at_hip,
+        "lock_power": -torques.lock * (leg.link_BC.rate - thigh),
+        "damper_power": torques.cylinder * (leg.link_AD.rate - thigh),
+        "ankle_power": torques.ankle * (leg.foot.rate - leg.shank.rate),
+        "ground_power": sum(dot(f.force, P[end].velocity) for f, end in zip(ground, ("heel", "toe"), strict=True)),
+    }
+
+
+def loop_residual(leg: Leg, linkage: Linkage) -> Scalar:
+    """Distance in m by which the bar CD misses C, the larger of its components."""
+    missed = leg.points["D"].position - linkage.l_CD * leg.bar_CD.direction - leg.points["C"].position
+    return jnp.maximum(jnp.abs(missed.x), jnp.abs(missed.y))

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxgait.analysis import extremes, gait
+from jaxgait.analysis import gait
 from jaxgait.measure import Measure, Measures, table
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
@@ -47,7 +47,7 @@ def _rho(run: Run) -> Float[Array, ""]:
 
 
 def _peaks(run: Run) -> Float[Array, " strides"]:
-    return jax.vmap(extremes.maximum)(_last_strides(run))
+    return jax.vmap(gait.maximum)(_last_strides(run))
 
 
 def _last_strides(run: Run) -> Float[Array, "strides phases"]:
@@ -99,7 +99,7 @@ MEASURES = table(
     _flexion("peak_flexion_max", lambda run: jnp.max(run.once(_peaks)), "largest peak knee flexion"),
     _flexion(
         "smallest_flexion",
-        lambda run: jnp.min(jax.vmap(extremes.minimum)(_last_strides(run))),
+        lambda run: jnp.min(jax.vmap(gait.minimum)(_last_strides(run))),
         "smallest knee flexion (hyperextension is negative)",
     ),
     ground_force,

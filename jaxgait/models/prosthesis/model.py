@@ -37,8 +37,19 @@ from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
 from jaxgait.mechanics.planar import Vec, added, down, forward
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
-from jaxgait.models.prosthesis import energetics
-from jaxgait.models.prosthesis.leg import POINTS, BristleState, KneeState, Leg, SocketState, Torques
+from jaxgait.models.prosthesis.leg import (
+    POINTS,
+    BristleState,
+    KneeState,
+    Leg,
+    SocketState,
+    Torques,
+    centres,
+    energy,
+    hip_reactions,
+    loop_residual,
+    powers,
+)
 from jaxgait.models.prosthesis.parts import (
     CHOSEN,
     PAPER,
@@ -394,8 +405,8 @@ class Prosthesis(Model):
         shank = fourbar.shank_angle(bars, leg.knee)
         centre = fourbar.instantaneous_centre(leg.knee)
         torques = self.torques(leg, y)
-        at = energetics.centres(leg, self.segments)
-        hip = energetics.hip_reactions(leg, bodies, at, rates, forces, self.gravity)
+        at = centres(leg, self.segments)
+        hip = hip_reactions(leg, bodies, at, rates, forces, self.gravity)
         (heel, _), (toe, _) = forces
         return {
             "knee_angle": -shank,
@@ -415,9 +426,9 @@ class Prosthesis(Model):
             "damper_torque": torques.cylinder,
             "ankle_torque": torques.ankle,
             **hip,
-            **energetics.powers(leg, torques, forces, hip),
-            "energy": energetics.energy(leg, bodies, at, self.gravity),
-            "loop_residual": energetics.loop_residual(leg, self.linkage),
+            **powers(leg, torques, forces, hip),
+            "energy": energy(leg, bodies, at, self.gravity),
+            "loop_residual": loop_residual(leg, self.linkage),
             "points": jnp.stack([jnp.stack(list(leg.points[name].position)) for name in POINTS]),
         }
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.scalars import Scalar
+from jaxgait.mechanics import Scalar
 from jaxgait.parameters import parameter
 from jaxgait.precision import float64_default
 

@@ -19,8 +19,6 @@ from jaxgait.optimization import Optimum, at_most, optimize
 from jaxgait.run import Run
 from jaxgait.solve.periodic import PoincareMap, fixed_point, linearised
 
-__all__ = ["BOUNDS", "MULTIPLIER", "SPEED", "fastest_stable_gait"]
-
 BOUNDS = {"slope": (0.005, 0.02), "foot_radius": (0.05, 0.18)}
 """Bounds of the search, in rad and m."""
 SHORT = {"duration": 0.01, "samples": 1}

@@ -30,17 +30,6 @@ from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
 from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, checked_search, fixed_point
 
-__all__ = [
-    "GAIT",
-    "MEASURES",
-    "RIGID_MEASURES",
-    "ROLLING_MEASURES",
-    "Gait",
-    "RollingGait",
-    "passing_gait",
-    "rolling_gait",
-]
-
 GAIT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""
 TOUCHES = (0, 2)

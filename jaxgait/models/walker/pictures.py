@@ -14,8 +14,6 @@ from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
 from jaxgait.analysis.continuation import Branch
 from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_label
 
-__all__ = ["basin_map", "branches", "contact_strip", "phase_portrait"]
-
 
 def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", color: str = BLUE) -> None:
     """Rate in rad/s over angle in rad of one leg, both of the shape (samples,)."""

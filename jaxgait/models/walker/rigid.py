@@ -25,8 +25,6 @@ from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.walker.round_feet import OBSERVABLES, PAPER, Foot, Generalised, RoundFeet, WalkerState
 from jaxgait.precision import float64_default
 
-__all__ = ["HeelStrike", "RigidWalker", "RollingState", "RollingWalker", "friction_limit"]
-
 _CLEARANCE: dict[str, Any] = {
     "unit": "rad",
     "doc": "angle by which a swing foot must be ahead to land",

@@ -35,8 +35,6 @@ from jaxgait.model import Scalar, Variable, parameter
 from jaxgait.parameters import ParameterError, check
 from jaxgait.precision import float64_default
 
-__all__ = ["OBSERVABLES", "BristledState", "Foot", "Generalised", "Inertia", "RoundFeet", "WalkerStart", "WalkerState"]
-
 PAPER = "Duan et al. 2011, section 3"
 FALL_HEIGHT = 0.5
 """The walker has fallen if its hip is below this fraction of the leg length."""

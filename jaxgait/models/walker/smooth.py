@@ -25,8 +25,6 @@ from jaxgait.models.walker.round_feet import (
 )
 from jaxgait.parameters import choice, part
 
-__all__ = ["SETS", "Walker"]
-
 _CHOSEN = "chosen"
 _CONTACT = ("stiffness", "dissipation", "smoothing_depth", "slip_velocity", "friction")
 SETS: dict[str, dict[str, float]] = {

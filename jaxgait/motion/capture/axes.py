@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 
 SNAP = math.radians(10)
 """Largest angle to an axis of the laboratory at which a treadmill is taken to be aligned with it."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from jaxgait import checks
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.text import content
 
 SIDES = {"right": "R", "left": "L"}

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture import maps, markers, plates
+from jaxgait.motion.capture import maps, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
-from jaxgait.motion.capture.events import Events, by_motion, events_of
 from jaxgait.motion.capture.ground import Load, load_of
-from jaxgait.motion.capture.leg import Leg, Options, leg_of
-from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.leg import Leg, Options, Plane, leg_of
+from jaxgait.motion.capture.maps import Found
+from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.capture.strides import Events, StrideCurve, by_motion, events_of
 from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.norms import FIGURES, PEAKS, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
@@ -155,7 +156,7 @@ def measure(
         notes=(*_collected(legs, events, loads, "notes"), *ended, how),
         warnings=(
             *_collected(legs, (), (), "warnings"),
-            *plates.joined((leg, markers.problems(leg, _found(leg, options))) for leg in legs),
+            *plates.joined((leg, _doubtful(leg, _found(leg, options))) for leg in legs),
             *plates.joined((x, plates.problems(x, y, *z)) for x, y, z in zip(legs, loads, moved, strict=True)),
             *twice,
             *odd,
@@ -314,3 +315,60 @@ def _doubts(kept: Sequence[StrideCurve], given: float | None) -> list[str]:
     if len(kept) == 1:
         found.append("only one stride: no standard deviation, and it may not be typical")
     return found
+
+
+LAG = 0.02
+"""Time in s by which one end of a segment may seem to lag the other; skin makes up to 0.010 of it in measured walks."""
+EXPLAINED = 0.6
+"""Share of a segment's change of length that a lag explains; skin makes up to 0.53 where it makes more than that."""
+ASKEW = 0.02
+"""Mean difference in m of the heights of both ASIS; measured walks have up to 0.013."""
+SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
+
+
+def _doubtful(leg: Leg, found: Found) -> list[str]:
+    """What looks wrong with the markers of a leg."""
+    return [*_late(leg), *_askew(leg, found)] if leg.ankle_angle is None else []
+
+
+def _late(leg: Leg) -> list[str]:
+    points, found = {"hip": leg.hip} | leg.points, []
+    for above, below in SEGMENTS:
+        if above in points and below in points:
+            late, explained = _lag(points[above], points[below], leg.recording.rate)
+            if abs(late) > LAG and explained > EXPLAINED:
+                first, second = (below, above) if late > 0 else (above, below)
+                found.append(f"the {first} lags the {second} by about {1e3 * abs(late):.0f} ms")
+    what = f"{leg.side} leg: {', '.join(found)}, as their distance shows: markers on another clock, or filtered?"
+    return [what] if found else []
+
+
+def _askew(leg: Leg, found: Found) -> list[str]:
+    if len(found.asis) < 2:
+        return []
+    right, left = (leg.recording.markers[found.asis[side]] @ leg.axes.rotation[1] for side in ("right", "left"))
+    apart = (right - left)[np.isfinite(right - left)]
+    above = float(np.sum(apart)) / max(apart.size, 1)
+    word = "higher" if above > 0 else "lower"
+    what = f"the right ASIS is {1e3 * abs(above):.0f} mm {word} than the left one on average"
+    return [f"{what}: a misplaced marker, or an oblique pelvis?"] if abs(above) > ASKEW else []
+
+
+def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:
+    """Time in s by which a segment's lower end lags its upper end, and the share of its change of length that goes so.
+
+    If the lower end moves at v and is recorded late by t, half the squared length of the segment d changes by t d.v.
+    """
+    time = np.arange(above.shape[0]) / rate
+    late, explained = 0.0, 0.0
+    for i in range(6):
+        moved = sampled_at(time, below, time + late)
+        apart, speed = above - moved, np.gradient(0.5 * (above + moved), 1.0 / rate, axis=0)
+        both = np.stack([0.5 * np.sum(apart**2, axis=1), np.sum(apart * speed, axis=1)])
+        both = both[:, np.isfinite(both).all(axis=0)]
+        if both.shape[1] < 20 or not np.ptp(both, axis=1).all():
+            return 0.0, 0.0
+        (length, cross), (_, pull) = np.cov(both)
+        explained = explained if i else float(cross**2 / pull / length)
+        late = float(np.clip(late + cross / pull, -0.3, 0.3))
+    return late, explained

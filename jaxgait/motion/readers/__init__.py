@@ -1,5 +1,73 @@
 """Readers of what motion laboratories write: C3D, TRC, MOT, STO, CSV and TXT, each into a `Recording`."""
 
-from jaxgait.motion.readers.reading import ENDINGS, read_recording
+from __future__ import annotations
+
+import pathlib
+import re
+
+from jaxgait.motion import MotionFormatError
+from jaxgait.motion.readers.c3d import read_c3d
+from jaxgait.motion.readers.columns import read_columns
+from jaxgait.motion.readers.sheet import Source
+from jaxgait.motion.readers.storage import read_storage
+from jaxgait.motion.readers.trc import read_trc
+from jaxgait.motion.recording import Recording
+from jaxgait.motion.text import content, decoded
 
 __all__ = ["ENDINGS", "read_recording"]
+
+ENDINGS = (".c3d", ".trc", ".mot", ".sto", ".csv", ".tsv", ".txt")
+MAX_BYTES = 64 * 2**20
+"""Largest text file in bytes: ten minutes of 50 markers at 100 Hz have less."""
+
+
+def read_recording(path: str | pathlib.Path) -> Recording:
+    """Reads a C3D, TRC, MOT, STO, CSV or TXT file; the content overrides a wrong ending.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: if it cannot be read.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.motion.readers import read_recording
+        >>> rows = {"time": [0.0, 0.01, 0.02], "knee_flexion": [10.0, 12.0, 15.0]}
+        >>> pd.DataFrame(rows).to_csv("knee.csv", index=False)
+        >>> recording = read_recording("knee.csv")
+        >>> print(recording.rate, recording.angles["knee_flexion"].round(3), recording.notes)  # Hz, rad
+        100.0 [0.175 0.209 0.262] ('angles are taken as degrees: the largest is 15',)
+    """
+    path = pathlib.Path(path)
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise MotionFormatError("is not a regular file", "copy it into one", str(path))
+    if path.is_file() and _begins_as_c3d(path):
+        return read_c3d(path)
+    raw = content(path, MAX_BYTES, "a C3D, TRC, MOT or CSV file", "cut out some strides")
+    if not raw.strip():
+        raise MotionFormatError("is empty", "export the trial again", str(path))
+    if path.suffix.lower() == ".c3d":
+        raise MotionFormatError("is not a C3D file: it does not begin as one", "export it as C3D again", str(path))
+    text = decoded(str(path), raw, "export the trial as C3D, TRC, MOT or CSV (UTF-8)")
+    source = Source(str(path), text.split("\n"))
+    if len(source.lines) > 4_000_000:
+        raise MotionFormatError("has more than 4 million lines", "cut out some strides", str(path))
+    return _reader(path.suffix.lower(), source)(source, path.stem)
+
+
+def _begins_as_c3d(path: pathlib.Path) -> bool:
+    """Whether the second byte is that of a C3D file (and of a PNG picture), and there are zeros, as in no text."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(512)
+    except PermissionError as error:
+        raise MotionFormatError("may not be read", "ask its owner for the permission", str(path)) from error
+    return len(start) == 512 and start[1] == 0x50 and b"\x00" in start and not start.startswith(b"\x89PNG")
+
+
+def _reader(suffix: str, source: Source):
+    start = "\n".join(line[:200] for line in source.lines[:40])
+    if re.search(r"^\s*endheader", start, re.IGNORECASE | re.MULTILINE):
+        return read_storage
+    if re.match(r'[\s"]*PathFileType', start, re.IGNORECASE):
+        return read_trc
+    return {".trc": read_trc, ".mot": read_storage, ".sto": read_storage}.get(suffix, read_columns)

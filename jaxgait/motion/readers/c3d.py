@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.recording import FAINT, Force, Mark, Recording
 

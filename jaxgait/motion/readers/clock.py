@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion import MotionFormatError
 
 ROUNDING = 0.1
 """Deviation from even times, in steps, that needs no explanation."""

@@ -8,8 +8,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from jaxgait.plot.explorer.page import Explorer
 
-__all__ = ["serve", "server"]
-
 LOOPBACK = "127.0.0.1"
 
 

@@ -25,8 +25,8 @@ from jaxgait.models.prosthesis.fitting import (
 from jaxgait.models.prosthesis.leg import KneeState, SocketState
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.prosthesis.parts import Socket
+from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
-from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.stride import Person
 from jaxgait.outcome import code, legend
 from jaxgait.parameters import ParameterError, get_parameter, parameters, with_parameters

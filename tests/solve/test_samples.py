@@ -9,7 +9,7 @@ import pytest
 
 from jaxgait import Measure, Model, Numerics, Transition, Variable, ensemble, parameter, precision
 from jaxgait.model import Scalar
-from jaxgait.solve.peaks import Snapshot, at_first, widened
+from jaxgait.solve.samples import Snapshot, at_first, widened
 from jaxgait.solve.smooth import Smooth, integrate
 from tests.solve.swing import Harmonic, Swing
 

@@ -7,8 +7,8 @@ import pytest
 from jax.scipy.linalg import block_diag
 
 from jaxgait.mechanics import spatial
+from jaxgait.models.creeper import formulations as soa
 from jaxgait.models.creeper.chain import Bearing, CreeperChain
-from jaxgait.models.creeper.formulations import operators as soa
 
 ROUNDING = 1e-12  # relative to the largest entry
 ROUND_TRIP = 1e-9

@@ -1,1 +1,0 @@
-"""The paper's spatial operators, to check the chain."""
