@@ -15,6 +15,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool
 
+from jaxgait import units
 from jaxgait.checks import is_concrete, shown
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.parameters import ParameterError, Prepared, check, parameter, parameters, with_parameters
@@ -81,6 +82,7 @@ class Model(eqx.Module):
 
     Raises:
         TypeError: for a subclass that lacks something required, naming it; unless it declares abstract methods.
+        ValueError: for a misspelt unit.
 
     Examples:
         >>> from typing import NamedTuple
@@ -340,6 +342,7 @@ def _check_complete(cls: type) -> None:
 
     Raises:
         TypeError: naming everything that is missing, or an invalid measure.
+        ValueError: for a misspelt unit.
     """
     if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
         return
@@ -362,6 +365,7 @@ def _check_complete(cls: type) -> None:
         if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
             what = 'a Variable, such as Variable("N", "contact force", dims=("foot",))'
             raise TypeError(f"variables[{name!r}] of {cls.__name__} must be {what}, got {shown(variable)}")
+        units.check(variable.unit, f"variables[{name!r}] of {cls.__name__}")
         stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
         taken = {name, *variable.dims} & {*TAKEN, *LABELS} or {name for stem in stems if stem in named}
         if taken:

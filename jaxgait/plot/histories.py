@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.checks import nearest
+from jaxgait.measure import with_gaps
 from jaxgait.plot.explorer.table import Table, table
 from jaxgait.plot.style import PALETTE, axis_label, style
 
@@ -101,7 +102,8 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     if len(rows.along) > 1:
         draw, across = _map, data[rows.along[0]]
     across = axis_label(str(across.name), across.attrs.get("units"))
-    return _panels(data, chosen, lambda ax, x: draw(ax, x.where(x.name != "status"), rows), across)
+    shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")
+    return _panels(data, chosen, lambda ax, x: draw(ax, shown(x), rows), across)
 
 
 def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.DataArray], None], across: str) -> Figure:

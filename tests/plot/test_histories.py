@@ -104,6 +104,20 @@ def test_the_colour_of_a_count_does_not_change_with_the_data():
     assert table(full).columns["low"].colours == (), "a length is no count"
 
 
+def test_a_whole_number_that_is_missing_is_a_gap_and_no_value():
+    data = scan("mass", "length")
+    count = np.array([[2, -1, 0], [-1, 3, 1]])
+    data = data.assign(count=(("mass", "length"), count, {"units": "1"}), status=data.status.where(count != -1, 10))
+    column = table(data).columns["count"]
+    assert np.isnan(column.values).tolist() == (count == -1).ravel().tolist() and column.colours == COUNTS[:4]
+    figure = picture(data, ["count"])
+    drawn = figure.axes[0].collections[0].get_array()
+    np.testing.assert_array_equal(np.ma.getmaskarray(drawn), count.T == -1)
+    assert figure.legends, "the status of those without a value"
+    line = picture(data.isel(length=1), ["count"]).axes[0].lines[0]
+    np.testing.assert_array_equal(line.get_ydata(), [np.nan, 3.0])
+
+
 def test_values_in_any_order_are_drawn_in_order():
     data = scan("mass", "length")
     turned = data.isel(mass=[1, 0], length=[2, 0, 1])

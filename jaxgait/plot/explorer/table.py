@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
+from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
 from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label
 
@@ -185,7 +186,7 @@ def _results(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
 
 def _column(name: str, x: xr.DataArray, role: str, values: np.ndarray) -> Column:
     label = ": ".join(dict.fromkeys([name, str(x.attrs.get("long_name") or name)]))
-    return Column(name, label, str(x.attrs.get("units", "1")), role, values.astype(float))
+    return Column(name, label, str(x.attrs.get("units", "1")), role, values if role == "axis" else with_gaps(values))
 
 
 def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
