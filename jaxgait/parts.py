@@ -12,6 +12,7 @@ and `choice`.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -166,7 +167,9 @@ def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value
         by_name = {option.lower(): option for option in options}
         if value.lower() not in by_name:
             number = f"a number in {field.metadata['unit']}, or " if "unit" in field.metadata else ""
-            raise ParameterError(f"{label} must be {number}one of {', '.join(options) or 'none'}, got {value!r}")
+            wanted = f"must be {number}one of {', '.join(options) or 'none'}, got {value!r}"
+            near = difflib.get_close_matches(value.lower(), by_name, n=1)
+            raise ParameterError(f"{label} {wanted}" + (f": did you mean {by_name[near[0]]}?" if near else ""))
         value = options[by_name[value.lower()]]
         value = value() if isinstance(value, type) else value
     if isinstance(value, type):
