@@ -322,7 +322,7 @@ TAKEN = (
     *("event_time", "event_kind", "event_name"),
 )
 """Names of the results that runs and ensembles have anyway."""
-LABELS = ("time", "sample", "parameter", "member")
+LABELS = ("time", "instant", "sample", "parameter", "member")
 """Names of their dimensions."""
 _ENDINGS = ("_end", "_before", "_after", "_gradient")
 """Endings of the names of results that are derived from others."""

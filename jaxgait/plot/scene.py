@@ -152,8 +152,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         >>> print([curve.name for curve in shown.curves], shown.forces[0].force[-1])  # N, upward
         ['height', 'rope'] [  0. 100.]
     """
-    if isinstance(run, xr.Dataset) and "time" in run and run["time"].dims == ("sample",):  # members with own times
-        run = run.set_coords("time").swap_dims(sample="time")
+    if isinstance(run, xr.Dataset) and "time" in run and run["time"].dims == ("instant",):  # members with own times
+        run = run.set_coords("time").swap_dims(instant="time")
     coords = run.coords if isinstance(run, xr.Dataset) else {}
     over_time = "time" in coords and coords["time"].dims == ("time",) and run.sizes["time"] > 1
     if not over_time or ("status" in run and run["status"].ndim):  # a scan has a status per member

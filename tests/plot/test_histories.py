@@ -135,6 +135,23 @@ def test_samples_are_points_of_a_map():
     np.testing.assert_array_equal(field.collections[0].get_offsets().compressed().reshape(-1, 2), [[60, 3], [80, 2]])
 
 
+def test_a_picture_of_many_sampled_parameters_says_what_it_does_not_show():
+    names = ("mass", "length", "slope")
+    columns = {n: ("sample", np.array([3.0, 1.0, 2.0]) + i, {"units": "kg"}) for i, n in enumerate(names)}
+    sampled = xr.Dataset({"low": ("sample", [1.0, 2.0, 3.0]), "status": ("sample", [0, 0, 0])}, columns)
+    figure = picture(sampled)
+    assert figure.get_suptitle().startswith("members with slope from 3 to 5 kg\n")
+    figure = picture(sampled, over=["slope", "mass"])
+    assert figure.get_suptitle().startswith("members with length from 2 to 4 kg\n")
+    ax = figure.axes[0]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("slope (kg)", "mass (kg)")
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), [[5, 3], [3, 1], [4, 2]])
+    assert not picture(sampled.drop_vars("slope")).get_suptitle()
+    for over in (["mass"], ["mass", "mass"], ["mass", "age"]):
+        with pytest.raises(ValueError, match="over must name two of mass, length, slope, got mass"):
+            picture(sampled, over=over)
+
+
 def test_subjects_are_named_on_an_axis():
     data = scan("subject", "length").assign_coords(subject=["anna", "ben"])
     axis = picture(data).axes[0].xaxis

@@ -187,7 +187,7 @@ def is_page(path: str | os.PathLike[str]) -> bool:
 
 
 def _keeps_motions(scan: xr.Dataset) -> bool:
-    return bool({"time", "sample"} & {*scan.dims} - {*members_dims(scan)})  # a Latin hypercube is along `sample`, too
+    return bool({"time", "instant"} & {*scan.dims})
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:

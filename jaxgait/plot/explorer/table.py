@@ -128,7 +128,7 @@ def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
     else:
         results = [x for x in scan.data_vars.values() if x.dtype.kind in "fiub"]
         shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
-        dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "sample", "event")]
+        dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "instant", "event")]
     if not dims:
         raise ValueError("nothing to explore: this is not a scan, its results share no dimension")
     return tuple(dims)
@@ -195,7 +195,7 @@ def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
         extra = [d for d in x.dims if d not in dims]
         if x.dtype.kind in "fiu" and len(extra) == 1 and len(x.dims) == len(dims) + 1:
             small = 1 < x.sizes[extra[0]] <= LARGEST_VECTOR
-            if small and extra[0] not in ("time", "sample", "event", "parameter"):
+            if small and extra[0] not in ("time", "instant", "event", "parameter"):
                 found[str(name)] = _column(str(name), x, "measure", flat(x, dims))
     return found
 
