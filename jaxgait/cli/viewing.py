@@ -11,7 +11,7 @@ import xarray as xr
 
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, print_outcomes, say, write_json
-from jaxgait.cli.listing import measured
+from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run, opened
@@ -45,9 +45,7 @@ def view(
     if json is not None:
         write_json(json, _record(data))
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
-    print(data)
-    for line in measured(data) if is_run(data) else ():
-        print(line)
+    print("\n".join(scan_lines(data) if _is_scan(data) else run_lines(data) if is_run(data) else [str(data)]))
     if serve:
         serve_page(_explorer(file, chosen, members))
     elif out is not None:
