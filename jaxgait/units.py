@@ -97,12 +97,13 @@ def check(unit: str, what: str) -> None:
             ...
         ValueError: the unit 'kgg m^2' of inertia has an unknown 'kgg': did you mean 'kg'?
     """
-    known = {name: name for text in COMMON for name in re.findall(r"[A-Za-z%]+", text)} | {n: n for n in _KNOWN} | _WORDS
+    known = (
+        {name: name for text in COMMON for name in re.findall(r"[A-Za-z%]+", text)} | {n: n for n in _KNOWN} | _WORDS
+    )
     for name in re.findall(r"[A-Za-zµ°%][A-Za-z0-9µ°%]*", unit):
-        name = name.rstrip("0123456789")
         same = [n for n in known if n.lower() == name.lower()]
         near = same or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-        if _base(name) is None and near:
+        if _base(name.rstrip("0123456789")) is None and near:
             raise ValueError(f"the unit {unit!r} of {what} has an unknown {name!r}: did you mean {known[near[0]]!r}?")
 
 

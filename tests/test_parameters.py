@@ -1,6 +1,7 @@
 """Declared parameters: addressing, replacing, refusing."""
 
 import warnings
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -175,7 +176,7 @@ def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
     from tests.oscillator import Oscillator
 
     class Pendulum(Oscillator):
-        variables = {"x": Variable("rad", "angle"), "energy": Variable("J", "energy")}
+        variables: ClassVar = {"x": Variable("rad", "angle"), "energy": Variable("J", "energy")}
 
     message = r"initial.x of Pendulum \(angle\) is 30 rad.*: degrees instead of rad\? \(On the command line: 30deg\)"
     with pytest.warns(ImplausibleValue, match=message) as said:

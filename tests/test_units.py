@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from jaxgait.model import Model, Variable
 from jaxgait.measure import Measure
+from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameter
 from jaxgait.units import alike, check, factor
 
@@ -54,7 +54,8 @@ def test_the_message_names_units_of_the_same_quantity():
 
 
 @pytest.mark.parametrize(
-    ("unit", "meant"), [("kgg", "kg"), ("Kg", "kg"), ("N/metres", "m"), ("rads", "rad"), ("m, radd", "rad"), ("NM", "Nm")]
+    ("unit", "meant"),
+    [("kgg", "kg"), ("Kg", "kg"), ("N/metres", "m"), ("rads", "rad"), ("m, radd", "rad"), ("NM", "Nm")],
 )
 def test_a_misspelt_unit_of_a_declaration_is_an_error_where_it_is_declared(unit, meant):
     message = f"did you mean '{meant}'"

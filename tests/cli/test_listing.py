@@ -14,7 +14,9 @@ def test_a_run_is_its_end_its_measures_and_the_ranges_of_its_histories():
     histories = {f"x{i}": ("time", [0.0, 2.0, 1.0], {"units": "m", "long_name": "position"}) for i in range(14)}
     measures = {"work": ((), -0.0, ABOUT), "fell_at": ((), np.nan, {"units": "s", "long_name": "time of the fall"})}
     attrs = {"model": "Walker", "status": 0, "status_text": "completed", "t_end_s": 2.0}
-    lines = list(run_lines(xr.Dataset(histories | measures, {"time": [0.0, 1.0, 2.0]}, attrs), {"order": "not measured"}))
+    lines = list(
+        run_lines(xr.Dataset(histories | measures, {"time": [0.0, 1.0, 2.0]}, attrs), {"order": "not measured"})
+    )
     assert lines[:2] == ["Walker: completed, 2 s in 2 samples", "measures:"]
     assert [line.split()[:3] for line in lines[2:4]] == [["work", "0", "J"], ["fell_at", "-", "time"]]
     assert lines[4].split() == ["order", "not", "measured"]

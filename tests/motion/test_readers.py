@@ -168,7 +168,9 @@ def test_a_plate_without_units_has_those_of_the_others(tmp_path):
 @pytest.mark.parametrize("labels", ["1_vx_kN,1_vy_kN,2_vx_N,2_vy_N,3_vx,3_vy", "1_vx_kN,1_vy_N,1_vz,2_vx,2_vy,2_vz"])
 def test_a_plate_without_units_beside_different_units_is_an_error(tmp_path, labels):
     lines = [f"time,{labels}"] + [f"{0.01 * i:.2f},0.03,0.7,30,700,1,1" for i in range(50)]
-    with pytest.raises(MotionFormatError, match="walk.csv: columns of the force of . have no unit, and others are in N and kN"):
+    with pytest.raises(
+        MotionFormatError, match=r"walk\.csv: columns of the force of . have no unit, and others are in N and kN"
+    ):
         _read(tmp_path, "\n".join(lines), "walk.csv")
 
 

@@ -23,7 +23,7 @@ from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
 from jaxgait.plot.explorer.recipe import Recipe, of_run, opened, recipe
-from jaxgait.plot.explorer.table import Column, Table, is_run, members_dims, spread, table
+from jaxgait.plot.explorer.table import Column, Table, is_run, spread, table
 from jaxgait.plot.film import usual_pace
 from jaxgait.run import state_variables
 
