@@ -160,9 +160,9 @@ def test_a_bad_registration_is_one_line_and_breaks_nothing_else(tmp_path):
         *(f"run {name} --list" for name in ("broken", "missing", "no-class", "no-model", "no-module")),
         "reproduce silent",
     )
-    taken = [line for line in said[0][2].splitlines() if "is taken" in line]
+    taken = [line for line in said[0][2].splitlines() if "is taken by" in line]
     assert said[0][0] == 0 and "completed" in said[0][1] and len(taken) == 2
-    assert "the name 'bungee' of my_hopper.hopper:Hopper (entry point of jaxgait.models) is taken: ignored" in taken[0]
+    assert "the name 'bungee' of my_hopper.hopper:Hopper (entry point of jaxgait.models) is taken by jaxgait itself: ignored" in taken[0]
     for (code, _, error), wanted in zip(
         said[1:],
         [

@@ -77,6 +77,9 @@ def _check_followed(
         raise ValueError("--over names the axes of a picture of a scan: give --out, such as scan.png")
     if "serve" in given and out is not None:
         raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
+    if kind in WRITERS and not is_run(data):
+        page = shlex.join(["jaxgait", "view", str(file)])
+        raise ValueError(f"cannot write {out}: an animation shows one run, and {file} has many; `{page}` plays some")
     if "members" in given and kind != "html":
         raise ValueError(f"--members is for pages, and {out} is a picture or an animation")
     if "members" in given and is_run(data):

@@ -42,6 +42,7 @@ LABELS = ".jaxgait/labels.json"
 """The file with checksums of the coordinates."""
 
 _ADVICE = {
+    errno.ENOENT: "choose another path",
     errno.ENOSPC: "free some disk space",
     errno.EDQUOT: "free some of your disk quota",
     errno.EROFS: "make the folder writable",
@@ -265,6 +266,8 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
     draft = files.draft_beside(root)
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
+        draft.mkdir()  # raises where nothing can be written
+        draft.rmdir()
         free = shutil.disk_usage(root.parent).free
         if need > free:
             raise StoreError(

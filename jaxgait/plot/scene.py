@@ -187,10 +187,10 @@ def rebuilt(run: xr.Dataset) -> Model:
         >>> print(float(rebuilt(xr.Dataset(attrs=recorded)).mass))  # kg
         80.0
     """
-    name = run.attrs.get("model")
-    classes = {where.partition(":")[2]: known for known, where in registry.models().items()}
-    if name not in classes:
-        how = "give the model (model=), or register it (see the page on a mechanism of your own)"
+    name = str(run.attrs.get("model"))
+    known = registry.known_as(name, run.attrs.get("module", ""))
+    if not known:
+        how = "register it as an entry point (see the page on a mechanism of your own), or in Python give model=..."
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
     try:
         if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
@@ -201,7 +201,7 @@ def rebuilt(run: xr.Dataset) -> Model:
             recorded["drive"] = json.loads(own[MOTION])
         elif any(n.startswith(DRIVE) for n in own):
             raise ValueError("its motion was not recorded")
-        model = restored(registry.model(classes[name]), recorded)
+        model = restored(registry.model(known), recorded)
         model = with_parameters(model, json.loads(run.attrs["parameters"]))
         return with_parameters(model, {n: x for n, x in own.items() if n in parameters(model)})
     except (ValueError, KeyError, TypeError) as error:

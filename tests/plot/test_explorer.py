@@ -274,7 +274,7 @@ def test_a_run_from_the_models_own_start_names_no_start(scan, kind):
 def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(scan):
     said = []
     found = explore(scan.assign_attrs(model="Unicycle"), say=said.append)
-    assert not found.runs and "'Unicycle', which is not registered here: give the model" in found.header["notes"][0]
+    assert not found.runs and "'Unicycle', which is not registered here: register it" in found.header["notes"][0]
     assert said and found.header["first"] is not None and "lines" not in found.header
     known = recipe.recipe(scan.assign_attrs(model="Unicycle"), Bungee())
     assert type(known.model) is Bungee

@@ -190,6 +190,11 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
     labels = damaged_labels(path) if path.is_dir() else []
     if labels:
         warnings.warn(f"{path} is damaged: {', '.join(labels)} of its coordinates; {repair}", stacklevel=1)
+    if path.suffix.lower() == ".json":
+        raise ValueError(
+            f"{path} is a record of numbers, not a result that can be shown: give the file or the store that --out or "
+            "--store wrote; pictures of a search and a fit are in their --report"
+        )
     try:
         return xr.open_zarr(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
     except Exception as error:  # the readers may raise anything
@@ -260,8 +265,7 @@ def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known_as(model: Model) -> str:
-    where = f"{type(model).__module__}:{type(model).__name__}"
-    return next((name for name, known in registry.models().items() if known == where), "")
+    return registry.known_as(type(model).__name__, type(model).__module__)
 
 
 def of_run(run: xr.Dataset, model: Model | None = None) -> Recipe:
