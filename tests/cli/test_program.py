@@ -101,7 +101,10 @@ def test_motion_lists_sources(capsys):
         (["run", "bungee", "--samples", "0"], "samples must be a whole number, at least 1"),
         (["run", "bungee", "--rtol", "10"], "below 1"),
         (["run", "unicycle"], "unicycle"),
-        ([], "give a command: run, scan, optimize, fit, motion, reproduce, bench, view, completion; see jaxgait --help"),
+        (
+            [],
+            "give a command: run, scan, optimize, fit, motion, reproduce, bench, view, completion; see jaxgait --help",
+        ),
         (["run", "bungee", "--strides", "2.7"], "2.7"),
     ],
 )
