@@ -341,7 +341,7 @@ def mask(
 
 
 def with_gaps(values: Any) -> np.ndarray:
-    """Results in their unit as real numbers, NaN where there is none: integers use -1 for that (see `mask`).
+    """Results, of any shape and in their unit, as real numbers; NaN where an integer is -1, which stands for none.
 
     Examples:
         >>> import numpy as np

@@ -111,7 +111,7 @@ def _labels(data: xr.DataArray | xr.Variable) -> dict[str, str]:
 
 def _ends(data: xr.DataArray) -> dict[str, Any]:
     """First and last value; after an early end, values are NaN."""
-    valid = data.values[~np.isnan(data.values)] if data.dtype.kind == "f" else data.values
+    valid = data.values[np.isfinite(data.values)] if data.dtype.kind == "f" else data.values
     return {"first": valid[0], "last": valid[-1]} if valid.size else {"first": None, "last": None}
 
 
