@@ -22,13 +22,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from jaxgait import units
 from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value
 from jaxgait.model import LABELS, TAKEN, Model, Variable
 from jaxgait.outcome import Outcome
 from jaxgait.run import Run, Sampling
 
 __all__ = ["Measure", "MeasureError", "Measures", "Observe", "TracedError", "evaluated", "known", "mask"]
-__all__ += ["observed", "observer", "table"]
+__all__ += ["observed", "observer", "table", "with_gaps"]
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
@@ -49,8 +50,11 @@ class TracedError(MeasureError, jax.errors.ConcretizationTypeError):
 class Measure:
     """A function of a run, with its name, its unit and the sampling that it needs.
 
+    Its value is NaN, or -1 if it is an integer, where it has none: pictures and tables show a gap there.
+
     Raises:
         MeasureError: for a name that every ensemble uses otherwise.
+        ValueError: for a misspelt unit.
 
     Examples:
         >>> from jaxgait import Measure
@@ -77,7 +81,8 @@ class Measure:
     """Names of its dimensions, if it is an array."""
 
     def __post_init__(self) -> None:
-        """Rejects names that are taken."""
+        """Rejects names that are taken, and misspelt units."""
+        units.check(self.unit, f"the measure {self.name!r}")
         if self.name in (*TAKEN, *LABELS):
             what = "result" if self.name in TAKEN else "dimension"
             raise MeasureError(f"a measure must not be named {self.name!r}: every ensemble has a {what} of that name")
@@ -333,6 +338,19 @@ def mask(
         nan -1
     """
     return {name: x if name in kept else _blanked(jnp.asarray(x), completed) for name, x in values.items()}
+
+
+def with_gaps(values: Any) -> np.ndarray:
+    """Results, of any shape and in their unit, as real numbers; NaN where an integer is -1, which stands for none.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.measure import with_gaps
+        >>> print(with_gaps(np.array([2, -1])), with_gaps(np.array([0.5, -1.0])))
+        [ 2. nan] [ 0.5 -1. ]
+    """
+    x = np.asarray(values)
+    return np.where(x == -1, np.nan, x) if x.dtype.kind == "i" else x.astype(float)
 
 
 def _blanked(x: Array, completed: Bool[Array, ""]) -> Array:

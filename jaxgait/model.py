@@ -15,6 +15,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool
 
+from jaxgait import units
 from jaxgait.checks import is_concrete, shown
 from jaxgait.mechanics import Scalar
 from jaxgait.parameters import ParameterError, Prepared, check, parameter, parameters, with_parameters
@@ -81,6 +82,7 @@ class Model(eqx.Module):
 
     Raises:
         TypeError: for a subclass that lacks something required, naming it; unless it declares abstract methods.
+        ValueError: for a misspelt unit.
 
     Examples:
         >>> from typing import NamedTuple
@@ -323,7 +325,7 @@ TAKEN = (
     *("event_time", "event_kind", "event_name"),
 )
 """Names of the results that runs and ensembles have anyway."""
-LABELS = ("time", "sample", "parameter", "member")
+LABELS = ("time", "instant", "sample", "parameter", "member")
 """Names of their dimensions."""
 _ENDINGS = ("_end", "_before", "_after", "_gradient")
 """Endings of the names of results that are derived from others."""
@@ -343,6 +345,7 @@ def _check_complete(cls: type) -> None:
 
     Raises:
         TypeError: naming everything that is missing, or an invalid measure.
+        ValueError: for a misspelt unit.
     """
     if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
         return
@@ -365,6 +368,7 @@ def _check_complete(cls: type) -> None:
         if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
             what = 'a Variable, such as Variable("N", "contact force", dims=("foot",))'
             raise TypeError(f"variables[{name!r}] of {cls.__name__} must be {what}, got {shown(variable)}")
+        units.check(variable.unit, f"variables[{name!r}] of {cls.__name__}")
         stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
         taken = {name, *variable.dims} & {*TAKEN, *LABELS} or {name for stem in stems if stem in named}
         if taken:

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxgait import units
 from jaxgait.checks import by_name, nearest, shown
 from jaxgait.fields import misfit, parts_of, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
@@ -89,6 +90,7 @@ def parameter(
 
     Raises:
         TypeError: for a default that is no number, and for a unit that is no text.
+        ValueError: for a misspelt unit.
 
     Examples:
         >>> import equinox as eqx
@@ -100,6 +102,7 @@ def parameter(
     """
     if not (isinstance(unit, str) and unit):
         raise TypeError(f'the unit of a parameter must be text, such as "kg", or "1" without dimension, got {unit!r}')
+    units.check(unit, f"the parameter {doc!r}")
     if not _is_numeric(default):
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}

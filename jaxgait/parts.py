@@ -12,6 +12,7 @@ and `choice`.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -165,8 +166,11 @@ def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value
     if isinstance(value, str) and not field.metadata.get("static"):
         by_name = {option.lower(): option for option in options}
         if value.lower() not in by_name:
-            number = f"a number in {field.metadata['unit']}, or " if "unit" in field.metadata else ""
-            raise ParameterError(f"{label} must be {number}one of {', '.join(options) or 'none'}, got {value!r}")
+            unit = field.metadata.get("unit", "")
+            number = f"a number{' in ' * (unit != '1')}{unit.removeprefix('1')}, or " if unit else ""
+            wanted = f"must be {number}one of {', '.join(options) or 'none'}, got {value!r}"
+            near = difflib.get_close_matches(value.lower(), by_name, n=1)
+            raise ParameterError(f"{label} {wanted}" + (f": did you mean {by_name[near[0]]}?" if near else ""))
         value = options[by_name[value.lower()]]
         value = value() if isinstance(value, type) else value
     if isinstance(value, type):

@@ -2,7 +2,7 @@
 
 The declaration states the range, or it follows from unit and default:
 
-- angles lie within a full turn, -2 pi to 2 pi;
+- angles lie within a full turn, -2 pi to 2 pi, also those of an initial state;
 - lengths, masses, inertias, stiffnesses, dampings, densities, times and accelerations within a factor of 100 of the
   default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); for
   quantities that may be negative this applies to the magnitude;
@@ -16,6 +16,7 @@ import math
 import sys
 import types
 import warnings
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -90,16 +91,30 @@ def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None
         return
     x = np.ravel(np.asarray(values, dtype=float))
     low, high = plausible
-    odd = x[((x <= low) | (x >= high)) & (x != 0)]
+    odd = x[((x < low) | (x > high)) & (x != 0)]
     if odd.size:
-        slip = _SLIPS.get((unit, bool(abs(odd[0]) <= abs(low) < high)))
+        slip = _SLIPS.get((unit, bool(abs(odd[0]) < abs(low) < high)))
         hint = f"{slip} instead of {unit}?" if slip else f"is it in {unit}?"
+        hint += f" (On the command line: {odd[0]:g}deg)" if unit == "rad" else ""
         many = f" ({odd.size} of {x.size} values)" if x.size > 1 else ""
         warnings.warn(
             f"{label} is {odd[0]:g} {unit}{many}, out of its plausible range {low:.3g} to {high:.3g}: {hint}",
             ImplausibleValue,
             stacklevel=_level_of_user(sys._getframe()),
         )
+
+
+def warn_turned(model: Any, start: Mapping[str, Any]) -> None:
+    """Warns of angles of an initial state of a model, by component and in rad, that are beyond a full turn.
+
+    Warns:
+        ImplausibleValue: as `warn_implausible`.
+    """
+    for name, values in start.items():
+        variable = model.variables.get(name)
+        if variable is not None and variable.unit == "rad":
+            label = f"initial.{name} of {type(model).__name__} ({variable.long_name})"
+            warn_implausible(label, values, "rad", plausible_range(0.0, "rad", "any"))
 
 
 def _level_of_user(frame: types.FrameType | None) -> int:

@@ -83,6 +83,18 @@ def model_class(name: str) -> type:
     return found
 
 
+def known_as(kind: str, module: str = "") -> str:
+    """The registered name of the model class of a name and, if it is known, a module; empty if there is none.
+
+    Examples:
+        >>> from jaxgait.registry import known_as
+        >>> known_as("Prosthesis"), known_as("Prosthesis", "my_package.legs")
+        ('knee', '')
+    """
+    alike = [name for name, where in models().items() if where.partition(":")[2] == kind]
+    return next((name for name in alike if not module or model_class(name).__module__ == module), "")
+
+
 def model(name: str) -> Any:
     """A model with its default parameters.
 
@@ -225,7 +237,8 @@ def _brought(group: str) -> tuple[dict[str, str], list[str]]:
     faults = []
     for point in sorted(metadata.entry_points(group=group), key=lambda point: (point.name, point.value)):
         if point.name in own or found.get(point.name, point.value) != point.value:
-            taken = f"the name {point.name!r} of {point.value} (entry point of {group}) is taken"
+            by = found.get(point.name) or "jaxgait itself"
+            taken = f"the name {point.name!r} of {point.value} (entry point of {group}) is taken by {by}"
             faults.append(f"{taken}: ignored; register it under another name")
         else:
             found[point.name] = point.value

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections import Counter
 from typing import TypeAlias
 
-__all__ = ["COMMON", "alike", "factor"]
+__all__ = ["COMMON", "alike", "check", "factor"]
 
 Unit: TypeAlias = "tuple[float, Counter[str]]"
 """Size in SI units, and the exponents of kg, m, s and rad (an angle is a quantity of its own)."""
@@ -34,6 +35,9 @@ _FACTOR = re.compile(r"([A-Za-zµ°%]+)(?:\^?(-?\d+(?:\.\d+)?))?|1")
 COMMON = ("1", "%", "rad", "deg", "m", "cm", "mm", "s", "ms", "kg", "g", "N", "kN", "rad/s", "deg/s")
 COMMON += ("N/m", "kN/m", "N/mm", "N s/m", "kN s/m", "N s/mm", "m/s", "m/s^2", "kg m^2", "kg cm^2", "N m", "Pa", "MPa")
 """Units to name in messages."""
+_WORDS = {"metre": "m", "meter": "m", "second": "s", "sec": "s", "kilogram": "kg", "gram": "g", "newton": "N"}
+_WORDS |= {"radian": "rad", "degree": "deg", "joule": "J", "watt": "W", "pascal": "Pa"}
+"""Words that are not units, with those to write instead."""
 
 
 def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve") -> float:
@@ -76,9 +80,37 @@ def alike(unit: str) -> list[str]:
     return [other for other in dict.fromkeys((*COMMON, unit)) if (_parsed(other) or own)[1] == own[1]]
 
 
+def check(unit: str, what: str) -> None:
+    """Checks that no name in a unit is nearly that of a known one; other names ("stride") are units without conversion.
+
+    Args:
+        unit: the unit of a declaration.
+        what: that declaration, for the message.
+
+    Raises:
+        ValueError: naming the unit that was probably meant.
+
+    Examples:
+        >>> from jaxgait.units import check
+        >>> check("kgg m^2", "inertia")
+        Traceback (most recent call last):
+            ...
+        ValueError: the unit 'kgg m^2' of inertia has an unknown 'kgg': did you mean 'kg'?
+    """
+    known = (
+        {name: name for text in COMMON for name in re.findall(r"[A-Za-z%]+", text)} | {n: n for n in _KNOWN} | _WORDS
+    )
+    for name in re.findall(r"[A-Za-zµ°%][A-Za-z0-9µ°%]*", unit):
+        same = [n for n in known if n.lower() == name.lower()]
+        near = same or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+        if _base(name.rstrip("0123456789")) is None and near:
+            raise ValueError(f"the unit {unit!r} of {what} has an unknown {name!r}: did you mean {known[near[0]]!r}?")
+
+
 def _parsed(text: str) -> Unit | None:
     """A unit from text: factors separated by spaces, "*" or "·", with exponents, each "/" before a single factor."""
     size, exponents = 1.0, Counter[str]()
+    text = f"1{text}" if text.startswith("/") else text
     text = text.replace("²", "^2").replace("³", "^3").replace("**", "^")
     for i, part in enumerate(text.split("/")):
         factors, sign = re.split(r"[\s*·]+", part.strip()), -1.0 if i else 1.0

@@ -1,5 +1,8 @@
 """Declared parameters: addressing, replacing, refusing."""
 
+import warnings
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -163,6 +166,27 @@ def test_a_scan_out_of_the_plausible_range_warns_once():
     with pytest.warns(ImplausibleValue, match=r"Bungee.mass \(body mass\) is 40000 kg \(6 of 6 values\)") as said:
         check_members(Bungee(), grid({"mass": [4e4, 5e4, 6e4], "stiffness": [20.0, 30.0]}))
     assert len(said) == 1
+
+
+def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
+    from jaxgait import simulate
+    from jaxgait.ensembles import grid, starting
+    from jaxgait.ensembles.members import check_members
+    from jaxgait.model import Variable
+    from tests.oscillator import Oscillator
+
+    class Pendulum(Oscillator):
+        variables: ClassVar = {"x": Variable("rad", "angle"), "energy": Variable("J", "energy")}
+
+    message = r"initial.x of Pendulum \(angle\) is 30 rad.*: degrees instead of rad\? \(On the command line: 30deg\)"
+    with pytest.warns(ImplausibleValue, match=message) as said:
+        simulate(Pendulum(), duration=0.1, samples=1, initial_state=starting(Pendulum(), {"x": 30.0}))
+        check_members(Pendulum(), grid({"initial.x": [0.1, 30.0]}))
+    assert len(said) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulate(Pendulum(), duration=0.1, samples=1, initial_state=starting(Pendulum(), {"x": 3.0}))
+        check(with_parameters(Leg(), {"tilt": 2 * np.pi}))  # the ends of the range are plausible
 
 
 class Gains(eqx.Module):

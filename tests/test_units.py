@@ -4,7 +4,10 @@ import math
 
 import pytest
 
-from jaxgait.units import alike, factor
+from jaxgait.measure import Measure
+from jaxgait.model import Model, Variable
+from jaxgait.parameters import parameter
+from jaxgait.units import alike, check, factor
 
 
 @pytest.mark.parametrize(
@@ -27,6 +30,7 @@ from jaxgait.units import alike, factor
         ("m/s2", "m/s^2", 1.0),
         ("m s^-2", "m/s^2", 1.0),
         ("%", "1", 0.01),
+        ("/s", "1/s", 1.0),
         ("stride", "stride", 1.0),
     ],
 )
@@ -47,3 +51,23 @@ def test_the_message_names_units_of_the_same_quantity():
     with pytest.raises(ValueError, match="the value is in 'kg', but the length in 'm': give it in m, cm, mm"):
         factor("kg", "m", "the length", of="the value")
     assert alike("stride") == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "meant"),
+    [("kgg", "kg"), ("Kg", "kg"), ("N/metres", "m"), ("rads", "rad"), ("m, radd", "rad"), ("NM", "Nm")],
+)
+def test_a_misspelt_unit_of_a_declaration_is_an_error_where_it_is_declared(unit, meant):
+    message = f"did you mean '{meant}'"
+    with pytest.raises(ValueError, match=f"of the parameter 'mass of it' has an unknown .*{message}"):
+        parameter(1.0, unit=unit, doc="mass of it")
+    with pytest.raises(ValueError, match=f"the measure 'most' has an unknown .*{message}"):
+        Measure("most", lambda run: run["x"].max(), unit, "largest x")
+    methods = {"initial_state": lambda self: 0.0, "vector_field": lambda self, t, y: y, "duration": 1.0}
+    with pytest.raises(ValueError, match=rf"variables\['x'\] of Own has an unknown .*{message}"):
+        type("Own", (Model,), {**methods, "variables": {"x": Variable(unit, "position")}})
+
+
+@pytest.mark.parametrize("unit", ["1", "stride", "BW", "steps/min", "mmHg", "cmH2O", "N/(m kg)", "m, rad, 1", "Hz", ""])
+def test_units_that_are_no_slip_are_accepted(unit):
+    check(unit, "it")

@@ -303,6 +303,8 @@ class View(JsonOutput):
     """Variables to draw, by default the first few; on the page of a scan, the measure that colours it."""
     out: pathlib.Path | None = None
     """Page (HTML), picture (PNG, PDF, SVG) or animation (GIF, MP4) to write."""
+    over: tuple[str, ...] = ()
+    """The two parameters of a sampled scan over which a picture is drawn, by default the first two."""
     members: int | None = None
     """Number of members that the page of a scan animates (32); motions that were not kept are simulated again."""
     serve: bool = False
@@ -312,4 +314,4 @@ class View(JsonOutput):
         """Runs it."""
         from jaxgait.cli import viewing
 
-        return viewing.view(self.file, self.variables, self.out, self.members, self.serve, self.json)
+        return viewing.view(self.file, self.variables, self.out, self.members, self.serve, self.json, self.over)

@@ -153,8 +153,11 @@ def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
     found = _HELP.search(line)
     what = _TITLE.sub("", _HELP.sub("", line))
     number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
+    choices = re.match(r"Missing subcommand .*?\{(.*?)\}", what)
     valueless = re.match(r"Missing value for argument '(-.*?)'", what)
-    if valueless:
+    if choices:
+        what = f"give a command: {choices[1]}"
+    elif valueless:
         what = f"{valueless[1]} needs a value"
     elif number:
         option, *kinds, value = number.groups()

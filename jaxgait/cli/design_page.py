@@ -12,6 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from jaxgait import files
+from jaxgait.cli.conclusions import conclusions
 from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.options import RUN, given
 from jaxgait.cli.page import listed, page, paragraph, picture, table
@@ -21,7 +22,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import evaluator_for
-from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import get_parameter, parameter_info
@@ -74,7 +75,9 @@ def write(
     return path
 
 
-_BASINS = "Starts that ended within 1 % of the bounds of each other share a basin; basin 0 has the best valid result."
+_BASINS = (
+    "Starts that ended within 1 % of the bounds of each other found the same optimum; optimum 0 is the best valid one."
+)
 _PATHS = (
     "Every evaluation, coloured by its objective. Circles: starts. Small stars: their ends. Red star: the best. "
     "Crosses: failed runs (a failed start shows only these) or unstable gaits."
@@ -98,7 +101,10 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
     worst = f"largest difference: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no valid runs"
-    caption = f"Slopes at the first starts compared with central differences of whole runs, per box; {worst}."
+    caption = (
+        "Slopes at the first starts, over the width of the bounds, compared with central differences of whole runs; "
+    )
+    caption += f"{worst}."
     if "gait" in found.gradient:
         caption += " They may differ where walks do not settle into the gait within the run."
     return designs.slopes(space.names, exact, checked), caption
@@ -146,22 +152,11 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
     if is_interim(found.best, found.ends):
         paragraphs.append(f"{INTERIM[0].upper()}{INTERIM[1:]}.")
-    if found.local is not None:
-        paragraphs.append(_firmness(found.local))
-    if reached:
-        paragraphs.append(f"{reached[0].upper()}{reached[1:]}.")
-    parts = [*map(paragraph, paragraphs)]
+    units = {one: parameter_info(found.model, one).unit for one in found.best}
+    lines = [*conclusions(found, arguments["over"], units), *([reached] if reached else [])]
+    parts = [*map(paragraph, paragraphs), listed(f"{line}." for line in lines)]
     parts += [_parameters(model, arguments, found), _limits(found), _scenarios(found), *figures, _starts(found)]
     return page(title, parts)
-
-
-def _firmness(local: Local) -> str:
-    held = ", ".join(f"{name} ({gain:.3g} per unit)" for name, gain in local.multipliers.items())
-    text = f"Remaining slope: {local.slope:.2e} per box" + (f"; active limits: {held}" if held else "") + ". "
-    ratio = abs(local.curvature[-1] / local.curvature[0]) if local.curvature[0] else float("inf")
-    if len(local.curvature) > 1:
-        text += f"The objective is curved {ratio:.3g} times as much across the ridge as along it. "
-    return text + f"Slopes around the optimum agree with differences of values within {local.difference:.1%}."
 
 
 def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> str:
@@ -255,5 +250,5 @@ def _starts(found: Optimum) -> str:
     ]
     units = {name: parameter_info(found.model, name).unit for name in names}
     basins = listed(describe_basins(found.basins, units, found.why_stopped))
-    head = ["start", "basin", *names, "objective", "evaluations", "why it stopped"]
+    head = ["start", "optimum", *names, "objective", "evaluations", "why it stopped"]
     return "<h2>Starts</h2>" + paragraph(_BASINS) + basins + table(head, rows)

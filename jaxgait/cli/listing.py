@@ -1,8 +1,9 @@
-"""`jaxgait run MODEL --list`: everything that a model has, one item per line, with units."""
+"""`jaxgait run MODEL --list`: everything that a model has, one item per line, with units; and results in short."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pathlib
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -15,15 +16,18 @@ import xarray as xr
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
-from jaxgait.cli.records import measures_of, model_record
+from jaxgait.cli.records import model_record, run_record, scan_record
 from jaxgait.measure import Measure, known
-from jaxgait.model import Model
+from jaxgait.model import TAKEN, Model
 from jaxgait.outcome import FIRST_TERMINATION, Outcome, legend
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts
 from jaxgait.run import state_variables
 from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
+
+HISTORIES = 12
+"""Largest number of time histories to print."""
 
 
 def show(model: Model, json: pathlib.Path | None = None) -> int:
@@ -97,18 +101,55 @@ def _short(value: Any) -> str:
     return np.array2string(array, precision=4, max_line_width=10**6)
 
 
-def measured(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
-    """Lines with the measures of a run, if it has any: value, unit and meaning, or why one is left out."""
-    found = measures_of(run)
+def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """A run in short: how it ended, its measures, or why one is left out, and the ranges of its first histories."""
+    record, attrs = run_record(run), run.attrs
+    ended = f"{attrs['status_text']}, {attrs['t_end_s']:.6g} s" if "t_end_s" in attrs else "run"
+    yield f"{attrs.get('model', 'result')}: {ended} in {run.sizes['time'] - 1} samples"
+    found = record["measures"]
     if found or left_out:
         yield "measures:"
-    for name, x in found.items():
-        values, unit = ", ".join(f"{value:.6g}" for value in x.values.ravel()), x.attrs.get("units", "1")
-        value = values if unit == "1" else f"{values} {unit}"
-        yield f"  {name:18} {value:24} {x.attrs.get('long_name', '')}".rstrip()
+    for name, one in found.items():
+        yield f"  {name:18} {_amount(one['value'], one['unit']):24} {one['long_name']}".rstrip()
     yield from (f"  {name:18} {why}" for name, why in left_out.items())
-    if found and run.attrs["status"] != Outcome.COMPLETED:
-        yield "  nan: not defined, because the run did not complete"
+    if found and attrs.get("status") != Outcome.COMPLETED:
+        yield "  -: not defined, because the run did not complete"
+    histories = record["variables"]
+    if histories:
+        yield f"{'histories:':20} {'lowest':>12} {'highest':>12} {'last':>12}"
+    for name, one in itertools.islice(histories.items(), HISTORIES):
+        numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "highest", "last"))
+        yield f"  {name:18} {numbers} {_plain(one['unit']):8} {one['long_name']}".rstrip()
+    if len(histories) > HISTORIES:
+        yield f"  and {len(histories) - HISTORIES} more: all in --json FILE, over time in --out FILE"
+
+
+def scan_lines(scan: xr.Dataset) -> Iterator[str]:
+    """The results of a scan in short: lowest, mean and highest value of each, and the members with the extremes."""
+    found = {name: one for name, one in scan_record(scan)["results"].items() if name not in TAKEN}
+    found = {name: one for name, one in found.items() if not name.endswith("_end")} or found
+    if found:
+        yield f"{'results:':20} {'lowest':>12} {'mean':>12} {'highest':>12}"
+    for name, one in found.items():
+        numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "mean", "highest"))
+        yield f"  {name:18} {numbers} {_plain(one['unit']):8} {one['long_name']}".rstrip()
+        if one["highest_at"] is not None and one["lowest"] < one["highest"]:
+            yield f"    lowest at {_where(one['lowest_at'])}; highest at {_where(one['highest_at'])}"
+
+
+def _where(member: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={x:.5g}" if x.dtype.kind == "f" else f"{name}={x}" for name, x in member.items())
+
+
+def _plain(unit: str) -> str:
+    return "" if unit == "1" else unit
+
+
+def _amount(value: Any, unit: str = "1") -> str:
+    """A value in six digits with its unit; a stroke for each that is missing."""
+    numbers = [] if value is None else np.ravel(value).tolist()
+    text = ", ".join("-" if np.isnan(x) else f"{x + 0.0:.6g}" for x in numbers) or "-"  # + 0.0: no -0
+    return f"{text} {_plain(unit)}".rstrip() if np.isfinite(numbers).any() else text
 
 
 def needs(measure: Measure) -> str:

@@ -225,9 +225,11 @@ def _adapted(name: str, verdict: Any) -> Iterator[str]:
     sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
     found = {label: _differences(before, before.driven(drive)) for label, before in sets.items()}
     for parameter in dict.fromkeys(p for changes in found.values() for p in changes):
-        unit = parameters(model)[parameter].unit
-        listed = ", ".join(f"{label} {changes[parameter]:.4f} {unit}".strip() for label, changes in found.items())
-        yield f"{parameter} that suits the {name} (set by --motion): {listed}"
+        info = parameters(model)[parameter]
+        yield f"--motion adapts the {name}: {parameter} ({info.doc}) becomes"
+        for label, changes in found.items():
+            which = f" for the parameter set {label} (--preset {label})" if label else ""
+            yield f"  {changes[parameter]:.4f} {info.unit}{which}".rstrip()
 
 
 def _differences(before: Model, after: Model) -> dict[str, float]:

@@ -12,6 +12,7 @@ import xarray as xr
 
 from jaxgait import registry
 from jaxgait.cli import parsing
+from jaxgait.cli.conclusions import conclusions
 from jaxgait.cli.console import DONE, note, write_json
 from jaxgait.cli.following import follow_ups, from_the_start
 from jaxgait.cli.options import Further
@@ -100,7 +101,7 @@ def run_search(
     begin = time.perf_counter()
     found = optimize(wanted.model, **arguments)
     seconds, extras, reached = time.perf_counter() - begin, dict[str, xr.Dataset](), ""
-    print("\n".join(description(found)), flush=True)
+    print("\n".join(description(found, arguments["over"])), flush=True)
     try:
         if reached := from_the_start(found, arguments):
             print(f"  {reached}", flush=True)
@@ -118,11 +119,13 @@ def run_search(
     return DONE
 
 
-def description(found: Optimum) -> Iterator[str]:
-    """The lines that the console shows of an optimum."""
+def description(found: Optimum, over: Mapping[str, tuple[float, float]] | None = None) -> Iterator[str]:
+    """The lines that the console shows of an optimum, with conclusions if the bounds are given."""
     units = {name: parameter_info(found.model, name).unit for name in found.best}
     best = ", ".join(f"{k}={v:.6g} {units[k]}" for k, v in found.best.items())
     yield f"best objective {found.objective:.6f} at {best}"
+    if over is not None:
+        yield from (f"  {line}" for line in conclusions(found, over, units))
     if is_interim(found.best, found.ends):
         yield f"  {INTERIM}"
     yield f"  by {found.method}; gradient: {found.gradient}"
@@ -138,9 +141,9 @@ def description(found: Optimum) -> Iterator[str]:
 
 
 def _basin(found: Optimum, start: int) -> str:
-    """The basin where a start ended, if there are several starts."""
+    """The optimum at which a start ended, if there are several starts."""
     number = int(found.ends.basin[start])
-    return f", basin {number}" if len(found.why_stopped) > 1 and number >= 0 else ""
+    return f", optimum {number}" if len(found.why_stopped) > 1 and number >= 0 else ""
 
 
 def _scenarios(each: xr.Dataset) -> Iterator[str]:
@@ -152,8 +155,6 @@ def _scenarios(each: xr.Dataset) -> Iterator[str]:
 
 
 def _local(local: Local, units: Mapping[str, str]) -> Iterator[str]:
-    for name, gain in local.multipliers.items():
-        yield f"  active: {name}; relaxing it gains {gain:.3g} of the objective per unit"
     for name, (down, up) in local.room.items():
         room = f"{0.0 - down:+.3g} to {up:+.3g} {units[name]}"
-        yield f"  {name} alone may change by {room} for a loss of {local.loss:.2g}"
+        yield f"  {name} alone may change by {room} before the objective is {local.loss:.2g} worse"

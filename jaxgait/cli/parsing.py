@@ -33,8 +33,10 @@ M = TypeVar("M")
 T = TypeVar("T")
 _AXIS = "expects name=low:high:count or name=a,b,c"
 _BOX = "--over expects name=low:high"
-_QUANTITY = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?![eE][-+]?\d)[A-Za-zµ°%].*)")
+_UNIT = r"(?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*"
+_QUANTITY = re.compile(rf"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*({_UNIT})")
 """A number and its unit."""
+_DECIMAL_COMMA = re.compile(r"\s*([-+]?\d+),(\d+(?:[eE][-+]?\d+)?\s*(?:[^\d,].*)?)")
 _LIMIT = re.compile(r"\s*(\S+?)\s*(>=|<=)(.*)")
 
 
@@ -84,8 +86,9 @@ def components(model: Model, texts: Sequence[str]) -> dict[str, Any]:
     """
 
     def value(name: str, text: str) -> Any:
-        row = _varied(model, INITIAL + name, text.split(","))
-        return np.array(row) if "," in text else np.array(row[0])
+        single = not shape_of(model, INITIAL + name)
+        row = _varied(model, INITIAL + name, [text] if single else text.split(","))
+        return np.array(row[0] if single else row)
 
     plain = [text.removeprefix(INITIAL) for text in texts]
     return pairs(plain, "--initial", "--initial expects name=value", value)
@@ -163,7 +166,9 @@ def number(text: str, label: str) -> float:
     try:
         value = float(text)
     except ValueError as error:
-        raise ParameterError(f"{label}: {text!r} is not a number") from error
+        comma = _DECIMAL_COMMA.fullmatch(text)
+        hint = f"; write a decimal point, {comma[1]}.{comma[2]}" if comma else ""
+        raise ParameterError(f"{label}: {text!r} is not a number{hint}") from error
     if not math.isfinite(value):
         raise ParameterError(f"{label}: must be finite, got {text!r}")
     return value
@@ -297,8 +302,8 @@ def _varied(model: Model, name: str, texts: Sequence[str]) -> list[float]:
 def _parts(span: str) -> list[str]:
     """The parts of a range such as "14:30" or "14:30:17"; a unit after another colon belongs to the last one."""
     *parts, last = span.split(":")
-    if parts and re.match(r"[A-Za-zµ°%]", last) and last.lower() not in ("inf", "nan"):
-        return [*parts[:-1], parts[-1] + last]
+    if parts and re.match(_UNIT, last) and last.lower() not in ("inf", "nan"):
+        return [*parts[:-1], f"{parts[-1]} {last}"]
     return [*parts, last]
 
 
@@ -324,7 +329,7 @@ def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
     if len(parts) != 3:
         raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}")
     count = _QUANTITY.fullmatch(parts[2])  # a unit after the count is that of the ends
-    low, high = _varied(model, name, [parts[0], parts[1] + (count[2] if count else "")])
+    low, high = _varied(model, name, [parts[0], f"{parts[1]} {count[2]}" if count else parts[1]])
     steps = _count(f"the count of {name}", count[1] if count else parts[2])
     if low == high or steps == 1:
         raise ParameterError(f"{name}={span!r} is not a range: give two different ends and a count of 2 or more")

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.ensembles import Members, summary
-from jaxgait.measure import known
+from jaxgait.measure import known, with_gaps
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.run import state_variables
@@ -31,7 +31,7 @@ def run_record(data: xr.Dataset) -> dict[str, Any]:
     return {
         "attributes": _attributes(data),
         "variables": {name: {**_labels(x), **_ends(x), **_range(x)} for name, x in histories.items()},
-        "measures": {name: {**_labels(x), "value": x.values} for name, x in measures_of(data).items()},
+        "measures": {name: {**_labels(x), "value": with_gaps(x)} for name, x in measures_of(data).items()},
         "events": list(_events(data)),
     }
 
@@ -111,12 +111,12 @@ def _labels(data: xr.DataArray | xr.Variable) -> dict[str, str]:
 
 def _ends(data: xr.DataArray) -> dict[str, Any]:
     """First and last value; after an early end, values are NaN."""
-    valid = data.values[~np.isnan(data.values)] if data.dtype.kind == "f" else data.values
+    valid = data.values[np.isfinite(data.values)] if data.dtype.kind == "f" else data.values
     return {"first": valid[0], "last": valid[-1]} if valid.size else {"first": None, "last": None}
 
 
 def _range(data: xr.DataArray) -> dict[str, Any]:
-    values = np.ma.masked_invalid(data.values)
+    values = np.ma.masked_invalid(with_gaps(data))
     if not values.count():
         return {"lowest": None, "highest": None}
     return {"lowest": values.min(), "highest": values.max()}
@@ -124,7 +124,7 @@ def _range(data: xr.DataArray) -> dict[str, Any]:
 
 def _extremes(data: xr.DataArray) -> dict[str, Any]:
     """The mean, and the members with the lowest and the highest value."""
-    values = np.ma.masked_invalid(data.values)
+    values = np.ma.masked_invalid(with_gaps(data))
     if not values.count():
         return {"mean": None, "lowest_at": None, "highest_at": None}
     return {

@@ -14,7 +14,7 @@ import xarray as xr
 from jaxgait import files, registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_json
-from jaxgait.cli.listing import measured, needs
+from jaxgait.cli.listing import needs, run_lines, scan_lines
 from jaxgait.cli.motion import check_takes_motion, driven
 from jaxgait.cli.records import run_record, scan_record
 from jaxgait.ensembles import Members, ensemble, estimate, grid, people, product, single_strides, starting, summary
@@ -114,9 +114,7 @@ def run(
     measures, left_out = possible_measures(model, sampling, trajectories=True)
     note(f"running {type(model).__name__}: {Sampling.of(model, **sampling)}")
     data = simulate(model, initial_state=start, observe=measures, progress=sys.stderr.isatty(), **options)
-    print(data)
-    for line in measured(data, left_out):
-        print(line)
+    print("\n".join(run_lines(data, left_out)))
     _save(data, out)
     write_json(json, run_record(data) | {"file": out})
     return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
@@ -172,7 +170,7 @@ def scan(
     data = ensemble(model, chosen, **request)
     ended = summary(data)
     print_outcomes(ended, data.attrs["precision"])
-    print(data)
+    print("\n".join(scan_lines(data)))
     _save(data, out)
     write_json(json, scan_record(data) | {"store": request.get("store"), "file": out} if json else None)
     return DONE if COMPLETED_TEXT in ended else NOT_ALL

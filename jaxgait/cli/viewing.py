@@ -11,7 +11,7 @@ import xarray as xr
 
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, print_outcomes, say, write_json
-from jaxgait.cli.listing import measured
+from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run, opened
@@ -30,6 +30,7 @@ def view(
     members: int | None,
     serve: bool,
     json: pathlib.Path | None = None,
+    over: tuple[str, ...] = (),
 ) -> int:
     """Prints a saved result and draws it into the requested file; a scan always becomes a page."""
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
@@ -38,14 +39,13 @@ def view(
     data = opened(file)
     chosen, found = parsing.names(variables), study(data)
     kind = "html" if out is None else out.suffix.removeprefix(".").lower()
-    given = {"variables": chosen, "members": members is not None, "serve": serve}
+    over = parsing.names(over)
+    given = {"variables": chosen, "members": members is not None, "serve": serve, "over": over}
     _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])
     if json is not None:
         write_json(json, _record(data))
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
-    print(data)
-    for line in measured(data) if is_run(data) else ():
-        print(line)
+    print("\n".join(scan_lines(data) if _is_scan(data) else run_lines(data) if is_run(data) else [str(data)]))
     if serve:
         serve_page(_explorer(file, chosen, members))
     elif out is not None:
@@ -54,7 +54,7 @@ def view(
         elif kind in WRITERS:
             animate(data).save(out)
         else:
-            save(picture(data, chosen) if found is None else found.draw(data), out)
+            save(picture(data, chosen, over) if found is None else found.draw(data), out)
         print(f"wrote {out}")
     elif found is not None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")
@@ -73,8 +73,13 @@ def _check_followed(
     """
     if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
+    if "over" in given and (kind in (*WRITERS, "html") or is_run(data)):
+        raise ValueError("--over names the axes of a picture of a scan: give --out, such as scan.png")
     if "serve" in given and out is not None:
         raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
+    if kind in WRITERS and not is_run(data):
+        page = shlex.join(["jaxgait", "view", str(file)])
+        raise ValueError(f"cannot write {out}: an animation shows one run, and {file} has many; `{page}` plays some")
     if "members" in given and kind != "html":
         raise ValueError(f"--members is for pages, and {out} is a picture or an animation")
     if "members" in given and is_run(data):

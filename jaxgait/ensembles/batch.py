@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
+from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, Settings, with_numbers
@@ -136,7 +138,9 @@ def starting(model: Model, values: Mapping[str, Any]) -> State:
         {'x': -30.0, 'v': 2.0}
     """
     if values:
-        check_members(model, grid({INITIAL + name: np.asarray(x)[None] for name, x in values.items()}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ImplausibleValue)  # a run that starts there warns
+            check_members(model, grid({INITIAL + name: np.asarray(x)[None] for name, x in values.items()}))
     return member_of(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
 
 

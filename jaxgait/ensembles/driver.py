@@ -115,7 +115,7 @@ def ensemble(
         A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
         `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
         `rejected_steps`, `first_status` and `retries` (how often it was rerun), the results of `observe`, and with
-        `trajectories` the time histories along `time` (along `sample`, if the members' times differ) and the events.
+        `trajectories` the time histories along `time` (along `instant`, if the members' times differ) and the events.
         If some members failed in float32, `promoted` marks those computed in float64, and the attribute `precision`
         counts them. The attribute `efficiency` is the number of steps that members took, divided by the number that
         the processor's lanes (of vectors, or the threads of a GPU) could have taken: a lane idles while it waits for a

@@ -65,7 +65,7 @@ def descriptions(plan: Plan) -> dict[str, Description]:
         found.pop("time")
     result = {}
     for name, (group, shape, dtype) in found.items():
-        first = {"trajectory": ("time" if shared else "sample",), "events": ("event",)}.get(group, ())
+        first = {"trajectory": ("time" if shared else "instant",), "events": ("event",)}.get(group, ())
         last = ("parameter",) if group == "gradient" else ()
         stem = name.removesuffix({"gradient": "_gradient", "outcome": "_end"}.get(group, ""))
         own = extra_dims(_known(plan), stem, len(shape) - len(first) - len(last))

@@ -24,7 +24,7 @@ from jaxgait import checks
 from jaxgait.checks import shown
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
-from jaxgait.plausible import ImplausibleValue, warn_implausible
+from jaxgait.plausible import ImplausibleValue, warn_implausible, warn_turned
 from jaxgait.precision import cast, float64_default
 from jaxgait.run import state_variables
 
@@ -292,6 +292,7 @@ def check_members(model: Model, members: Members) -> None:
             varied[name] = values
         elif not np.isfinite(values).all():
             raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
+    warn_turned(model, {n.removeprefix(INITIAL): x for n, x in members.values.items() if n.startswith(INITIAL)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked
         with_parameters(model, varied).validate()

@@ -169,7 +169,7 @@ def result_shapes(
     with precisions.use(precision):
         first = {n: np.broadcast_to(x[:1], (length, *x.shape[1:])) for n, x in members.values.items()}
         groups = shapes(*precisions.cast((model, first)), job)
-    taken = {*members.dims, *members.labels, "time", "sample", "parameter"} & set(groups["observed"])
+    taken = {*members.dims, *members.labels, "time", "instant", "parameter"} & set(groups["observed"])
     if taken:
         raise ValueError(f"observe must not use the name {min(taken)!r}: it labels the members")
     names = {_flat_name(group, key): group for group, results in groups.items() for key in results}

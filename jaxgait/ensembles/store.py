@@ -45,6 +45,7 @@ LABELS = ".jaxgait/labels.json"
 _AT_ONCE = 16
 """Largest number of files that are flushed at once."""
 _ADVICE = {
+    errno.ENOENT: "choose another path",
     errno.ENOSPC: "free some disk space",
     errno.EDQUOT: "free some of your disk quota",
     errno.EROFS: "make the folder writable",
@@ -270,6 +271,8 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
     draft = files.draft_beside(root)
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
+        draft.mkdir()  # raises where nothing can be written
+        draft.rmdir()
         free = shutil.disk_usage(root.parent).free
         if need > free:
             raise StoreError(

@@ -173,7 +173,7 @@ def _names(
     if missing:
         hints = dict.fromkeys(_instead(name, others) or advice.get(name, "") for name in missing)
         column = f"column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
-        what = f"no {column} among {reprlib.repr(', '.join(found))}"
+        what = f"no {column}; the file has {reprlib.repr(', '.join(found))}"
         raise header.error(what, "; ".join(filter(None, hints)) or f"needed are {', '.join(wanted)}", missing[0])
     return {name: found.index(name) for name in wanted}
 
@@ -184,7 +184,7 @@ def _instead(name: str, others: list[str]) -> str:
     same = [other for other in others if other.rpartition("_")[0] == quantity]
     if same:
         return f"convert {same[0][:40]!r} to {unit} and name it {name!r}"
-    return f"name {near[0][:40]!r} {name!r} if that is what it is" if near else ""
+    return f"rename {near[0][:40]!r} to {name!r} if it is that" if near else ""
 
 
 def _check_count(file: str, line: int, cells: int, names: int) -> None:

@@ -318,7 +318,7 @@ def _row(signal: str, report: SignalReport) -> str:
     numbers = (report.lowest, report.highest, report.mean, report.gap, report.residual)
     span = lambda norm: f"{factor * norm.usual[0]:.4g} to {factor * norm.usual[1]:.4g}"
     usual = ", ".join(f"{figure} {span(norm)}" for figure, norm in SIGNAL_NORMS[signal].items())
-    return f"{signal:11} {unit:4}" + "".join(f"{factor * x + 0.0:9.2f}" for x in numbers) + f"  {usual}"
+    return f"{signal:11} {unit:4}" + "".join(f"{round(factor * x, 2) + 0.0:9.2f}" for x in numbers) + f"  {usual}"
 
 
 def _line(v: Verdict, f: Finding) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-INTERIM = "the best point is not the end of a start: all ends are worse or not valid as a result"
+INTERIM = "the best design was met on the way of a start, whose end is worse or not valid: try more --iterations"
 
 SAME = 0.01
 """Ends no further apart than this fraction of the box, along every parameter, count as the same optimum."""
@@ -57,7 +57,7 @@ def describe_basins(found: xr.Dataset, units: Mapping[str, str], why: list[str])
         one = found.isel(basin=number)
         at = ", ".join(f"{name}={float(one[name]):.6g} {unit}".rstrip() for name, unit in units.items())
         many = f"{int(one.starts)} start{'s' if one.starts > 1 else ''}"
-        yield f"basin {number}: {many}, objective {float(one.objective):.7g} at {at}; {why[int(one.best_start)]}"
+        yield f"optimum {number}: {many}, objective {float(one.objective):.7g} at {at}; {why[int(one.best_start)]}"
 
 
 def is_interim(best: Mapping[str, float], ends: xr.Dataset) -> bool:

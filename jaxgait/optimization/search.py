@@ -369,7 +369,7 @@ class Search:
 
     def _content(self, end: Ended, at: str, slope: float, size: float) -> str:
         """How an allowed start ended, with the remaining slope."""
-        left = f"remaining slope {slope:.1e} per box"
+        left = f"remaining slope {slope:.1e} over the width of the bounds"
         if end.message == EDGE:
             return f"ended at an edge{at} ({left}): {EDGE}"
         if not end.converged:

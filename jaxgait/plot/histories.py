@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.checks import nearest
-from jaxgait.plot.explorer.table import Table, table
+from jaxgait.measure import with_gaps
+from jaxgait.plot.explorer.table import Column, Table, table
 from jaxgait.plot.style import PALETTE, axis_label, style
 
 MAX_PANELS = 8
@@ -27,12 +29,13 @@ LONGEST, LEGEND = 22, 110
 """Characters of a label that fit beside a panel, and of the names that fit below all panels."""
 
 
-def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
+def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
     """Draws a result over time, or else over the scanned parameters.
 
     Args:
         data: a result of `simulate` or `ensemble`.
         variables: by default the first few.
+        over: two of the sampled parameters of a scan; by default the first two.
 
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.
@@ -44,7 +47,11 @@ def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
         >>> picture(jump).axes[0].get_ylabel()
         'height (m)'
     """
-    return histories(data, variables) if "time" in data.dims else scanned(data, variables)
+    if "time" not in data.dims:
+        return scanned(data, variables, over)
+    if over:
+        raise ValueError(f"a result over time is drawn over time, not over {', '.join(over)}")
+    return histories(data, variables)
 
 
 def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
@@ -71,7 +78,7 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     return _panels(data, chosen, lambda ax, x: _curve(ax, x, "time"), axis_label("time", "s"))
 
 
-def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
+def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
     """Draws variables of a scan over its one or two dimensions, or over two sampled parameters.
 
     Members without a value have the colour of their status.
@@ -79,9 +86,10 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     Args:
         data: a result of `ensemble` without time histories.
         variables: names; by default the first few measures, or the status if there are none.
+        over: two of the parameters; by default the first two. The title names the others.
 
     Raises:
-        ValueError: for unknown variables, more than two dimensions, or if there is nothing to draw.
+        ValueError: for unknown variables and parameters, more than two dimensions, or if there is nothing to draw.
 
     Examples:
         >>> import xarray as xr
@@ -95,13 +103,34 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
         raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status per member")
     rows = table(data := data.sortby([d for d in data["status"].dims if data[d].dtype.kind in "fiu"]))
     if len(rows.dims) not in (1, 2):
-        raise ValueError(f"only scans with one or two dimensions can be drawn, this one has {', '.join(rows.dims)}")
+        hint = f"select values of the others first, data.isel({rows.dims[-1]!r}: 0), or make a page, which shows all"
+        raise ValueError(
+            f"only scans with one or two dimensions can be drawn, this one has {', '.join(rows.dims)}: {hint}"
+        )
     chosen = _chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
+    along = _along(rows, over)
     draw, across = _line, data[rows.dims[0]]
-    if len(rows.along) > 1:
-        draw, across = _map, data[rows.along[0]]
+    if len(along) > 1:
+        draw, across = functools.partial(_map, along=along), data[along[0]]
     across = axis_label(str(across.name), across.attrs.get("units"))
-    return _panels(data, chosen, lambda ax, x: draw(ax, x.where(x.name != "status"), rows), across)
+    shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")
+    figure = _panels(data, chosen, lambda ax, x: draw(ax, shown(x), rows), across)
+    hidden = [_span(rows.columns[name]) for name in rows.along if name not in along]
+    if hidden and len(along) > 1:
+        figure.suptitle(f"members with {', '.join(hidden)}\nother axes: view --over NAME NAME", fontsize=8)
+    return figure
+
+
+def _along(rows: Table, over: Sequence[str]) -> list[str]:
+    """The parameters that a picture of a scan is drawn over: two, or the only one."""
+    if over and (len({*over}) != 2 or not {*over} <= {*rows.along}):
+        raise ValueError(f"over must name two of {', '.join(rows.along)}, got {', '.join(over)}")
+    return list(over) or rows.along[:2]
+
+
+def _span(column: Column) -> str:
+    low, high = np.nanmin(column.values), np.nanmax(column.values)
+    return f"{column.name} from {low:.4g} to {high:.4g} {column.unit}".removesuffix(" 1")
 
 
 def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.DataArray], None], across: str) -> Figure:
@@ -165,11 +194,11 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
             ax.plot(where, np.zeros(where.size), "s", ms=4, **_no_value(*status), **at)
 
 
-def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
+def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
     """A variable over two parameters, cells or samples; members without a value have the colour of their status."""
     if x.ndim != len(rows.dims):
         raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
-    first, second = (rows.columns[n] for n in rows.along[:2])
+    first, second = (rows.columns[n] for n in along)
     across, up = (column.values.reshape(rows.shape).T for column in (first, second))
     values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
     empty = np.ma.getmaskarray(values)

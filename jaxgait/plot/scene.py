@@ -152,8 +152,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         >>> print([curve.name for curve in shown.curves], shown.forces[0].force[-1])  # N, upward
         ['height', 'rope'] [  0. 100.]
     """
-    if isinstance(run, xr.Dataset) and "time" in run and run["time"].dims == ("sample",):  # members with own times
-        run = run.set_coords("time").swap_dims(sample="time")
+    if isinstance(run, xr.Dataset) and "time" in run and run["time"].dims == ("instant",):  # members with own times
+        run = run.set_coords("time").swap_dims(instant="time")
     coords = run.coords if isinstance(run, xr.Dataset) else {}
     over_time = "time" in coords and coords["time"].dims == ("time",) and run.sizes["time"] > 1
     if not over_time or ("status" in run and run["status"].ndim):  # a scan has a status per member
@@ -187,10 +187,10 @@ def rebuilt(run: xr.Dataset) -> Model:
         >>> print(float(rebuilt(xr.Dataset(attrs=recorded)).mass))  # kg
         80.0
     """
-    name = run.attrs.get("model")
-    classes = {where.partition(":")[2]: known for known, where in registry.models().items()}
-    if name not in classes:
-        how = "give the model (model=), or register it (see the page on a mechanism of your own)"
+    name = str(run.attrs.get("model"))
+    known = registry.known_as(name, run.attrs.get("module", ""))
+    if not known:
+        how = "register it as an entry point (see the page on a mechanism of your own), or in Python give model=..."
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
     try:
         if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
@@ -201,7 +201,7 @@ def rebuilt(run: xr.Dataset) -> Model:
             recorded["drive"] = json.loads(own[MOTION])
         elif any(n.startswith(DRIVE) for n in own):
             raise ValueError("its motion was not recorded")
-        model = restored(registry.model(classes[name]), recorded)
+        model = restored(registry.model(known), recorded)
         model = with_parameters(model, json.loads(run.attrs["parameters"]))
         return with_parameters(model, {n: x for n, x in own.items() if n in parameters(model)})
     except (ValueError, KeyError, TypeError) as error:

@@ -34,8 +34,10 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
         for i, k in enumerate((*MOMENTS, *POWERS) if loaded else ()):
             _joint_load(figure.add_subplot(grid[2 + i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]), walk, k)
         _sticks(figure.add_subplot(grid[2 + loaded, :]), walk)
-        _contacts(figure.add_subplot(grid[3 + loaded, :3]), walk)
-        _gaps(figure.add_subplot(grid[3 + loaded, 3:]), walk)
+        gapped = any(leg.gaps for leg in walk.legs)
+        _contacts(figure.add_subplot(grid[3 + loaded, : 3 if gapped else 6]), walk)
+        if gapped:
+            _gaps(figure.add_subplot(grid[3 + loaded, 3:]), walk)
         assert first is not None
         handles, labels = first.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
@@ -160,11 +162,6 @@ def _contacts(ax: Axes, walk: Walk) -> None:
 def _gaps(ax: Axes, walk: Walk) -> None:
     rows = [(leg, name, gap) for leg in walk.legs for name, gap in leg.gaps.items()][:16]
     ax.set_title("gaps of the leg's markers", fontsize=9)
-    if not rows:
-        ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", va="center", fontsize=8)
-        ax.set_xticks([])
-        ax.set_yticks([])
-        return
     for row, (leg, _, gap) in enumerate(rows):
         time = leg.recording.time
         ax.fill_between(time, row - 0.4, row + 0.4, where=gap > 0, color=RED, step="mid", lw=0.5)

@@ -92,6 +92,7 @@ def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling)
     """Attributes that record the origin of a result: model, sampling, scheme with options, versions."""
     return {
         "model": type(model).__name__,
+        "module": type(model).__module__,
         "parameters": json.dumps(
             {n: jax.tree.map(lambda x: np.asarray(x).tolist(), p.value) for n, p in parameters(model).items()}
         ),

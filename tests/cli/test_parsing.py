@@ -11,6 +11,7 @@ from jaxgait.cli import parsing
 from jaxgait.model import parameter
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.models.walker import Walker
 from jaxgait.parameters import ParameterError
 
 
@@ -52,6 +53,28 @@ def test_settings_axes_and_boxes():
 def test_axes_that_are_none(texts, message):
     with pytest.raises(ValueError, match=message):
         parsing.axes(Bungee(), texts)
+
+
+def test_a_decimal_comma_is_explained():
+    for text, meant in (("mass=20,5", "20.5"), ("mass=20,5kg", "20.5kg"), ("mass=-1,5e2", "-1.5e2")):
+        with pytest.raises(ParameterError, match=f"is not a number; write a decimal point, {meant}$"):
+            parsing.with_settings(Bungee(), [text])
+    with pytest.raises(ParameterError, match=r"write a decimal point, 0\.5deg"):
+        parsing.components(Walker(), ["theta_1=0,5deg"])
+    with pytest.raises(ParameterError) as error:
+        parsing.with_settings(Bungee(), ["mass=2,3,4"])
+    assert "decimal" not in str(error.value)
+
+
+def test_a_unit_may_begin_with_a_stroke():
+    for text in ("2 1/s", "2/s", "2 /s", "0.002 1/ms"):
+        assert parsing.quantities([text], "1/s", "rate") == [2.0]
+    for span in ("1:5/m", "1:5:1/m", "1:5:/m", "0.01:0.05:1/cm"):
+        assert parsing.box(Prosthesis(), [f"ground.steepness={span}"]) == {"ground.steepness": (1.0, 5.0)}
+    for span in ("1:5:3/m", "1:5:3 1/m", "0.01:0.05:3/cm"):
+        np.testing.assert_allclose(
+            parsing.axes(Prosthesis(), [f"ground.steepness={span}"])["ground.steepness"], [1, 3, 5]
+        )
 
 
 def test_an_axis_beyond_the_memory_is_not_made():

@@ -101,6 +101,10 @@ def test_motion_lists_sources(capsys):
         (["run", "bungee", "--samples", "0"], "samples must be a whole number, at least 1"),
         (["run", "bungee", "--rtol", "10"], "below 1"),
         (["run", "unicycle"], "unicycle"),
+        (
+            [],
+            "give a command: run, scan, optimize, fit, motion, reproduce, bench, view, completion; see jaxgait --help",
+        ),
         (["run", "bungee", "--strides", "2.7"], "2.7"),
     ],
 )
@@ -132,7 +136,7 @@ def test_what_does_not_reach_its_end_is_written_and_exits_with_1(tmp_path, monke
     assert stop.value.code == 1 and out.exists()
     output = capsys.readouterr()
     assert re.search(r"^jaxgait: Bungee gave up: .*, \d\.\d+ s into the run$", output.err, re.MULTILINE)
-    assert re.search(r"^  clearance +nan m +smallest height.*\n(.*\n)*  nan: not defined", output.out, re.MULTILINE)
+    assert re.search(r"^  clearance +- +smallest height.*\n(.*\n)*  -: not defined", output.out, re.MULTILINE)
     with pytest.raises(SystemExit) as stop:
         cli.main(["scan", *stiff, "--over", "mass=60,70"])
     assert stop.value.code == 1 and np.isnan(xr.load_dataset(out, engine="h5netcdf").clearance).all()

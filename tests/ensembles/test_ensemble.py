@@ -10,7 +10,7 @@ import pytest
 
 from jaxgait import outcome
 from jaxgait.ensembles import batch as batches
-from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, product, summary, zipped
+from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, latin_hypercube, product, summary, zipped
 from jaxgait.ensembles.plan import block_shape
 from jaxgait.model import Variable
 from jaxgait.outcome import Outcome
@@ -75,8 +75,11 @@ def test_trajectories_share_their_times_or_have_their_own():
     assert data.x.dims == ("mass", "time") and data.energy.attrs["units"] == "J"
     np.testing.assert_allclose(data.x, np.cos(data.time * np.sqrt(8.0 / data.mass)).T, atol=1e-6)
     strides = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, strides=2, samples=10, trajectories=True)
-    assert strides.x.dims == ("mass", "sample") and strides.time.dims == ("mass", "sample")
+    assert strides.x.dims == ("mass", "instant") and strides.time.dims == ("mass", "instant")
     np.testing.assert_allclose(strides.x[:, ::10], 1.0, atol=1e-6)
+    drawn = latin_hypercube({"mass": (1.0, 2.0)}, 3)
+    strides = ensemble(Oscillator(), drawn, strides=2, samples=10, trajectories=True)
+    assert strides.x.dims == strides.time.dims == ("sample", "instant")
 
 
 def test_initial_states_and_zipped_boxes():

@@ -155,6 +155,26 @@ def test_a_component_without_a_unit_has_that_of_the_others(tmp_path):
     np.testing.assert_allclose([*plate.force[-1], *plate.point[-1]], [30.0, 0.0, 700.0, 0.25, 0.1, 0.0], rtol=1e-12)
 
 
+def test_a_plate_without_units_has_those_of_the_others(tmp_path):
+    lines = ["time,1_vx_kN,1_vy,1_px_cm,1_pz,2_vx,2_vy,2_px,2_pz"]
+    lines += [f"{0.01 * i:.2f},0.03,0.7,25,10,0.03,0.7,25,10" for i in range(50)]
+    found = _read(tmp_path, "\n".join(lines), "walk.csv")
+    for force in found.forces:
+        np.testing.assert_allclose(force.force[9], [30, 700, 0])
+        np.testing.assert_allclose(force.point[9], [0.25, 0, 0.1])
+    assert "the force of 2 is taken to be in kN, like the others" in found.notes
+    assert "the centre of pressure of 2 is taken to be in cm, like the others" in found.notes
+
+
+@pytest.mark.parametrize("labels", ["1_vx_kN,1_vy_kN,2_vx_N,2_vy_N,3_vx,3_vy", "1_vx_kN,1_vy_N,1_vz,2_vx,2_vy,2_vz"])
+def test_a_plate_without_units_beside_different_units_is_an_error(tmp_path, labels):
+    lines = [f"time,{labels}"] + [f"{0.01 * i:.2f},0.03,0.7,30,700,1,1" for i in range(50)]
+    with pytest.raises(
+        MotionFormatError, match=r"walk\.csv: columns of the force of . have no unit, and others are in N and kN"
+    ):
+        _read(tmp_path, "\n".join(lines), "walk.csv")
+
+
 def test_units_between_blanks_must_be_complete(tmp_path):
     lines = ["time Fx Fy Fz COPx COPy", "kN kN kN mm mm"] + [f"{0.01 * i:.2f} 0.03 0 0.7 250 100" for i in range(50)]
     with pytest.raises(MotionFormatError, match="the line of units has 5 units for 6 columns"):

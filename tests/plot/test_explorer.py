@@ -1,5 +1,6 @@
 """The explorer: what its page holds is the scan, its lines give the same numbers, and a browser shows it."""
 
+import dataclasses
 import gzip
 import json
 import re
@@ -21,7 +22,9 @@ from jaxgait import cli
 from jaxgait.ensembles import ensemble, grid, people, product
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.stride import Person
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plot.explorer import again, explore, page, recipe
@@ -31,6 +34,9 @@ from jaxgait.plot.explorer.playback import Pack, frames, rigid
 from jaxgait.plot.explorer.serving import server
 from jaxgait.plot.explorer.table import COUNTS, spread, table
 from jaxgait.plot.scene import scene
+from jaxgait.run import Sampling
+from jaxgait.solve.dataset import provenance
+from jaxgait.solve.schemes import scheme_for
 from tests.plot import browser
 
 HAS_PLOTLY = util.find_spec("plotly") is not None
@@ -207,6 +213,16 @@ def test_one_of_several_people_keeps_his_own_motion_and_leg():
         assert jax.tree.all(jax.tree.map(np.array_equal, ours.drive.thigh, theirs.drive.thigh))
 
 
+def test_a_member_driven_by_a_later_person_records_that_person():
+    drives = [dataclasses.replace(reference_gait(), person=Person(0.42, x, m)) for x, m in ((0.43, 72.0), (0.45, 80.0))]
+    leg, who = people(Prosthesis(), drives)
+    made = provenance(leg, scheme_for(leg), "float64", Sampling.of(leg, 1, duration=None, samples=None))
+    walks = xr.Dataset({"status": ("subject", [0, 0])}, who.labels, made)
+    for one in (0, 1):
+        person = recipe.recipe(walks).member_model(one).drive.person
+        assert [float(x) for x in person] == [float(x) for x in drives[one].person]
+
+
 def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
     words = shlex.split(line(shown.made, 2)["shell"])
     assert words[:3] == ["jaxgait", "run", "bungee"]
@@ -258,7 +274,7 @@ def test_a_run_from_the_models_own_start_names_no_start(scan, kind):
 def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(scan):
     said = []
     found = explore(scan.assign_attrs(model="Unicycle"), say=said.append)
-    assert not found.runs and "'Unicycle', which is not registered here: give the model" in found.header["notes"][0]
+    assert not found.runs and "'Unicycle', which is not registered here: register it" in found.header["notes"][0]
     assert said and found.header["first"] is not None and "lines" not in found.header
     known = recipe.recipe(scan.assign_attrs(model="Unicycle"), Bungee())
     assert type(known.model) is Bungee

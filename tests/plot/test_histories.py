@@ -104,6 +104,20 @@ def test_the_colour_of_a_count_does_not_change_with_the_data():
     assert table(full).columns["low"].colours == (), "a length is no count"
 
 
+def test_a_whole_number_that_is_missing_is_a_gap_and_no_value():
+    data = scan("mass", "length")
+    count = np.array([[2, -1, 0], [-1, 3, 1]])
+    data = data.assign(count=(("mass", "length"), count, {"units": "1"}), status=data.status.where(count != -1, 10))
+    column = table(data).columns["count"]
+    assert np.isnan(column.values).tolist() == (count == -1).ravel().tolist() and column.colours == COUNTS[:4]
+    figure = picture(data, ["count"])
+    drawn = figure.axes[0].collections[0].get_array()
+    np.testing.assert_array_equal(np.ma.getmaskarray(drawn), count.T == -1)
+    assert figure.legends, "the status of those without a value"
+    line = picture(data.isel(length=1), ["count"]).axes[0].lines[0]
+    np.testing.assert_array_equal(line.get_ydata(), [np.nan, 3.0])
+
+
 def test_values_in_any_order_are_drawn_in_order():
     data = scan("mass", "length")
     turned = data.isel(mass=[1, 0], length=[2, 0, 1])
@@ -119,6 +133,23 @@ def test_samples_are_points_of_a_map():
     field = picture(sampled).axes[0]
     assert (field.get_xlabel(), field.get_ylabel()) == ("mass (kg)", "length")
     np.testing.assert_array_equal(field.collections[0].get_offsets().compressed().reshape(-1, 2), [[60, 3], [80, 2]])
+
+
+def test_a_picture_of_many_sampled_parameters_says_what_it_does_not_show():
+    names = ("mass", "length", "slope")
+    columns = {n: ("sample", np.array([3.0, 1.0, 2.0]) + i, {"units": "kg"}) for i, n in enumerate(names)}
+    sampled = xr.Dataset({"low": ("sample", [1.0, 2.0, 3.0]), "status": ("sample", [0, 0, 0])}, columns)
+    figure = picture(sampled)
+    assert figure.get_suptitle().startswith("members with slope from 3 to 5 kg\n")
+    figure = picture(sampled, over=["slope", "mass"])
+    assert figure.get_suptitle().startswith("members with length from 2 to 4 kg\n")
+    ax = figure.axes[0]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("slope (kg)", "mass (kg)")
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), [[5, 3], [3, 1], [4, 2]])
+    assert not picture(sampled.drop_vars("slope")).get_suptitle()
+    for over in (["mass"], ["mass", "mass"], ["mass", "age"]):
+        with pytest.raises(ValueError, match="over must name two of mass, length, slope, got mass"):
+            picture(sampled, over=over)
 
 
 def test_subjects_are_named_on_an_axis():

@@ -31,8 +31,12 @@ def test_members_with_times_of_their_own_are_shown():
 
 
 def test_what_cannot_be_shown_is_said(jump):
-    with pytest.raises(ValueError, match="is of the model 'Hopper', which is not registered here: give the model"):
+    with pytest.raises(ValueError, match="is of the model 'Hopper', which is not registered here: register it"):
         scene.scene(jump.assign_attrs(model="Hopper"))
+    with pytest.raises(
+        ValueError, match="is of the model 'Bungee', which is not registered here"
+    ):  # of another package
+        scene.scene(jump.assign_attrs(module="my_package.jumps"))
     with pytest.raises(ValueError, match="cannot be made from its attributes"):
         scene.scene(jump.assign_attrs(parameters='{"wings": 2}'))
     with pytest.raises(ValueError, match="an animation shows one run over time"):

@@ -1,5 +1,7 @@
 """The sheet of a measured walk."""
 
+import dataclasses
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -33,4 +35,7 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
     assert ankle.get_ylabel() == "Nm/kg" and len(ankle.lines) >= len(walk.dynamics.strides) + 1
     gaps = figure.axes[titles.index("gaps of the leg's markers")]
     assert [label.get_text() for label in gaps.get_yticklabels()] == ["RKNE"]
-    plt.close(figure)
+    whole = dataclasses.replace(walk, legs=tuple(dataclasses.replace(leg, gaps={}) for leg in walk.legs))
+    titles = [ax.get_title() for ax in sheet(whole, judge(walk_stride(whole))).axes]
+    assert "gaps of the leg's markers" not in titles and titles[-1].startswith("stance")
+    plt.close("all")

@@ -59,7 +59,7 @@ def read_columns(source: Source, name: str) -> Recording:
     if any(line.strip() for line in source.lines[:section]):
         notes.append(f"the {section} lines before the trajectories (ground forces of devices, say) are not read")
     names = labels.unique(header.names, notes)
-    columns = labels.sort(names, header.units)
+    columns = labels.sort(names, header.units, notes, source.file)
     if columns.forces and 0 < len(header.units) < len(names) and delimiter_of(source.lines[start]) == " ":
         what = f"the line of units has {len(header.units)} units for {len(names)} columns"
         raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)

@@ -31,7 +31,7 @@ _MOMENT = re.compile(r"torque|mom(ent)?(_[xyz])?$", re.IGNORECASE)
 _NO_MARKER = re.compile(r"_[tvrp]$|torque|mom(ent)?$|force", re.IGNORECASE)
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "inches": 0.0254, "in": 0.0254}
 """Units of length in m."""
-_FORCE_UNITS = {"n": 1.0, "kn": 1e3}
+_FORCE_UNITS = {"N": 1.0, "kN": 1e3}
 """Units of force in N."""
 
 
@@ -76,8 +76,19 @@ def unique(names: Sequence[str], notes: list[str]) -> list[str]:
     return result
 
 
-def sort(names: Sequence[str], units: Sequence[str] = ()) -> Columns:
+def sort(
+    names: Sequence[str], units: Sequence[str] = (), notes: list[str] | None = None, file: str | None = None
+) -> Columns:
     """Sorts the columns of a file by their labels, and by a line of their units, if the file has one.
+
+    Args:
+        names: the labels.
+        units: the line of units.
+        notes: extended by what is assumed of forces without a unit.
+        file: for messages.
+
+    Raises:
+        MotionFormatError: for ground forces without a unit beside others with different ones.
 
     Examples:
         >>> from jaxgait.motion.readers.labels import sort
@@ -89,7 +100,7 @@ def sort(names: Sequence[str], units: Sequence[str] = ()) -> Columns:
     frame = next((i for i, name in enumerate(names) if _FRAME.match(name)), None)
     clocks = {i for i, name in enumerate(names) if _TIME.match(name) or _FRAME.match(name)}
     left = {i: name for i, name in enumerate(names) if i not in clocks}
-    forces, stated = _forces(left, units)
+    forces, stated = _forces(left, units, [] if notes is None else notes, file)
     taken = {i for plate in forces.values() for three in plate.values() for i in three}
     left = {i: name for i, name in left.items() if i not in taken}
     markers, lengths = _markers(left)
@@ -100,7 +111,7 @@ def sort(names: Sequence[str], units: Sequence[str] = ()) -> Columns:
 
 
 def _forces(
-    left: Mapping[int, str], units: Sequence[str]
+    left: Mapping[int, str], units: Sequence[str], notes: list[str], file: str | None
 ) -> tuple[dict[str, dict[str, tuple[int, int, int]]], dict[int, float]]:
     """Columns of forces and points by plate, and the units stated for them by column."""
     for pattern in _FORCES:
@@ -113,20 +124,41 @@ def _forces(
                 plate = match["name"].strip("_. ") or "plate"
                 found.setdefault(plate, {}).setdefault(kind, {})[match["axis"].lower()] = i
                 unit = (match["unit"] or (units[i] if i < len(units) else "")).lower()
-                known = LENGTHS if kind == "point" else _FORCE_UNITS
+                known = LENGTHS if kind == "point" else {name.lower(): size for name, size in _FORCE_UNITS.items()}
                 stated |= {i: known[unit]} if unit in known else {}
         plates = {
             name: {kind: _three(axes) for kind, axes in kinds.items()}
             for name, kinds in found.items()
             if len(kinds.get("force", {})) > 1 and not name.lower().startswith("pelvis")
         }
-        for three in (three for kinds in plates.values() for three in kinds.values()):
-            own = {stated[i] for i in three if i in stated}
-            if len(own) == 1:  # components without a unit have that of the others
-                stated |= dict.fromkeys((i for i in three if i >= 0), own.pop())
         if plates:
-            return plates, stated
+            return plates, _shared(plates, stated, notes, file)
     return {}, {}
+
+
+def _shared(
+    plates: Mapping[str, Mapping[str, tuple[int, int, int]]],
+    stated: Mapping[int, float],
+    notes: list[str],
+    file: str | None,
+) -> dict[int, float]:
+    """The stated units by column, also for columns without one: that of their plate, or else of the other plates."""
+    found = dict(stated)
+    for kind, what, names in (("force", "force", _FORCE_UNITS), ("point", "centre of pressure", LENGTHS)):
+        columns = {name: [i for i in kinds[kind] if i >= 0] for name, kinds in plates.items() if kind in kinds}
+        everywhere = {stated[i] for three in columns.values() for i in three if i in stated}
+        for name, three in columns.items():
+            own = {stated[i] for i in three if i in stated}
+            sizes, without = own or everywhere, [i for i in three if i not in stated]
+            if without and len(sizes) > 1:
+                others = " and ".join(unit for unit, size in names.items() if size in sizes)
+                wrong = f"columns of the {what} of {name} have no unit, and others are in {others}"
+                raise MotionFormatError(wrong, "write the unit in every label", file)
+            if without and sizes:
+                found |= dict.fromkeys(without, *sizes)
+                unit = next(unit for unit, size in names.items() if size in sizes)
+                notes += [] if own else [f"the {what} of {name} is taken to be in {unit}, like the others"]
+    return found
 
 
 def _three(axes: Mapping[str, int]) -> tuple[int, int, int]:

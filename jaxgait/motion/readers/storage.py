@@ -41,7 +41,7 @@ def read_storage(source: Source, name: str) -> Recording:
     sheet = read_sheet(source, start, len(names))
     notes = _doubts(header, sheet.values.shape) + sheet.notes
     names = labels.unique(names, notes)
-    columns = labels.sort(names)
+    columns = labels.sort(names, (), notes, source.file)
     if columns.time is None:
         raise source.error("no column 'time'", "export it with times", at)
     ticks = clock(source.file, sheet.values[:, columns.time], sheet.lines)

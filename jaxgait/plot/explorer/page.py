@@ -23,7 +23,7 @@ from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
 from jaxgait.plot.explorer.recipe import Recipe, of_run, opened, recipe
-from jaxgait.plot.explorer.table import Column, Table, is_run, members_dims, spread, table
+from jaxgait.plot.explorer.table import Column, Table, is_run, spread, table
 from jaxgait.plot.film import usual_pace
 from jaxgait.run import state_variables
 
@@ -187,7 +187,7 @@ def is_page(path: str | os.PathLike[str]) -> bool:
 
 
 def _keeps_motions(scan: xr.Dataset) -> bool:
-    return bool({"time", "sample"} & {*scan.dims} - {*members_dims(scan)})  # a Latin hypercube is along `sample`, too
+    return bool({"time", "instant"} & {*scan.dims})
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:

@@ -71,8 +71,8 @@ class Pack:
 def one_run(runs: xr.Dataset, member: int) -> xr.Dataset:
     """One of several runs along `member`, in the form of `simulate`: over `time`, with the names of its events."""
     run = runs.isel(member=member)
-    if "sample" in run.dims:
-        run = run.set_coords("time").swap_dims({"sample": "time"})
+    if "instant" in run.dims:
+        run = run.set_coords("time").swap_dims({"instant": "time"})
     if "event_kind" in run:
         names = json.loads(run.event_kind.attrs["legend"])
         run = run.isel(event=np.flatnonzero(run.event_kind.values >= 0))

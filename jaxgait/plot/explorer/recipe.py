@@ -18,6 +18,7 @@ import xarray as xr
 
 from jaxgait import precision as precisions
 from jaxgait import registry
+from jaxgait.contents import restored
 from jaxgait.ensembles import damaged, ensemble, zipped
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION
@@ -65,6 +66,8 @@ class Recipe:
     shape: tuple[int, ...]
     source: str | None
     """File that holds the scan."""
+    motions: np.ndarray | None = None
+    """Records of the motions that drive the members, (members,), if they differ."""
 
     def of(self, member: int) -> dict[str, Any]:
         """Values of one member by dotted name, in their units."""
@@ -72,7 +75,10 @@ class Recipe:
 
     def member_model(self, member: int) -> Model:
         """The mechanism of one member."""
-        return model_of(self.model, {n: x for n, x in self.of(member).items() if not n.startswith(INITIAL)})
+        own = {n: x for n, x in self.of(member).items() if not n.startswith(INITIAL)}
+        if self.motions is None:
+            return model_of(self.model, own)
+        return model_of(restored(self.model, {"drive": json.loads(self.motions[member])}), own)
 
     def runs(self, members: Sequence[int]) -> xr.Dataset:
         """Trajectories of some members, simulated together as one ensemble along `member`."""
@@ -130,6 +136,7 @@ def recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLi
     return Recipe(
         chosen, _known_as(chosen), _values(scan, chosen, dims), options, retries, retried.clip(min=0), dims,
         shape, None if found is None else pathlib.Path(found).name,
+        _along(scan[MOTION], scan, dims) if MOTION in scan.coords else None,
     )  # fmt: skip
 
 
@@ -183,6 +190,11 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
     labels = damaged_labels(path) if path.is_dir() else []
     if labels:
         warnings.warn(f"{path} is damaged: {', '.join(labels)} of its coordinates; {repair}", stacklevel=1)
+    if path.suffix.lower() == ".json":
+        raise ValueError(
+            f"{path} is a record of numbers, not a result that can be shown: give the file or the store that --out or "
+            "--store wrote; pictures of a search and a fit are in their --report"
+        )
     try:
         return xr.open_zarr(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
     except Exception as error:  # the readers may raise anything
@@ -206,11 +218,16 @@ def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, 
     for name in names:
         x = known.get(f"{name}_values", known.get(name))
         if x is not None:
-            found[name] = flat(x.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims}), dims)
+            found[name] = _along(x, scan, dims)
             varied |= bool({*x.dims} & {*dims})
     if not varied:
         raise ValueError(f"the scan does not name the parameters of {type(model).__name__} that vary along {dims}")
     return found
+
+
+def _along(x: xr.DataArray, scan: xr.Dataset, dims: tuple[str, ...]) -> np.ndarray:
+    """Values of all members of a coordinate that may lack some of the dimensions, (members, ...)."""
+    return flat(x.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims}), dims)
 
 
 def _options(scan: xr.Dataset, model: Model) -> dict[str, Any]:
@@ -248,8 +265,7 @@ def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known_as(model: Model) -> str:
-    where = f"{type(model).__module__}:{type(model).__name__}"
-    return next((name for name, known in registry.models().items() if known == where), "")
+    return registry.known_as(type(model).__name__, type(model).__module__)
 
 
 def of_run(run: xr.Dataset, model: Model | None = None) -> Recipe:

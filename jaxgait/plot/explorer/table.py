@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
+from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
 from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label
 
@@ -127,7 +128,7 @@ def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
     else:
         results = [x for x in scan.data_vars.values() if x.dtype.kind in "fiub"]
         shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
-        dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "sample", "event")]
+        dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "instant", "event")]
     if not dims:
         raise ValueError("nothing to explore: this is not a scan, its results share no dimension")
     return tuple(dims)
@@ -185,7 +186,7 @@ def _results(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
 
 def _column(name: str, x: xr.DataArray, role: str, values: np.ndarray) -> Column:
     label = ": ".join(dict.fromkeys([name, str(x.attrs.get("long_name") or name)]))
-    return Column(name, label, str(x.attrs.get("units", "1")), role, values.astype(float))
+    return Column(name, label, str(x.attrs.get("units", "1")), role, values if role == "axis" else with_gaps(values))
 
 
 def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
@@ -194,7 +195,7 @@ def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
         extra = [d for d in x.dims if d not in dims]
         if x.dtype.kind in "fiu" and len(extra) == 1 and len(x.dims) == len(dims) + 1:
             small = 1 < x.sizes[extra[0]] <= LARGEST_VECTOR
-            if small and extra[0] not in ("time", "sample", "event", "parameter"):
+            if small and extra[0] not in ("time", "instant", "event", "parameter"):
                 found[str(name)] = _column(str(name), x, "measure", flat(x, dims))
     return found
 

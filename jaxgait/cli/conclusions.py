@@ -1,0 +1,78 @@
+"""What a search means, in plain words: how sure its best design is, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from jaxgait.optimization.optimum import Local, Optimum
+
+__all__ = ["conclusions"]
+
+AGREE = 0.05
+"""Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
+RIDGE = 10.0
+"""Ratio of curvatures from which a combination of parameters is much less certain than the others."""
+LEADING = 0.3
+"""Share of a direction in the unit box from which a parameter is named in it."""
+EDGE = 1e-6
+"""Distance from a bound, as a fraction of the bounds, below which a design lies on it."""
+
+
+def conclusions(found: Optimum, over: Mapping[str, tuple[float, float]], units: Mapping[str, str]) -> Iterator[str]:
+    """Sentences on the best design of a search within bounds: how sure it is, and what to do next.
+
+    Args:
+        found: the result of the search.
+        over: lowest and highest value of each parameter, in its unit.
+        units: of the parameters.
+    """
+    yield _starts(found)
+    if found.local is not None:
+        yield from _shape(found.local, list(found.best))
+    gains = {} if found.local is None else found.local.multipliers
+    for name, (low, high) in over.items():
+        best, margin = found.best[name], EDGE * (high - low)
+        if min(best - low, high - best) <= margin:
+            end, unit = "lower" if best - low <= margin else "upper", "" if units[name] == "1" else units[name]
+            gain = next((x for text, x in gains.items() if text.startswith(f"{name} = ") and x > 0.0), None)
+            more = "" if gain is None else f", by about {gain:.3g} per {unit or 'unit'}"
+            yield f"{name} lies on its {end} bound, {best:.6g} {unit}".rstrip() + (
+                f": if it can be built, a wider bound in --over may give a better design{more}"
+            )
+
+
+def _starts(found: Optimum) -> str:
+    """How many starts ended at the best design."""
+    total, best = len(found.why_stopped), found.basins.isel(basin=slice(0, 1))
+    same = int(best.starts.sum()) if "starts" in best else 0
+    if total == 1:
+        return "only one start: there may be better designs elsewhere within the bounds; --starts 8 looks for them"
+    if same == total:
+        return f"all {total} starts ended at this design: it is probably the best within the bounds"
+    if same > 1:
+        return f"{same} of {total} starts ended at this design: more --starts would make it surer that none is better"
+    return f"no more than one of {total} starts ended at this design: more --starts may find a better one"
+
+
+def _shape(local: Local, names: list[str]) -> Iterator[str]:
+    """What the objective around the best design says."""
+    for text, gain in local.multipliers.items():
+        if gain > 0.0 and text.partition(" = ")[0] not in names:
+            yield f"{text} holds the design back: relaxing it improves the objective by {gain:.3g} per unit"
+    curved = np.abs(local.curvature)
+    if len(curved) > 1 and not local.active and curved[-1] > RIDGE * curved[0]:
+        share = dict(zip(names, local.directions[0], strict=True))
+        leading = [name for name, x in share.items() if abs(x) >= LEADING]
+        signs = {bool(share[name] > 0.0) for name in leading}
+        how = f" together, {'in the same direction' if len(signs) == 1 else 'in opposite directions'},"
+        what = f"changing {' and '.join(leading)}{how * (len(leading) > 1)}"
+        yield f"{what} affects the objective least: there the best values are least certain"
+    if local.difference <= AGREE:
+        yield f"the gradient is reliable: differences of values confirm it within {max(local.difference, 1e-3):.1%}"
+    else:
+        yield (
+            f"the gradient and differences of values disagree by {local.difference:.0%} around it (below {AGREE:.0%} "
+            "is good): compare with a search by --gradient differences"
+        )

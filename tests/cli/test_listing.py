@@ -1,0 +1,42 @@
+"""What the console shows of results: the numbers that a user looks for, in a few lines."""
+
+import json
+
+import numpy as np
+import xarray as xr
+
+from jaxgait.cli.listing import HISTORIES, run_lines, scan_lines
+
+ABOUT = {"units": "J", "long_name": "work done"}
+
+
+def test_a_run_is_its_end_its_measures_and_the_ranges_of_its_histories():
+    histories = {f"x{i}": ("time", [0.0, 2.0, 1.0], {"units": "m", "long_name": "position"}) for i in range(14)}
+    measures = {"work": ((), -0.0, ABOUT), "fell_at": ((), np.nan, {"units": "s", "long_name": "time of the fall"})}
+    attrs = {"model": "Walker", "status": 0, "status_text": "completed", "t_end_s": 2.0}
+    lines = list(
+        run_lines(xr.Dataset(histories | measures, {"time": [0.0, 1.0, 2.0]}, attrs), {"order": "not measured"})
+    )
+    assert lines[:2] == ["Walker: completed, 2 s in 2 samples", "measures:"]
+    assert [line.split()[:3] for line in lines[2:4]] == [["work", "0", "J"], ["fell_at", "-", "time"]]
+    assert lines[4].split() == ["order", "not", "measured"]
+    assert lines[6].split() == ["x0", "0", "2", "1", "m", "position"] and len(lines) == 6 + HISTORIES + 1
+    assert lines[-1].startswith("  and 2 more: ")
+
+
+def test_a_scan_is_the_range_of_each_measure_and_where_its_extremes_are():
+    data = {
+        "work": ("mass", [3.0, np.nan, 1.0], ABOUT),
+        "steps_taken": ("mass", [4, -1, 2], {"units": "1"}),
+        "x_end": ("mass", [0.0, 0.0, 1.0]),
+        "status": ("mass", [0, 10, 0]),
+        "retries": ("mass", [0, 0, 0]),
+    }
+    attrs = {"status_legend": json.dumps({"0": "completed", "10": "ended early: fell"})}
+    scan = xr.Dataset(data, {"mass": ("mass", [60.0, 70.0, 80.0], {"units": "kg"})}, attrs)
+    title, *lines = scan_lines(scan)
+    assert title.split() == ["results:", "lowest", "mean", "highest"]
+    assert lines[0].split() == ["work", "1", "2", "3", "J", "work", "done"]
+    assert lines[1].strip() == "lowest at mass=80; highest at mass=60"
+    assert lines[2].split() == ["steps_taken", "2", "3", "4"] and len(lines) == 4
+    assert next(iter(list(scan_lines(scan[["x_end", "status"]]))[1:])).split()[0] == "x_end"
