@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from jaxgait.checks import nearest
 from jaxgait.plot.explorer.table import Table, table
-from jaxgait.plot.style import PALETTE, axis_label, style
+from jaxgait.plot.style import PALETTE, axis_label, displayed, style
 
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
@@ -110,7 +110,7 @@ def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.Da
         figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, 1.6 * len(chosen) + 0.6), sharex=True, squeeze=False)
         figure.align_ylabels(axes)
         for ax, name in zip(axes[:, 0], chosen, strict=True):
-            draw(ax, data[name])
+            draw(ax, displayed(data[name]))
             ax.set_title(data[name].attrs.get("long_name", ""), fontsize=8, loc="left")
         axes[-1, 0].set_xlabel(across)
         _legend(figure)

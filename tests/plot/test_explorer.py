@@ -373,7 +373,7 @@ def test_of_many_strides_the_last_are_played():
 
 
 def test_the_phase_plane_is_a_coordinate_and_its_rate():
-    labels = {"t": ["", "s"], "x": ["", "m"], "a": ["", "rad"], "v": ["", "m/s"], "w": ["", "rad/s"]}
+    labels = {"t": ["", "s"], "x": ["", "m"], "a": ["", "deg"], "v": ["", "m/s"], "w": ["", "deg/s"]}
     assert phase_plane(labels, ["x", "a", "v", "w"]) == ("a", "w") and phase_plane(labels, ["x", "v"]) == ("x", "v")
     assert phase_plane(labels, ["v", "w"]) == ("v", "w") and phase_plane({}, []) == ("", "")
 
