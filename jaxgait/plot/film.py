@@ -270,9 +270,7 @@ class _Stage:
             ax.tick_params(labelbottom=False)
         for ax in panels[-1:]:
             ax.set_xlabel(axis_label("time", "s"))
-        self.text = axes[0].set_title(
-            "", loc="left", fontsize=9, fontfamily="DejaVu Sans"
-        )  # its digits are all as wide
+        self.text = axes[0].set_title("", loc="left", fontsize=9, family="DejaVu Sans")  # all digits are as wide
 
     def show(self, elapsed: float) -> None:
         """Shows the scene at a time in s after the start."""
@@ -286,11 +284,11 @@ class _Stage:
         self.text.set_text(self._caption(i, bool(times[0] + elapsed > times[-1] + 1e-9)))
 
     def _caption(self, i: int, over: bool) -> str:
-        now = f"t = {self.scene.time[i]:.2f} s" + (f" ({self.scene.ended})" if over else "")
-        number = lambda x: f"{round(float(x), 1) + 0.0:6.1f}".replace(" ", FIGURE_SPACE)  # never -0.0
-        numbers = [f"{name} {number(values[i])} {unit}" for name, (values, unit) in self.scene.readouts.items()]
-        line = "   ".join(part for part in (now, *numbers, self.pace) if part)
-        return f"{self.title}\n{line}" if self.title else line
+        line = f"t = {self.scene.time[i]:.2f} s" + (f" ({self.scene.ended})" if over else "")
+        for name, (values, unit) in self.scene.readouts.items():
+            now, *ends = (f"{round(float(x), 1) + 0.0:.1f}" for x in (values[i], np.nanmin(values), np.nanmax(values)))
+            line += f"   {name} {now.rjust(max(map(len, ends)), FIGURE_SPACE)} {unit}"  # never -0.0
+        return "\n".join(filter(None, (self.title, f"{line}   {self.pace}".rstrip())))
 
 
 class _Window:
@@ -304,7 +302,8 @@ class _Window:
         self._look(0)
         if shown.ground is not None:
             ax.add_patch(_earth(shown.ground))
-        self.trails = [ax.plot([], [], color=t.colour, lw=1.0, zorder=5)[0] for t in shown.trails]
+        dot = {"lw": 1.0, "marker": "o", "ms": 4, "mec": "w", "markevery": [-1], "zorder": 5}
+        self.trails = [ax.plot([], [], color=t.colour, **dot)[0] for t in shown.trails]
         box = ax.get_window_extent()
         per_metre = 72.0 / ax.figure.dpi * min(box.width / view.span[0], box.height / view.span[1])
         self.shapes = [_artist(ax, shape, per_metre) for shape in shown.shapes]
@@ -314,7 +313,7 @@ class _Window:
             nothing = np.zeros(len(colours))
             self.arrows = ax.quiver(
                 nothing, nothing, nothing, nothing, color=colours, angles="xy", scale_units="xy", scale=1.0, zorder=6,
-                width=0.008, headwidth=3.5, headlength=4.5, headaxislength=4.0,
+                units="inches", width=0.03, headwidth=3.5, headlength=4.5, headaxislength=4.0,
             )  # fmt: skip
         self.scale = scale
         _bar(ax, view)

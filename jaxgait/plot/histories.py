@@ -174,15 +174,20 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
     empty = np.ma.getmaskarray(values)
     if x.ndim == 2:
-        draw = lambda z, **how: ax.pcolormesh(across, up, z, shading="nearest", **how)
+        draw = lambda z, **how: (ax.pcolor if "hatch" in how else ax.pcolormesh)(across, up, z, shading="nearest", **how)
+        without = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}  # no value is not a value of this colour
     else:
         draw = lambda z, **how: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **how)
+        without = {"marker": "x"}
     steps = lambda colours: {
         "cmap": ListedColormap(colours),
         "norm": BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
     }
     ax.grid(visible=False)
-    if not empty.all():
+    if not empty.all() and values.min() == values.max():
+        draw(values)
+        ax.text(0.5, 0.5, f"{values.min():g} everywhere", transform=ax.transAxes, ha="center", backgroundcolor="white")
+    elif not empty.all():
         column = rows.columns.get(str(x.name))
         counts = column.colours if column else ()
         bar = ax.figure.colorbar(draw(values, **(steps(counts) if counts else {})), ax=ax)
@@ -192,7 +197,7 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
             bar.minorticks_off()
     if empty.any():
         status = rows.status.reshape(rows.shape).T
-        draw(np.ma.masked_array(status, ~empty), **steps([colour for _, colour in rows.statuses]))
+        draw(np.ma.masked_array(status, ~empty), **steps([colour for _, colour in rows.statuses]), **without)
         for number in np.unique(status[empty]):
             ax.plot([], [], "s", **_no_value(*rows.statuses[number]))
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):

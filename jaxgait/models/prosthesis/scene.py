@@ -32,7 +32,7 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
         ground=Ground(),
         forces=tuple(Force(at[foot] * [1.0, 0.0], push[foot]) for foot in load),
         curves=(
-            Curve("knee flexion", "deg", {"prosthesis": knee, SOUND: measured}),
+            Curve("knee angle", "deg", {"prosthesis": knee, SOUND: measured}),
             Curve("ground force", "N", load),
         ),
         readouts={"knee": (knee, "deg")},

@@ -79,7 +79,11 @@ function drawView(g, film, view, i, box) {
     g.globalAlpha = 1;
   }
   for (const shape of film.shapes) drawShape(g, shape, i, X, Y, zoom, 1);
-  for (const trail of film.trails) polyline(g, trail.points.data.subarray(0, 2 * (i + 1)), X, Y, trail.colour, 1.2);
+  for (const { points, colour } of film.trails) {
+    polyline(g, points.data.subarray(0, 2 * (i + 1)), X, Y, colour, 1.2);
+    const [x, y] = at(points, i);
+    g.beginPath(); g.arc(X(x), Y(y), 3, 0, 2 * Math.PI); g.fillStyle = colour; g.strokeStyle = "#ffffff"; g.fill(); g.stroke();
+  }
   for (const force of film.forces) drawForce(g, force, i, film.scale, X, Y, view.span[1]);
   g.restore();
   g.save();
