@@ -79,7 +79,7 @@ def write(
 _BASINS = "Starts that ended within 1 % of the bounds of each other share a basin; basin 0 has the best valid result."
 _PATHS = (
     "Every evaluation, coloured by its objective. Circles: starts. Small stars: their ends. Red star: the best. "
-    "Crosses: failed runs (a failed start shows only these) or unstable gaits."
+    "Crosses: failed runs. Red rings: gaits that are not stable, and designs outside the limits."
 )
 
 _CONVERGENCE = "Distance of the best valid design of each start so far from the best of all. Stars: ends of the starts."

@@ -174,7 +174,9 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
     empty = np.ma.getmaskarray(values)
     if x.ndim == 2:
-        draw = lambda z, **how: (ax.pcolor if "hatch" in how else ax.pcolormesh)(across, up, z, shading="nearest", **how)
+        draw = lambda z, **how: (ax.pcolor if "hatch" in how else ax.pcolormesh)(
+            across, up, z, shading="nearest", **how
+        )
         without = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}  # no value is not a value of this colour
     else:
         draw = lambda z, **how: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **how)
