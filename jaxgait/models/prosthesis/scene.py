@@ -12,7 +12,7 @@ from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, di
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE
 
 STEEL, DARK, SKIN = "#9DB2C4", "#3A4A58", "#E3B79B"
-SOUND = "sound leg, measured"
+SOUND = "measured leg"
 PIVOT = 0.006
 """Radius in m of a drawn pivot."""
 
