@@ -44,15 +44,15 @@ ROWS = (
     (Panel("inchworm robot in an artery", lambda: simulate(Creeper(), strides=2), 0.4),),
 )
 FRAMES, DPI = 50, 160
-SMALL = {"HEIGHT": 2.2, "MAX_WIDTH": 6.0}
-"""Sizes of a film's views in inches, for words that are large enough beside each other."""
+HEIGHT, WIDTH = 2.2, 6.0
+"""Of the views in inches: smaller than in films, for words that are large enough beside each other."""
 GAP, TITLE = 30, 45
 """Distance between panels and height of their titles in pixels."""
 
 
 def still(run: xr.Dataset, at: float) -> np.ndarray:
     """One frame of an animation without curves and words, as an image without its margin."""
-    with mock.patch.multiple(film, **SMALL):
+    with mock.patch.multiple(film, HEIGHT=HEIGHT, MAX_WIDTH=WIDTH):
         moving = animate(run, speed=float(run.time[-1] - run.time[0]), fps=FRAMES, curves=False)
     figure = plt.gcf()
     for words in (*figure.legends, *(child for ax in figure.axes for child in (ax.title, ax.get_legend()))):

@@ -238,7 +238,7 @@ def _draw_path(ax: Axes, path: xr.Dataset) -> None:
     A star is open where the search ended at a gait that is not stable.
     """
     ax.plot([], [], "o-", color=RED, mfc="white", ms=5, lw=1.2, label="search from its start")
-    ends = {True: {"mfc": RED, "mec": "white"}, False: {"mfc": "white", "mec": RED}}
+    ends: dict[bool, dict[str, Any]] = {True: {"mfc": RED, "mec": "white"}, False: {"mfc": "white", "mec": RED}}
     for stable, look in ends.items():
         ax.plot([], [], "*", ms=11, **look, label="end, at a stable gait" if stable else "end, at an unstable gait")
     for start in path.start.values:
@@ -267,7 +267,12 @@ def scan_lines(
     Marked in red, as in the paper: in the upper panels the k at which the peak falls to the measured one (see
     `first_fall`), in the lower panels the critical k.
     """
-    red = {"color": RED, "ls": "--", "lw": 1, "label": "red: above, the peak is the measured one; below, critical k"}
+    red: dict[str, Any] = {
+        "color": RED,
+        "ls": "--",
+        "lw": 1,
+        "label": "red: above, the peak is the measured one; below, critical k",
+    }
     with style():
         figure, axes = plt.subplots(2, len(ratios), figsize=(2.9 * len(ratios), 5.2), sharex=True, squeeze=False)
         for column, ratio in zip(axes.T, ratios, strict=True):
