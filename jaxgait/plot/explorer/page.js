@@ -219,7 +219,9 @@ function drawCharts() {
   const all = series(film, choice), margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
   const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
   const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
-  const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: SERIES[i % SERIES.length] } }));
+  const legend = first ? film.legend : {}, free = SERIES.filter(c => !Object.values(legend).includes(c));  // the colours of the scene
+  const colour = (name, i) => name in legend && legend[name] !== REFERENCE ? legend[name] : free[i % free.length];
+  const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: colour(name, i) } }));
   if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: "reference", line: { width: 1.3, color: REFERENCE, dash: "dash" } });
   Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines+markers", marker: { opacity: 0 }, x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
