@@ -83,7 +83,7 @@ def hip_motion(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None 
     curves = motion.hip_x.value, motion.hip_y.value, np.degrees(motion.thigh.value)
     labels = axis_label("hip forward", "m"), axis_label("hip height", "m"), axis_label("thigh forward", "deg")
     with style():
-        figure, axes = plt.subplots(2, 3, figsize=(10, 4.8))
+        figure, axes = plt.subplots(2, 3, figsize=(10.6, 4.8), gridspec_kw={"wspace": 0.08})
         for ax, curve, label in zip(axes[0], curves, labels, strict=True):
             ax.plot(100.0 * phase, curve, color=BLUE, label="Fourier series")
             ax.set(xlabel=axis_label("stride", "%"), ylabel=label)
