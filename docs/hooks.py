@@ -36,7 +36,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Turns links out of `docs/` to the copies."""
+    """Turns links out of `docs/` to the copies; a page without others beside it has no navigation but the tabs."""
+    if page.parent is None:
+        page.meta.setdefault("hide", ["navigation"])
     here = posixpath.dirname(page.file.src_uri)
 
     def turned(found: re.Match) -> str:

@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 from collections.abc import Callable
 from typing import NamedTuple
+from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,6 +16,7 @@ from PIL import Image
 from jaxgait import animate, simulate
 from jaxgait.models import Bungee, Creeper, Jumper, Prosthesis, RollingWalker
 from jaxgait.models.exoskeleton import five_links
+from jaxgait.plot import film
 from jaxgait.plot.style import style
 
 PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "pictures" / "mechanisms.png"
@@ -29,26 +31,37 @@ class Panel(NamedTuple):
     """Instant shown, as a fraction of the run."""
 
 
-PANELS = (
-    Panel("four-bar prosthetic knee", lambda: simulate(Prosthesis(), strides=2), 0.85),
-    Panel("human jump on a flexible sole", lambda: simulate(Jumper()), 0.24),
-    Panel("round-foot passive walker", lambda: simulate(RollingWalker(), duration=2.0), 0.58),
-    Panel("inchworm robot in an artery", lambda: simulate(Creeper(), strides=2), 0.4),
-    Panel("exoskeleton of telescopic links", lambda: simulate(five_links(mode="gait"), duration=0.9), 0.16),
-    Panel("bungee jumper", lambda: simulate(Bungee(), duration=20.0), 0.2),
+ROWS = (
+    (
+        Panel("four-bar prosthetic knee", lambda: simulate(Prosthesis(), strides=2), 0.85),
+        Panel("round-foot passive walker", lambda: simulate(RollingWalker(), duration=2.0), 0.58),
+    ),
+    (
+        Panel("human jump on a flexible sole", lambda: simulate(Jumper()), 0.24),
+        Panel("walking exoskeleton", lambda: simulate(five_links(mode="gait"), duration=0.9), 0.16),
+        Panel("bungee jumper", lambda: simulate(Bungee(), duration=20.0), 0.2),
+    ),
+    (Panel("inchworm robot in an artery", lambda: simulate(Creeper(), strides=2), 0.4),),
 )
-FRAMES = 50
+FRAMES, DPI = 50, 160
+HEIGHT, WIDTH = 2.2, 6.0
+"""Of the views in inches: smaller than in films, for words that are large enough beside each other."""
+GAP, TITLE = 30, 45
+"""Distance between panels and height of their titles in pixels."""
 
 
 def still(run: xr.Dataset, at: float) -> np.ndarray:
     """One frame of an animation without curves and words, as an image without its margin."""
-    film = animate(run, speed=float(run.time[-1] - run.time[0]), fps=FRAMES, curves=False)
+    with mock.patch.multiple(film, HEIGHT=HEIGHT, MAX_WIDTH=WIDTH):
+        moving = animate(run, speed=float(run.time[-1] - run.time[0]), fps=FRAMES, curves=False)
     figure = plt.gcf()
     for words in (*figure.legends, *(child for ax in figure.axes for child in (ax.title, ax.get_legend()))):
         if words is not None:
             words.set_visible(False)
+    for ax in figure.axes:
+        ax.set_title("", loc="left")
     with tempfile.TemporaryDirectory() as folder:
-        path = film.save(pathlib.Path(folder, "film.gif"), dpi=110)
+        path = moving.save(pathlib.Path(folder, "film.gif"), dpi=DPI)
         with Image.open(path) as frames:
             frames.seek(round(at * (FRAMES - 1)))
             image = np.asarray(frames.convert("RGB"))
@@ -57,15 +70,26 @@ def still(run: xr.Dataset, at: float) -> np.ndarray:
 
 
 def draw(path: pathlib.Path = PICTURE) -> pathlib.Path:
-    """Draws all mechanisms into one picture."""
-    with style():
-        figure, axes = plt.subplots(2, 3, figsize=(13.0, 6.4), height_ratios=(1.0, 1.15))
-        for ax, panel in zip(axes.flat, PANELS, strict=True):
-            ax.imshow(still(panel.run(), panel.at))
-            ax.set_title(panel.title)
-            ax.set_anchor("N")
-            ax.axis("off")
-        figure.savefig(path, dpi=100)
+    """Draws all mechanisms into one picture, every one in its own size, so that words are equally large."""
+    rows = [[(panel.title, still(panel.run(), panel.at)) for panel in row] for row in ROWS]
+    wide = max(sum(image.shape[1] for _, image in row) + GAP * (len(row) - 1) for row in rows)
+    tall = [TITLE + max(image.shape[0] for _, image in row) for row in rows]
+    size = np.array([wide, sum(tall) + GAP * len(rows)])
+    with style(figure__constrained_layout__use=False):
+        figure = plt.figure(figsize=tuple(size / DPI))
+        top = size[1]
+        for row, height in zip(rows, tall, strict=True):
+            gap = (wide - sum(image.shape[1] for _, image in row)) / (len(row) + 1 if len(row) == 1 else len(row) - 1)
+            left = gap if len(row) == 1 else 0.0
+            for title, image in row:
+                high, across = image.shape[:2]
+                ax = figure.add_axes((left / wide, (top - TITLE - high) / size[1], across / wide, high / size[1]))
+                ax.imshow(image, aspect="auto")
+                ax.set_title(title)
+                ax.axis("off")
+                left += across + gap
+            top -= height + GAP
+        figure.savefig(path, dpi=DPI)
         plt.close(figure)
     return path
 

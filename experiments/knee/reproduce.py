@@ -108,7 +108,7 @@ def _pictures(
     add("map", pictures.scan_maps(scan, best.history), _map_caption(best))
     add("ground_forces", pictures.ground_forces(regular, period), "Ground forces of the last stride")
     report.picture(
-        film.animate(_last_stride(one_run(one, 4), period), speed=0.5, fps=20).save(out / "walk.gif", dpi=65),
+        film.animate(_last_stride(one_run(one, 4), period), speed=0.5, fps=15).save(out / "walk.gif", dpi=95),
         "One stride of set R2, k = 18000 N/m (half speed). The contact is a spring of 100 kN/m: the load presses the "
         "foot into it (orange)",
     )
@@ -122,8 +122,8 @@ def _map_caption(best: Any) -> str:
     starts, evaluations = best.history.sizes["start"], best.history.sizes["iteration"] - 1
     return (
         "Correlation (colours clipped at 0.93), peak flexion and period over k and c/k; grey: folded. Red: gradient "
-        f"searches from {starts} starts (circles) to their ends after at most {evaluations} evaluations (stars); the "
-        "section Optimisation explains how each of them ended."
+        f"searches from {starts} starts (circles) to their ends after at most {evaluations} evaluations (stars, open "
+        "where the gait is not stable); the section Optimisation explains how each of them ended."
     )
 
 

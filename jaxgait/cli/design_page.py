@@ -80,7 +80,7 @@ _BASINS = (
 )
 _PATHS = (
     "Every evaluation, coloured by its objective. Circles: starts. Small stars: their ends. Red star: the best. "
-    "Crosses: failed runs (a failed start shows only these) or unstable gaits."
+    "Crosses: failed runs. Red rings: gaits that are not stable, and designs outside the limits."
 )
 
 _CONVERGENCE = "Distance of the best valid design of each start so far from the best of all. Stars: ends of the starts."

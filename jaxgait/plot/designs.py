@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.optimization.optimum import Optimum
-from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, style
 
-_MIN_DISTANCE = 1e-9
-"""Smallest distance from the best to draw, relative to the objective."""
+_MIN_DISTANCE = 1e-6
+"""Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""
 _MAX_CHANGE = 100.0
 """Largest change in percent to draw."""
 
@@ -65,16 +65,21 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
 
 
 def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | None):
-    """Evaluated points coloured by their objective (failed ones as crosses), paths, starts and ends, over a scan."""
+    """Evaluated points coloured by their objective, those that may not be the result marked; paths, over a scan."""
     history = found.history
     y = history["objective"] if b is None else history[b]
     valid, done = (history.status == 0).values, (history.status == -1).values
     for i in range(history.sizes["start"]):
         kept = valid[i] | done[i]
         ax.plot(history[a].values[i][kept], y.values[i][kept], "-", color=GREY, lw=0.7, alpha=0.7, zorder=1)
-    failed = ~(valid | done)
-    crosses = "failed, or not stable"
-    ax.plot(history[a].values[failed], y.values[failed], "x", color=RED, ms=4, alpha=0.6, zorder=2, label=crosses)
+    marked = {
+        "failed": ("x", ~(valid | done)),
+        "unstable, or outside limits": ("o", valid & (history.allowed != 1).values),
+    }
+    for label, (marker, which) in marked.items():
+        if which.any():
+            look = {"color": RED, "mfc": "none", "ms": {"x": 4, "o": 6}[marker], "alpha": 0.6, "zorder": 2}
+            ax.plot(history[a].values[which], y.values[which], marker, label=label, **look)
     colour = history["objective"].values[valid]
     low = np.nanquantile(colour, 0.1) if colour.size else 0.0
     points = ax.scatter(history[a].values[valid], y.values[valid], c=colour, s=12, vmin=low, zorder=3)
@@ -122,7 +127,11 @@ def convergence(found: Optimum, sign: float) -> Figure:
             ax.semilogy(1 + seen, np.maximum(one[seen], least), lw=1.0, color=BLUE, alpha=0.6)
             if seen.size:
                 ax.semilogy(1 + seen[-1], max(one[seen[-1]], least), "*", color=ORANGE, mec="black", ms=9)
-        ax.set(xlabel="evaluations of a start", ylabel="distance from the best objective")
+        ax.axhline(least, color=GREY, lw=0.8, ls="--")
+        ax.text(0.02, least, f"the best, or within {least:.1g} of it", fontsize=7, color=GREY, va="bottom",
+                transform=ax.get_yaxis_transform())  # fmt: skip
+        unit = str(history.objective.attrs.get("units", ""))
+        ax.set(xlabel="evaluations of a start", ylabel=axis_label("distance from the best objective", unit))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_title(f"{found.method}, gradient {found.gradient.partition(';')[0]}", loc="left", fontsize=8)
     return figure
@@ -185,7 +194,7 @@ def slopes(
         for ax, name, x, y in zip(axes[0], names, differences.T, exact.T, strict=True):
             both = np.concatenate([x, y])[np.isfinite(np.concatenate([x, y]))]
             if both.size:
-                ends = np.array([both.min(), both.max()])
+                ends = np.array([min(0.0, both.min()), max(0.0, both.max())])  # with zero, for a sense of the size
                 ax.plot(ends, ends, "-", color=GREY, lw=1)
             ax.plot(x, y, "o", color=BLUE, ms=6, mfc="none")
             ax.set(xlabel="central difference of runs", ylabel="slope of the search", title=name)
@@ -203,6 +212,7 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
         >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
         ['before', 'after']
     """
+    before, after = (run.assign({name: displayed(run[name]) for name in variables}) for run in (before, after))
     panels: dict[str, list[str]] = {}
     for name in variables:
         panels.setdefault(str(after[name].attrs.get("units")), []).append(name)

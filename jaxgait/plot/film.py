@@ -7,6 +7,7 @@ import collections
 import contextlib
 import functools
 import importlib.util
+import math
 import pathlib
 import tempfile
 import warnings
@@ -34,9 +35,8 @@ from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, style
 
 WRITERS = {"gif": "one palette", "mp4": "ffmpeg"}
 """Of matplotlib, by the extension of a film."""
-PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
-"""Default speeds: the first that makes a film last at least `LASTING` s."""
-LASTING = 3.0
+SHORTEST, LONGEST = 3.0, 30.0
+"""Length in s of a film below which it is in slow motion, and above which it is fast, unless a speed is given."""
 _INSTALL = "pip install 'jaxgait[film]'"
 HEIGHT, MAX_WIDTH, CURVE_HEIGHT = 3.6, 11.0, 1.0
 """Height of the views, width of all views, and height of a panel of curves, in inches."""
@@ -44,6 +44,8 @@ CAPTION, ENTRY, CHARACTER = 0.35, (0.5, 0.17), 0.055
 """Height of the caption, size of a legend's entry without its text, width of a character, in inches."""
 LEGEND_ROOM = 0.3
 """Height above the curves of a panel for their legend, as a fraction of theirs."""
+FIGURE_SPACE = "\u2007"
+"""As wide as a digit."""
 MIN_ARROW = 0.02
 """Arrows shorter than this fraction of a view's height are left out."""
 
@@ -172,7 +174,7 @@ def animate(
         shown: result of `simulate` (or one member of an ensemble with trajectories), or several by title. A run that
             ends early freezes.
         model: the mechanism; None: made from the attributes of the runs.
-        speed: 1 is real time; None: such that the film lasts some seconds. The title states it.
+        speed: 1 is real time; None: real time, but slow motion of short runs. The title states it.
         fps: frames per second.
         curves: whether to draw histories below the scene, if it has any.
 
@@ -193,7 +195,7 @@ def animate(
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
     frames = max(2, round(span / pace * checks.count("fps", fps)) + 1)
     with style(figure__constrained_layout__use=False):
-        figure, stages = _laid_out(scenes, curves, pace)
+        figure, stages = _laid_out(scenes, curves, pace, span)
     draw = functools.partial(_draw, stages, np.linspace(0.0, span, frames))
     draw(0)
     film = Film(figure, draw, frames=frames, interval=1000.0 / fps, blit=False)
@@ -202,14 +204,16 @@ def animate(
 
 
 def usual_pace(span: float) -> float:
-    """The speed (1 is real time) at which a film of `span` s lasts some seconds.
+    """The speed (1 is real time) of a film of `span` s: real time, slower for a short motion, faster for a long one.
 
     Examples:
         >>> from jaxgait.plot.film import usual_pace
-        >>> print(usual_pace(1.1), usual_pace(100.0))
-        0.25 16.0
+        >>> print(usual_pace(1.1), usual_pace(20.0), usual_pace(100.0))
+        0.25 1.0 4.0
     """
-    return next((pace for pace in PACES if span / pace >= LASTING), PACES[-1])
+    if span > LONGEST:
+        return 2.0 ** math.ceil(math.log2(span / LONGEST))
+    return 2.0 ** min(0, math.floor(math.log2(span / SHORTEST)))
 
 
 def _draw(stages: list[_Stage], times: np.ndarray, frame: int) -> list[Any]:
@@ -218,28 +222,21 @@ def _draw(stages: list[_Stage], times: np.ndarray, frame: int) -> list[Any]:
     return []
 
 
-def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float) -> tuple[Figure, list[_Stage]]:
+def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float, span: float) -> tuple[Figure, list[_Stage]]:
     """The figure with all views side by side, and each scene's curves below it."""
     aspects = [[v.span[0] / v.span[1] for v in s.views] for s in scenes.values()]
     height = min(HEIGHT, MAX_WIDTH / sum(map(sum, aspects)))
     widths = [[height * a for a in own] for own in aspects]
     rows = max(len(s.curves) for s in scenes.values()) if curves else 0
     legends = [_legend(s, max(4.0 / len(scenes), sum(own))) for s, own in zip(scenes.values(), widths, strict=True)]
-    header = CAPTION + ENTRY[1] * max(-(-len(legend["handles"]) // legend["ncols"]) for legend in legends)
+    lines = any(scenes) + max(-(-len(legend["handles"]) // legend["ncols"]) for legend in legends)
+    header = CAPTION + ENTRY[1] * lines
     size = (max(4.2, sum(map(sum, widths)) + 0.2), height + header + rows * CURVE_HEIGHT + (0.6 if rows else 0.1))
     figure = plt.figure(figsize=size)
     top = 1.0 - header / size[1]
     lowest = top - height / size[1]
-    columns = figure.add_gridspec(
-        1,
-        len(scenes),
-        width_ratios=[sum(w) for w in widths],
-        left=0.01,
-        right=0.99,
-        top=top,
-        bottom=lowest,
-        wspace=0.03,
-    )
+    across: dict[str, Any] = {"width_ratios": [sum(w) for w in widths], "left": 0.01, "right": 0.99, "wspace": 0.03}
+    columns = figure.add_gridspec(1, len(scenes), top=top, bottom=lowest, **across)
     stages = []
     for column, (title, one), width, legend in zip(range(len(scenes)), scenes.items(), widths, legends, strict=True):
         inner = columns[column].subgridspec(1, len(width), width_ratios=width, wspace=0.03)
@@ -248,7 +245,7 @@ def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float) -> tuple[F
         if legend["handles"]:
             figure.legend(**legend, loc="upper left", bbox_to_anchor=(box.x0, 1.0), frameon=False, borderaxespad=0.2)
         panels = _panels(figure, (box.x0, box.x1), lowest, one.curves[:rows], size)
-        stages.append(_Stage(one, axes, panels, title, pace))
+        stages.append(_Stage(one, axes, panels, title, "" if stages else _said(pace), span))
     return figure, stages
 
 
@@ -262,16 +259,16 @@ def _panels(
 
 
 class _Stage:
-    def __init__(self, shown: Scene, axes: list[Axes], panels: list[Axes], title: str, pace: float) -> None:
+    def __init__(self, shown: Scene, axes: list[Axes], panels: list[Axes], title: str, pace: str, span: float) -> None:
         self.scene, self.title, self.pace = shown, title, pace
         self.scale = shown.newtons_per_metre or arrow_scale(shown)
         self.views = [_Window(shown, view, ax, self.scale) for view, ax in zip(shown.views, axes, strict=True)]
-        self.cursors = [_histories(ax, shown.time, curve) for ax, curve in zip(panels, shown.curves, strict=False)]
+        self.cursors = [_histories(ax, shown, curve, span) for ax, curve in zip(panels, shown.curves, strict=False)]
         for ax in panels[:-1]:
             ax.tick_params(labelbottom=False)
         for ax in panels[-1:]:
             ax.set_xlabel(axis_label("time", "s"))
-        self.text = axes[0].set_title("", loc="left", fontsize=9, fontfamily="DejaVu Sans Mono")
+        self.text = axes[0].set_title("", loc="left", fontsize=9, family="DejaVu Sans")  # all digits are as wide
 
     def show(self, elapsed: float) -> None:
         """Shows the scene at a time in s after the start."""
@@ -285,15 +282,11 @@ class _Stage:
         self.text.set_text(self._caption(i, bool(times[0] + elapsed > times[-1] + 1e-9)))
 
     def _caption(self, i: int, over: bool) -> str:
-        numbers = [f"{name} {values[i]:6.1f} {unit}" for name, (values, unit) in self.scene.readouts.items()]
-        pace = "" if self.pace == 1.0 else f"speed x{self.pace:g}" if self.pace > 1 else f"speed 1/{1 / self.pace:g}"
-        parts = [
-            self.title,
-            f"t = {self.scene.time[i]:.2f} s" + (f" ({self.scene.ended})" if over else ""),
-            *numbers,
-            pace,
-        ]
-        return "  ".join(part for part in parts if part)
+        line = f"t = {self.scene.time[i]:.2f} s" + (f" ({self.scene.ended})" if over else "")
+        for name, (values, unit) in self.scene.readouts.items():
+            now, *ends = (f"{round(float(x), 1) + 0.0:.1f}" for x in (values[i], np.nanmin(values), np.nanmax(values)))
+            line += f"   {name} {now.rjust(max(map(len, ends)), FIGURE_SPACE)} {unit}"  # never -0.0
+        return "\n".join(filter(None, (self.title, f"{line}   {self.pace}".rstrip())))
 
 
 class _Window:
@@ -307,7 +300,8 @@ class _Window:
         self._look(0)
         if shown.ground is not None:
             ax.add_patch(_earth(shown.ground))
-        self.trails = [ax.plot([], [], color=t.colour, lw=1.0)[0] for t in shown.trails]
+        dot = {"lw": 1.0, "marker": "o", "ms": 4, "mec": "w", "markevery": [-1], "zorder": 5}
+        self.trails = [ax.plot([], [], color=t.colour, **dot)[0] for t in shown.trails]
         box = ax.get_window_extent()
         per_metre = 72.0 / ax.figure.dpi * min(box.width / view.span[0], box.height / view.span[1])
         self.shapes = [_artist(ax, shape, per_metre) for shape in shown.shapes]
@@ -317,7 +311,7 @@ class _Window:
             nothing = np.zeros(len(colours))
             self.arrows = ax.quiver(
                 nothing, nothing, nothing, nothing, color=colours, angles="xy", scale_units="xy", scale=1.0, zorder=6,
-                width=0.008, headwidth=3.5, headlength=4.5, headaxislength=4.0,
+                units="inches", width=0.03, headwidth=3.5, headlength=4.5, headaxislength=4.0,
             )  # fmt: skip
         self.scale = scale
         _bar(ax, view)
@@ -380,9 +374,17 @@ def _bar(ax: Axes, view: View) -> None:
     length = _nice(view.span[0] / 4)
     part = length / view.span[0]
     ax.plot([0.04, 0.04 + part], [0.05, 0.05], color="black", lw=2.0, transform=ax.transAxes, zorder=8)
+    ax.text(0.04, 0.065, _metric(length), transform=ax.transAxes, fontsize=7, va="bottom", zorder=8)
+
+
+def _metric(length: float) -> str:
+    """A length in m as text in m, cm or mm."""
     unit, factor = next((u, f) for u, f in (("m", 1.0), ("cm", 1e2), ("mm", 1e3)) if length * f >= 0.999 or u == "mm")
-    label = f"{length * factor:g} {unit}"
-    ax.text(0.04, 0.065, label, transform=ax.transAxes, fontsize=7, va="bottom", zorder=8)
+    return f"{length * factor:g} {unit}"
+
+
+def _said(pace: float) -> str:
+    return "real time" if pace == 1.0 else f"{pace:g} x real time" if pace > 1 else f"slow motion 1/{1 / pace:g}"
 
 
 def _legend(shown: Scene, width: float) -> dict[str, Any]:
@@ -392,17 +394,18 @@ def _legend(shown: Scene, width: float) -> dict[str, Any]:
     if shown.forces:
         length = _nice(shown.views[0].span[1] / 6)
         force = length * (shown.newtons_per_metre or arrow_scale(shown))
-        handles.append(Line2D([], [], color=RED, lw=1.5, label=f"force, {length:g} m: {force:g} N"))
+        handles.append(Line2D([], [], color=RED, lw=1.5, label=f"force ({_metric(length)}: {force:g} N)"))
     widest = ENTRY[0] + CHARACTER * max((len(str(line.get_label())) for line in handles), default=0)
     columns = max(1, min(len(handles), int(width / widest)))
     return {"handles": handles, "ncols": columns, "fontsize": 7, "handlelength": 1.6, "columnspacing": 1.2}
 
 
-def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
-    """Draws a panel of curves; returns its time cursor."""
-    for colour, (label, values) in zip(PALETTE, curve.values.items(), strict=False):
-        ax.plot(time, values, color=colour, lw=1.1, label=label)
-    ax.set(xlim=(time[0], time[-1]))
+def _histories(ax: Axes, shown: Scene, curve: Curve, span: float) -> Line2D:
+    """Draws a panel of curves over a time in s, in the scene's colour of what they are of; returns its time cursor."""
+    time, others = shown.time, (c for c in PALETTE * len(curve.values) if c not in shown.legend.values())
+    for label, values in curve.values.items():
+        ax.plot(time, values, color=shown.legend.get(label) or next(others), lw=1.1, label=label)
+    ax.set(xlim=(time[0], time[0] + span))
     ax.set_ylabel(axis_label(curve.name, curve.unit), fontsize=7)
     ax.tick_params(labelsize=7)
     if len(curve.values) > 1:

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from jaxgait.checks import nearest
 from jaxgait.measure import with_gaps
 from jaxgait.plot.explorer.table import Column, Table, table
-from jaxgait.plot.style import PALETTE, axis_label, style
+from jaxgait.plot.style import PALETTE, axis_label, displayed, style
 
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
@@ -139,7 +139,7 @@ def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.Da
         figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, 1.6 * len(chosen) + 0.6), sharex=True, squeeze=False)
         figure.align_ylabels(axes)
         for ax, name in zip(axes[:, 0], chosen, strict=True):
-            draw(ax, data[name])
+            draw(ax, displayed(data[name]))
             ax.set_title(data[name].attrs.get("long_name", ""), fontsize=8, loc="left")
         axes[-1, 0].set_xlabel(across)
         _legend(figure)
@@ -203,15 +203,22 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
     values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
     empty = np.ma.getmaskarray(values)
     if x.ndim == 2:
-        draw = lambda z, **how: ax.pcolormesh(across, up, z, shading="nearest", **how)
+        draw = lambda z, **how: (ax.pcolor if "hatch" in how else ax.pcolormesh)(
+            across, up, z, shading="nearest", **how
+        )
+        without = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}  # no value is not a value of this colour
     else:
         draw = lambda z, **how: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **how)
+        without = {"marker": "x"}
     steps = lambda colours: {
         "cmap": ListedColormap(colours),
         "norm": BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
     }
     ax.grid(visible=False)
-    if not empty.all():
+    if not empty.all() and values.min() == values.max():
+        draw(values)
+        ax.text(0.5, 0.5, f"{values.min():g} everywhere", transform=ax.transAxes, ha="center", backgroundcolor="white")
+    elif not empty.all():
         column = rows.columns.get(str(x.name))
         counts = column.colours if column else ()
         bar = ax.figure.colorbar(draw(values, **(steps(counts) if counts else {})), ax=ax)
@@ -221,7 +228,7 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
             bar.minorticks_off()
     if empty.any():
         status = rows.status.reshape(rows.shape).T
-        draw(np.ma.masked_array(status, ~empty), **steps([colour for _, colour in rows.statuses]))
+        draw(np.ma.masked_array(status, ~empty), **steps([colour for _, colour in rows.statuses]), **without)
         for number in np.unique(status[empty]):
             ax.plot([], [], "s", **_no_value(*rows.statuses[number]))
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):

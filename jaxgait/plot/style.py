@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import xarray as xr
 from cycler import cycler
 from matplotlib.figure import Figure
@@ -80,6 +81,23 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
         unit = str(quantity.attrs.get("units", "")) if unit is None else unit
         quantity = str(quantity.attrs.get("long_name", quantity.name))
     return quantity if unit in (None, "", "1") else f"{quantity} ({unit})"
+
+
+def displayed(x: xr.DataArray) -> xr.DataArray:
+    """A result as pictures show it: angles and their rates in degrees, as in gait analysis; all else as it is.
+
+    Examples:
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> from jaxgait.plot.style import displayed
+        >>> rate = xr.DataArray([np.pi], dims="time", attrs={"units": "rad/s"})
+        >>> print(displayed(rate).values, displayed(rate).units)
+        [180.] deg/s
+    """
+    unit = str(x.attrs.get("units", ""))
+    if unit.partition("/")[0] != "rad":
+        return x
+    return x.copy(data=np.degrees(x.values)).assign_attrs(units=unit.replace("rad", "deg", 1))
 
 
 def kinds() -> tuple[str, ...]:

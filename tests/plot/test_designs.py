@@ -5,6 +5,7 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.collections import PathCollection, QuadMesh
 
 from jaxgait import Bungee, ensemble, optimize
@@ -36,6 +37,23 @@ def test_a_start_that_failed_is_a_cross_alone():
     history["objective"][1], history["status"][1, 0], history["status"][1, 1:] = np.nan, 4, -1
     ax = designs.paths(dataclasses.replace(found, history=history), BOX).axes[0]
     drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
-    assert drawn["start"] == drawn["end"] == 1 and drawn["failed, or not stable"] == 1
+    assert drawn["start"] == drawn["end"] == 1 and drawn["failed"] == 1
     assert len(ax.get_legend().get_texts()) == 4
+    plt.close("all")
+
+
+def test_points_that_may_not_be_the_result_are_ringed():
+    found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, subject_to=["clearance >= 0"], starts=1, **RUN)
+    history = found.history
+    outside = ((history.status == 0) & (history.allowed == 0)).values.sum()
+    ax = designs.paths(found, BOX).axes[0]
+    drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
+    assert outside > 0 and drawn["unstable, or outside limits"] == outside and "failed" not in drawn
+    plt.close("all")
+
+
+def test_before_and_after_are_in_degrees():
+    run = lambda x: xr.Dataset({"knee": ("time", x, {"units": "rad"})}, {"time": [0.0, 1.0]})
+    ax = designs.before_and_after(run([0.0, np.pi]), run([0.0, 2 * np.pi]), ["knee"]).axes[0]
+    assert ax.get_ylabel() == "knee (deg)" and [line.get_ydata()[-1] for line in ax.lines] == [180.0, 360.0]
     plt.close("all")

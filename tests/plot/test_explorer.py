@@ -389,7 +389,7 @@ def test_of_many_strides_the_last_are_played():
 
 
 def test_the_phase_plane_is_a_coordinate_and_its_rate():
-    labels = {"t": ["", "s"], "x": ["", "m"], "a": ["", "rad"], "v": ["", "m/s"], "w": ["", "rad/s"]}
+    labels = {"t": ["", "s"], "x": ["", "m"], "a": ["", "deg"], "v": ["", "m/s"], "w": ["", "deg/s"]}
     assert phase_plane(labels, ["x", "a", "v", "w"]) == ("a", "w") and phase_plane(labels, ["x", "v"]) == ("x", "v")
     assert phase_plane(labels, ["v", "w"]) == ("v", "w") and phase_plane({}, []) == ("", "")
 
@@ -549,6 +549,8 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     dots = "[...document.querySelector('#map .scatterlayer .trace').querySelectorAll('path.point')]"
     window.until(f"{dots}.every(p => +p.style.opacity === 0)")
     window.js("$('arrows').click(); $('colour').value = 'status'; $('colour').onchange();")
+    assert window.js("return $('map').data[0].type") == "heatmap", "cells, above which the marks are seen"
+    assert window.js("return $('history').layout.xaxis.title.text") == "time (s)"
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
     assert window.errors() == []
@@ -625,6 +627,12 @@ def test_in_a_browser_categories_counts_and_members_without_a_value(scan, window
         "const m = $('map').data.find(t => t.marker?.showscale).marker; return [m.colorscale, m.cmin, m.cmax]"
     )
     assert scale[1:] == [-0.5, 2.5] and [c for _, c in scale[0]] == [c for c in COUNTS[:3] for _ in range(2)]
+    assert not window.js(
+        "return [...document.querySelectorAll('select')].filter(s => s.scrollWidth > s.clientWidth).length"
+    )
+    window.js("scan.columns.find(c => c.name === 'strides').values.data.fill(2); drawMap()")
+    assert window.js("return $('map').layout.annotations.map(a => a.text)")[-1] == "strides = 2 everywhere"
+    assert not window.js("return $('map').data.some(t => t.marker?.showscale)"), "no colour bar of a single value"
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
     assert window.js("return $('map').data[0].customdata.length") == 3, "what most lack is left out"

@@ -10,6 +10,7 @@ import jaxgait
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot import film
 from jaxgait.plot.scene import Curve, scene
+from jaxgait.plot.style import PALETTE
 
 
 @pytest.fixture(autouse=True)
@@ -97,23 +98,25 @@ def jump():
 def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
     moving = film.animate(jump, speed=4.0, fps=10)
     title = moving._fig.axes[0].get_title(loc="left")
-    assert "t = 0.00 s" in title and "height   80.0 m" in title and "speed x4" in title
+    assert "t = 0.00 s" in title and "height 80.0 m" in title and title.endswith("4 x real time")
     with Image.open(moving.save(tmp_path / "jump.gif")) as image:
         assert image.n_frames == 16 and image.info["duration"] == 100
 
 
-def test_by_itself_a_film_lasts_some_seconds(jump):
-    assert "speed x2" in _title(film.animate(jump, fps=5), 0)
+def test_by_itself_a_film_is_in_real_time_or_in_slow_motion(jump):
+    assert _title(film.animate(jump, fps=5), 0).endswith("real time")
     slow = film.animate(jump.isel(time=slice(0, 11)), fps=5)  # 1 s
-    assert "speed 1/4" in _title(slow, 0)
+    assert _title(slow, 0).endswith("slow motion 1/4")
 
 
 def test_runs_side_by_side_stay_where_they_ended(jump):
     short = jump.isel(time=slice(0, 31)).assign_attrs(status_text="ended early: wet")
     moving = film.animate({"long": jump, "short": short}, speed=1.0, fps=5)
-    assert _title(moving, 30).startswith("long  t = 6.00 s  height")
+    assert _title(moving, 30).startswith("long\nt = 6.00 s   height")
     _, second = filter(None, (ax.get_title(loc="left") for ax in moving._fig.axes))
-    assert second.startswith("short  t = 3.00 s (wet)")
+    assert second.startswith("short\nt = 3.00 s (wet)")
+    panels = [ax for ax in moving._fig.axes if ax.get_ylabel()]
+    assert {ax.get_xlim() for ax in panels} == {(0.0, 6.0)}, "all over the same time"
 
 
 def test_legends_and_captions_lie_above_the_scenes(jump):
@@ -167,6 +170,16 @@ def test_a_colour_of_a_single_frame_is_itself(tmp_path):
     with Image.open(flash.save(tmp_path / "flash.gif")) as image:
         image.seek(13)
         assert image.convert("RGB").getpixel((80, 80)) == (0xD5, 0x5E, 0x00)
+
+
+def test_curves_have_the_colours_of_the_scene_and_no_others(jump, monkeypatch):
+    curves = (Curve("load", "N", {"one": jump.x.values, "left": jump.x.values, "other": jump.x.values}),)
+    shown = scene(jump)._replace(curves=curves, legend={"left": PALETTE[1], "right": PALETTE[0]})
+    monkeypatch.setattr(film, "scene", lambda run, model: shown)
+    moving = film.animate(jump, fps=5)
+    moving._draw_was_started = True
+    (panel,) = (ax for ax in moving._fig.axes if ax.get_ylabel())
+    assert [line.get_color() for line in panel.lines[:3]] == [PALETTE[2], PALETTE[1], PALETTE[3]]
 
 
 def test_impossible_films_are_one_clear_line(jump):

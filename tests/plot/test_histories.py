@@ -181,3 +181,18 @@ def test_long_labels_fit_their_panel():
 def test_what_cannot_be_drawn_is_said(data, variables, message):
     with pytest.raises(ValueError, match=message):
         picture(data, variables)
+
+
+def test_angles_are_drawn_in_degrees():
+    angle = xr.DataArray([0.0, np.pi], dims="time", attrs={"units": "rad", "long_name": "knee"})
+    figure = picture(xr.Dataset({"knee": angle, "k": angle.assign_attrs(units="N m/rad")}, {"time": [0.0, 1.0]}))
+    assert [ax.get_ylabel() for ax in figure.axes] == ["knee (deg)", "k (N m/rad)"]
+    np.testing.assert_allclose([ax.lines[0].get_ydata()[-1] for ax in figure.axes], [180.0, np.pi])
+    assert angle.units == "rad" and float(angle[-1]) == np.pi, "the result itself stays as it is"
+
+
+def test_a_map_of_a_single_value_says_it_instead_of_a_colour_bar():
+    data = scan("mass", "length")
+    data["low"] = data.low * 0.0 + 2.5
+    (field,) = picture(data).axes
+    assert [text.get_text() for text in field.texts] == ["2.5 everywhere"]

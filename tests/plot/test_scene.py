@@ -8,6 +8,7 @@ from jaxgait import registry
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis import Prosthesis
 from jaxgait.models.prosthesis.scene import cylinder
+from jaxgait.models.walker import RigidWalker
 from jaxgait.parameters import with_parameters
 from jaxgait.plot import scene
 
@@ -49,6 +50,13 @@ def test_a_run_that_ended_early_stops_where_it_ended(jump):
     cut = jump.where(jump.time <= 2.0).assign_attrs(status_text="ended early: fell (on its face)")
     found = scene.scene(cut)
     assert found.time[-1] == 2.0 and found.ended == "fell"
+
+
+def test_the_forces_of_a_rigid_walker_carry_its_weight():
+    model = RigidWalker()
+    found = scene.scene(jaxgait.simulate(model, duration=1.5, dt=1e-3))
+    upward = sum(force.force[:, 1] for force in found.forces)
+    assert len(found.forces) == 2 and upward.mean() == pytest.approx(2.0 * float(model.mass * model.gravity), rel=0.1)
 
 
 def test_the_eye_sees_right_and_up():

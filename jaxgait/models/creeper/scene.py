@@ -15,11 +15,11 @@ from jaxgait.models.creeper.chain import CreeperChain
 from jaxgait.models.creeper.inchworm import Inchworm
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.plot.scene import Body, Curve, Force, Limb, Scene, View, disc, points, rod
-from jaxgait.plot.style import GREY, ORANGE, RED
+from jaxgait.plot.style import GREEN, GREY, ORANGE
 from jaxgait.precision import cast, float64_default
 
 WALL, SHELL, LIQUID = "#F2C9C4", "#DCE6EE", "#B5534A"
-GRIPS = {"gripping pad": RED}
+GRIPS = {"gripping pad": GREEN}
 TURNS = 7
 """Turns of a drawn spring of the actuator."""
 PACKED, LANES = 9, 4
@@ -41,7 +41,7 @@ def axial(model: Creeper, run: xr.Dataset) -> Scene:
         forces=tuple(Force(_at(face - 0.5 * model.length), _at(f)) for face, f in zip(faces, friction, strict=True)),
         curves=(
             Curve("front end", "mm", {"moved": 1e3 * (run.tip.values - run.tip.values[0])}),
-            Curve("flow", "m/s", {"mean velocity": run.flow.values}),
+            Curve("flow", "cm/s", {"mean velocity": 100.0 * run.flow.values}),
         ),
     )
 
@@ -141,7 +141,7 @@ def _unit(face: np.ndarray, coil: np.ndarray, length: float, radius: float, pipe
     """A unit with its pads, which reach the wall as they grip."""
     reach = radius + (pipe - radius) * (0.25 + 0.75 * coil)
     pads = [(face - 0.7 * length, face - 0.3 * length, side * radius, side * reach) for side in (-1, 1)]
-    return [Body(_box(face - length, face, -radius, radius), SHELL), *(Body(_box(*pad), RED) for pad in pads)]
+    return [Body(_box(face - length, face, -radius, radius), SHELL), *(Body(_box(*pad), GREEN) for pad in pads)]
 
 
 def _actuator(start: np.ndarray, end: np.ndarray, radius: float) -> list[Limb]:

@@ -9,6 +9,7 @@ from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
 from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, floor, rod, seen
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
 
+AXES = {"x": "forward", "y": "left", "z": "up"}
 ABOVE, ASIDE = 0.15, 0.35
 """Viewing direction in rad in space: above the horizon, and from the right side toward the front."""
 THICKNESS = (0.055, 0.075, 0.075, 0.055, 0.12)
@@ -28,7 +29,7 @@ def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
         views=(View(_flat(model, below) + np.array([0.0, 0.46 * tall]), (1.25 * tall, tall)),),
         ground=Ground() if model.dimension == 2 else None,
         forces=(Force(joints[:, 0, 0], force),),
-        curves=(Curve("reaction", "N", {str(a): run.reaction.sel(axis=a).values for a in run.axis.values}),),
+        curves=(Curve("ground force", "N", {AXES[str(a)]: run.reaction.sel(axis=a).values for a in run.axis.values}),),
         legend={"left leg": BLUE, "right leg": ORANGE} if _two_legs(model) else {},
     )
 

@@ -52,10 +52,10 @@ def planar(model: PlanarJumper, run: xr.Dataset) -> Scene:
         forces=(Force(points((run.cop_x.values, 0.0))[:, 0], force),),
         trails=(Trail(path, "centre of mass"),),
         curves=(
-            Curve("ground", "N", {"upward": run.grf_z.values, "forward": run.grf_x.values}),
-            Curve("CoM", "m", {"height": run.com_z.values}),
+            Curve("ground force", "N", {"upward": run.grf_z.values, "forward": run.grf_x.values}),
+            Curve("CoM height", "cm", {"height": 100.0 * run.com_z.values}),
         ),
-        readouts={"CoM": (100.0 * run.com_z.values, "cm")},
+        readouts={"CoM height": (100.0 * run.com_z.values, "cm")},
         legend={"studs": GREEN},
     )
 
@@ -84,8 +84,10 @@ def spatial(model: SpatialJumper, run: xr.Dataset) -> Scene:
         views=(View(middle, (0.8 * tall, 1.15 * tall)),),
         forces=tuple(_load(run, side, flat) for side in (0, 1)),
         trails=(Trail(flat(run.com.values), "centre of mass"),),
-        curves=(Curve("ground", "N", {side: run.grf.values[:, i, 2] for i, side in enumerate(("left", "right"))}),),
-        readouts={"CoM": (100.0 * run.com.values[:, 2], "cm")},
+        curves=(
+            Curve("ground force", "N", {side: run.grf.values[:, i, 2] for i, side in enumerate(("left", "right"))}),
+        ),
+        readouts={"CoM height": (100.0 * run.com.values[:, 2], "cm")},
         legend={"left": ORANGE, "right": BLUE},
     )
 

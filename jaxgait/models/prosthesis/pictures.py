@@ -13,6 +13,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from jaxgait.analysis import gait
 from jaxgait.motion.drive import GaitDrive
@@ -82,7 +83,7 @@ def hip_motion(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None 
     curves = motion.hip_x.value, motion.hip_y.value, np.degrees(motion.thigh.value)
     labels = axis_label("hip forward", "m"), axis_label("hip height", "m"), axis_label("thigh forward", "deg")
     with style():
-        figure, axes = plt.subplots(2, 3, figsize=(10, 4.8))
+        figure, axes = plt.subplots(2, 3, figsize=(10.6, 4.8), gridspec_kw={"wspace": 0.08})
         for ax, curve, label in zip(axes[0], curves, labels, strict=True):
             ax.plot(100.0 * phase, curve, color=BLUE, label="Fourier series")
             ax.set(xlabel=axis_label("stride", "%"), ylabel=label)
@@ -180,8 +181,8 @@ def ground_load(
             phase = np.linspace(0.0, 100.0, measured.shape[1])
             axes[0].plot(phase, measured[1] / weight, "--", color=GREY, label="measured, sound leg")
             axes[1].plot(phase, measured[0] / weight, "--", color=GREY)
-        axes[0].set_ylabel(axis_label("upward", "body weights"))
-        axes[1].set_ylabel(axis_label("forward", "body weights"))
+        axes[0].set_ylabel("upward\n(body weights)")
+        axes[1].set_ylabel("forward\n(body weights)")
         axes[1].set_xlabel(axis_label("stride", "%"))
         axes[0].legend()
     return figure
@@ -195,7 +196,7 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
         path: history of an optimisation over `damper.k` and `damper.c`, drawn on the map of rho.
     """
     with style():
-        figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), sharey=True)
+        figure, axes = plt.subplots(1, 3, figsize=(11, 4.2), sharey=True)
         ok = scan.status == 0
         for ax, name, low in ((axes[0], "rho", 0.93), (axes[1], "peak_flexion", None)):
             mesh = _map(ax, scan, scan[name].where(ok), vmin=low)
@@ -205,12 +206,17 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
         mesh = _map(axes[2], scan, scan["order"].where(ok), cmap=colours, norm=norm)
         bar = figure.colorbar(mesh, ax=axes[2], ticks=range(5))
         bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
-        for ax, title in zip(axes, ("Correlation with the sound knee", "Peak flexion (deg)", "Period"), strict=True):
+        for ax, title in zip(
+            axes, ("Correlation with the sound knee", "Peak flexion (deg)", "Period (T: one stride)"), strict=True
+        ):
             ax.set(title=title, xlabel=axis_label("k", "kN/m"))
         axes[0].set_ylabel(axis_label("c/k", "s"))
         if path is not None:
             _draw_path(axes[0], path)
             axes[0].set(xlim=_edges(scan.k / 1e3), ylim=_edges(scan.ratio))  # a path may leave the map
+        folded = Patch(color=FAILED, label="the knee folds")
+        handles = [*axes[0].get_legend_handles_labels()[0], folded]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
 
@@ -227,7 +233,14 @@ def _edges(centres: xr.DataArray) -> tuple[float, float]:
 
 
 def _draw_path(ax: Axes, path: xr.Dataset) -> None:
-    """Draws, for every start, the points better than all earlier ones, from a circle to a star at the end."""
+    """Draws, for every start, the points better than all earlier ones, from a circle to a star at the end.
+
+    A star is open where the search ended at a gait that is not stable.
+    """
+    ax.plot([], [], "o-", color=RED, mfc="white", ms=5, lw=1.2, label="search from its start")
+    ends: dict[bool, dict[str, Any]] = {True: {"mfc": RED, "mec": "white"}, False: {"mfc": "white", "mec": RED}}
+    for stable, look in ends.items():
+        ax.plot([], [], "*", ms=11, **look, label="end, at a stable gait" if stable else "end, at an unstable gait")
     for start in path.start.values:
         one = path.sel(start=start)
         steps = _improvements(one.objective.values)
@@ -235,7 +248,7 @@ def _draw_path(ax: Axes, path: xr.Dataset) -> None:
         ax.plot(k, ratio, "-", color="white", lw=2.2)
         ax.plot(k, ratio, "-", color=RED, lw=1.2)
         ax.plot(k[0], ratio[0], "o", color=RED, mfc="white", ms=5)
-        ax.plot(k[-1], ratio[-1], "*", color=RED, mec="white", ms=11, clip_on=False)
+        ax.plot(k[-1], ratio[-1], "*", ms=11, clip_on=False, zorder=3, **ends[bool(one.allowed[steps[-1]] == 1)])
 
 
 def _improvements(objective: Float[np.ndarray, " n"]) -> np.ndarray:
@@ -254,15 +267,23 @@ def scan_lines(
     Marked in red, as in the paper: in the upper panels the k at which the peak falls to the measured one (see
     `first_fall`), in the lower panels the critical k.
     """
+    red: dict[str, Any] = {
+        "color": RED,
+        "ls": "--",
+        "lw": 1,
+        "label": "red: above, the peak is the measured one; below, critical k",
+    }
     with style():
         figure, axes = plt.subplots(2, len(ratios), figsize=(2.9 * len(ratios), 5.2), sharex=True, squeeze=False)
         for column, ratio in zip(axes.T, ratios, strict=True):
             line = scan.sel(ratio=ratio, method="nearest")
             ok = line.status == 0
             k = line.k / 1e3
-            column[0].vlines(k[ok], line.peak_flexion_min[ok], line.peak_flexion_max[ok], color=BLUE, alpha=0.4)
-            column[0].plot(k[ok], line.peak_flexion[ok], "o", color=BLUE, ms=2.5)
-            column[0].axhline(measured_peak, ls="--", color="k", lw=1)
+            column[0].vlines(
+                k[ok], line.peak_flexion_min[ok], line.peak_flexion_max[ok], color=BLUE, alpha=0.4, label="all strides"
+            )
+            column[0].plot(k[ok], line.peak_flexion[ok], "o", color=BLUE, ms=2.5, label="their mean")
+            column[0].axhline(measured_peak, ls="--", color="k", lw=1, label="measured")
             column[1].plot(k, line.rho.where(ok), ".-", color=BLUE, ms=3, lw=0.8)
             for ax in column:
                 for failed in k[~ok].values:
@@ -270,11 +291,14 @@ def scan_lines(
             equal = first_fall(k.values, line.peak_flexion.where(ok).values, measured_peak)
             for ax, at in ((column[0], equal), (column[1], critical.get(ratio, np.nan) / 1e3)):
                 if np.isfinite(at):
-                    ax.axvline(at, color=RED, ls="--", lw=1)
+                    ax.axvline(at, **red)
             column[0].set_title(f"c/k = {ratio:g} s")
             column[1].set_xlabel(axis_label("k", "kN/m"))
         axes[0, 0].set_ylabel(axis_label("peak flexion", "deg"))
-        axes[1, 0].set_ylabel("rho")
+        axes[1, 0].set_ylabel("correlation rho")
+        named = {label: one for ax in axes[0] for one, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+        named["the knee folds"] = Patch(color=FAILED)
+        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=len(named))
     return figure
 
 

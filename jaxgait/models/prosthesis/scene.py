@@ -9,9 +9,10 @@ from jaxgait.models.prosthesis.fitting import straight_ankle
 from jaxgait.models.prosthesis.leg import POINTS
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, ghost, rod, tapered
-from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE
+from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE
 
 STEEL, DARK, SKIN = "#9DB2C4", "#3A4A58", "#E3B79B"
+SOUND = "measured leg"
 PIVOT = 0.006
 """Radius in m of a drawn pivot."""
 
@@ -31,11 +32,11 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
         ground=Ground(),
         forces=tuple(Force(at[foot] * [1.0, 0.0], push[foot]) for foot in load),
         curves=(
-            Curve("knee", "deg", {"prosthesis": knee, "measured": measured}),
-            Curve("ground", "N", load),
+            Curve("knee angle", "deg", {"prosthesis": knee, SOUND: measured}),
+            Curve("ground force", "N", load),
         ),
         readouts={"knee": (knee, "deg")},
-        legend={"prosthesis": BLUE, "sound leg, measured": FAILED, "cylinder": GREEN},
+        legend={"prosthesis": BLUE, SOUND: GREY, "cylinder": GREEN},
     )
 
 

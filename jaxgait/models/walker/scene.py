@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.models.walker.round_feet import RoundFeet
+from jaxgait.plot.film import arrow_scale
 from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc
 from jaxgait.plot.style import BLUE, ORANGE
 
@@ -27,12 +28,17 @@ def scene(model: RoundFeet, run: xr.Dataset) -> Scene:
     body = disc(level(hip, slope), 0.06 * length)
     below = np.stack([hip[:, 0] * np.cos(slope), 0.55 * length - hip[:, 0] * np.sin(slope)], axis=-1)
     degrees = {f"leg {i + 1}": np.degrees(angle) for i, angle in enumerate(angles)}
+    views = (View(below, (2.2 * length, 1.5 * length)),)
+    weight = Force(
+        np.zeros((1, 2)), np.array([[0.0, 2.0 * float(model.mass * model.gravity)]])
+    )  # impacts are far larger
     return Scene(
         time=run.time.values,
         shapes=(*shapes, Body(body, "black")),
-        views=(View(below, (2.2 * length, 1.5 * length)),),
+        views=views,
         ground=Ground(0.0, slope),
         forces=_forces(model, run, hip, angles),
+        newtons_per_metre=arrow_scale(Scene(run.time.values, (), views, forces=(weight,))),
         curves=(Curve("leg angle", "deg", degrees),),
         readouts={"slope": (np.full(run.sizes["time"], np.degrees(slope)), "deg")},
         legend={"leg 1": BLUE, "leg 2": ORANGE},
@@ -74,14 +80,15 @@ def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 def _forces(
     model: RoundFeet, run: xr.Dataset, hip: np.ndarray, angles: tuple[np.ndarray, np.ndarray]
 ) -> tuple[Force, ...]:
-    """Forces of the ground at the lowest points of the feet; none for a rigid walker, which has impulses."""
+    """Forces of the ground at the lowest points of the feet; of a rigid walker the normal ones, mean over a sample."""
     slope, shank = float(model.slope), float(model.leg_length - model.foot_radius)
     if "normal_1" in run:
         loads = [(run[f"tangent_{i}"].values, run[f"normal_{i}"].values, angles[i - 1]) for i in (1, 2)]
     elif "normal" in run:
         loads = [(run.tangent.values, run.normal.values, run.stance.values)]
     else:
-        return ()
+        mean = [np.gradient(run[f"impulse_{i}"].values, run.time.values) for i in (1, 2)]
+        loads = [(np.zeros_like(normal), normal, angle) for normal, angle in zip(mean, angles, strict=True)]
     found = []
     for tangent, normal, angle in loads:
         at = np.stack([hip[:, 0] + shank * np.sin(angle), np.zeros_like(angle)], axis=-1)

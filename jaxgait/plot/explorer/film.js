@@ -34,6 +34,9 @@ function nice(x) {
   return [5, 2, 1].find(m => m * power <= x * (1 + 1e-9)) * power;
 }
 
+/** A length with a unit that suits it. */
+const metric = length => length >= 1 ? `${length} m` : length >= 0.01 ? `${+(length * 100).toPrecision(3)} cm` : `${+(length * 1000).toPrecision(3)} mm`;
+
 /** Text with an outline, readable on any background. */
 function write(g, text, x, y) {
   g.save();
@@ -70,13 +73,17 @@ function drawView(g, film, view, i, box) {
   g.rect(box.left, 0, box.width, box.height);
   g.clip();
   if (film.ground) drawGround(g, film.ground, X, Y, { ...box, reach: box.width / zoom, cx });
-  for (const trail of film.trails) polyline(g, trail.points.data.subarray(0, 2 * (i + 1)), X, Y, trail.colour, 1);
   if (box.ghost) {
     g.globalAlpha = 0.3;
     for (const shape of box.ghost.shapes) drawShape(g, { ...shape, colour: "#7F7F7F", opacity: 1 }, box.j, X, Y, zoom, 0.3);
     g.globalAlpha = 1;
   }
   for (const shape of film.shapes) drawShape(g, shape, i, X, Y, zoom, 1);
+  for (const { points, colour } of film.trails) {
+    polyline(g, points.data.subarray(0, 2 * (i + 1)), X, Y, colour, 1.2);
+    const [x, y] = at(points, i);
+    g.beginPath(); g.arc(X(x), Y(y), 3, 0, 2 * Math.PI); g.fillStyle = colour; g.strokeStyle = "#ffffff"; g.fill(); g.stroke();
+  }
   for (const force of film.forces) drawForce(g, force, i, film.scale, X, Y, view.span[1]);
   g.restore();
   g.save();
@@ -157,16 +164,16 @@ function drawForce(g, force, i, scale, X, Y, tall) {
 function drawLabels(g, film, view, box, zoom, i) {
   g.font = "11.5px system-ui, sans-serif";
   g.fillStyle = g.strokeStyle = INK;
-  const length = nice(box.width / zoom / 5), shown = length >= 1 ? `${length} m` : length >= 0.01 ? `${+(length * 100).toPrecision(3)} cm` : `${+(length * 1000).toPrecision(3)} mm`;
+  const length = nice(box.width / zoom / 5);
   const foot = box.height - 12, from = box.left + 12;
   g.lineWidth = 2;
   g.beginPath(); g.moveTo(from, foot); g.lineTo(from + length * zoom, foot); g.stroke();
-  write(g, shown, from, foot - 5);
+  write(g, metric(length), from, foot - 5);
   const readouts = box.first ? film.readouts.map(r => `${r.name} ${at(r.values, i)[0].toFixed(1)} ${r.unit}`) : [];
   [view.title, ...readouts].filter(Boolean).forEach((text, n) => write(g, text, from, 18 + 15 * n));
   if (!box.first) return;
   const keys = [...Object.entries(film.legend).map(([name, colour]) => [colour, name]), ...film.trails.map(t => [t.colour, t.name])];
-  if (film.forces.length) { const size = nice(view.span[1] / 6); keys.push([NEWTON, `force, ${+size.toPrecision(2)} m: ${+(size * film.scale).toPrecision(3)} N`]); }
+  if (film.forces.length) { const size = nice(view.span[1] / 6); keys.push([NEWTON, `force (${metric(size)}: ${+(size * film.scale).toPrecision(3)} N)`]); }
   g.textAlign = "right";
   keys.forEach(([colour, name], n) => {
     const y = 18 + 15 * n, right = box.left + box.width - 12;

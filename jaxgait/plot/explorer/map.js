@@ -24,33 +24,41 @@ function drawMap() {
   if (state.view === "lines") return drawLines(gd);
   const x = column($("x").value), y = column($("y").value), c = column($("colour").value);
   const rows = visible(), { layout } = look();
-  const regular = c && x.dim !== null && y.dim !== null && x.dim !== y.dim;
+  const regular = x.dim !== null && y.dim !== null && x.dim !== y.dim;
   const shaded = c ? rows.filter(row => Number.isFinite(c.values.data[row])) : [];
-  const inside = new Set(shaded), others = rows.filter(row => !inside.has(row) || !scan.completed.has(scan.status.data[row]));
+  const inside = new Set(shaded), plain = regular && !c, filled = plain ? rows : shaded;
+  const others = plain ? [] : rows.filter(row => !inside.has(row) || !scan.completed.has(scan.status.data[row]));
   const traces = [];
-  if (regular) traces.push(heatmap(x, y, c, shaded));
+  if (plain) traces.push(cells(x, y, rows, r => scan.status.data[r], { ...statusShades("z"), showscale: false }));
+  else if (regular) traces.push(cells(x, y, shaded, r => c.values.data[r], shades(c, "z", shaded)));
   else if (shaded.length) traces.push(points(x, y, shaded, shade(c, shaded)));
-  if (regular && shaded.length) traces.push({ ...points(x, y, shaded, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
+  if (regular && filled.length) traces.push({ ...points(x, y, filled, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
   if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: others.map(r => inside.has(r) ? "square-open" : "square"), size: Math.min(11, size(others.length) + 1) }));
   if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
-  traces.push(...marks(x, y, rows));
+  const type = Math.max(others.length, regular ? 0 : shaded.length) > GL_FROM ? "scattergl" : "scatter";  // WebGL would hide others
+  traces.push(...marks(x, y, rows).map(mark => ({ ...mark, type })));
   const bare = (k, at) => rows.some(r => !Number.isFinite(k.values.data[r])) ? [{ ...at, text: "no value", showarrow: false, font: { color: css("--faint") } }] : [];
   const annotations = [...bare(y, { xref: "paper", x: 1, xanchor: "right", y: y.edge, yshift: 14 }), ...bare(x, { yref: "paper", y: 1, x: x.edge, textangle: -90, yanchor: "top" })];
-  const whole = { ...layout, annotations, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: "select", xaxis: axisOf(x), yaxis: axisOf(y), uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
+  if (c && constant(c, shaded)) annotations.push({ xref: "paper", yref: "paper", x: 0, y: 1, yanchor: "bottom", xanchor: "left", showarrow: false, text: `${c.name} = ${valueText(c, shaded[0])} everywhere` });
+  const whole = { ...layout, annotations, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: matchMedia("(pointer: coarse)").matches ? false : "select", xaxis: axisOf(x), yaxis: axisOf(y), uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
   Plotly.react(gd, traces, whole, config("map"));
 }
 
 const ticks = k => k.names.length ? { tickvals: k.names.map((_, i) => i), ticktext: k.names } : k.colours.length ? { tickvals: k.colours.map((_, i) => i) } : {};
 const axisOf = k => ({ ...look().axis, ...ticks(k), title: { text: k.title.length < 55 ? k.title : withUnit(k.name, k.unit) } });
 
-/** Colours of a column, as the properties of a trace with a prefix: steps for small counts. */
-function shades(k, prefix) {
-  const colorbar = { title: { text: withUnit(k.name, k.unit), side: "right" }, thickness: 13, outlinewidth: 0 };
-  if (!k.colours.length) return { colorscale: "Viridis", colorbar };
-  return { colorscale: steps(k.colours), [prefix + "min"]: -0.5, [prefix + "max"]: k.colours.length - 0.5, colorbar: { ...colorbar, ...ticks(k) } };
+const constant = (k, rows) => rows.length > 0 && rows.every(r => k.values.data[r] === k.values.data[rows[0]]);
+
+/** Colours of a column, as the properties of a trace with a prefix: steps for small counts; a single value has no bar. */
+function shades(k, prefix, rows) {
+  const colorbar = { title: { text: k.title.length < 45 ? k.title : withUnit(k.name, k.unit), side: "right" }, thickness: 13, outlinewidth: 0 };
+  const showscale = !constant(k, rows);
+  if (!k.colours.length) return { colorscale: "Viridis", colorbar, showscale };
+  return { colorscale: steps(k.colours), [prefix + "min"]: -0.5, [prefix + "max"]: k.colours.length - 0.5, colorbar: { ...colorbar, ...ticks(k) }, showscale };
 }
 
-const shade = (c, rows) => ({ color: rows.map(r => c.values.data[r]), showscale: true, ...shades(c, "c") });
+const shade = (c, rows) => ({ color: rows.map(r => c.values.data[r]), ...shades(c, "c", rows) });
+const statusShades = prefix => ({ colorscale: steps(scan.statuses.map(s => s[1])), [prefix + "min"]: -0.5, [prefix + "max"]: scan.statuses.length - 0.5 });
 
 /** Where members are along an axis; those without a value are before all others. */
 function along(k, rows) {
@@ -79,17 +87,18 @@ function hover(row) {
   return [`<b>member ${idOf(row)}</b>`, ...numbers, statusOf(row)[0]].join("<br>");
 }
 
-function heatmap(x, y, c, rows) {
+/** Members on a grid as cells of a colour. */
+function cells(x, y, rows, value, colours) {
   const levels = k => [...new Set(k.values.data)].sort((a, b) => a - b);
   const xs = levels(x), ys = levels(y), col = new Map(xs.map((v, i) => [v, i])), line = new Map(ys.map((v, i) => [v, i]));
   const z = ys.map(() => new Array(xs.length).fill(null));
-  for (const row of rows) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = c.values.data[row];
-  return { type: "heatmap", x: xs, y: ys, z, ...shades(c, "z"), hoverinfo: "skip", hoverongaps: false };
+  for (const row of rows) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = value(row);
+  return { type: "heatmap", x: xs, y: ys, z, ...colours, hoverinfo: "skip", hoverongaps: false };
 }
 
 /** Rings on members that play, a star on the reference, a large ring on the chosen one. */
 function marks(x, y, rows) {
-  const at = (which, marker) => ({ type: "scatter", mode: "markers", x: along(x, which), y: along(y, which), hoverinfo: "skip", marker, unselected: { marker: { opacity: 1 } } });
+  const at = (which, marker) => ({ mode: "markers", x: along(x, which), y: along(y, which), hoverinfo: "skip", marker, unselected: { marker: { opacity: 1 } } });
   const shown = new Set(rows);
   const play = [...films.keys()].map(rowOf).filter(r => shown.has(r));
   const one = member => member === null ? [] : [rowOf(member)].filter(r => shown.has(r));
@@ -121,9 +130,18 @@ function drawLines(gd) {
   const shown = [...new Set([...axes(), ...(c ? [c] : []), ...scan.columns.filter(k => k.role === "measure" && often(k)).slice(0, 6)])];
   const rows = coloured.filter(r => shown.every(k => has(k)(r))), lost = all.length - rows.length;
   $("slices").replaceChildren(...(lost ? [element("span", `${lost} members without all of these values are left out`, { className: "faint" })] : []));
-  const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]), ...ticks(k) }));
-  const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), colorscale: steps(scan.statuses.map(s => s[1])), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
-  Plotly.react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l: 60, r: 40, t: 46, b: 20 } }, config("parallel_coordinates"));
+  const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]), tickformat: format(k, rows), ...ticks(k) }));
+  const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), ...statusShades("c") };
+  const apart = (gd.clientWidth - 160) / Math.max(1, shown.length - 1), longest = 6.5 * Math.max(...dimensions.map(d => d.label.length));
+  const tilted = longest > apart;  // otherwise the headings overprint each other
+  Plotly.react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, labelangle: tilted ? -30 : 0, labelfont: { size: 11 }, rangefont: { size: 9 }, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l: 60, r: tilted ? 70 : 40, t: tilted ? 40 + longest / 2 : 46, b: 20 } }, config("parallel_coordinates"));
+}
+
+/** Three digits of the spread of a column's values. */
+function format(k, rows) {
+  let low = Infinity, high = -Infinity;
+  for (const r of rows) { low = Math.min(low, k.values.data[r]); high = Math.max(high, k.values.data[r]); }
+  return high > low && Math.abs(high) < 1e7 ? `.${Math.min(12, Math.max(0, 2 - Math.floor(Math.log10(high - low))))}~f` : ".5~g";
 }
 
 const steps = colours => colours.flatMap((colour, i) => [[i / colours.length, colour], [(i + 1) / colours.length, colour]]);

@@ -32,13 +32,13 @@ function fill(select, groups, chosen) {
   for (const [title, options] of groups) {
     if (!options.length) continue;
     const parent = title ? select.appendChild(Object.assign(document.createElement("optgroup"), { label: title })) : select;
-    for (const [value, text] of options) parent.appendChild(element("option", text, { value, title: text }));
+    for (const [value, text, title = text] of options) parent.appendChild(element("option", text, { value, title }));
   }
   select.value = chosen;
 }
 
 function columnGroups(extra = []) {
-  const of = role => scan.columns.filter(c => c.role === role).map(c => [c.name, c.title]);
+  const of = role => scan.columns.filter(c => c.role === role).map(c => [c.name, withUnit(c.name, c.unit), c.title]);
   return [["", extra], ["varied", of("axis")], ["measures", of("measure")], ["final state", of("end")], ["run statistics", of("outcome")]];
 }
 
@@ -215,13 +215,15 @@ function series(film, choice) {
 
 function drawCharts() {
   const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
-  const since = f => Array.from(f.time.data, t => t - f.time.data[0]);
+  const since = f => Array.from(f.time.data, t => film.time.data[0] + (t - f.time.data[0]));  // both begin together
   const all = series(film, choice), margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
   const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
   const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
-  const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: SERIES[i % SERIES.length] } }));
+  const legend = first ? film.legend : {}, free = SERIES.filter(c => !Object.values(legend).includes(c));  // the colours of the scene
+  const colour = (name, i) => name in legend && legend[name] !== REFERENCE ? legend[name] : free[i % free.length];
+  const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: colour(name, i) } }));
   if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: "reference", line: { width: 1.3, color: REFERENCE, dash: "dash" } });
-  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: film.time.data[0] > 0 ? `time after ${short(film.time.data[0])} s (s)` : "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
+  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines+markers", marker: { opacity: 0 }, x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
   const loops = [other && other.histories[px] && loop(other, REFERENCE, 1.3, "dash", "reference"), film.histories[px] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
   Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
@@ -247,7 +249,7 @@ function drawFrame() {
     $("slider").value = i;
     const over = i === film.time.data.length - 1 && film.ended !== "completed" ? ` (${film.ended})` : "";
     $("clock").textContent = `t = ${film.time.data[i].toFixed(2)} s${over}`;
-    pin("history", "cursor", film.time.data[i] - film.time.data[0], null);
+    pin("history", "cursor", film.time.data[i], null);
     pin("phase", "dot", film.histories[$("px").value]?.data[i], film.histories[$("py").value]?.data[i] ?? NaN);
   }
   for (const canvas of $("multiples").querySelectorAll("canvas")) drawFilm(canvas, films.get(+canvas.dataset.member), state.elapsed, { small: true });
@@ -284,7 +286,7 @@ function drawMultiples() {
   const all = [...films.keys()].sort((a, b) => a - b), able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
   $("several").hidden = !all.length;
-  $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them are animated, ${shown.length} are shown.` : `Nothing selected: ${shown.length} of the ${able.length} animated members. Drag on the map, or along an axis of the parallel coordinates, to select.`;
+  $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them are animated, ${shown.length} are shown.` : `${shown.length < able.length ? `${shown.length} of the ${able.length}` : "All"} animated members. Drag on the map, or along an axis of the parallel coordinates, to select.`;
   const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), own = axes().filter(k => k.dim !== null);
   const named = [...(own.length ? own : axes().slice(0, 3)), ...(c && c.role !== "axis" ? [c] : [])];
   $("multiples").replaceChildren(...shown.map(member => {
@@ -306,7 +308,7 @@ function drawMultiples() {
 function wire() {
   for (const id of ["x", "y", "colour"]) $(id).onchange = () => { redraw(); if (id === "colour") drawMultiples(); };
   $("arrows").onchange = drawMap;
-  const view = name => () => { state.view = name; Plotly.purge($("map")); listen(); for (const [id, v] of [["as-map", "map"], ["as-lines", "lines"]]) $(id).className = v === name ? "on" : ""; redraw(); };
+  const view = name => () => { state.view = name; document.querySelector("main").classList.toggle("wide", name === "lines"); Plotly.purge($("map")); listen(); for (const [id, v] of [["as-map", "map"], ["as-lines", "lines"]]) $(id).className = v === name ? "on" : ""; redraw(); };
   $("as-map").onclick = view("map");
   $("as-lines").onclick = view("lines");
   $("forget").onclick = () => { select([]); drawMap(); };

@@ -266,7 +266,7 @@ def _histories(runs: Mapping[int, xr.Dataset], made: Recipe | None) -> dict[str,
 def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str, str]:
     """A coordinate and its rate: the first angle (otherwise the first coordinate) that has one."""
     units = {n: labels[n][1] for n in labels}
-    for name in sorted(names, key=lambda n: units[n] != "rad"):
+    for name in sorted(names, key=lambda n: units[n] != "deg"):
         rates = [n for n in names if n != name and units[n] == f"{units[name]}/s"]
         alike = [n for n in names if units[n] == units[name]]
         if rates and units[name]:
@@ -278,7 +278,7 @@ def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str,
 def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any]:
     model = str(scan.attrs.get("model", "scan"))
     x, y = _plane(rows, measure)
-    title = f"{model}: {rows.size} members over {', '.join(rows.along)}"
+    title = f"{model}: {rows.size} member{'s' * (rows.size > 1)} over {', '.join(rows.along)}"
     return {
         "title": title, "about": _about(scan), "model": model, "size": rows.size, "dims": list(rows.dims),
         "shape": list(rows.shape), "x": x, "y": y, "colour": measure or "status",
@@ -315,7 +315,7 @@ def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference:
             "of each status, and others spread evenly over the scan. For every other member it shows the values, and "
             "the commands that simulate it."
             if len(runs) < rows.size
-            else f"This page contains the motions of all {rows.size} members."
+            else "This page contains the motions of all members."
         )
     if rows.size > LISTED:
         notes.append(f"A random sample of {LISTED} of {rows.size} members is listed, and all that are animated.")

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from jaxgait.model import Model
 from jaxgait.plot.film import arrow_scale
 from jaxgait.plot.scene import Body, Curve, Limb, scene
+from jaxgait.plot.style import displayed
 
 __all__ = ["Pack", "frames", "one_run", "playback"]
 
@@ -139,13 +140,14 @@ def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
             {"name": n, "values": pack.floats(x[take]), "unit": unit} for n, (x, unit) in shown.readouts.items()
         ],
         "legend": dict(shown.legend),
-        "histories": {n: pack.floats(run[n].values[take]) for n in _histories(run)},
+        "histories": {n: pack.floats(displayed(run[n]).values[take]) for n in _histories(run)},
     }
 
 
 def history_labels(run: xr.Dataset) -> dict[str, list[str]]:
     """Long name and unit of the histories of a run, by name."""
-    return {n: [str(run[n].attrs.get(a, "")) for a in ("long_name", "units")] for n in _histories(run)}
+    shown = {n: displayed(run[n]).attrs for n in _histories(run)}
+    return {n: [str(attrs.get(a, "")) for a in ("long_name", "units")] for n, attrs in shown.items()}
 
 
 def _histories(run: xr.Dataset) -> list[str]:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
-from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label
+from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label, displayed
 
 __all__ = ["Column", "Table", "table"]
 
@@ -180,7 +180,7 @@ def _results(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
     for name, x in scan.data_vars.items():
         if set(x.dims) == set(dims) and x.dtype.kind in "fiub" and name not in CODES:
             role = "outcome" if name in OUTCOME else "end" if str(name).endswith("_end") else "measure"
-            found[str(name)] = _column(str(name), x, role, flat(x, dims))
+            found[str(name)] = _column(str(name), displayed(x), role, flat(displayed(x), dims))
     return dict(sorted(found.items(), key=lambda item: ("measure", "end", "outcome").index(item[1].role)))
 
 
