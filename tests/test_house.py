@@ -90,7 +90,6 @@ COVERED = {
     "cli/__main__.py": "cli/test_program.py",
     "cli/commands.py": "cli/test_program.py",
     "cli/following.py": "cli/test_optimizing.py",
-    "cli/listing.py": "cli/test_program.py",
     "cli/options.py": "cli/test_program.py",
     "cli/reproducing.py": "cli/test_program.py",
     "cli/viewing.py": "cli/test_program.py",
