@@ -91,7 +91,6 @@ COVERED = {
     "cli/commands.py": "cli/test_program.py",
     "cli/fit_text.py": "cli/test_fitting.py",
     "cli/following.py": "cli/test_optimizing.py",
-    "cli/listing.py": "cli/test_program.py",
     "cli/options.py": "cli/test_program.py",
     "cli/reproducing.py": "cli/test_program.py",
     "cli/viewing.py": "cli/test_program.py",
