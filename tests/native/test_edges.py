@@ -89,7 +89,8 @@ def test_edges_are_those_of_xla(dtype, how):
     args = edges(dtype)
     found = results(how, lambda x, y: {name: f(x, y) for name, f in table.items()}, args)
     for name, function in table.items():
-        wanted = jax.jit(jax.vmap(function))(*args)
+        by_xla = jax.jit(jax.vmap(function))(*args)
+        wanted = np.cbrt(args[0]) if name == "cbrt" else by_xla  # that of JAX 0.8 is 60 units in the last place off
         for a, b in zip(jax.tree.leaves(found[name]), jax.tree.leaves(wanted), strict=True):
             _check(name, np.asarray(a), np.asarray(b))
 
