@@ -225,13 +225,14 @@ def integrate(
     def vector_field(t: Any, y: State, args: Any) -> State:
         return args.vector_field(t, y)
 
+    start = model.initial_state() if y0 is None else y0
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(vector_field),
         scheme.solver,
         t0=ts[0],
         t1=ts[-1],
         dt0=jnp.maximum(scheme.first_step, resolution(ts[0])),
-        y0=model.initial_state() if y0 is None else y0,
+        y0=start,
         args=model.prepared(),
         saveat=diffrax.SaveAt(
             subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch or max_events)
@@ -248,6 +249,7 @@ def integrate(
     t_end = saved.ts[1][0]
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
     ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
+    ys = jax.tree.map(lambda leaf, y: leaf.at[0].set(y), ys, start)  # and where a run ends at once
     events = located(model.prepared(), saved.controller_state.crossings) if max_events else None
     ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), scheme.mode)
     return Trajectory(

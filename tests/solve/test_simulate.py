@@ -59,6 +59,11 @@ def test_nan_is_a_status_not_an_exception():
     assert simulate(Oscillator(), max_steps=5).attrs["status"] == Outcome.MAX_STEPS
 
 
+def test_a_run_that_ends_at_once_has_its_initial_state():
+    data = simulate(Oscillator(poison=-1.0), samples=4)
+    assert data.attrs["t_end_s"] == 0.0 and data.x[0] == 1.0 and np.isnan(data.x[1:]).all()
+
+
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
