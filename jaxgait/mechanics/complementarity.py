@@ -30,7 +30,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from jaxgait.mechanics import linalg
-from jaxgait.mechanics.linalg import Matrix, Scalar, Vector
+from jaxgait.mechanics.linalg import Entry, Matrix, Vector
 from jaxgait.precision import float64_default
 
 MODES = ("separate", "stick", "slip forward", "slip backward")
@@ -53,7 +53,7 @@ class ContactSolution(NamedTuple):
 
 @float64_default
 def contact_impulses(
-    G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
+    G: Matrix, b: Vector, friction: Sequence[Entry], closed: Sequence[Bool[ArrayLike, ""]]
 ) -> ContactSolution:
     """Impulses that satisfy the contact law: by enumeration for up to 3 contacts, by projection beyond.
 
@@ -75,7 +75,7 @@ def contact_impulses(
 
 @float64_default
 def enumerated(
-    G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
+    G: Matrix, b: Vector, friction: Sequence[Entry], closed: Sequence[Bool[ArrayLike, ""]]
 ) -> ContactSolution:
     """`contact_impulses` by trying all 4^n combinations of modes: impulses in N s, velocities in m/s.
 
@@ -101,7 +101,7 @@ def _better(trial: ContactSolution, best: ContactSolution) -> ContactSolution:
     return jax.tree.map(lambda new, old: jnp.where(trial.violation < best.violation, new, old), trial, best)
 
 
-def _impulses(G: Matrix, b: Vector, friction: Sequence[Scalar], modes: Sequence[int]) -> tuple[Array, ...]:
+def _impulses(G: Matrix, b: Vector, friction: Sequence[Entry], modes: Sequence[int]) -> tuple[Array, ...]:
     """Impulses in given modes: v_N = 0 unless separate, v_T = 0 if stuck, P_T = -+ friction P_N if slipping."""
     unknown = [2 * i + k for i, m in enumerate(modes) for k in range({_SEPARATE: 0, _STICK: 2}.get(m, 1))]
     ratio = {2 * i: _tangent_ratio(m, friction[i]) for i, m in enumerate(modes) if m in (_FORWARD, _BACKWARD)}
@@ -115,7 +115,7 @@ def _impulses(G: Matrix, b: Vector, friction: Sequence[Scalar], modes: Sequence[
     return tuple(impulses)
 
 
-def _tangent_ratio(mode: int, friction: Scalar) -> Scalar:
+def _tangent_ratio(mode: int, friction: Entry) -> Entry:
     """P_T / P_N of a slipping contact."""
     return -friction if mode == _FORWARD else friction
 
@@ -123,7 +123,7 @@ def _tangent_ratio(mode: int, friction: Scalar) -> Scalar:
 def _violation(
     G: Matrix,
     b: Vector,
-    friction: Sequence[Scalar],
+    friction: Sequence[Entry],
     closed: Sequence[Bool[ArrayLike, ""]],
     modes: Sequence[int],
     impulses: Vector,
@@ -145,7 +145,7 @@ def _violation(
     return worst
 
 
-def _velocity(G: Matrix, b: Vector, impulses: Vector, row: int) -> Scalar:
+def _velocity(G: Matrix, b: Vector, impulses: Vector, row: int) -> Entry:
     return linalg.dot(G[row], impulses) + b[row]
 
 
@@ -153,7 +153,7 @@ def _velocity(G: Matrix, b: Vector, impulses: Vector, row: int) -> Scalar:
 def projected(
     G: Matrix,
     b: Vector,
-    friction: Sequence[Scalar],
+    friction: Sequence[Entry],
     closed: Sequence[Bool[ArrayLike, ""]],
     *,
     tolerance: float = 1e-12,

@@ -21,9 +21,9 @@ from jaxtyping import Array
 
 from jaxgait.precision import float64_default
 
-Scalar: TypeAlias = Any
+Entry: TypeAlias = Any
 """A number, a traced scalar or an array that represents a batch of scalars."""
-Vector: TypeAlias = Sequence[Scalar]
+Vector: TypeAlias = Sequence[Entry]
 Matrix: TypeAlias = Sequence[Vector]
 
 
@@ -38,14 +38,14 @@ class LU(NamedTuple):
     """Whether rows k and i > k were exchanged, for all pairs (k, i) in lexical order; empty without pivoting."""
 
 
-def _square(rows: Matrix) -> list[list[Scalar]]:
+def _square(rows: Matrix) -> list[list[Entry]]:
     matrix = [list(row) for row in rows]
     if not matrix or any(len(row) != len(matrix) for row in matrix):
         raise ValueError(f"a square matrix is needed, got rows of lengths {[len(row) for row in matrix]}")
     return matrix
 
 
-def _exchange(whether: Array, a: Scalar, b: Scalar) -> tuple[Array, Array]:
+def _exchange(whether: Array, a: Entry, b: Entry) -> tuple[Array, Array]:
     return jnp.where(whether, b, a), jnp.where(whether, a, b)
 
 
@@ -151,10 +151,10 @@ def ldl(A: Matrix) -> LDL:
         0.5 [4.0, 2.0]
     """
     a = _square(A)
-    lower: list[list[Scalar]] = []
-    reciprocals: list[Scalar] = []
+    lower: list[list[Entry]] = []
+    reciprocals: list[Entry] = []
     for i, row in enumerate(a):
-        scaled: list[Scalar] = []  # L[i][j] D[j]
+        scaled: list[Entry] = []  # L[i][j] D[j]
         for j in range(i):
             scaled.append(row[j] - sum((scaled[m] * lower[j][m] for m in range(j)), 0.0))
         factors = [s * r for s, r in zip(scaled, reciprocals, strict=True)]
@@ -233,7 +233,7 @@ def stacked(values: Vector) -> Array:
 
 
 @float64_default
-def cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
+def cross(a: Vector, b: Vector) -> tuple[Entry, Entry, Entry]:
     """Cross product of two triples.
 
     Examples:
@@ -245,7 +245,7 @@ def cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
 
 
 @float64_default
-def dot(a: Vector, b: Vector) -> Scalar:
+def dot(a: Vector, b: Vector) -> Entry:
     """Scalar product of two vectors of equal length.
 
     Examples:
@@ -257,7 +257,7 @@ def dot(a: Vector, b: Vector) -> Scalar:
 
 
 @float64_default
-def matvec(A: Matrix, x: Vector) -> list[Scalar]:
+def matvec(A: Matrix, x: Vector) -> list[Entry]:
     """Product of a matrix and a vector.
 
     Examples:

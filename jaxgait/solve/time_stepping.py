@@ -36,8 +36,9 @@ from jaxtyping import Array, Bool, Int
 
 from jaxgait import checks
 from jaxgait.kinds import Contact, NonsmoothModel, ObservedContacts, Step
+from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
-from jaxgait.mechanics.linalg import Scalar, Vector, dot
+from jaxgait.mechanics.linalg import Vector, dot
 from jaxgait.model import State, System
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
