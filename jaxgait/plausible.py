@@ -109,6 +109,15 @@ def warn_turned(model: Any, start: Mapping[str, Any]) -> None:
 
     Warns:
         ImplausibleValue: as `warn_implausible`.
+
+    Examples:
+        >>> import warnings
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.plausible import warn_turned
+        >>> with warnings.catch_warnings(record=True) as said:
+        ...     warn_turned(Prosthesis(), {"theta_b": 30.0})
+        >>> print(said[0].category.__name__)
+        ImplausibleValue
     """
     for name, values in start.items():
         variable = model.variables.get(name)

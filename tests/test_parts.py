@@ -78,7 +78,7 @@ def test_a_model_of_many_members_keeps_them():
         ("pad.law", Spring, r"give an instance, Spring\(...\), not the class"),
         ("pad.law", 3.0, r"Robot.pad.law must be a Law\(...\) \(one of Law, Spring, Rubber\), got 3.0"),
         ("pad.law", "steel", "must be one of Law, Spring, Rubber, got 'steel'"),
-        ("pad.grip", "steel", "must be a number in 1, or one of Law, Spring, Rubber, got 'steel'"),
+        ("pad.grip", "steel", "must be a number, or one of Law, Spring, Rubber, got 'steel'"),
         ("pad.grip", None, "must be a number in 1 or a module"),
         ("tail", Rubber(), r"Robot.tail must be a Spring\(...\) \(one of none, Spring\), got Rubber"),
         ("pad.shape", "square", "must be 'round' or 'flat'"),

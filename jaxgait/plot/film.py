@@ -204,7 +204,7 @@ def animate(
 
 
 def usual_pace(span: float) -> float:
-    """The speed (1 is real time) of a film of `span` s: real time, slower for a short motion, faster for a long one.
+    """The speed (1 is real time) of a film of `span` in s: real time, slower for a short motion, faster for a long one.
 
     Examples:
         >>> from jaxgait.plot.film import usual_pace

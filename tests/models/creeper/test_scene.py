@@ -7,14 +7,14 @@ import jaxgait
 from jaxgait.models.creeper.inchworm import Inchworm
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.plot.scene import Body, scene
-from jaxgait.plot.style import RED
+from jaxgait.plot.style import GREEN
 
 
 @pytest.mark.parametrize("robot", [Creeper(), Inchworm(units=2)])
 def test_pads_that_grip_touch_the_wall(robot):
     """In mid-extension the front pads are free and the rear ones hold, in mid-retraction the opposite."""
     shown = scene(jaxgait.simulate(robot, strides=1, samples=4), robot)
-    pads = [shape.outline for shape in shown.shapes if isinstance(shape, Body) and shape.colour == RED]
+    pads = [shape.outline for shape in shown.shapes if isinstance(shape, Body) and shape.colour == GREEN]
     reach = np.array([np.abs(pad[[1, 3], :, 1]).max(axis=1) for pad in pads])
     one = Creeper()
     radius, wall = one.diameter / 2, one.diameter / 2 + one.clearance
