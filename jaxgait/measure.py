@@ -53,7 +53,7 @@ class Measure:
     Its value is NaN, or -1 if it is an integer, where it has none: pictures and tables show a gap there.
 
     Raises:
-        MeasureError: for a name that every ensemble uses otherwise.
+        MeasureError: for a name, also of a dimension, that every ensemble uses otherwise.
         ValueError: for a misspelt unit.
 
     Examples:
@@ -83,9 +83,11 @@ class Measure:
     def __post_init__(self) -> None:
         """Rejects names that are taken, and misspelt units."""
         units.check(self.unit, f"the measure {self.name!r}")
-        if self.name in (*TAKEN, *LABELS):
-            what = "result" if self.name in TAKEN else "dimension"
-            raise MeasureError(f"a measure must not be named {self.name!r}: every ensemble has a {what} of that name")
+        ours = {self.name: "measure"} | dict.fromkeys(self.dims, f"dimension of the measure {self.name!r}")
+        for name, whose in ours.items():
+            if name in (*TAKEN, *LABELS):
+                what = "result" if name in TAKEN else "dimension"
+                raise MeasureError(f"a {whose} must not be named {name!r}: every ensemble has a {what} of that name")
 
     @property
     def variable(self) -> Variable:

@@ -109,6 +109,8 @@ class Model(eqx.Module):
     """Suitable stiffness, tolerances and steps; explicit solvers with their usual tolerances by default."""
     endings: ClassVar[Mapping[str, str]] = {}
     """What the names of `terminations` mean, in a few words; shown with them, as in "ended early: folded (...)"."""
+    driven_advice: ClassVar[str] = ""
+    """What to check after `driven`; the command line says it."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
     """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them."""
     scene: ClassVar[str] = ""
@@ -272,11 +274,6 @@ class Model(eqx.Module):
             jaxgait.parameters.ParameterError: Bungee is not driven by measured motion
         """
         raise ParameterError(f"{type(self).__name__} is not driven by measured motion")
-
-    @property
-    def driven_advice(self) -> str:
-        """What to check after `driven`; the command line says it."""
-        return ""
 
     def validate(self) -> None:
         """Rejects impossible parameters, before anything is compiled. Leaves may have a batch axis.

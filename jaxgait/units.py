@@ -29,8 +29,12 @@ _KNOWN: dict[str, tuple[float, dict[str, int]]] = {
     "Pa": (1.0, {"kg": 1, "m": -1, "s": -2}),
     "J": (1.0, _ENERGY),
     "W": (1.0, {"kg": 1, "m": 2, "s": -3}),
+    "Nmm": (1e-3, _ENERGY),
+    "Nms": (1.0, {"kg": 1, "m": 2, "s": -1}),
+    "kgf": (9.80665, _FORCE),
+    "degC": (1.0, {"degC": 1}),
 }
-_PREFIXES = {"u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9}
+_PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9}
 _FACTOR = re.compile(r"([A-Za-zµ°%]+)(?:\^?(-?\d+(?:\.\d+)?))?|1")
 COMMON = ("1", "%", "rad", "deg", "m", "cm", "mm", "s", "ms", "kg", "g", "N", "kN", "rad/s", "deg/s")
 COMMON += ("N/m", "kN/m", "N/mm", "N s/m", "kN s/m", "N s/mm", "m/s", "m/s^2", "kg m^2", "kg cm^2", "N m", "Pa", "MPa")

@@ -291,6 +291,8 @@ def test_measures_are_held_against_their_names_when_they_are_made():
         type("Ball", (_Ball,), {"measures": {"high": top}})
     with pytest.raises(TypeError, match=r"measures\['high'\] of Ball must be a Measure .*, got a function"):
         type("Ball", (_Ball,), {"measures": {"high": lambda run: run["x"].max()}})
+    with pytest.raises(ValueError, match="a dimension of the measure 'height' must not be named 'sample': every"):
+        Measure("height", lambda run: run["x"], "m", "height", dims=("sample",))
     with pytest.raises(ValueError, match="must not be named 'steps': every ensemble has a result of that name"):
         Measure("steps", lambda run: run["x"].max(), "1", "steps")
 

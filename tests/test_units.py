@@ -31,6 +31,8 @@ from jaxgait.units import alike, check, factor
         ("m s^-2", "m/s^2", 1.0),
         ("%", "1", 0.01),
         ("/s", "1/s", 1.0),
+        ("Nmm/rad", "N m/rad", 1e-3),
+        ("kgf", "N", 9.80665),
         ("stride", "stride", 1.0),
     ],
 )
@@ -68,6 +70,11 @@ def test_a_misspelt_unit_of_a_declaration_is_an_error_where_it_is_declared(unit,
         type("Own", (Model,), {**methods, "variables": {"x": Variable(unit, "position")}})
 
 
-@pytest.mark.parametrize("unit", ["1", "stride", "BW", "steps/min", "mmHg", "cmH2O", "N/(m kg)", "m, rad, 1", "Hz", ""])
+OTHERS = ["nm", "hPa", "kgf", "degC", "Nmm/rad", "Nms/rad"]
+
+
+@pytest.mark.parametrize(
+    "unit", ["1", "stride", "BW", "steps/min", "mmHg", "cmH2O", "N/(m kg)", "m, rad, 1", "Hz", "", *OTHERS]
+)
 def test_units_that_are_no_slip_are_accepted(unit):
     check(unit, "it")

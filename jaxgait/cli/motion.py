@@ -262,7 +262,7 @@ def driven(model: Model, motion: str) -> Model:
     drive = motion_drive(motion)
     if drive.person is not None:
         print(
-            f"fitting {type(model).__name__} to {drive.name}; the first time, this compiles for some seconds",
+            f"fitting {type(model).__name__} to {drive.name}; the first time, this takes some seconds to compile",
             flush=True,
         )
     moved = model.driven(drive)

@@ -99,7 +99,7 @@ class Store:
                 checksum.update(content)
                 files.append(_chunk(self.path, name, self._extra, self.plan.blocks, block))
                 _place(self.path, files[-1], content)
-            _flush(*files, *(file.parent for file in files))
+            _flush(*files, *{folder for file in files for folder in file.parents if folder.is_relative_to(self.path)})
             codes, counts = np.unique(results["status"], return_counts=True)
             histogram = {str(c): int(n) for c, n in zip(codes, counts, strict=True)}
             line = {"block": block, "sha256": checksum.hexdigest(), "status": histogram}
@@ -280,7 +280,7 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
                 "keep observables instead of trajectories"
             )
         _write_template(draft, plan)
-        _flush(*(file for file in draft.rglob("*") if file.is_file()))
+        _flush(draft, *draft.rglob("*"))
         try:
             os.rename(draft, root)
         except OSError:
@@ -411,8 +411,7 @@ def _is_json(file: pathlib.Path) -> bool:
 
 def _chunk(root: pathlib.Path, name: str, extra: Mapping[str, int], grid: tuple[int, ...], block: int) -> pathlib.Path:
     """The file of a result and a block in a grid of blocks; `extra` counts the result's own, undivided dimensions."""
-    corner = np.unravel_index(block, grid)
-    return root.joinpath(name, "c", *(str(int(i)) for i in corner), *["0"] * extra[name])
+    return root.joinpath(name, "c", *(str(i) for i in np.unravel_index(block, grid)), *["0"] * extra[name])
 
 
 def _checksum(root: pathlib.Path, extra: Mapping[str, int], grid: tuple[int, ...], block: int) -> str:

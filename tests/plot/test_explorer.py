@@ -327,6 +327,17 @@ def test_any_table_of_members_is_a_scan():
     assert table(data.drop_vars(["k"])).columns["k"].values.tolist() == [0.0, 0.0, 1.0, 1.0]
 
 
+def test_results_are_in_degrees_and_parameters_in_their_own_unit():
+    angle = {"units": "rad"}
+    data = xr.Dataset(
+        {"peak": ("slope", [np.pi, 2 * np.pi], angle), "legs": (("slope", "leg"), np.full((2, 2), np.pi), angle)},
+        {"slope": ("slope", [0.1, 0.2], angle)},
+    )
+    found = table(data)
+    units = [(one.unit, one.values.flat[-1]) for one in (*found.columns.values(), *found.vectors.values())]
+    assert units == [("rad", 0.2), ("deg", 360.0), ("deg", 180.0)]
+
+
 def test_the_first_scanned_parameter_is_across(scan):
     turned = scan.transpose("stiffness", ...)
     for coords in (["mass", "stiffness"], ["stiffness", "mass"]):  # a store lists them by name

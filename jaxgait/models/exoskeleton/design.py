@@ -66,9 +66,9 @@ def _middle(foot: Float[Array, "samples d"]) -> Float[Array, " half"]:
 
 WORK = _of_step("work_per_metre", lambda step: step.work_per_metre, "J/m", "positive work over the step length")
 SPEED = _of_step("speed", lambda step: step.speed, "m/s", "mean speed")
-FOOT = _of_step("foot_height", lambda step: step.foot[:, -1], "m", "height of the swing foot", "sample")
+FOOT = _of_step("foot_height", lambda step: step.foot[:, -1], "m", "height of the swing foot", "phase")
 MIDDLE = _of_step("mid_swing_height", lambda step: _middle(step.foot), "m", "the same in the middle half", "middle")
-FLEXION = _of_step("knee_flexion", lambda step: step.flexion, "rad", "knee flexion, both legs", "sample", "leg")
+FLEXION = _of_step("knee_flexion", lambda step: step.flexion, "rad", "knee flexion, both legs", "phase", "leg")
 FRICTION_NEEDED = _of_step("friction", lambda step: step.friction, "1", "largest ratio of the ground reactions")
 LEAST_LIFT = _of_step("lift", lambda step: step.lift, "N", "smallest vertical ground reaction")
 

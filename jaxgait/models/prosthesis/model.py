@@ -111,6 +111,9 @@ class Prosthesis(Model):
     endings: ClassVar[Mapping[str, str]] = {
         "folded": "a dead point of the four-bar knee: its links AD and DC are in line"
     }
+    driven_advice: ClassVar[str] = (
+        "the gait depends on millimetres of its height: look at the ground forces, and scan --over height_offset"
+    )
     measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.prosthesis.scene:scene"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
@@ -198,12 +201,6 @@ class Prosthesis(Model):
 
         leg = with_drive(self, drive)
         return leg if drive.person is None else aligned(leg)
-
-    @property
-    def driven_advice(self) -> str:
-        """What to check after `driven`."""
-        found = "" if self.drive.person is None else "at this height the leg walks best (rho); "
-        return f"{found}the gait depends on millimetres of it: look at the ground forces, and scan --over height_offset"
 
     def hip(self, t: Scalar) -> HipMotion:
         """The prescribed motion at time `t` in s, with lift, offset and cadence applied.

@@ -196,7 +196,7 @@ def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
         if x.dtype.kind in "fiu" and len(extra) == 1 and len(x.dims) == len(dims) + 1:
             small = 1 < x.sizes[extra[0]] <= LARGEST_VECTOR
             if small and extra[0] not in ("time", "instant", "event", "parameter"):
-                found[str(name)] = _column(str(name), x, "measure", flat(x, dims))
+                found[str(name)] = _column(str(name), displayed(x), "measure", flat(displayed(x), dims))
     return found
 
 
