@@ -64,6 +64,7 @@ from jaxgait.models.prosthesis.parts import (
     Socket,
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
+from jaxgait.native.identity import made_of
 from jaxgait.parameters import ParameterError, part
 
 
@@ -183,6 +184,7 @@ class Prosthesis(Model):
         """Twenty strides in s, as in the paper."""
         return 20.0 * self.period
 
+    @made_of  # nothing: no program is compiled from it, though it runs ensembles
     def driven(self, drive: GaitDrive) -> Prosthesis:
         """The leg driven by another measured stride, and fitted to the person who walked, if their segments are known.
 
