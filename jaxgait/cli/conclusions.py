@@ -52,7 +52,7 @@ def _starts(found: Optimum) -> str:
     if same == total:
         return f"all {total} starts ended at this design: it is probably the best within the bounds"
     if same > 1:
-        return f"{same} of {total} starts ended at this design: more --starts would make it surer that none is better"
+        return f"{same} of {total} starts ended at this design: more --starts make it more certain that none is better"
     return f"no more than one of {total} starts ended at this design: more --starts may find a better one"
 
 

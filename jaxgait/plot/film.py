@@ -174,7 +174,7 @@ def animate(
         shown: result of `simulate` (or one member of an ensemble with trajectories), or several by title. A run that
             ends early freezes.
         model: the mechanism; None: made from the attributes of the runs.
-        speed: 1 is real time; None: real time, but slow motion of short runs. The title states it.
+        speed: 1 is real time; None: as `usual_pace`. The title states it.
         fps: frames per second.
         curves: whether to draw histories below the scene, if it has any.
 
