@@ -16,6 +16,7 @@ from jaxgait.cli.conclusions import conclusions
 from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.options import RUN, given
 from jaxgait.cli.page import listed, page, paragraph, picture, table
+from jaxgait.cli.running import possible_measures
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, as_members
 from jaxgait.model import Model
@@ -62,10 +63,10 @@ def write(
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     worst = _worst_scenario(found, sign)
     where = "" if worst is None else f", in the worst scenario at the best point: {_name(found, worst)}"
-    change = _before_after(model, arguments, found, shown, worst)
+    change, measures = _before_after(model, arguments, found, shown, worst)
     drawn.append(("before_after", change, f"The model before and after{where}."))
     folder.mkdir(parents=True, exist_ok=True)
-    parts = [picture(figure, folder / name, caption) for name, figure, caption in drawn]
+    parts = [*(picture(figure, folder / name, caption) for name, figure, caption in drawn), measures]
     for name, data in (extras or {}).items():
         files.netcdf(folder / f"{name}.nc", data)
         title, figure, caption, rows = _EXTRAS[name](data, arguments, found)
@@ -131,18 +132,32 @@ def _with(model: Model, values: Mapping[str, Any]) -> tuple[Model, Any]:
 
 def _before_after(
     model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str], scenario: int | None
-) -> Figure:
-    values = _start(arguments)
+) -> tuple[Figure, str]:
+    """The last strides of runs of the model before and after, and a table of what the model measures in these runs."""
+    values, sampling = _start(arguments), {name: arguments.get(name) for name in ("strides", "duration", "samples")}
+    observe, _ = possible_measures(model, sampling, trajectories=True)
     if scenario is not None:
         values |= {name: column[scenario] for name, column in as_members(arguments["across"]).values.items()}
     runs = []
     for before_or_after in (model, found.model):
         one, start = _with(before_or_after, values)
-        run = simulate(one, initial_state=start if values else None, progress=False, **given(arguments, RUN))
+        start = start if values else None
+        run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
         last = 0.0 if one.period is None else float(run.time[-1]) - SHOWN * float(one.period)
         runs.append(run.sel(time=slice(last, None)))
     names = list(shown) or [n for n in state_variables(model.initial_state()) if runs[0][n].ndim == 1][:2]
-    return designs.before_and_after(runs[0], runs[1], names)
+    seen = {} if observe is None else observe.variables
+    rows = [
+        [name, *(_number(run[name]) for run in runs), one.unit, one.long_name]
+        for name, one in seen.items()
+        if runs[0][name].ndim == 0
+    ]
+    measures = table(["measure", "before", "after", "unit", "meaning"], rows) if rows else ""
+    return designs.before_and_after(runs[0], runs[1], names), measures
+
+
+def _number(x: Any) -> str:
+    return f"{float(x):.6g}" if np.isfinite(x) else "–"
 
 
 def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: Sequence[str], reached: str) -> str:
@@ -222,8 +237,7 @@ def _front(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tu
     if "rate" in data:
         names += ["rate"]
         caption += f" Rate: {data.rate.attrs['long_name']}; a dash where undefined."
-    text = lambda x: f"{x:.6g}" if np.isfinite(x) else "–"
-    rows = [[text(x) for x in row] for row in zip(*(data[name].values for name in names), strict=True)]
+    rows = [[_number(x) for x in row] for row in zip(*(data[name].values for name in names), strict=True)]
     return (
         "Trade-off",
         fronts.trade_offs(data),

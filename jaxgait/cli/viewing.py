@@ -85,7 +85,7 @@ def _check_followed(
     if "members" in given and is_run(data):
         raise ValueError(f"--members is for pages of scans, and {file} is one run")
     if "variables" in given and (kind in WRITERS or (kind == "html" and is_run(data))):
-        raise ValueError("--variables names what a picture of a run draws: give --out, such as run.png")
+        raise ValueError("--variables names what a picture of a run draws: give --out a picture name, such as run.png")
 
 
 def _is_scan(data: xr.Dataset) -> bool:

@@ -34,7 +34,7 @@ def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
 
     Args:
         data: a result of `simulate` or `ensemble`.
-        variables: by default the first few.
+        variables: by default the first few; of a scan with time histories, measures are drawn over the parameters.
         over: two of the sampled parameters of a scan; by default the first two.
 
     Raises:
@@ -47,7 +47,8 @@ def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
         >>> picture(jump).axes[0].get_ylabel()
         'height (m)'
     """
-    if "time" not in data.dims:
+    measures = bool(variables or over) and not any("time" in data[v].dims for v in variables if v in data)
+    if "time" not in data.dims or ("status" in data and measures):
         return scanned(data, variables, over)
     if over:
         raise ValueError(f"a result over time is drawn over time, not over {', '.join(over)}")
@@ -230,7 +231,7 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
         status = rows.status.reshape(rows.shape).T
         draw(np.ma.masked_array(status, ~empty), **steps([colour for _, colour in rows.statuses]), **without)
         for number in np.unique(status[empty]):
-            ax.plot([], [], "s", **_no_value(*rows.statuses[number]))
+            ax.plot([], [], without.get("marker", "s"), **_no_value(*rows.statuses[number]))
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
         if column.names:
             axis.set_ticks(range(len(column.names)), labels=column.names)

@@ -59,8 +59,12 @@ def trajectory_dataset(
     precision: str,
     sampling: Sampling,
 ) -> xr.Dataset:
-    """The Dataset of one trajectory, with the dimensions `time` and, if there are events, `event`."""
-    variables = {**state_variables(trajectory.ys), **outputs}
+    """The Dataset of one trajectory, with the dimensions `time` and, if there are events, `event`.
+
+    The outputs are in the order in which the model declares them, which compiled programs do not keep.
+    """
+    declared = {name: outputs[name] for name in model.variables if name in outputs}
+    variables = {**state_variables(trajectory.ys), **declared, **outputs}
     found = xr.Dataset({name: labelled(model.variables, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
     found = found.assign(_events(model, trajectory.events))

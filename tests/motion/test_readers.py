@@ -228,6 +228,11 @@ BROKEN = {
     "no labels": ("walk.trc", "\n".join(TRC.split("\n")[6:]), "no line of labels"),
     "no rows": ("walk.trc", "\n".join(TRC.split("\n")[:6]), "no rows of numbers"),
     "time goes back": ("walk.trc", _cell(TRC, 12, 1, "9.0"), "time goes from 9 to 0.07"),
+    "milliseconds": (
+        "plate.csv",
+        "\n".join(["time,Fx,Fy,Fz", *(f"{10 * i},1,0,700" for i in range(50))]),
+        "line 3, column time: frames are 10 s apart, too far to show a walk; if times are in ms, write time_ms",
+    ),
     "too uneven": ("walk.csv", _cell(CSV, 12, 0, "0.1042", ","), "too uneven"),
     "a picture": ("walk.trc", b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(600), "is not a text file"),  # C3D: second byte P
     "a workbook": ("walk.csv", b"PK\x03\x04", "an Excel or OpenDocument workbook"),

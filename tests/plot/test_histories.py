@@ -125,6 +125,14 @@ def test_values_in_any_order_are_drawn_in_order():
     np.testing.assert_array_equal(drawn[0].filled(-1.0), drawn[1].filled(-1.0))
 
 
+def test_measures_of_a_scan_with_time_histories_are_drawn_over_its_parameters():
+    both = scan("mass").assign(x=(("mass", "time"), np.ones((2, 4)))).assign_coords(time=np.arange(4.0))
+    across = lambda variables, over=(): picture(both, variables, over).axes[0].get_xlabel()
+    assert across(["low"]) == "mass (kg)" and across(["x"]) == across([]) == "time (s)"
+    with pytest.raises(ValueError, match="over must name two of mass"):
+        across([], ["mass", "length"])
+
+
 def test_samples_are_points_of_a_map():
     sampled = xr.Dataset(
         {"low": ("sample", [1.0, np.nan, 3.0]), "status": ("sample", [0, 0, 0])},

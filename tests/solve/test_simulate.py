@@ -1,10 +1,13 @@
 """The driver on a tiny model with known answers."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.model import Variable
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
 from jaxgait.run import Sampling
@@ -20,6 +23,16 @@ def test_labelled_and_right():
     assert data.x.attrs == {"units": "m", "long_name": "position"} and data.energy.dims == ("time",)
     assert data.attrs["status"] == Outcome.COMPLETED and data.attrs["steps"] > 10
     assert data.x.dtype == np.float64
+
+
+def test_outputs_are_in_the_order_in_which_they_are_declared():
+    class Told(Oscillator):
+        variables: ClassVar = {n: Variable(unit, n) for n, unit in (("x", "m"), ("tension", "N"), ("energy", "J"))}
+
+        def outputs(self, t, y):
+            return super().outputs(t, y) | {"tension": self.stiffness * y.x, "also": y.v}
+
+    assert list(simulate(Told()).data_vars) == ["x", "v", "tension", "energy", "also"]
 
 
 def test_strides_are_counted_in_periods():

@@ -15,6 +15,8 @@ JITTER = 0.5
 """Deviation of a step from the usual one, as a share of it, up to which uneven times are resampled."""
 MISSING = 0.5
 """Share of the frames that may be missing."""
+SLOWEST = 5.0
+"""Lowest rate in Hz of a recorded walk: times in ms that are read as s give less."""
 AGREE = 0.02
 """Relative difference of a stated rate from that of the times."""
 
@@ -65,7 +67,7 @@ def clock(
         stated: the rate in Hz that the header states.
 
     Raises:
-        MotionFormatError: for times that are missing, decrease, or are too uneven to be resampled.
+        MotionFormatError: for times that are missing, decrease, are seconds apart, or are too uneven to be resampled.
 
     Examples:
         >>> import numpy as np
@@ -86,6 +88,9 @@ def clock(
     span = float(time[-1] - time[0])
     rounding = max(_quantum(time), 1e-6) / span
     rate, notes = _rate((time.size - 1) / span, 1 / max(float(np.median(steps)), 1e-12), stated, rounding)
+    if rate < SLOWEST:
+        what = f"frames are {1 / rate:.4g} s apart, too far to show a walk"
+        raise MotionFormatError(what, "if times are in ms, write time_ms above them", file, int(lines[1]) + 1, "time")
     even = time[0] + np.arange(time.size) / rate
     off = float(np.max(np.abs(time - even))) * rate
     if off <= ROUNDING or off <= 0.55 * _quantum(time) * rate:
