@@ -147,7 +147,7 @@ class Measure:
 
         Raises:
             MeasureError: if the run lacks what the measure needs.
-            TracedError: for code that cannot be compiled, naming its line.
+            TracedError: if its code cannot be compiled; the message gives the line.
 
         Examples:
             >>> import jax.numpy as jnp
@@ -273,7 +273,7 @@ def evaluated(what: str, function: Callable[[Run], Any], run: Run) -> Any:
     """The value of a user's function of a run, `what` for messages.
 
     Raises:
-        TracedError: for code that cannot be compiled, naming its line.
+        TracedError: if its code cannot be compiled; the message gives the line.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -298,7 +298,7 @@ def observed(observe: Observe, run: Run) -> dict[str, Array]:
 
     Raises:
         TypeError: for anything but numbers and arrays by name.
-        TracedError: for code that cannot be compiled, naming its line.
+        TracedError: if its code cannot be compiled; the message gives the line.
 
     Examples:
         >>> import jax.numpy as jnp

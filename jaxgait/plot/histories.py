@@ -24,7 +24,7 @@ from jaxgait.plot.style import PALETTE, axis_label, displayed, style
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
 NAMED = len(DASHES) * len(PALETTE)
-"""Lines of a panel up to which a legend names them: as many as can be told apart."""
+"""Largest number of lines in a panel with a legend: as many as can be told apart."""
 LONGEST, LEGEND = 22, 110
 """Characters of a label that fit beside a panel, and of the names that fit below all panels."""
 

@@ -57,7 +57,7 @@ class Linkage(eqx.Module):
         return FourBar(self.l_AB, self.l_BC, self.l_CD, self.l_AD, self.gamma1, self.gamma2)
 
     def validate(self) -> None:
-        """Rejects a linkage that cannot be assembled with a straight or a flexed knee.
+        """Checks that the linkage can be assembled with the knee straight and flexed.
 
         Raises:
             ParameterError: naming the lengths and the knee.
@@ -65,9 +65,15 @@ class Linkage(eqx.Module):
         names = ("l_AB", "l_BC", "l_CD", "l_AD")
         for angle, where in ((0.0, "straight"), (math.radians(60.0), "flexed by 60 deg")):
             psi, cosine = map(np.asarray, _assembled(*precision.cast((self, angle))))
-            if np.any(~np.isfinite(psi) | (np.abs(cosine) >= 1.0)):
-                bars = ", ".join(f"{name}={np.asarray(getattr(self, name)).tolist()}" for name in names)
-                raise ParameterError(f"the four-bar linkage ({bars} m) cannot be assembled with the knee {where}")
+            impossible = ~np.isfinite(psi) | (np.abs(cosine) >= 1.0)
+            if impossible.any():
+                first = np.unravel_index(np.argmax(impossible), impossible.shape)
+                own = {name: np.broadcast_to(getattr(self, name), impossible.shape)[first] for name in names}
+                bars = ", ".join(f"{name}={float(length)}" for name, length in own.items())
+                member = f", member {', '.join(str(i) for i in first)}," if first else ""
+                raise ParameterError(
+                    f"the four-bar linkage ({bars} m){member} cannot be assembled with the knee {where}"
+                )
 
 
 @kept

@@ -313,7 +313,7 @@ def test_smooth_parameters_have_gradients():
         ({"linkage.l_AB": 0.0}, "linkage.l_AB.*positive"),
         ({"damper.k": -5.0}, "damper.k.*nonnegative"),
         ({"damper.c": float("nan")}, "damper.c.*finite"),
-        ({"linkage.l_AD": 0.3}, "cannot be assembled"),
+        ({"linkage.l_AD": 0.3}, r"l_AD=0\.3 m\) cannot be assembled"),
         ({"damper.k": np.array([1e4, -1.0])}, r"got -1 N/m at index \(1,\)"),
         ({"segments.ankle": 1.5}, "from 0 to 1, got 1.5$"),
     ],
