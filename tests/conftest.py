@@ -4,6 +4,7 @@ import os
 import pathlib
 
 import matplotlib
+import pytest
 
 matplotlib.use("Agg")
 
@@ -17,3 +18,9 @@ jax.config.update(
     os.environ.get("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parents[1] / ".jax_cache")),
 )
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+@pytest.fixture
+def unaligned(monkeypatch):
+    """Fitted legs keep the height of `with_drive`: for tests of other things than alignment, which takes seconds."""
+    monkeypatch.setattr("jaxgait.models.prosthesis.fitting.aligned", lambda leg: leg)

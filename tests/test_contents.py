@@ -55,6 +55,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.usefixtures("unaligned")
 @pytest.mark.parametrize("name", CHANGED)
 def test_a_changed_model_is_made_from_its_record(name):
     model = CHANGED[name]()

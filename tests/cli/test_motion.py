@@ -115,6 +115,7 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     assert f"driven by walk: T = {w.period:.3f}" in ran and "segments.shank = " in ran
 
 
+@pytest.mark.usefixtures("unaligned")
 def test_a_recording_drives_a_listing_at_once(tmp_path, capsys):
     _recorded(tmp_path)
     cli.main(["run", "knee", "--motion", str(tmp_path / "walk.trc"), "--set", "segments.thigh=0.4", "--list"])

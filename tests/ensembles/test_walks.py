@@ -35,6 +35,7 @@ def walk_file(tmp_path_factory):
     return str(path)
 
 
+@pytest.mark.usefixtures("unaligned")
 def test_people_differ_in_motion_and_in_what_follows_from_it(walk_file):
     leg, who = people(Prosthesis(), [*REFERENCE_GAITS[:2], walk_file])
     assert who.dims == ("subject",) and list(who.labels["subject"][1]) == [*REFERENCE_GAITS[:2], "jo"]
@@ -54,6 +55,7 @@ def test_people_of_one_name_are_numbered():
     assert subjects == ["ann (2)", "ann", "ann (3)", "ann (slow)", "ann (4)"]
 
 
+@pytest.mark.usefixtures("unaligned")
 def test_a_body_mass_that_only_some_walks_have_is_said(walk_file):
     known = motion_drive(walk_file)
     assert known.person is not None
@@ -92,6 +94,7 @@ def test_every_member_is_the_run_of_that_person(walk_file):
         assert float(at.theta_b_end) == pytest.approx(float(run.theta_b[-1]), abs=1e-6)
 
 
+@pytest.mark.usefixtures("unaligned")
 def test_strides_of_one_person_are_members(walk_file):
     leg, steps = single_strides(Prosthesis(), walk_file)
     assert steps.dims == ("stride",) and list(steps.labels["stride"][1]) == list(range(1, steps.size + 1))

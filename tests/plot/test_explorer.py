@@ -213,6 +213,7 @@ def test_one_of_several_people_keeps_his_own_motion_and_leg():
         assert jax.tree.all(jax.tree.map(np.array_equal, ours.drive.thigh, theirs.drive.thigh))
 
 
+@pytest.mark.usefixtures("unaligned")
 def test_a_member_driven_by_a_later_person_records_that_person():
     drives = [dataclasses.replace(reference_gait(), person=Person(0.42, x, m)) for x, m in ((0.43, 72.0), (0.45, 80.0))]
     leg, who = people(Prosthesis(), drives)

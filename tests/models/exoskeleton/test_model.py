@@ -164,6 +164,7 @@ def test_gait_mode_ends_when_the_foot_lands():
     assert late.attrs["t_end_s"] == pytest.approx(0.9, abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_collapsing_link_is_a_status():
     exo = five_links(tracking=0.0, shortest=0.5)
     start = exo.initial_state()

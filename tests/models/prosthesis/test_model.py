@@ -347,6 +347,7 @@ def test_only_a_leg_takes_a_drive():
         Bungee().driven(reference_gait())
 
 
+@pytest.mark.usefixtures("unaligned")
 def test_the_leg_is_cut_to_who_walked():
     """As much longer as that person's thigh and shank, no other part changed, and the residual thigh as heavy."""
     leg = Prosthesis()
