@@ -45,7 +45,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
 @shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scan(JsonOutput, Steps, Span, Moved):
-    """Simulate a grid of parameter values and save the results; resumes an interrupted store.
+    """Simulate a grid or a sample of parameter values and save the results; resumes an interrupted store.
 
     Several motions also form an axis: `jaxgait scan knee --motion anna.json ben.json` drives the knee with each.
 
@@ -53,7 +53,14 @@ class Scan(JsonOutput, Steps, Span, Moved):
     """
 
     over: tuple[str, ...] = ()
-    """Axes, as name=low:high:count or name=a,b,c: damper.k=10:40kN/m:31; initial.NAME=... for the initial state."""
+    """Axes, as name=low:high:count or name=a,b,c: damper.k=10:40kN/m:31; initial.NAME=... for the initial state.
+    Ranges name=low:high are sampled by --sobol or --latin-hypercube."""
+    sobol: int | None = None
+    """Number of Sobol points in the box of all ranges name=low:high; best a power of two."""
+    latin_hypercube: int | None = None
+    """Number of points of a Latin hypercube in the box of all ranges name=low:high."""
+    seed: int | None = None
+    """Of the random numbers of --sobol and --latin-hypercube; 0 by default."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; run the same command again to resume."""
     out: pathlib.Path | None = None
@@ -87,7 +94,8 @@ class Scan(JsonOutput, Steps, Span, Moved):
         parsing.check_not_fixed(self.set, self.initial, self.over)
         chosen, walkers = running.walkers(self)
         start = parsing.components(chosen, self.initial)
-        members = running.members(chosen, parsing.axes(chosen, self.over), start, walkers)
+        sample, over = running.sampled(chosen, self)
+        members = running.members(chosen, parsing.axes(chosen, over), start, walkers, sample)
         kept = {"trajectories": self.trajectories, "observe": parsing.names(self.observe)}
         kept |= {"gradient": parsing.names(self.gradient), "retry": self.retry}
         where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}

@@ -113,6 +113,11 @@ def axes(model: Model, texts: Sequence[str], option: str = "--over") -> dict[str
     return pairs(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(model, name, span, option))
 
 
+def is_range(text: str) -> bool:
+    """Whether text is "name=low:high", without a count."""
+    return len(_parts(text.partition("=")[2])) == 2
+
+
 def box(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Bounds in the parameters' units, from "damper.k=5e3:4e4", "damper.k=5:40kN/m" or "damper.k=5:40:kN/m".
 
@@ -327,7 +332,8 @@ def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
         return values
     parts = _parts(span)
     if len(parts) != 3:
-        raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}")
+        hint = "; --sobol N samples ranges low:high" if len(parts) == 2 and option == "--over" else ""
+        raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}{hint}")
     count = _QUANTITY.fullmatch(parts[2])  # a unit after the count is that of the ends
     low, high = _varied(model, name, [parts[0], f"{parts[1]} {count[2]}" if count else parts[1]])
     steps = _count(f"the count of {name}", count[1] if count else parts[2])

@@ -17,7 +17,19 @@ from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_
 from jaxgait.cli.listing import needs, run_lines, scan_lines
 from jaxgait.cli.motion import check_takes_motion, driven
 from jaxgait.cli.records import run_record, scan_record
-from jaxgait.ensembles import Members, ensemble, estimate, grid, people, product, single_strides, starting, summary
+from jaxgait.ensembles import (
+    Members,
+    ensemble,
+    estimate,
+    grid,
+    latin_hypercube,
+    people,
+    product,
+    single_strides,
+    sobol,
+    starting,
+    summary,
+)
 from jaxgait.ensembles.members import constant
 from jaxgait.measure import Measures, known
 from jaxgait.model import Model
@@ -120,26 +132,53 @@ def run(
     return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
 
 
-def members(
-    model: Model, axes: Mapping[str, np.ndarray], fixed: Mapping[str, Any], walking: Members | None = None
-) -> Members:
-    """The grid of some axes (in their units), combined with the members that differ in their motion, if any.
+def sampled(model: Model, request: Any) -> tuple[Members | None, list[str]]:
+    """The sample of a scan's ranges "name=low:high", if it requests one, and the text of its other axes.
 
     Raises:
-        ParameterError: for unknown names and impossible values.
+        ParameterError: for impossible ranges and counts.
+        ValueError: for two samples, and for options and ranges that belong to none.
+    """
+    kinds = {"--sobol": (sobol, request.sobol), "--latin-hypercube": (latin_hypercube, request.latin_hypercube)}
+    chosen = [option for option, (_, samples) in kinds.items() if samples is not None]
+    if len(chosen) > 1:
+        raise ValueError(f"give {' or '.join(chosen)}, not both: the ranges of a scan form one box")
+    if not chosen:
+        if request.seed is not None:
+            raise ValueError(f"--seed is that of a sample: give {' or '.join(kinds)}, or leave --seed out")
+        return None, [*request.over]
+    ranges = [text for text in request.over if parsing.is_range(text)]
+    if not ranges:
+        raise ValueError(f"{chosen[0]} samples ranges: give at least one as --over NAME=low:high")
+    sample, samples = kinds[chosen[0]]
+    found = sample(parsing.box(model, ranges), samples, seed=request.seed or 0)
+    return found, [text for text in request.over if text not in ranges]
+
+
+def members(
+    model: Model,
+    axes: Mapping[str, np.ndarray],
+    fixed: Mapping[str, Any],
+    walking: Members | None = None,
+    sample: Members | None = None,
+) -> Members:
+    """Every combination of a grid of axes (in their units), a sample, and members that differ in their motion.
+
+    Raises:
+        ParameterError: for unknown names, names given twice and impossible values.
         ValueError: if nothing varies.
     """
     starting(model, fixed)
-    check_not_of_motion(walking, axes)
-    varied = varying(walking, axes)
+    check_not_of_motion(walking, [*axes, *(sample.values if sample is not None else ())])
+    varied = varying(walking, axes, sample)
     if varied is None:
         raise ValueError("nothing varies in this scan: give --over NAME=low:high:count, or several --motion")
     return constant(varied, {f"initial.{name}": value for name, value in fixed.items()})
 
 
-def varying(walking: Members | None, axes: Mapping[str, np.ndarray]) -> Members | None:
-    """The members that differ in their motion, each with every point of a grid of axes (n,); None if nothing varies."""
-    parts = [*([] if walking is None else [walking]), *([grid(axes)] if axes else [])]
+def varying(walking: Members | None, axes: Mapping[str, np.ndarray], sample: Members | None = None) -> Members | None:
+    """Members that differ in their motion, each with every point of a grid and of a sample; None if nothing varies."""
+    parts = [part for part in (walking, sample, grid(axes) if axes else None) if part is not None]
     return product(*parts) if parts else None
 
 

@@ -2,9 +2,14 @@
 
 import types
 
+import numpy as np
+import pytest
+
+from jaxgait import latin_hypercube, sobol
 from jaxgait.cli import optimizing, running
 from jaxgait.cli.running import possible_measures
 from jaxgait.motion.drive import REFERENCE_GAITS
+from jaxgait.parameters import ParameterError
 from jaxgait.registry import model
 
 
@@ -73,3 +78,22 @@ def test_measures_that_the_sampling_forbids_are_named():
     assert left_out == {"order": why}
     none = possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False)
     assert none == (None, {})
+
+
+def ranges(*over, **given):
+    return request("bungee", **{"over": over, "sobol": None, "latin_hypercube": None, "seed": None} | given)
+
+
+def test_ranges_of_a_scan_are_sampled_and_other_axes_stay():
+    model_, over = model("bungee"), ("mass=40:100", "stiffness=14:16:3", "initial.v=0:1cm/s", "drag=0.1,0.2")
+    for option, python in {"sobol": sobol, "latin_hypercube": latin_hypercube}.items():
+        found, others = running.sampled(model_, ranges(*over, **{option: 8, "seed": 3}))
+        expected = python({"mass": (40.0, 100.0), "initial.v": (0.0, 0.01)}, 8, seed=3)
+        assert others == ["stiffness=14:16:3", "drag=0.1,0.2"]
+        for name, values in expected.values.items():
+            np.testing.assert_array_equal(found.values[name], values)
+    assert running.sampled(model_, ranges(*over)) == (None, list(over))
+    everything = running.members(model_, {"drag": np.array([0.1, 0.2])}, {"x": 1.0}, None, found)
+    assert everything.dims == ("sample", "drag") and everything.shape == (8, 2)
+    with pytest.raises(ParameterError, match="mass"):
+        running.members(model_, {"mass": np.array([40.0, 50.0])}, {}, None, found)
