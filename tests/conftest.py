@@ -1,12 +1,24 @@
-"""Tests run in float64 with strict ranks and dtypes, headless pictures and a persistent compilation cache."""
+"""Tests run in float64 with strict ranks, dtypes and annotations, headless pictures and a compilation cache."""
 
+import gc
+import importlib.util
 import os
 import pathlib
+import pkgutil
 
 import matplotlib
 import pytest
+from jaxtyping import install_import_hook
 
 matplotlib.use("Agg")
+# Compiling makes millions of small objects that stay: looking through them again and again took 5 % of the time.
+gc.set_threshold(50_000, 20, 20)
+
+package = importlib.util.find_spec("jaxgait")
+assert package is not None
+modules = [module.name for module in pkgutil.iter_modules(package.submodule_search_locations)]
+# Not `native`: a compiler calls millions of small functions, and checking each call took 30 % of the time.
+install_import_hook([f"jaxgait.{name}" for name in modules if name != "native"], "beartype.beartype")
 
 import jax
 
