@@ -6,6 +6,7 @@ import os
 import pathlib
 import pkgutil
 
+import jax
 import matplotlib
 import pytest
 from jaxtyping import install_import_hook
@@ -19,8 +20,6 @@ assert package is not None
 modules = [module.name for module in pkgutil.iter_modules(package.submodule_search_locations)]
 # Not `native`: a compiler calls millions of small functions, and checking each call took 30 % of the time.
 install_import_hook([f"jaxgait.{name}" for name in modules if name != "native"], "beartype.beartype")
-
-import jax
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
