@@ -64,10 +64,7 @@ def figures(starts: int = STARTS, methods: tuple[str, ...] = ()) -> dict[str, An
     many, cpu_64, wall_64 = search(points)
     k, c, rho = scanned()
     reached = np.abs(many.ends.objective.values - many.objective) < 1e-5
-    rows = [
-        _row("SLSQP, 5 starts", five, cpu_5, wall_5),
-        _row(f"SLSQP, {len(points)} starts", many, cpu_64, wall_64),
-    ]
+    rows = [_row("SLSQP, 5 starts", five, cpu_5, wall_5), _row(f"SLSQP, {len(points)} starts", many, cpu_64, wall_64)]
     rows += [_row(f"{name}, 4 starts", *search(points[:4], method=name, strides=12)) for name in methods]
     median = float(np.median(many.ends.evaluations))
     targets = [

@@ -30,7 +30,7 @@ MAX_VALUES = 40_000
 """Largest number of values of a kernel: LLVM's time grows faster than in proportion (28 000 operations: 9 s)."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
-    *("nondifferentiable", "nondifferentiable_backward", "pvary"),
+    *("nondifferentiable", "nondifferentiable_backward", "pvary")
 }
 """Operations that are the identity for one member."""
 
@@ -349,10 +349,7 @@ class Reader:
         return self.rounds(inputs[n + m :], going, lambda carried: self.inline(loop.body, [*constants, *carried]))
 
     def rounds(
-        self,
-        initial: Sequence[Array],
-        going: Callable[[list[Array]], int],
-        step: Callable[[list[Array]], list[Array]],
+        self, initial: Sequence[Array], going: Callable[[list[Array]], int], step: Callable[[list[Array]], list[Array]]
     ) -> list[Array]:
         """A loop, from initial values and functions of the carried values: whether it continues, and what follows."""
         carried: list[Array] = [self.written(x) if isinstance(x, ArrayRef) else self._fresh(x) for x in initial]
