@@ -1,7 +1,7 @@
 """How well the search for the knee's damper does: against a fine scan, by method, in processor time.
 
 Run `python -m experiments.knee.search --json FILE`; about three minutes of processor time. Every figure is measured
-here; `targets` are those of the issue that asked for the search. `basins` says where the starts ended: a third of them
+here and held against the `targets` set for the search. `basins` says where the starts ended: a third of them
 climb to the optimum of the period-one gait itself (k = 22.6 kN/m, multiplier 1.5), better than any stable one by 5e-5
 and of no use, since walks diverge from it.
 """

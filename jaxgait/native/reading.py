@@ -274,18 +274,18 @@ class Reader:
             at = self.number("add", [self.number("mul", [at, self.constant(n, np.int64)], np.int64), wide], np.int64)
         return at
 
-    def check(self, place: ArrayRef) -> None:
+    def check(self, array: ArrayRef) -> None:
         """Raises `Unsupported` if an array is an older version."""
-        if self.code.memories[place.memory].version != place.version:
+        if self.code.memories[array.memory].version != array.version:
             raise Unsupported("an array that is used after an updated copy was made")
 
-    def written(self, place: ArrayRef) -> ArrayRef:
+    def written(self, array: ArrayRef) -> ArrayRef:
         """The next version of an array."""
-        memory = self.code.memories[place.memory]
+        memory = self.code.memories[array.memory]
         memory.version = next(self._versions)
         if memory.result is None and not memory.own:
             raise Unsupported("a large array that is updated, but not carried by a loop")
-        return place._replace(version=memory.version)
+        return array._replace(version=memory.version)
 
     # --- programs -----------------------------------------------------------------------------------------------------
 
@@ -425,11 +425,11 @@ class Reader:
 
     def _merged(self, mine: Sequence[int], results: Sequence[Array]) -> Array:
         """The result of the branch that each member takes."""
-        places = [x for x in results if isinstance(x, ArrayRef)]
-        if places:
-            if len(places) < len(results) or len({x.memory for x in places}) > 1:
+        arrays = [x for x in results if isinstance(x, ArrayRef)]
+        if arrays:
+            if len(arrays) < len(results) or len({x.memory for x in arrays}) > 1:
                 raise Unsupported("a choice between large arrays")
-            return places[0]._replace(version=self.code.memories[places[0].memory].version)
+            return arrays[0]._replace(version=self.code.memories[arrays[0].memory].version)
         found = _small(results[0])
         for when, x in zip(mine[1:], results[1:], strict=True):
             pairs = zip(found.ravel().tolist(), _small(x).ravel().tolist(), strict=True)
