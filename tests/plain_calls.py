@@ -98,7 +98,6 @@ SLOW_CALLS = {
     "peak load": lambda: creeper.peak_load(CREEPER),
     **{type(model).__name__: lambda model=model: of(model) for model in SLOW_MODELS},
     "step figures": lambda: exoskeleton.step_figures(EXO, samples=4),
-    "performance": lambda: creeper.performance(CREEPER, cycles=1, samples=4),
     "rolling gait": lambda: walker.rolling_gait(ROLLING),
     "march": lambda: march(RIGID, 1e-4, 1, 500),
 }

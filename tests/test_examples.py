@@ -28,14 +28,13 @@ ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Model", "continuation"}
 LONG |= {"Optimum", "through_stages", "front", "paths", "convergence", "room", "fitted", "profiled", "Fit", "profile"}
 LONG |= {"sample", "float32_error", "read_store", "people", "single_strides", "rolling_gait", "Sole"}
-LONG |= {"performance", "peak_load", "grip_threshold", "lowest_point", "with_drive", "straight_ankle_height", "assess"}
+LONG |= {"peak_load", "grip_threshold", "lowest_point", "with_drive", "straight_ankle_height", "assess"}
 LONG |= {"Prosthesis.driven", "FactorisedExoskeleton", "Exoskeleton", "Exoskeleton.prescribed", "Exoskeleton.exchanged"}
 LONG |= {"Exoskeleton.actuators", "WalkingGait", "JoinedGait", "CreeperChain.drive_force", "CreeperChain.loads"}
 LONG |= {"CreeperChain.force_on_shaft", "TreeModel.loads", "Keyframes", "PlanarJumper", "PlanarJumper.balanced_ankle"}
 LONG |= {
     "Local",
     "with_landing",
-    "fly",
     "SpatialJumper",
     "Profile",
     "estimate",

@@ -99,22 +99,23 @@ def launches(text: str) -> dict[str, int]:
     return {"kernels": outside + sum(rounds), "loops": len(rounds), "kernels_per_step": max(rounds, default=0)}
 
 
-def page(table: dict[str, Any]) -> str:
-    """The table as Markdown."""
+def page(result: dict[str, Any]) -> str:
+    """The result as Markdown."""
+    from jaxgait.report import table
+
     head = ("mechanism", "of", "loops by", "tracing s", "compilation s", "kernels", "loops", "kernels per step")
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for row in table["rows"]:
+    cells = []
+    for row in result["rows"]:
         kind = "value and derivative" if row["derivative"] else "value"
         seconds = [f"{row[key]:.1f}" for key in ("traced_s", "compiled_s")]
         counts = [str(row[key]) for key in ("kernels", "loops", "kernels_per_step")]
-        cells = [row["mechanism"], kind, "kernels" if row["by_kernels"] else "XLA", *seconds, *counts]
-        lines.append(f"| {' | '.join(cells)} |")
+        cells.append([row["mechanism"], kind, "kernels" if row["by_kernels"] else "XLA", *seconds, *counts])
     about = (
         "# Compilation for an H100, without one\n\n"
-        f"Written by `python -m experiments.benchmarks.ahead` with jax {table['jax']}: {MEMBERS} members, float64; "
+        f"Written by `python -m experiments.benchmarks.ahead` with jax {result['jax']}: {MEMBERS} members, float64; "
         "seconds of wall time, one after the other on a machine with other work. Tracing includes the kernels' PTX.\n\n"
     )
-    return about + "\n".join(lines) + "\n"
+    return about + table(head, cells) + "\n"
 
 
 def main() -> None:

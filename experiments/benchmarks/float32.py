@@ -26,6 +26,7 @@ from jaxgait.models.jumper.spatial import SpatialJumper
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.measures import passing_gait
 from jaxgait.models.walker.smooth import Walker
+from jaxgait.report import table
 
 TITLE = "# float32 against float64"
 ABOUT = """
@@ -148,14 +149,14 @@ def row(case: Case) -> Row:
 def markdown(rows: list[Row]) -> str:
     """The page."""
     head = ["mechanism", "quantity", "float64", "difference", "bound", "unit", "steps in float64", "in float32"]
-    table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *map(_line, rows)]
-    return "\n".join([TITLE, ABOUT.format(rtol=rows[0].rtol, atol=rows[0].atol), *table, TIME])
+    about = ABOUT.format(rtol=rows[0].rtol, atol=rows[0].atol)
+    return "\n".join([TITLE, about, table(head, map(_cells, rows)), TIME])
 
 
-def _line(r: Row) -> str:
+def _cells(r: Row) -> list[str]:
     c = r.case
     cells = [type(c.model).__name__, c.what, f"{r.largest:.6g}", f"{r.error:.1e}", f"{c.bound:g}", c.unit]
-    return "| " + " | ".join([*cells, *map(str, r.steps)]) + " |"
+    return [*cells, *map(str, r.steps)]
 
 
 def main(path: str) -> None:
@@ -163,7 +164,7 @@ def main(path: str) -> None:
     rows = []
     for case in CASES:
         rows.append(row(case))
-        print(_line(rows[-1]), flush=True)
+        print(*_cells(rows[-1]), sep=", ", flush=True)
     pathlib.Path(path).write_text(markdown(rows))
 
 

@@ -25,13 +25,14 @@ import numpy as np
 from jaxgait import precision
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.native import looped
+from jaxgait.report import table
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.smooth import ASSURED, Smooth
 
 from . import knee, lorenz
 from .mechanisms import MECHANISMS, member, values
-from .rows import Target, announce, target_cells
+from .rows import TARGET_HEADINGS, Target, announce, target_cells
 
 ALLOWED: dict[precision.Precision, float] = {"float64": 1e-6, "float32": 2e-2}
 """Largest difference from the CPU of a final state, over its largest component among all members.
@@ -172,30 +173,34 @@ def page(whole: dict[str, Any]) -> str:
     """The results as Markdown."""
     timed = [row for row in whole["rows"] if "problem" in row]
     checked = [row for row in whole["rows"] if "mechanism" in row]
-    lines = [
+    parts = [
         f"# On a GPU: {whole['gpu']}",
-        "",
         f"By `python -m experiments.benchmarks.gpu`, {whole['date']}, jax {whole['jax']}.",
     ]
     if timed:
-        lines += ["", "| problem | members | code | ms | first run s | difference |", "|---|---|---|---|---|---|"]
-        lines += [
-            f"| {r['problem']} | {r['members']} | {r['code']} | {1e3 * r['seconds']:.4g} | {r['first_s']:.1f} "
-            f"| {r['difference']:.1e} |"
+        head = ("problem", "members", "code", "ms", "first run s", "difference")
+        cells = [
+            (
+                *(r["problem"], str(r["members"]), r["code"]),
+                *(f"{1e3 * r['seconds']:.4g}", f"{r['first_s']:.1f}", f"{r['difference']:.1e}"),
+            )
             for r in timed
         ]
+        parts.append(table(head, cells))
     if whole["targets"]:
-        lines += ["", "| target | wanted | measured | met | note |", "|---|---|---|---|---|"]
-        lines += [f"| {' | '.join(target_cells(t))} |" for t in whole["targets"]]
+        parts.append(table(TARGET_HEADINGS, map(target_cells, whole["targets"])))
     if checked:
-        lines += ["", "| mechanism | in | of | members | difference from the CPU | same ends | agrees |"]
-        lines += ["|---|---|---|---|---|---|---|"]
-        lines += [
-            f"| {r['mechanism']} | {r['precision']} | {'value and derivative' if r['derivative'] else 'value'} "
-            f"| {r['members']} | {r['difference']:.1e} | {r['same_status']:.0%} | {'yes' if r['agrees'] else 'NO'} |"
+        head = ("mechanism", "in", "of", "members", "difference from the CPU", "same ends", "agrees")
+        cells = [
+            (
+                *(r["mechanism"], r["precision"], "value and derivative" if r["derivative"] else "value"),
+                *(str(r["members"]), f"{r['difference']:.1e}", f"{r['same_status']:.0%}"),
+                "yes" if r["agrees"] else "NO",
+            )
             for r in checked
         ]
-    return "\n".join(lines) + "\n"
+        parts.append(table(head, cells))
+    return "\n\n".join(parts) + "\n"
 
 
 def gpu() -> Any | None:

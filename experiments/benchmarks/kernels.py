@@ -14,6 +14,7 @@ from jaxgait.native import ptx
 from jaxgait.native.code import count
 from jaxgait.native.members import outermost
 from jaxgait.native.reading import Unsupported
+from jaxgait.report import table
 from jaxgait.solve.smooth import ASSURED
 
 from .mechanisms import MECHANISMS, member, values
@@ -49,36 +50,36 @@ def rows(name: str, derivative: bool) -> list[dict[str, Any]]:
     return found
 
 
-def page(table: dict[str, Any]) -> str:
-    """The table as Markdown."""
+def page(result: dict[str, Any]) -> str:
+    """The result as Markdown."""
     head = ("mechanism", "of", "operations", "processor", "registers", "stack", "stored", "loaded")
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for row in table["rows"]:
+    cells = []
+    for row in result["rows"]:
         kind = "value and derivative" if row["derivative"] else "value"
         if "left to XLA" in row:
-            lines.append(f"| {row['mechanism']} | {kind} | left to XLA: {row['left to XLA']} | | | | | |")
+            numbers = [f"left to XLA: {row['left to XLA']}", "", "", "", "", ""]
         else:
-            cells = [row["mechanism"], kind, *(row[key] for key in ("operations", "processor", *ptx.Resources._fields))]
-            lines.append(f"| {' | '.join(map(str, cells))} |")
+            numbers = [str(row[key]) for key in ("operations", "processor", *ptx.Resources._fields)]
+        cells.append([row["mechanism"], kind, *numbers])
     about = (
         "# GPU kernels: registers and spills\n\n"
         "Written by `python -m experiments.benchmarks.kernels`: one thread per member, float64; a row for each loop of "
         "a member that is a kernel. A register has 4 bytes, and a thread has at most 255; what does not fit is stored "
         "in the thread's memory and loaded again (bytes in the program's text). "
-        f"By ptxas {table['assembler']}, without a GPU.\n\n"
+        f"By ptxas {result['assembler']}, without a GPU.\n\n"
     )
-    return about + "\n".join(lines) + "\n"
+    return about + table(head, cells) + "\n"
 
 
 def main() -> None:
     """Writes both files."""
-    table: dict[str, Any] = {"assembler": ptx.assembler_version(), "rows": []}
+    result: dict[str, Any] = {"assembler": ptx.assembler_version(), "rows": []}
     for derivative in (False, True):
         for name in MECHANISMS:
             announce(f"{name}, {'derivative' if derivative else 'value'}")
-            table["rows"] += rows(name, derivative)
-            PATH.write_text(json.dumps(table, indent=1) + "\n")
-            PATH.with_name("KERNELS.md").write_text(page(table))
+            result["rows"] += rows(name, derivative)
+            PATH.write_text(json.dumps(result, indent=1) + "\n")
+            PATH.with_name("KERNELS.md").write_text(page(result))
 
 
 if __name__ == "__main__":

@@ -7,68 +7,28 @@ the time that their members take if each of them runs in a whole ensemble of its
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgait import precision
-from jaxgait.ensembles.batch import Job, run_member
-from jaxgait.models import Bungee, Creeper, Prosthesis, RigidWalker, RollingWalker, Walker
+from jaxgait.models import Creeper, Prosthesis, RigidWalker
 from jaxgait.native import looped, native
 from jaxgait.parameters import parameters
-from jaxgait.run import Run, Sampling, state_variables
-from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import ASSURED
 
+from .mechanisms import MECHANISMS, Mechanism, outcome
 from .rows import Program, Row, Target, Timing, announce, row
 
-SAMPLES = 20
 REPEATS = 3
-
-
-class Case(NamedTuple):
-    """A mechanism, the parameters by which it is differentiated, the first of which is scanned, and its span."""
-
-    model: Callable[[], Any]
-    names: tuple[str, ...]
-    span: dict[str, Any]
-
-
-CASES = {
-    "bungee": Case(Bungee, ("mass", "stiffness", "rope_length", "gravity"), {"duration": 10.0}),
-    "knee": Case(
-        Prosthesis,
-        (
-            *("damper.k", "damper.c", "damper.rest_length", "masses.foot"),
-            *("ankle.stiffness", "ankle.damping", "ground.stiffness", "ground.damping"),
-        ),
-        {"strides": 1},
-    ),
-    "walker": Case(Walker, ("slope", "friction", "mass", "gravity"), {"duration": 1.5}),
-    "creeper": Case(Creeper, ("front_mass", "rear_mass", "gait.stroke", "pads.stiffness"), {"duration": 0.8}),
-    "rolling walker": Case(RollingWalker, ("slope", "mass"), {"duration": 3.0}),
-    "rigid walker": Case(RigidWalker, (), {"duration": 1.0}),
-}
+CASES = {name: case for name, case in MECHANISMS.items() if name not in ("jumper", "exoskeleton")}
+CASES["rigid walker"] = Mechanism(RigidWalker, (), {"duration": 1.0})
 UNEVEN = {
     "knee": (Prosthesis, {"damper.k": (1e4, 4e4, 16), "damper.c": (300.0, 3000.0, 8)}, {"strides": 3}),
     "creeper": (Creeper, {"pads.friction_high": (0.3, 1.0, 128)}, {"strides": 2}),
 }
 """Scans whose members take different numbers of steps: model, ranges with their counts, span."""
-
-
-def ends(run: Run) -> dict[str, jax.Array]:
-    """The final state."""
-    return {f"{name}_end": y for name, y in state_variables(run.trajectory.y_end).items()}
-
-
-def member(model: Any, span: dict[str, Any], gradient: tuple[str, ...] = ()) -> Callable[[Any], Any]:
-    """The outcome of one member and its gradient, as a function of its values by name."""
-    whole = {"strides": None, "duration": None, "samples": SAMPLES, **span}
-    job = Job(scheme_for(model).in_mode("forward"), Sampling.of(model, **whole), ends, gradient=gradient)
-    cast = precision.cast(model)
-    return lambda values: run_member(cast, values, job)
 
 
 def kernels(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -93,12 +53,12 @@ def compared(name: str, members: int, count: int) -> list[Row]:
     """Rows of a mechanism: value, or value and `count` derivatives, by kernels and by XLA alone."""
     case = CASES[name]
     model = case.model()
-    scanned = case.names[0] if case.names else next(iter(parameters(model)))
+    scanned = case.parameters[0] if case.parameters else next(iter(parameters(model)))
     own = float(parameters(model)[scanned].value)
     values = {scanned: own * jnp.linspace(0.99, 1.01, members) if members > 1 else jnp.asarray([own])}
     method = f"value and {count} derivatives" if count else "value"
     announce(f"{name}: {method}, {members} members")
-    timings = side_by_side(member(model, case.span, case.names[:count]), values)
+    timings = side_by_side(outcome(model, case.span, case.parameters[:count]), values)
     work = ", ".join(f"{x:g} {what}" for what, x in case.span.items())
     found = []
     for code, timing in timings.items():
@@ -118,9 +78,9 @@ def waiting(name: str, apart: int) -> Target:
     announce(f"{name}: an uneven scan")
     axes = np.meshgrid(*(np.linspace(*r) for r in ranges.values()), indexing="ij")
     values = {key: jnp.asarray(x.ravel()) for key, x in zip(ranges, axes, strict=True)}
-    program = Program(kernels(member(kind(), span)), values)
-    outcome = program.time(values, repeats=1).result["outcome"]
-    rounds = np.asarray(outcome["steps"] + outcome["rejected_steps"])
+    program = Program(kernels(outcome(kind(), span)), values)
+    ended = program.time(values, repeats=1).result["outcome"]
+    rounds = np.asarray(ended["steps"] + ended["rejected_steps"])
     chosen = range(apart // 2, rounds.size, apart)
     whole, alone = [], [[] for _ in chosen]
     for _ in range(REPEATS):
@@ -142,6 +102,6 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
     for name, case in CASES.items():
         rows += compared(name, 1, 0)
         for count in (0, 1, 2, 4, 8):
-            if count <= len(case.names):
+            if count <= len(case.parameters):
                 rows += compared(name, 256, count)
     return rows, [waiting(name, 17) for name in UNEVEN]

@@ -5,6 +5,7 @@ Utkarsh et al., CMAME 419 (2024) 116591, at 131072 members on a V100: JAX vmap 1
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import diffrax
@@ -18,17 +19,10 @@ from jaxgait.solve.explicit import Tsit5
 from .rows import Row, Target, announce, last, row, timed
 
 
-def field(t: Any, y: tuple[Any, Any, Any], rho: Any) -> tuple[Any, Any, Any]:
+def field(_: Any, y: Sequence[Any], rho: Any) -> tuple[Any, ...]:
     """Lorenz's equations with sigma = 10, beta = 8/3."""
-    del t
     a, b, c = y
     return 10.0 * (b - a), a * (rho - c) - b, a * b - (8.0 / 3.0) * c
-
-
-def ensemble(solver: diffrax.AbstractSolver, adaptive: bool, dtype: Any, *, kernel: bool = False) -> Any:
-    """The ensemble over rho as a function to be compiled; as one kernel, or by XLA alone."""
-    one = member(solver, adaptive, dtype)
-    return native(jax.vmap(looped(one))) if kernel else jax.vmap(one)
 
 
 def member(solver: diffrax.AbstractSolver, adaptive: bool, dtype: Any) -> Any:
@@ -60,10 +54,11 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
         for members in sizes:
             codes = [("jaxgait", Tsit5())] + ([("diffrax", diffrax.Tsit5())] if members <= 2**13 else [])
             rho = np.linspace(0.0, 21.0, members)
-            reference = jax.jit(ensemble(Tsit5(), False, float))(rho[:: max(1, members // 8)])[0]
+            reference = jax.jit(jax.vmap(member(Tsit5(), False, float)))(rho[:: max(1, members // 8)])[0]
             for code, solver in codes:
                 announce(f"Lorenz: {code}, {members} members, {'adaptive' if adaptive else 'fixed'}")
-                run = ensemble(solver, adaptive, jnp.float32, kernel=code == "jaxgait")
+                one = member(solver, adaptive, jnp.float32)
+                run = native(jax.vmap(looped(one))) if code == "jaxgait" else jax.vmap(one)
                 timing = timed(run, rho.astype(np.float32), repeats=1 if quick else 3)
                 error = np.abs(np.asarray(timing.result[0])[:: max(1, members // 8)] - np.asarray(reference)).max(
                     axis=1

@@ -1,4 +1,4 @@
-"""All mechanisms as functions of one parameter of one member: what GPUs are proved and measured with."""
+"""All mechanisms as functions of one parameter of one member: what kernels are proved and measured with."""
 
 from __future__ import annotations
 
@@ -17,48 +17,54 @@ from jaxgait.solve.schemes import scheme_for
 
 
 class Mechanism(NamedTuple):
-    """A mechanism, one of its parameters, and a run that is short but holds what it is about."""
+    """A mechanism, and a run that is short but holds what it is about."""
 
     model: Callable[[], Any]
-    parameter: str
+    parameters: tuple[str, ...]
+    """By which it is differentiated; the first one is scanned."""
     span: dict[str, Any]
     """Of `jaxgait.run.Sampling.of`."""
 
 
+KNEE = (
+    *("damper.k", "damper.c", "damper.rest_length", "masses.foot"),
+    *("ankle.stiffness", "ankle.damping", "ground.stiffness", "ground.damping"),
+)
 MECHANISMS = {
-    "bungee": Mechanism(Bungee, "mass", {"duration": 10.0}),
-    "knee": Mechanism(Prosthesis, "damper.k", {"strides": 1}),
-    "walker": Mechanism(Walker, "slope", {"duration": 1.5}),
-    "creeper": Mechanism(Creeper, "front_mass", {"duration": 0.8}),
-    "rolling walker": Mechanism(RollingWalker, "slope", {"duration": 3.0}),
-    "jumper": Mechanism(Jumper, "sole.radius", {"duration": 0.2}),
-    "exoskeleton": Mechanism(Exoskeleton, "gait.stretch", {"strides": 1}),
+    "bungee": Mechanism(Bungee, ("mass", "stiffness", "rope_length", "gravity"), {"duration": 10.0}),
+    "knee": Mechanism(Prosthesis, KNEE, {"strides": 1}),
+    "walker": Mechanism(Walker, ("slope", "friction", "mass", "gravity"), {"duration": 1.5}),
+    "creeper": Mechanism(Creeper, ("front_mass", "rear_mass", "gait.stroke", "pads.stiffness"), {"duration": 0.8}),
+    "rolling walker": Mechanism(RollingWalker, ("slope", "mass"), {"duration": 3.0}),
+    "jumper": Mechanism(Jumper, ("sole.radius",), {"duration": 0.2}),
+    "exoskeleton": Mechanism(Exoskeleton, ("gait.stretch",), {"strides": 1}),
 }
 SAMPLES = 20
 
 
-def ends(run: Run) -> dict[str, jax.Array]:
+def _ends(run: Run) -> dict[str, jax.Array]:
     """The final state."""
     return {f"{name}_end": y for name, y in state_variables(run.trajectory.y_end).items()}
 
 
-def member(name: str, derivative: bool = False) -> Callable[[Any], dict[str, Any]]:
-    """How a run ended, and the state there, as a function of the parameter.
+def outcome(model: Any, span: dict[str, Any], gradient: tuple[str, ...] = ()) -> Callable[[Any], dict[str, Any]]:
+    """How a run ended, the state there and its gradient, as a function of parameters by name."""
+    whole = {"strides": None, "duration": None, "samples": SAMPLES, **span}
+    scheme = scheme_for(model, precision=precision.in_force()).in_mode("forward")
+    job = Job(scheme, Sampling.of(model, **whole), _ends, gradient=gradient)
+    cast = precision.cast(model)
+    return lambda values: run_member(cast, values, job)
 
-    Args:
-        name: one of `MECHANISMS`.
-        derivative: whether the final state's derivative by the parameter comes with it.
-    """
-    mechanism = MECHANISMS[name]
-    model = precision.cast(mechanism.model())
-    span = {"strides": None, "duration": None, "samples": SAMPLES, **mechanism.span}
-    gradient = (mechanism.parameter,) if derivative else ()
-    scheme = scheme_for(mechanism.model(), None, precision=precision.in_force())
-    job = Job(scheme.in_mode("forward"), Sampling.of(mechanism.model(), **span), ends, gradient=gradient)
-    return lambda value: run_member(model, {mechanism.parameter: value}, job)
+
+def member(name: str, derivative: bool = False) -> Callable[[Any], dict[str, Any]]:
+    """The `outcome` of one of `MECHANISMS`, as a function of its first parameter, by which it may be differentiated."""
+    model, names, span = MECHANISMS[name]
+    run = outcome(model(), span, names[:1] if derivative else ())
+    return lambda value: run({names[0]: value})
 
 
 def values(name: str, members: int) -> jax.Array:
-    """The parameter, from 1 per cent below to 1 per cent above its own value."""
-    own = float(parameters(MECHANISMS[name].model())[MECHANISMS[name].parameter].value)
+    """The first parameter, from 1 per cent below to 1 per cent above its own value."""
+    mechanism = MECHANISMS[name]
+    own = float(parameters(mechanism.model())[mechanism.parameters[0]].value)
     return own * jnp.linspace(0.99, 1.01, members)

@@ -50,10 +50,7 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
         "",
     ]
     if picture is not None:
-        lines += [
-            f"![Processor time of a member against its error or the size of the ensemble]({picture})",
-            "",
-        ]
+        lines += [f"![Processor time of a member against its error or the size of the ensemble]({picture})", ""]
     return "\n".join([*lines, table(HEADINGS, [cells(r) for r in result["rows"]])]) + "\n"
 
 

@@ -26,7 +26,8 @@ from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.rosenbrock import Rodas5P
 from jaxgait.solve.verner import Verner8
 
-from .rows import Row, Target, Timing, announce, last, row, table
+from . import lorenz
+from .rows import Row, Target, Timing, announce, clocked, last, row, table
 
 MEMBERS, REPEATS, WIDTH = 1024, 3, 8
 NOT_THERE = "heyoka is not installed"
@@ -46,11 +47,6 @@ class Problem(NamedTuple):
     solvers: dict[str, Any]
 
 
-def lorenz(_: Any, y: Sequence[Any], rho: Any) -> tuple[Any, ...]:
-    """Lorenz's equations with sigma = 10, beta = 8/3."""
-    return 10.0 * (y[1] - y[0]), y[0] * (rho - y[2]) - y[1], y[0] * y[1] - (8.0 / 3.0) * y[2]
-
-
 def swing(m: Any, y: Sequence[Any], slope: Any) -> tuple[Any, ...]:
     """The swing of the simplest walking model (Garcia et al., J. Biomech. Eng. 120 (1998) 281): angles, then rates."""
     stance, leg, rate, leg_rate = y
@@ -65,7 +61,7 @@ def van_der_pol(_: Any, y: Sequence[Any], mu: Any) -> tuple[Any, ...]:
 
 SMOOTH = {"Verner8": Verner8(), "Tsit5": Tsit5()}
 PROBLEMS = {
-    "Lorenz": Problem(lorenz, (1.0, 0.0, 0.0), (0.0, 21.0), 10.0, 1e-9, 2.0, SMOOTH),
+    "Lorenz": Problem(lorenz.field, (1.0, 0.0, 0.0), (0.0, 21.0), 10.0, 1e-9, 2.0, SMOOTH),
     "compass swing": Problem(swing, (0.2, 0.4, -0.2, -0.015), (0.0, 0.01), 3.0, 1e-11, 2.0, SMOOTH),
     "van der Pol": Problem(
         van_der_pol, (2.0, 0.0), (20.0, 100.0), 20.0, 1e-8, 1.0, {"Rodas5P": Rodas5P(), "Verner8": Verner8()}
@@ -116,16 +112,13 @@ def theirs(problem: Problem, tolerance: float) -> Callable[[np.ndarray], np.ndar
 def in_turn(runs: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, Timing]:
     """Times runs one after the other, several times; the first one of each counts as compilation."""
     timings = {key: Timing() for key in runs}
-    for key, run in runs.items():
-        begin = time.process_time()
+    for timing, run in zip(timings.values(), runs.values(), strict=True):
+        begin = time.perf_counter()
         run()
-        timings[key].compile = time.process_time() - begin
+        timing.compile = time.perf_counter() - begin
     for _ in range(repeats):
-        for key, run in runs.items():
-            begin = time.process_time()
-            timings[key].result = run()
-            timings[key].cpu.append(time.process_time() - begin)
-            timings[key].wall.append(timings[key].cpu[-1])
+        for timing, run in zip(timings.values(), runs.values(), strict=True):
+            timing.result = clocked(timing, run)
     return timings
 
 

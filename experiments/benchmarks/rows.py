@@ -184,10 +184,10 @@ def aligned(headings: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
     """Columns of text, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
     number = [all(not c or c[0] in "0123456789<>" for c in column) for column in zip(*lines, strict=True)]
-    place = lambda line: "  ".join(
+    shown = lambda line: "  ".join(
         c.rjust(w) if n else c.ljust(w) for c, w, n in zip(line, widths, number, strict=True)
     )
-    return "\n".join(place(line).rstrip() for line in (headings, *lines))
+    return "\n".join(shown(line).rstrip() for line in (headings, *lines))
 
 
 def announce(what: str) -> None:

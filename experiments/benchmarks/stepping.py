@@ -21,7 +21,8 @@ import numpy as np
 from jaxgait import precision
 from jaxgait.native import looped, native
 
-from .peers import PROBLEMS, in_turn, lorenz
+from .lorenz import field
+from .peers import PROBLEMS, in_turn
 from .rows import Row, Target, announce, row, table
 
 MEMBERS, STEPS, STEP, REPEATS = 4096, 1000, 0.01, 5
@@ -30,10 +31,10 @@ MEMBERS, STEPS, STEP, REPEATS = 4096, 1000, 0.01, 5
 def rk4(y: Sequence[Any], rho: Any) -> list[Any]:
     """The state after a step of the classical Runge-Kutta method."""
     moved = lambda k, h: [a + h * b for a, b in zip(y, k, strict=True)]
-    k1 = lorenz(None, y, rho)
-    k2 = lorenz(None, moved(k1, 0.5 * STEP), rho)
-    k3 = lorenz(None, moved(k2, 0.5 * STEP), rho)
-    k4 = lorenz(None, moved(k3, STEP), rho)
+    k1 = field(None, y, rho)
+    k2 = field(None, moved(k1, 0.5 * STEP), rho)
+    k3 = field(None, moved(k2, 0.5 * STEP), rho)
+    k4 = field(None, moved(k3, STEP), rho)
     total = [a + 2.0 * b + 2.0 * c + d for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
     return moved(total, STEP / 6.0)
 

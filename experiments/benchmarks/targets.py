@@ -81,8 +81,7 @@ PARTS = {
     "gradients": Part(directions, (Figure("(2 parameters) over value", 2.0), Figure("by 32 parameters", 12.0))),
     "uneven": Part(uneven, (Figure("uneven scan", 1.05),)),
     "start": Part(
-        first_result,
-        (Figure("s: first process", 6.0), Figure("s: second process", 2.0), Figure("another rtol", 1.0)),
+        first_result, (Figure("s: first process", 6.0), Figure("s: second process", 2.0), Figure("another rtol", 1.0))
     ),
     "heyoka": Part(peers.measure, (Figure("Lorenz", 2.0), Figure("compass swing", 2.0), Figure("van der Pol", 1.0))),
     "drjit": Part(stepping.measure, (Figure("over Dr.Jit", 1.0),)),

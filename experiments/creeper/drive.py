@@ -48,11 +48,7 @@ def figure_5(report: Report, out: pathlib.Path) -> None:
     force = labels("N", "force of the actuator unit on its shaft, in its axes")
     data = xr.Dataset(
         {"drive_force": (("manoeuvre", "time", "axis"), stack, force)},
-        {
-            "manoeuvre": list(forces),
-            "time": ("time", t, labels("s", "time")),
-            "axis": list("xyz"),
-        },
+        {"manoeuvre": list(forces), "time": ("time", t, labels("s", "time")), "axis": list("xyz")},
     )
     report.data(out / "drive.nc", data)
     _draw(report, out, t, forces, soft)

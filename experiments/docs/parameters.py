@@ -41,7 +41,7 @@ TABLES: Mapping[str, Callable[[], Infos]] = {
     "chain": lambda: _own(models.CreeperChain(bearing=Bearing()), "robot."),
     "jumper": lambda: parameters(models.Jumper()),
     "spatial-jumper": lambda: _own(models.SpatialJumper(), "plane."),
-    "robot": lambda: {n: i for n, i in parameters(models.JumpingRobot()).items() if not n.startswith("sole.")},
+    "robot": lambda: _own(models.JumpingRobot(), "sole."),
     "normal": lambda: _laws(
         contact.UnilateralSpring(),
         contact.KelvinVoigt(),
@@ -58,7 +58,7 @@ TABLES: Mapping[str, Callable[[], Infos]] = {
 
 
 def _own(model: Any, shared: str) -> Infos:
-    """A model's parameters without those of the model that it holds under a prefix."""
+    """A model's parameters without those that a part of it holds under a prefix."""
     return {name: info for name, info in parameters(model).items() if not name.startswith(shared)}
 
 
@@ -82,7 +82,7 @@ def table(name: str) -> str:
 
 def unit(text: str) -> str:
     """A unit as one reads it; none for numbers without dimension."""
-    return "-" if text == "1" else text.replace("^2", "²").replace("^3", "³").replace("^1.5", "^1.5")
+    return "-" if text == "1" else text.replace("^2", "²").replace("^3", "³")
 
 
 def shown(value: Any, unit: str) -> str:

@@ -110,8 +110,7 @@ def _pictures(report: Report, out: pathlib.Path, literal: xr.Dataset, walk: xr.D
     )
     step = walk.isel(time=slice(0, 201))
     report.picture(
-        save(pictures.ground_reaction(step), out / "ground.png"),
-        "Ground reaction and centre of pressure in one step.",
+        save(pictures.ground_reaction(step), out / "ground.png"), "Ground reaction and centre of pressure in one step."
     )
     report.picture(save(pictures.kinogram(walk), out / "kinogram.png"), "Kinogram of four steps (Figure 9).")
     report.picture(

@@ -33,11 +33,7 @@ def sole(report: Report, out: pathlib.Path) -> None:
     """Stud stiffness and friction; static friction exceeds kinetic by 0.2."""
     stiffness, friction = np.meshgrid(MODULI, FRICTIONS, indexing="ij")
     scan = _jumps(
-        {
-            "sole.modulus": stiffness,
-            "sole.kinetic_friction": friction,
-            "sole.static_friction": friction + 0.2,
-        }
+        {"sole.modulus": stiffness, "sole.kinetic_friction": friction, "sole.static_friction": friction + 0.2}
     )
     _report(report, out, scan, "sole")
     panels = [scan[name].values.reshape(stiffness.shape) for name in PANELS]

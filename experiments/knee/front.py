@@ -97,10 +97,10 @@ def widths_along(k: Float[np.ndarray, " n"], rho: Float[np.ndarray, " n"]) -> Fl
     """
     step = k[1] - k[0]
 
-    def reach(i: int, way: int) -> float:
+    def reach(i: int, direction: int) -> float:
         floor, n = rho[i] - LOSS, 0
-        while 0 <= i + (n + 1) * way < len(rho):
-            here, there = rho[i + n * way], rho[i + (n + 1) * way]
+        while 0 <= i + (n + 1) * direction < len(rho):
+            here, there = rho[i + n * direction], rho[i + (n + 1) * direction]
             if not there >= floor:
                 return n + ((here - floor) / (here - there) if np.isfinite(there) else 0.5)
             n += 1

@@ -53,10 +53,6 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     return report
 
 
-def one_run(data: xr.Dataset, member: int) -> xr.Dataset:
-    return data.isel(member=member)
-
-
 def _pictures(
     report: Report,
     out: pathlib.Path,
@@ -72,9 +68,9 @@ def _pictures(
     def add(name: str, figure: Any, caption: str) -> None:
         report.picture(save(figure, out / f"{name}.png"), caption)
 
-    subharmonic = {f"k = {k:g} N/m": one_run(other, i) for i, (k, _) in enumerate(CASES_R3[:2])}
-    lifted = {f"k = {k:g} N/m, hip lifted by {s:g}": one_run(other, i + 2) for i, (k, s) in enumerate(CASES_R3[2:4])}
-    add("figure_03_centrode", pictures.centrode(one_run(one, 4), expected.CENTRODE), "J-curve (Figure 3)")
+    subharmonic = {f"k = {k:g} N/m": other.isel(member=i) for i, (k, _) in enumerate(CASES_R3[:2])}
+    lifted = {f"k = {k:g} N/m, hip lifted by {s:g}": other.isel(member=i + 2) for i, (k, s) in enumerate(CASES_R3[2:4])}
+    add("figure_03_centrode", pictures.centrode(one.isel(member=4), expected.CENTRODE), "J-curve (Figure 3)")
     record = gait_record(REFERENCE_GAITS[0])
     add(
         "figure_07_hip",
@@ -88,7 +84,7 @@ def _pictures(
     add("figure_08_spectra", pictures.spectra(subharmonic, 12, 100), "Their spectra (Figure 8b)")
     add("figure_09_histories", pictures.knee_curves(lifted, period, 6), "Lifting the hip, set R3 (Figure 9a)")
     add("figure_09_spectra", pictures.spectra(lifted, 12, 100), "Their spectra (Figure 9b)")
-    regular = {"set R2, k = 18000 N/m": one_run(one, 4), "set R3, k = 16000 N/m": one_run(other, 4)}
+    regular = {"set R2, k = 18000 N/m": one.isel(member=4), "set R3, k = 16000 N/m": other.isel(member=4)}
     add("figure_10_histories", pictures.knee_curves(regular, period), "Period-one gait (Figure 10, left)")
     add("figure_10_spectra", pictures.spectra(regular, 12, 100), "Its spectrum (Figure 10, right): no subharmonics")
     add(
@@ -108,7 +104,7 @@ def _pictures(
     add("map", pictures.scan_maps(scan, best.history), _map_caption(best))
     add("ground_forces", pictures.ground_forces(regular, period), "Ground forces of the last stride")
     report.picture(
-        film.animate(_last_stride(one_run(one, 4), period), speed=0.5, fps=15).save(out / "walk.gif", dpi=95),
+        film.animate(_last_stride(one.isel(member=4), period), speed=0.5, fps=15).save(out / "walk.gif", dpi=95),
         "One stride of set R2, k = 18000 N/m (half speed). The contact is a spring of 100 kN/m: the load presses the "
         "foot into it (orange)",
     )
@@ -133,7 +129,7 @@ def _orders(scan: xr.Dataset, ratio: float) -> np.ndarray:
 
 
 def _numbers(report: Report, one: xr.Dataset, other: xr.Dataset, scan: xr.Dataset) -> None:
-    run = one_run(one, 4)
+    run = one.isel(member=4)
     curve = np.degrees(run.knee_angle.values[-101::5])
     error = float(np.max(np.abs(curve - np.array(expected.CURVE))))
     what, within = "knee angle over the last stride, largest deviation", expected.CURVE_TOLERANCE

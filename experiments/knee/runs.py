@@ -46,11 +46,7 @@ def _sampled_peak(run: Any) -> Any:
 
 
 SAMPLED_PEAK = Measure(
-    "sampled_peak",
-    _sampled_peak,
-    "deg",
-    "peak knee flexion at the samples, mean of the last strides",
-    strides=ANALYSED,
+    "sampled_peak", _sampled_peak, "deg", "peak knee flexion at the samples, mean of the last strides", strides=ANALYSED
 )
 """The specification's peak: at 100 samples a stride, up to 0.07 deg below `peak_flexion`."""
 AMPLITUDE = Measure(

@@ -1,7 +1,7 @@
 """How well the search for the knee's damper does: against a fine scan, by method, in processor time.
 
 Run `python -m experiments.knee.search --json FILE`; about three minutes of processor time. Every figure is measured
-here; `targets` are those of the issue that asked for the search. `basins` says where the starts ended: a third of them
+here and held against the `targets` set for the search. `basins` says where the starts ended: a third of them
 climb to the optimum of the period-one gait itself (k = 22.6 kN/m, multiplier 1.5), better than any stable one by 5e-5
 and of no use, since walks diverge from it.
 """
@@ -64,10 +64,7 @@ def figures(starts: int = STARTS, methods: tuple[str, ...] = ()) -> dict[str, An
     many, cpu_64, wall_64 = search(points)
     k, c, rho = scanned()
     reached = np.abs(many.ends.objective.values - many.objective) < 1e-5
-    rows = [
-        _row("SLSQP, 5 starts", five, cpu_5, wall_5),
-        _row(f"SLSQP, {len(points)} starts", many, cpu_64, wall_64),
-    ]
+    rows = [_row("SLSQP, 5 starts", five, cpu_5, wall_5), _row(f"SLSQP, {len(points)} starts", many, cpu_64, wall_64)]
     rows += [_row(f"{name}, 4 starts", *search(points[:4], method=name, strides=12)) for name in methods]
     median = float(np.median(many.ends.evaluations))
     targets = [

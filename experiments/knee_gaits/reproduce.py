@@ -156,10 +156,8 @@ def slow_settling(report: Report, over: xr.Dataset, one: Gaits) -> None:
 
 def agreement(report: Report, over: xr.Dataset, one: Gaits, largest: np.ndarray) -> None:
     """Where order 1 of the scan and a stable period-one gait agree."""
-    stable = np.stack([np.interp(over.k, one.parameter[:, 0], largest[:, i]) for i in range(RATIOS.size)], axis=1) < 1.0
-    known = np.isfinite(over.order.values) & np.isfinite(
-        np.stack([np.interp(over.k, one.parameter[:, 0], largest[:, i]) for i in range(RATIOS.size)], axis=1)
-    )
+    size = np.stack([np.interp(over.k, one.parameter[:, 0], largest[:, i]) for i in range(RATIOS.size)], axis=1)
+    stable, known = size < 1.0, np.isfinite(over.order.values) & np.isfinite(size)
     scanned = over.order.values == 1
     report.figure(
         "knee_gaits.agreement",

@@ -95,8 +95,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     counts = {name: getattr(given, name) or count for name, count in (QUICK if given.quick else FULL).items()}
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as place, precision.use("float64"):
-        size = Size(**counts, folder=pathlib.Path(place))
+    with tempfile.TemporaryDirectory() as folder, precision.use("float64"):
+        size = Size(**counts, folder=pathlib.Path(folder))
         for name in given.only:
             print(f"{name} ...", file=sys.stderr, flush=True)
             for row in GATES[name](size):

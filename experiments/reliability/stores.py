@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import multiprocessing
@@ -37,82 +36,76 @@ LATEST = 0.03
 def kills(folder: pathlib.Path, count: int) -> Iterator[Row]:
     """A scan of 600 blocks, killed at random moments and continued by the next process.
 
-    The blocks' results come from a table, so that a process takes a second; the store's protocol is whole. A store
-    holds the commit and the source that began it: a checkout that changes meanwhile shows as bytes that differ.
+    The blocks' results come from a table, so that a process takes a second; all else is as in any scan. A store holds
+    the commit and the source that began it: a checkout that changes meanwhile shows as bytes that differ.
     """
-    plan, table, place = _plan(), folder / "table", folder / "killed.zarr"
+    plan, table, path = _plan(), folder / "table", folder / "killed.zarr"
     table.write_bytes(pickle.dumps((plan, {i: run_task(task_of(plan, i)) for i in range(plan.size)})))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["experiments.reliability.stores", "zarr"])
     killed, chance, scans, wrong = 0, random.Random(SEED), 0, 0
     whole = _written(folder / "whole.zarr", table)
     while killed < count:
-        child = context.Process(target=write, args=(str(place), str(table)))
+        child = context.Process(target=write, args=(path, table))
         child.start()
-        wanted = _done(place) + chance.randint(0, 12)
-        while child.is_alive() and _done(place) < wanted:
+        wanted = _done(path) + chance.randint(0, 12)
+        while child.is_alive() and _done(path) < wanted:
             time.sleep(0.001)
         time.sleep(chance.uniform(0.0, LATEST))
         child.kill()
         child.join()
         killed += child.exitcode == -signal.SIGKILL
-        if _done(place) >= plan.size:
-            scans, wrong, place = scans + 1, wrong + (_digest(place) != whole), folder / f"killed{scans + 1}.zarr"
-    write(str(place), str(table))
+        if _done(path) >= plan.size:
+            scans, wrong, path = scans + 1, wrong + (_digest(path) != whole), folder / f"killed{scans + 1}.zarr"
+    write(path, table)
     yield equal(
         f"scans whose bytes differ, of {scans + 1} that were killed {killed} times in all and continued",
-        wrong + (_digest(place) != whole),
+        wrong + (_digest(path) != whole),
         0,
     )
 
 
-def write(place: str, table: str) -> None:
-    """Writes what a store lacks of a scan whose results are in a table.
-
-    Args:
-        place: the store.
-        table: pickled plan and results by block.
-    """
-    plan, results = pickle.loads(pathlib.Path(table).read_bytes())
-    with open_store(place, plan, any_blocks=False) as store:
+def write(path: pathlib.Path, table: pathlib.Path) -> None:
+    """Writes what a store lacks of a scan; the table holds the pickled plan and results by block."""
+    plan, results = pickle.loads(table.read_bytes())
+    with open_store(path, plan, any_blocks=False) as store:
         for block in store.missing:
             store.write(block, results[block])
 
 
 def writers(folder: pathlib.Path) -> Iterator[Row]:
     """A second process is told that the store is in use, and changes nothing."""
-    place, plan = folder / "two.zarr", _plan()
-    with open_store(place, plan, any_blocks=False) as store:
+    path, plan = folder / "two.zarr", _plan()
+    with open_store(path, plan, any_blocks=False) as store:
         store.write(0, run_task(task_of(plan, 0)))
-        before, said = _digest(place), "nothing was said"
-        with contextlib.suppress(StoreError):
-            try:
-                with open_store(place, plan, any_blocks=False):
-                    pass
-            except StoreError as error:
-                said = "StoreError" if "use" in str(error) else str(error)
+        before, said = _digest(path), "nothing was said"
+        try:
+            with open_store(path, plan, any_blocks=False):
+                pass
+        except StoreError as error:
+            said = "StoreError" if "use" in str(error) else str(error)
         yield equal("error raised for a second writer to a store", said, "StoreError")
-        yield equal("the first writer's bytes are unchanged", _digest(place) == before, True)
+        yield equal("the first writer's bytes are unchanged", _digest(path) == before, True)
 
 
 def full_disk(folder: pathlib.Path) -> Iterator[Row]:
     """A file system in memory that holds half of a scan; nothing where mounting is not allowed."""
-    place = folder / "tiny"
-    place.mkdir()
-    if not _mount("-t", "tmpfs", "-o", "size=900k", "tmpfs", str(place)):
+    disk = folder / "tiny"
+    disk.mkdir()
+    if not _mount("-t", "tmpfs", "-o", "size=900k", "tmpfs", str(disk)):
         return
     try:
         said = "nothing was said"
         try:
-            _scan(place / "scan.zarr", batch=10)
+            _scan(disk / "scan.zarr", batch=10)
         except StoreError as error:
             said = "free some disk space" if "free some disk space" in str(error) else str(error)
         yield equal("error message of a scan on a full disk", said, "free some disk space")
-        _mount("-o", "remount,size=64m", str(place))
-        ended = summary(_scan(place / "scan.zarr", batch=10))
+        _mount("-o", "remount,size=64m", str(disk))
+        ended = summary(_scan(disk / "scan.zarr", batch=10))
         yield equal("outcomes of that scan, continued with more space", ended, {"completed": 600})
     finally:
-        subprocess.run(["umount", str(place)], check=False)
+        subprocess.run(["umount", disk], check=False)
 
 
 def many_members(folder: pathlib.Path, count: int) -> Iterator[Row]:
@@ -136,21 +129,21 @@ def _plan() -> Plan:
     return plan_of({"model": Bungee(), "members": MEMBERS, **REQUEST, "batch": 1})
 
 
-def _written(place: pathlib.Path, table: pathlib.Path) -> str:
-    write(str(place), str(table))
-    return _digest(place)
+def _written(path: pathlib.Path, table: pathlib.Path) -> str:
+    write(path, table)
+    return _digest(path)
 
 
-def _done(place: pathlib.Path) -> int:
+def _done(path: pathlib.Path) -> int:
     """Blocks that the manifest of a store tells."""
-    manifest = place / ".jaxgait" / "manifest.jsonl"
+    manifest = path / ".jaxgait" / "manifest.jsonl"
     return len(manifest.read_text().splitlines()) if manifest.exists() else 0
 
 
-def _digest(place: pathlib.Path) -> str:
-    """Of all bytes of a scan, but for when it was worked on."""
-    files = sorted(p for p in place.rglob("*") if p.is_file() and p.name != "sessions.jsonl" and p.parent.name != "tmp")
-    told = [(str(p.relative_to(place)), hashlib.sha256(p.read_bytes()).hexdigest()) for p in files]
+def _digest(path: pathlib.Path) -> str:
+    """Of all bytes of a scan except the times at which it was worked on."""
+    files = sorted(p for p in path.rglob("*") if p.is_file() and p.name != "sessions.jsonl" and p.parent.name != "tmp")
+    told = [(str(p.relative_to(path)), hashlib.sha256(p.read_bytes()).hexdigest()) for p in files]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 

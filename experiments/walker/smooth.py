@@ -29,7 +29,9 @@ from jaxgait.report import Report
 
 from .expected import BOUNCING, IRREGULAR, RIGID, SET_ERRORS, SMOOTH, SMOOTH_FRICTION
 
-DURATION, SAMPLES = 12.0, 48_000
+DURATION, STEADY = 20.0, 10.0
+"""s, of a simulation, and of its beginning that the measures of the parameter sets ignore."""
+SAMPLES = 48_000
 FRAME, FILM = 0.02, 2.5
 """s, between frames and in all."""
 SLIPPERY = 0.12
@@ -86,7 +88,6 @@ FAILING = (1e4, 50.0, 1e-5, 1e-3, 0.5)
 LANDING = 0.169
 """Velocity in m/s with which the rigid walker's foot lands."""
 COPIES = 16
-DURATION, STEADY = 20.0, 10.0
 
 
 def _observe(run: Any) -> dict[str, Any]:

@@ -257,14 +257,7 @@ def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array)
 
 @float64_default
 def locate(
-    return_map: ReturnMap,
-    model: Any,
-    name: str,
-    kind: Bifurcation,
-    z: np.ndarray,
-    parameter: float,
-    *,
-    order: int = 1,
+    return_map: ReturnMap, model: Any, name: str, kind: Bifurcation, z: np.ndarray, parameter: float, *, order: int = 1
 ) -> BifurcationPoint | None:
     """Solves for the bifurcation near a guess; None without one, and for a neutral saddle.
 

@@ -71,38 +71,26 @@ def along(start: Point, length: Scalar, rotation: Rotation) -> Point:
     )
 
 
-@float64_default
-def body(mass: Scalar, inertia: Scalar, centre: Point, rotation: Rotation) -> Body:
-    """A rigid body from the motion of its centre of mass and its rotation; mass in kg, central inertia in kg m^2.
+class Body(NamedTuple):
+    """A planar rigid body in motion.
 
     Examples:
-        >>> from jaxgait.mechanics.kane import Point, Rotation, along, body
+        >>> from jaxgait.mechanics.kane import Body, Point, Rotation, along
         >>> from jaxgait.mechanics.planar import Vec, down
         >>> origin = Vec(0.0, 0.0)
         >>> pivot, swing = Point(origin, origin, origin, (None,)), Rotation(down(0.0), 0.0, 0.0, (1.0,))
-        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)  # 3 kg, 1 m long, pivoted at its upper end
-        >>> print(float(rod.partial_velocities[0].x), rod.partial_rates)  # m/s of the centre of mass per rad/s
-        0.5 (1.0,)
+        >>> rod = Body(3.0, 0.25, along(pivot, 0.5, swing), swing)  # 3 kg, 1 m long, pivoted at its upper end
+        >>> print(float(rod.centre.partial_velocities[0].x))  # m/s of the centre of mass per rad/s
+        0.5
     """
-    rates = rotation.partial_rates
-    return Body(mass, inertia, centre.partial_velocities, rates, centre.acceleration, rotation.acceleration)
-
-
-class Body(NamedTuple):
-    """A planar rigid body in motion."""
 
     mass: Scalar
     """kg."""
     inertia: Scalar
     """Central moment of inertia in kg m^2."""
-    partial_velocities: tuple[Vec | None, ...]
-    """Of the centre of mass, one per generalised speed."""
-    partial_rates: tuple[Scalar | None, ...]
-    """Of the angular velocity, one per generalised speed."""
-    acceleration: Vec
-    """Of the centre of mass in m/s^2, at zero generalised accelerations."""
-    angular_acceleration: Scalar
-    """In rad/s^2, at zero generalised accelerations."""
+    centre: Point
+    """Centre of mass."""
+    rotation: Rotation
 
 
 class Force(NamedTuple):
@@ -117,18 +105,18 @@ def mass_matrix(bodies: Sequence[Body]) -> list[list[Scalar]]:
     """The symmetric mass matrix of the generalised speeds, as rows of scalars.
 
     Examples:
-        >>> from jaxgait.mechanics.kane import Point, Rotation, along, body, mass_matrix
+        >>> from jaxgait.mechanics.kane import Body, Point, Rotation, along, mass_matrix
         >>> from jaxgait.mechanics.planar import Vec, down
         >>> origin = Vec(0.0, 0.0)
         >>> pivot, swing = Point(origin, origin, origin, (None,)), Rotation(down(0.0), 0.0, 0.0, (1.0,))
-        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)  # 3 kg, 1 m: m l^2 / 12 about its centre
+        >>> rod = Body(3.0, 0.25, along(pivot, 0.5, swing), swing)  # 3 kg, 1 m: m l^2 / 12 about its centre
         >>> float(mass_matrix([rod])[0][0])  # m l^2 / 3 about its end
         1.0
     """
-    n = len(bodies[0].partial_velocities)
+    n = len(bodies[0].rotation.partial_rates)
     M: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     for body in bodies:
-        V, w = body.partial_velocities, body.partial_rates
+        V, w = body.centre.partial_velocities, body.rotation.partial_rates
         for i in range(n):
             for j in range(i + 1):
                 M[i][j] = M[i][j] + _product(body.mass, V[i], V[j]) + _rate_product(body.inertia, w[i], w[j])
@@ -152,24 +140,24 @@ def generalised_forces(
 
     Examples:
         >>> import math
-        >>> from jaxgait.mechanics.kane import Point, Rotation, along, body, generalised_forces
+        >>> from jaxgait.mechanics.kane import Body, Point, Rotation, along, generalised_forces
         >>> from jaxgait.mechanics.planar import Vec, down
         >>> origin = Vec(0.0, 0.0)
         >>> pivot = Point(origin, origin, origin, (None,))
         >>> swing = Rotation(down(math.pi / 2), 0.0, 0.0, (1.0,))  # level, at rest
-        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)
+        >>> rod = Body(3.0, 0.25, along(pivot, 0.5, swing), swing)
         >>> [round(float(Q), 6) for Q in generalised_forces([rod], 10.0, [], [20.0])]  # N m: motor less m g l / 2
         [5.0]
     """
     rhs = list(applied)
     for i in range(len(rhs)):
         for body in bodies:
-            V, w = body.partial_velocities[i], body.partial_rates[i]
+            V, w = body.centre.partial_velocities[i], body.rotation.partial_rates[i]
             if V is not None:
-                a = body.acceleration
+                a = body.centre.acceleration
                 rhs[i] = rhs[i] - body.mass * (V.x * a.x + V.y * (a.y + gravity))
             if w is not None:
-                rhs[i] = rhs[i] - body.inertia * w * body.angular_acceleration
+                rhs[i] = rhs[i] - body.inertia * w * body.rotation.acceleration
         for force, V in ((f.force, f.partial_velocities[i]) for f in forces):
             if V is not None:
                 rhs[i] = rhs[i] + dot(V, force)
@@ -184,12 +172,12 @@ def accelerations(
 
     Examples:
         >>> import math
-        >>> from jaxgait.mechanics.kane import Point, Rotation, accelerations, along, body
+        >>> from jaxgait.mechanics.kane import Body, Point, Rotation, accelerations, along
         >>> from jaxgait.mechanics.planar import Vec, down
         >>> origin = Vec(0.0, 0.0)
         >>> pivot = Point(origin, origin, origin, (None,))
         >>> swing = Rotation(down(math.pi / 2), 0.0, 0.0, (1.0,))  # level, released
-        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)
+        >>> rod = Body(3.0, 0.25, along(pivot, 0.5, swing), swing)
         >>> [round(float(a), 6) for a in accelerations([rod], 10.0, [], [0.0])]  # rad/s^2: 3 g / 2 l
         [-15.0]
     """

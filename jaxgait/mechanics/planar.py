@@ -36,8 +36,7 @@ class Vec(NamedTuple):
     def __mul__(self, factor: Scalar) -> Vec:
         return Vec(self.x * factor, self.y * factor)
 
-    def __rmul__(self, factor: Scalar) -> Vec:
-        return Vec(self.x * factor, self.y * factor)
+    __rmul__ = __mul__
 
     def __neg__(self) -> Vec:
         return Vec(-self.x, -self.y)

@@ -35,15 +35,4 @@ from jaxgait.native.program import native
 from jaxgait.native.refilling import Lanes, lanes_of
 from jaxgait.native.stored import Program, compiled, general, kept, program_of
 
-__all__ = [
-    "Lanes",
-    "Program",
-    "compiled",
-    "explain",
-    "general",
-    "kept",
-    "lanes_of",
-    "looped",
-    "native",
-    "program_of",
-]
+__all__ = ["Lanes", "Program", "compiled", "explain", "general", "kept", "lanes_of", "looped", "native", "program_of"]

@@ -109,10 +109,7 @@ def head() -> list[str]:
 
 
 def _written(field: str, x: int) -> list[str]:
-    return [
-        f"  %{field} = getelementptr i8, ptr %metadata, i64 {METADATA[field]}",
-        f"  store i32 {x}, ptr %{field}",
-    ]
+    return [f"  %{field} = getelementptr i8, ptr %metadata, i64 {METADATA[field]}", f"  store i32 {x}, ptr %{field}"]
 
 
 def pointers(inputs: int, outputs: int) -> list[str]:

@@ -222,10 +222,7 @@ def _structure(name: str, size: int) -> list[str]:
 
 
 def _stored(name: str, structure: str, offset: int, value: str) -> list[str]:
-    return [
-        f"  %{name}.at = getelementptr i8, ptr {structure}, i64 {offset}",
-        f"  store {value}, ptr %{name}.at",
-    ]
+    return [f"  %{name}.at = getelementptr i8, ptr {structure}, i64 {offset}", f"  store {value}, ptr %{name}.at"]
 
 
 def _string(text: str) -> str:

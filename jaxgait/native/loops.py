@@ -210,16 +210,13 @@ class Emitter:
 
     def goes_on(self, now: str) -> str:
         """Whether a loop continues, given the members that do."""
-        return self._any(now)
+        if self.width == 1:
+            return now
+        bits = self.w.emit(f"bitcast {self.scope.type(bool)} {now} to i{self.width}")
+        return self.w.emit(f"icmp ne i{self.width} {bits}, 0")
 
     def _all(self) -> str:
         return "true" if self.width == 1 else f"<{', '.join(['i1 true'] * self.width)}>"
-
-    def _any(self, mask: str) -> str:
-        if self.width == 1:
-            return mask
-        bits = self.w.emit(f"bitcast {self.scope.type(bool)} {mask} to i{self.width}")
-        return self.w.emit(f"icmp ne i{self.width} {bits}, 0")
 
     # --- operands and results -----------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ MAX_VALUES = 40_000
 """Largest number of values of a kernel: LLVM's time grows faster than in proportion (28 000 operations: 9 s)."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
-    *("nondifferentiable", "nondifferentiable_backward", "pvary"),
+    *("nondifferentiable", "nondifferentiable_backward", "pvary")
 }
 """Operations that are the identity for one member."""
 
@@ -274,18 +274,18 @@ class Reader:
             at = self.number("add", [self.number("mul", [at, self.constant(n, np.int64)], np.int64), wide], np.int64)
         return at
 
-    def check(self, place: ArrayRef) -> None:
+    def check(self, array: ArrayRef) -> None:
         """Raises `Unsupported` if an array is an older version."""
-        if self.code.memories[place.memory].version != place.version:
+        if self.code.memories[array.memory].version != array.version:
             raise Unsupported("an array that is used after an updated copy was made")
 
-    def written(self, place: ArrayRef) -> ArrayRef:
+    def written(self, array: ArrayRef) -> ArrayRef:
         """The next version of an array."""
-        memory = self.code.memories[place.memory]
+        memory = self.code.memories[array.memory]
         memory.version = next(self._versions)
         if memory.result is None and not memory.own:
             raise Unsupported("a large array that is updated, but not carried by a loop")
-        return place._replace(version=memory.version)
+        return array._replace(version=memory.version)
 
     # --- programs -----------------------------------------------------------------------------------------------------
 
@@ -349,10 +349,7 @@ class Reader:
         return self.rounds(inputs[n + m :], going, lambda carried: self.inline(loop.body, [*constants, *carried]))
 
     def rounds(
-        self,
-        initial: Sequence[Array],
-        going: Callable[[list[Array]], int],
-        step: Callable[[list[Array]], list[Array]],
+        self, initial: Sequence[Array], going: Callable[[list[Array]], int], step: Callable[[list[Array]], list[Array]]
     ) -> list[Array]:
         """A loop, from initial values and functions of the carried values: whether it continues, and what follows."""
         carried: list[Array] = [self.written(x) if isinstance(x, ArrayRef) else self._fresh(x) for x in initial]
@@ -428,11 +425,11 @@ class Reader:
 
     def _merged(self, mine: Sequence[int], results: Sequence[Array]) -> Array:
         """The result of the branch that each member takes."""
-        places = [x for x in results if isinstance(x, ArrayRef)]
-        if places:
-            if len(places) < len(results) or len({x.memory for x in places}) > 1:
+        arrays = [x for x in results if isinstance(x, ArrayRef)]
+        if arrays:
+            if len(arrays) < len(results) or len({x.memory for x in arrays}) > 1:
                 raise Unsupported("a choice between large arrays")
-            return places[0]._replace(version=self.code.memories[places[0].memory].version)
+            return arrays[0]._replace(version=self.code.memories[arrays[0].memory].version)
         found = _small(results[0])
         for when, x in zip(mine[1:], results[1:], strict=True):
             pairs = zip(found.ravel().tolist(), _small(x).ravel().tolist(), strict=True)

@@ -122,7 +122,8 @@ class _Refilling(Emitter):
     def all_members(self) -> None:
         w, lanes = self.w, f"i{self.width}"
         own = [v for v, (i, _) in self.where.items() if not self.shared[i] and v not in self.loop.initial]
-        self.slots = {v: self._slot(v) for v in (*own, *self.loop.carried)}
+        room = lambda v: w.emit(f"alloca [{self.width} x {Cells.cell(self.code.dtypes[v])}], align 64")
+        self.slots = {v: room(v) for v in (*own, *self.loop.carried)}
         w.line(f"%ids = alloca [{self.width} x i64], align 64")
         self.stack()
         for v, (i, k) in self.where.items():
@@ -146,9 +147,6 @@ class _Refilling(Emitter):
         return self.w.emit(f"icmp eq i{self.width} {bits}, %working")
 
     # --- from lanes to vectors ----------------------------------------------------------------------------------------
-
-    def _slot(self, v: int) -> str:
-        return self.w.emit(f"alloca [{self.width} x {Cells.cell(self.code.dtypes[v])}], align 64")
 
     def _load_lanes(self, own: Sequence[int]) -> None:
         """Loads the vectors of all lanes; initial value of carried value c is -1 - c."""
@@ -224,7 +222,7 @@ class _Refilling(Emitter):
         w.line(f"%lane = phi i64 [ 0, %{before} ], [ %lane.next, %lane.end ]")
         w.line(f"%upcoming = phi i64 [ %next, %{before} ], [ %next.after, %lane.end ]")
         w.line(f"%busy = phi {lanes} [ %working, %{before} ], [ %working.after, %lane.end ]")
-        w.line(f"%bit = shl {lanes} 1, {self._narrow('%lane')}")
+        w.line(f"%bit = shl {lanes} 1, {w.emit(f'trunc i64 %lane to {lanes}')}")
         hit = w.emit(f"icmp ne {lanes} {w.emit(f'and {lanes} {finished}, %bit')}, 0")
         w.line(f"br i1 {hit}, label %lane.done, label %lane.end")
         w.label("lane.done")
@@ -238,10 +236,6 @@ class _Refilling(Emitter):
         w.label("lane.idle")
         w.line(f"%resting = xor {lanes} %busy, %bit")
         w.line("br label %lane.end")
-        self._over()
-
-    def _over(self) -> None:
-        w, lanes = self.w, f"i{self.width}"
         w.label("lane.end")
         end = "[ {}, %lanes ], [ {}, %lane.fill ], [ {}, %lane.idle ]"
         w.line(f"%next.after = phi i64 {end.format('%upcoming', '%upcoming.next', '%upcoming')}")
@@ -252,9 +246,6 @@ class _Refilling(Emitter):
         w.label("lanes.over")
         w.line(f"%working.left = icmp ne {lanes} %working.after, 0")
         w.line("br i1 %working.left, label %members, label %done")
-
-    def _narrow(self, lane: str) -> str:
-        return self.w.emit(f"trunc i64 {lane} to i{self.width}")
 
     def _store_results(self, lane: str) -> None:
         """Stores the results of the member in a lane that are not in memory yet."""

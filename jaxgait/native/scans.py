@@ -90,10 +90,10 @@ def _in_memory(reader: Any, x: Any) -> Any:
     if not isinstance(x, np.ndarray):
         return x
     dtype = reader.code.dtypes[int(x.flat[0])] if x.size else np.dtype(float)
-    place = reader.memory(ShapedArray(x.shape, dtype), None)
+    array = reader.memory(ShapedArray(x.shape, dtype), None)
     for index in np.ndindex(x.shape):
-        place = reader.put(place, _known(reader, index), int(x[index]))
-    return place
+        array = reader.put(array, _known(reader, index), int(x[index]))
+    return array
 
 
 def _in_registers(reader: Any, x: Any) -> Any:

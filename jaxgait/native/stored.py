@@ -52,11 +52,7 @@ class Program:
     """
 
     def __init__(
-        self,
-        results: Any,
-        make: Callable[[], Callable[..., Any]],
-        calls_python: bool = False,
-        lanes: Lanes = TOGETHER,
+        self, results: Any, make: Callable[[], Callable[..., Any]], calls_python: bool = False, lanes: Lanes = TOGETHER
     ) -> None:
         self.results = _shapes(results)
         self.lanes = lanes

@@ -143,14 +143,16 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
     if not (isinstance(found, dict) and all(isinstance(n, str) and hasattr(x, "shape") for n, x in found.items())):
         raise TypeError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
     _check_names(name, found, y)
-    variables, counts = _known(lambda m: (whole(m).variables, _counts(whole(m).labels)), shapes)
+    labels = lambda m: (m.variables, {dim: len(one) for dim, one in m.labels.items()})
+    variables, counts = _known(lambda m: labels(whole(m)), shapes)
     _check_labels(name, {**state_variables(y), **found}, variables, counts)
     if hasattr(kind, "transitions"):
         _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
     for group in ("terminations", "events"):
         for one in _known(lambda m, group=group: list(getattr(whole(m), group)()), shapes):
             what = f"{group}()[{one!r}]"
-            _check_number(f"{name}.{what}", at(what, _entry(group, one)), flag=group == "terminations")
+            returned = at(what, lambda m, group=group, one=one: getattr(m, group)()[one])
+            _check_number(f"{name}.{what}", returned, flag=group == "terminations")
     if passed is not None:
         disk.store(passed, b"")
 
@@ -165,18 +167,10 @@ def _known(function: Callable[[Any], T], shapes: Any) -> T:
     return found[0]
 
 
-def _entry(group: str, name: str) -> Callable[[Any], Any]:
-    return lambda m: getattr(m, group)()[name]
-
-
 def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
     for taken, by in ((state_variables(y), "a component of the state"), ((*TAKEN, *LABELS), "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
-
-
-def _counts(labels: Mapping[str, Any]) -> dict[str, int]:
-    return {dim: len(one) for dim, one in labels.items()}
 
 
 def _check_labels(name: str, values: Mapping[str, Any], variables: Mapping[str, Any], counts: dict[str, int]) -> None:

@@ -52,12 +52,7 @@ def model_coordinates(model: Model, sizes: Mapping[Any, int]) -> dict[str, np.nd
 
 
 def trajectory_dataset(
-    model: Model,
-    trajectory: Trajectory,
-    outputs: dict[str, Any],
-    scheme: Scheme,
-    precision: str,
-    sampling: Sampling,
+    model: Model, trajectory: Trajectory, outputs: dict[str, Any], scheme: Scheme, precision: str, sampling: Sampling
 ) -> xr.Dataset:
     """The Dataset of one trajectory, with the dimensions `time` and, if there are events, `event`.
 

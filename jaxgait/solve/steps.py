@@ -77,7 +77,7 @@ class Motion(NamedTuple):
         """The motion after a step to state `y` at time `t` in s; after an early end nothing changes.
 
         Returns:
-            Also what the step adds, in the units of the totals: zeros unless it counts; and whether it does.
+            Also what the step adds, in the units and shapes of the totals, zeros unless it counts; and whether it does.
         """
         running = self.status == Outcome.COMPLETED
         code = ending(model, t, y)

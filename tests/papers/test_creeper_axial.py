@@ -10,10 +10,11 @@ from experiments.creeper.expected import ACTUATOR_FORCE, DISPLACEMENT, GRIP, SWE
 from jaxgait import simulate
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.models.creeper.artery import Inflow
-from jaxgait.models.creeper.measures import grip_threshold, performance
+from jaxgait.models.creeper.measures import grip_threshold
 from jaxgait.models.creeper.model import Creeper, Pads
 from jaxgait.native import looped
 from jaxgait.parameters import get_parameter, with_parameters
+from tests.models.creeper.cycles import performance
 
 DIGITS = 6e-5  # mm: what we reach where four decimals are printed
 FORCE = 1e-4  # N: three or four digits are printed; sampled every 1 ms

@@ -12,5 +12,5 @@ __getattr__ = lazy(
     artery="Blood Inflow",
     chain="Bearing ChainState CreeperChain SoftExtension",
     inchworm="Inchworm",
-    measures="MEASURES grip_threshold peak_load performance",
+    measures="MEASURES grip_threshold peak_load",
 )

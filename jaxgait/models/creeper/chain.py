@@ -249,11 +249,11 @@ class CreeperChain(Model):
         zero = jnp.zeros_like(stroke.s)
         follows = jnp.where(t < 0.5 * self.robot.gait.period, 0.0, -1.0)
         turning = self.manoeuvre == "yaw"
-        place = self._displacement(t) if turning else (follows * (stroke.s - self.robot.gait.stroke), zero)
+        position = self._displacement(t) if turning else (follows * (stroke.s - self.robot.gait.stroke), zero)
         yaw = (0.5 * rate * t, rate) if turning else (zero, zero)
         bent = (rate * t, rate) if self.manoeuvre == "steer" else (zero, zero)
         give = [zero, zero] if self.bearing is not None else []
-        q = [*place, zero, jnp.cos(yaw[0]), zero, zero, jnp.sin(yaw[0]), stroke.s, bent[0], zero, *give]
+        q = [*position, zero, jnp.cos(yaw[0]), zero, zero, jnp.sin(yaw[0]), stroke.s, bent[0], zero, *give]
         v = [zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *give]
         vdot = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero, *give]
         return ChainState(*map(jnp.stack, (q, v, vdot)))
@@ -267,9 +267,9 @@ class CreeperChain(Model):
         nodes, weights = jnp.asarray(GAUSS, ends.dtype)
         width = 0.5 * jnp.diff(ends)
         times = (ends[1:, None] + jnp.outer(width, nodes - 1.0)).ravel()
-        way = -jnp.outer(width, weights).ravel() * jax.vmap(gait.stroke_at)(times).speed
+        travel = -jnp.outer(width, weights).ravel() * jax.vmap(gait.stroke_at)(times).speed
         heading = self.turning_rate * times
-        return jnp.stack([way @ jnp.cos(heading), way @ jnp.sin(heading)])
+        return jnp.stack([travel @ jnp.cos(heading), travel @ jnp.sin(heading)])
 
     def drive_force(self, t: Scalar) -> Float[Array, 3]:
         """Force in N of the actuator unit on its shaft, in the unit's axes (figure 5).

@@ -3,68 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from jaxgait import checks
-from jaxgait.measure import Measure, Measures, mask, table
+from jaxgait.measure import Measure, table
 from jaxgait.models.creeper.artery import CLOSURE
-from jaxgait.models.creeper.inchworm import Inchworm
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
-from jaxgait.run import Run, Sampling
-from jaxgait.solve.smooth import Smooth, integrate
+from jaxgait.run import Run
 
 _BEAT_SAMPLES = 2701  # 0.1 ms: the peak load is flat there, 1e-8 relative
-
-
-class Performance(NamedTuple):
-    """Result of a run over whole cycles; every field except the status is NaN if it failed."""
-
-    steps: Float[Array, " cycles"]
-    """Net displacement of each cycle in m, forward positive."""
-    speed: Float[Array, ""]
-    """Mean speed in m/s."""
-    slip: Float[Array, ""]
-    """Fraction of the strokes lost: 1 - net displacement / (cycles x stroke)."""
-    peak_force: Float[Array, ""]
-    """Largest push of the actuator in N."""
-    least_force: Float[Array, ""]
-    """Smallest actuator force in N (negative: pull)."""
-    status: Int[Array, ""]
-
-
-@float64_default
-def performance(
-    creeper: Creeper | Inchworm, cycles: int = 4, samples: int = 250, settings: Smooth | None = None
-) -> Performance:
-    """Runs the robot over whole cycles; may be jitted, vmapped over the model's leaves, and differentiated.
-
-    Args:
-        creeper: the robot.
-        cycles: 4 is the common period of gait and pulse at the defaults.
-        samples: per cycle, of the actuator's force.
-        settings: integration settings; the model's own if None. For derivatives with an explicit solver set a
-            `max_step` within its stability (1e-4 s while creeping): step control bounds the solution, not its tangents.
-
-    Examples:
-        >>> from jaxgait.models import Creeper
-        >>> from jaxgait.models.creeper.measures import performance
-        >>> found = performance(Creeper(), cycles=2)
-        >>> print((1e3 * found.steps).round(1), round(float(found.slip), 2))  # mm of a stroke of 6 mm
-        [5.9 6. ] 0.01
-    """
-    sampling = Sampling(checks.count("cycles", cycles), checks.count("samples", samples))
-    ts = sampling.times(creeper)
-    trajectory = integrate(creeper, ts, settings or Smooth.of(creeper), watch=measures.watch)
-    steps = jnp.diff(trajectory.ys.x[::samples])
-    found = measures(Run(creeper, trajectory, sampling))
-    completed = trajectory.status == Outcome.COMPLETED
-    return Performance(**mask({"steps": steps, **found}, completed), status=trajectory.status)
 
 
 def _displacement(run: Run) -> Float[Array, ""]:
@@ -114,9 +65,6 @@ SOFT_MEASURES = table(
     _sampled("give", lambda run: jnp.abs(run["x"]).max(), "m", "largest axial displacement of the front unit"),
 )
 """Measures of the extension of the robot with a soft front unit, by name."""
-
-measures = Measures(tuple(MEASURES.values()))
-"""All of `MEASURES` together."""
 
 
 @float64_default

@@ -12,9 +12,11 @@ from jaxtyping import Array, Float
 
 from jaxgait import checks
 from jaxgait import precision as precisions
+from jaxgait.mechanics import friction
 from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind
+from jaxgait.solve.dataset import labelled
 
 _WHOLE = 1e-9  # tolerance of an integer number of samples
 
@@ -54,11 +56,7 @@ def histories(
         values = jax.device_get(jax.jit(jax.vmap(cast.prescribed))(ts, jnp.asarray(step, dtype=float)))
     time = xr.DataArray(np.asarray(ts), dims="time", attrs={"units": "s", "long_name": "time"})
     coords = {"time": time} | {dim: list(labels) for dim, labels in exo.labels.items()}
-    data = {}
-    for name, x in values.items():
-        known = exo.variables[name]
-        dims = known.dims[: x.ndim - 1]
-        data[name] = xr.DataArray(x, dims=("time", *dims), attrs={"units": known.unit, "long_name": known.long_name})
+    data = {name: labelled(exo.variables, name, x, ("time",)) for name, x in values.items()}
     return xr.Dataset(data, coords=coords, attrs={"mode": exo.mode, "stride_time_s": float(exo.gait.stride_time)})
 
 
@@ -121,7 +119,6 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
     angle = out[kinds[-2]]
     reaction = out["reaction"]
     length = exo.landing()[0]
-    horizontal = jnp.sqrt(jnp.sum(reaction[:, :-1] ** 2, axis=1))
     return Step(
         length=length,
         speed=length / duration,
@@ -130,7 +127,7 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
         work=work,
         work_per_metre=jnp.sum(work) / length,
         ankle=jnp.max(jnp.abs(out["torque"][:, 0])),
-        friction=jnp.max(horizontal / reaction[:, -1]),
+        friction=jnp.max(friction.length(reaction[:, :-1]) / reaction[:, -1]),
         lift=jnp.min(reaction[:, -1]),
     )
 

@@ -40,8 +40,8 @@ def _flat(model: Exoskeleton, positions: np.ndarray) -> np.ndarray:
 
 def _extent(positions: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
     """Corners (forward, left) in m of ground that surrounds a walk."""
-    ways = [positions[..., axis] for axis in (0, 1)]
-    (back, right), (front, left) = ([float(of(way)) for way in ways] for of in (np.nanmin, np.nanmax))
+    flat = positions[..., :2].reshape(-1, 2)
+    (back, right), (front, left) = (of(flat, axis=0).tolist() for of in (np.nanmin, np.nanmax))
     return (back - 0.4, right - 0.3), (front + 0.4, left + 0.3)
 
 

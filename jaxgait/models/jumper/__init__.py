@@ -15,6 +15,6 @@ __getattr__ = lazy(
     sole="Sole",
     swing="Swing",
     landing="Absorption assess_landing with_landing",
-    measures="MEASURES assess fly",
+    measures="MEASURES assess",
     pictures="foot_maps ground_reaction landings postures sole_map",
 )

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.measure import Measure, Measures, table
+from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
-from jaxgait.models.jumper.planar import PlanarJumper
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
-from jaxgait.solve.smooth import Smooth, integrate
 
-__all__ = ["MEASURES", "SPATIAL_MEASURES", "Jump", "assess", "fly", "lift_off_times", "measures", "slid"]
+__all__ = ["MEASURES", "SPATIAL_MEASURES", "Jump", "assess", "lift_off_times", "slid"]
 
 Number = Float[Array, ""]
 
@@ -87,26 +84,6 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
         at_take_off(run["angular_momentum"]),
         at_take_off(run["pitch"]),
     )
-
-
-@float64_default
-def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Smooth) -> Jump:
-    """The figures of a jump from start to flight; may be jitted, vmapped and differentiated. Times in s.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.models import Jumper
-        >>> from jaxgait.models.jumper.measures import fly
-        >>> from jaxgait.solve.smooth import Smooth
-        >>> jumper = Jumper()
-        >>> jump = fly(jumper, jnp.linspace(0.0, 0.6, 601), Smooth.of(jumper))
-        >>> print(round(float(jump.height), 3))  # m, of the centre of mass after take-off
-        0.215
-    """
-    trajectory = integrate(model, ts, settings)
-    run = jax.vmap(model.outputs)(ts, trajectory.ys)
-    weight = jnp.sum(model.tree().mass) * model.gravity
-    return assess(ts, {**run, "pitch": trajectory.ys.pitch}, weight, model.gravity)
 
 
 @float64_default
@@ -192,9 +169,6 @@ SPATIAL_MEASURES = table(
     Measure("vy", _sideways, "m/s", "velocity to the left of the centre of mass at take-off", interval=INTERVAL),
 )
 """Measures of a jump in space, by name."""
-
-measures = Measures(tuple(MEASURES.values()))
-"""All of `MEASURES` together."""
 
 
 @float64_default

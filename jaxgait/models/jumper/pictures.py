@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,7 @@ def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
     """Vertical and fore-aft ground reaction over time, in body weights, one line per run."""
     with style():
         figure, axes = plt.subplots(2, 1, figsize=(6.5, 5.0), sharex=True, height_ratios=(2, 1))
-        for colour, (name, run) in zip(PALETTE, runs.items(), strict=False):
+        for colour, (name, run) in zip(itertools.cycle(PALETTE), runs.items()):
             axes[0].plot(run.time, run.grf_z / weight, color=colour, label=name)
             axes[1].plot(run.time, run.grf_x / weight, color=colour)
         axes[0].axhline(1.0, color=GREY, lw=0.8, ls="--")
@@ -40,7 +41,7 @@ def landings(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
     """Vertical ground reaction of landings in body weights (logarithmic) and height of the centre of mass over time."""
     with style():
         figure, axes = plt.subplots(2, 1, figsize=(6.5, 5.0), sharex=True, height_ratios=(3, 2))
-        for colour, (name, run) in zip((GREY, ORANGE, BLUE), runs.items(), strict=False):
+        for colour, (name, run) in zip(itertools.cycle((GREY, ORANGE, BLUE)), runs.items()):
             force = run.grf_z.where(run.grf_z > 0.0)
             axes[0].plot(run.time, force / weight, color=colour, label=name, lw=1.2)
             axes[1].plot(run.time, run.com_z, color=colour)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
 from jaxgait.mechanics.fourbar import Closure
-from jaxgait.mechanics.kane import Body, Force, Point, Rotation, along
+from jaxgait.mechanics.kane import Body, Force, Point, Rotation
 from jaxgait.mechanics.planar import Vec, cross, dot
 from jaxgait.model import Scalar
-from jaxgait.models.prosthesis.parts import Linkage, Segments
+from jaxgait.models.prosthesis.parts import Linkage
 from jaxgait.motion.drive import HipMotion
 
 
@@ -80,24 +80,8 @@ POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
 """Points of the output `points` (see the sketch in `prosthesis.model`)."""
 
 
-def centres(leg: Leg, segments: Segments) -> list[tuple[Vec, Vec]]:
-    """Positions in m and velocities in m/s of the centres of mass, in the order of `Prosthesis.bodies`."""
-    P = leg.points
-    middles = [
-        ((P[a].position + P[b].position) * 0.5, (P[a].velocity + P[b].velocity) * 0.5)
-        for a, b in ("HE", "EB", "AD", "BC", "CD", "FK")
-    ]
-    foot = along(P["K"], (0.5 - segments.ankle) * segments.foot, leg.foot)
-    return [*middles, (foot.position, foot.velocity)]
-
-
 def hip_reactions(
-    leg: Leg,
-    moving: Mapping[str, Body],
-    at: Sequence[tuple[Vec, Vec]],
-    accelerations: Sequence[Scalar],
-    ground: Sequence[Force],
-    gravity: Scalar,
+    leg: Leg, bodies: Iterable[Body], accelerations: Sequence[Scalar], ground: Sequence[Force], gravity: Scalar
 ) -> dict[str, Any]:
     """Force in N and moment in N m of the hip on the leg: Newton and Euler for the entire leg about H.
 
@@ -105,35 +89,33 @@ def hip_reactions(
 
     Args:
         leg: the leg.
-        moving: its bodies.
-        at: their centres of mass (see `centres`).
+        bodies: its bodies.
         accelerations: of the free coordinates.
         ground: forces of the ground on heel and toe.
         gravity: in m/s^2.
     """
     force, moment = Vec(0.0, 0.0), 0.0
     H = leg.points["H"].position
-    for b, (centre, _) in zip(moving.values(), at, strict=True):
-        a, spin = b.acceleration, b.angular_acceleration
-        for V, w, rate in zip(b.partial_velocities, b.partial_rates, accelerations, strict=True):
+    for mass, inertia, centre, rotation in bodies:
+        a, spin = centre.acceleration, rotation.acceleration
+        for V, w, rate in zip(centre.partial_velocities, rotation.partial_rates, accelerations, strict=True):
             a = a if V is None else a + V * rate
             spin = spin if w is None else spin + w * rate
-        weight_and_inertia = b.mass * Vec(a.x, a.y + gravity)
+        weight_and_inertia = mass * Vec(a.x, a.y + gravity)
         force = force + weight_and_inertia
-        moment = moment + cross(centre - H, weight_and_inertia) + b.inertia * spin
+        moment = moment + cross(centre.position - H, weight_and_inertia) + inertia * spin
     for point, f in zip((leg.points["heel"], leg.points["toe"]), ground, strict=True):
         force = force - f.force
         moment = moment - cross(point.position - H, f.force)
     return {"hip_force_x": force.x, "hip_force_y": force.y, "hip_moment": moment}
 
 
-def energy(leg: Leg, moving: Mapping[str, Body], at: Sequence[tuple[Vec, Vec]], gravity: Scalar) -> Scalar:
-    """Kinetic and potential energy in J of all bodies, zero on the floor; arguments as for `hip_reactions`."""
-    turns = (leg.thigh, leg.plate, leg.link_AD, leg.link_BC, leg.bar_CD, leg.shank, leg.foot)
+def energy(bodies: Iterable[Body], gravity: Scalar) -> Scalar:
+    """Kinetic and potential energy in J of all bodies, zero on the floor."""
     total = 0.0
-    for b, (centre, velocity), turn in zip(moving.values(), at, turns, strict=True):
-        kinetic = 0.5 * (b.mass * dot(velocity, velocity) + b.inertia * turn.rate**2)
-        total = total + kinetic + b.mass * gravity * centre.y
+    for mass, inertia, centre, rotation in bodies:
+        kinetic = 0.5 * (mass * dot(centre.velocity, centre.velocity) + inertia * rotation.rate**2)
+        total = total + kinetic + mass * gravity * centre.position.y
     return total
 
 

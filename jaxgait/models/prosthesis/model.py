@@ -34,7 +34,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import fourbar
-from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
+from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along
 from jaxgait.mechanics.planar import Vec, added, down, forward
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
 from jaxgait.models.prosthesis.leg import (
@@ -44,7 +44,6 @@ from jaxgait.models.prosthesis.leg import (
     Leg,
     SocketState,
     Torques,
-    centres,
     energy,
     hip_reactions,
     loop_residual,
@@ -299,13 +298,13 @@ class Prosthesis(Model):
         """The moving bodies of the leg, thigh and upper bar included."""
         m, P, s, k = self.masses, leg.points, self.segments, self.linkage
         return {
-            "thigh": body(m.thigh, m.inertia_thigh, along(P["H"], s.thigh / 2.0, leg.thigh), leg.thigh),
-            "BE": body(m.BE, m.inertia_BE, along(P["E"], -(k.l_AE + k.l_AB) / 2.0, leg.plate), leg.plate),
-            "AD": body(m.AD, _rod(m.AD, k.l_AD), along(P["A"], k.l_AD / 2.0, leg.link_AD), leg.link_AD),
-            "BC": body(m.BC, _rod(m.BC, k.l_BC), along(P["B"], k.l_BC / 2.0, leg.link_BC), leg.link_BC),
-            "CD": body(m.CD, _rod(m.CD, k.l_CD), along(P["D"], -k.l_CD / 2.0, leg.bar_CD), leg.bar_CD),
-            "shank": body(m.shank, _rod(m.shank, s.shank), along(P["F"], s.shank / 2.0, leg.shank), leg.shank),
-            "foot": body(m.foot, _rod(m.foot, s.foot), along(P["K"], (0.5 - s.ankle) * s.foot, leg.foot), leg.foot),
+            "thigh": Body(m.thigh, m.inertia_thigh, along(P["H"], s.thigh / 2.0, leg.thigh), leg.thigh),
+            "BE": Body(m.BE, m.inertia_BE, along(P["E"], -(k.l_AE + k.l_AB) / 2.0, leg.plate), leg.plate),
+            "AD": Body(m.AD, _rod(m.AD, k.l_AD), along(P["A"], k.l_AD / 2.0, leg.link_AD), leg.link_AD),
+            "BC": Body(m.BC, _rod(m.BC, k.l_BC), along(P["B"], k.l_BC / 2.0, leg.link_BC), leg.link_BC),
+            "CD": Body(m.CD, _rod(m.CD, k.l_CD), along(P["D"], -k.l_CD / 2.0, leg.bar_CD), leg.bar_CD),
+            "shank": Body(m.shank, _rod(m.shank, s.shank), along(P["F"], s.shank / 2.0, leg.shank), leg.shank),
+            "foot": Body(m.foot, _rod(m.foot, s.foot), along(P["K"], (0.5 - s.ankle) * s.foot, leg.foot), leg.foot),
         }
 
     # --- forces -------------------------------------------------------------------------------------------------------
@@ -404,8 +403,7 @@ class Prosthesis(Model):
         shank = fourbar.shank_angle(bars, leg.knee)
         centre = fourbar.instantaneous_centre(leg.knee)
         torques = self.torques(leg, y)
-        at = centres(leg, self.segments)
-        hip = hip_reactions(leg, bodies, at, rates, forces, self.gravity)
+        hip = hip_reactions(leg, bodies.values(), rates, forces, self.gravity)
         (heel, _), (toe, _) = forces
         return {
             "knee_angle": -shank,
@@ -426,7 +424,7 @@ class Prosthesis(Model):
             "ankle_torque": torques.ankle,
             **hip,
             **powers(leg, torques, forces, hip),
-            "energy": energy(leg, bodies, at, self.gravity),
+            "energy": energy(bodies.values(), self.gravity),
             "loop_residual": loop_residual(leg, self.linkage),
             "points": jnp.stack([jnp.stack(list(leg.points[name].position)) for name in POINTS]),
         }

@@ -31,10 +31,7 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
         views=(View(overview, (1.35, 1.1)), View(near, (0.36, 0.36), "four-bar knee")),
         ground=Ground(),
         forces=tuple(Force(at[foot] * [1.0, 0.0], push[foot]) for foot in load),
-        curves=(
-            Curve("knee angle", "deg", {"prosthesis": knee, SOUND: measured}),
-            Curve("ground force", "N", load),
-        ),
+        curves=(Curve("knee angle", "deg", {"prosthesis": knee, SOUND: measured}), Curve("ground force", "N", load)),
         readouts={"knee": (knee, "deg")},
         legend={"prosthesis": BLUE, SOUND: GREY, "cylinder": GREEN},
     )

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from jaxgait.models.creeper.inchworm import Inchworm, InchwormState
-from jaxgait.models.creeper.measures import performance
 from jaxgait.models.creeper.model import Creeper, CreeperState
 from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.simulate import simulate
+from tests.models.creeper.cycles import performance
 
 ROUNDING = 1e-9  # relative: stiff bristles amplify rounding of the velocities
 

@@ -12,12 +12,12 @@ from jaxgait.ensembles import ensemble
 from jaxgait.measure import MeasureError
 from jaxgait.models.creeper.artery import CLOSURE, SYSTOLE, Inflow
 from jaxgait.models.creeper.chain import CreeperChain, SoftExtension
-from jaxgait.models.creeper.measures import performance
 from jaxgait.models.creeper.model import Creeper, CreeperState, Gait
 from jaxgait.models.walker import RollingWalker
 from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import Smooth
+from tests.models.creeper.cycles import performance
 
 ROUNDING = 1e-12
 

@@ -142,6 +142,14 @@ def test_spherical_accelerations_project_from_link_vectors(exo):
     assert apart(back, acceleration) < 1e-11
 
 
+def test_tracking_error_has_a_derivative_on_the_prescribed_motion(exo):
+    def error(stretch):
+        model = with_parameters(exo, {"gait.stretch": stretch})
+        return model.outputs(0.0, model.initial_state())["tracking_error"]
+
+    assert float(jax.jacfwd(error)(0.03)) == 0.0  # a length has none at zero by itself: it was NaN
+
+
 @pytest.mark.slow
 def test_planar_exoskeletons_run():
     five_links(dimension=2).validate()

@@ -2,10 +2,11 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 import xarray as xr
 from matplotlib.colors import to_rgba
 
-from jaxgait.models.jumper.pictures import foot_maps, ground_reaction, sole_map
+from jaxgait.models.jumper.pictures import foot_maps, ground_reaction, landings, sole_map
 from jaxgait.plot.style import BLUE, ORANGE
 
 
@@ -15,6 +16,15 @@ def test_labels_of_forces_stand_beside_their_own_axes():
     figure.canvas.draw()
     above, below = (axis.yaxis.label.get_window_extent() for axis in figure.axes)
     assert not above.overlaps(below) and below.y1 < figure.axes[0].get_window_extent().y0
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("draw", [ground_reaction, landings])
+def test_every_run_is_drawn_even_if_there_are_more_than_colours(draw):
+    run = xr.Dataset({name: ("time", np.ones(2)) for name in ("grf_x", "grf_z", "com_z")}, {"time": [0.0, 0.3]})
+    figure = draw({f"jump {i}": run for i in range(9)}, weight=1.0)
+    names = [line.get_label() for line in figure.axes[0].lines]
+    assert [name for name in names if not name.startswith("_")] == [f"jump {i}" for i in range(9)]
     plt.close(figure)
 
 

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.mechanics.friction import length
 from jaxgait.models.exoskeleton.formulations.elements import Coordinates, Planar, Spatial
 from jaxgait.models.exoskeleton.formulations.tree import Chain, Real, descendants, subtrees
 from jaxgait.precision import float64_default
@@ -141,19 +142,6 @@ def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
 
 
 @float64_default
-def lengths(x: Vectors) -> Float[Array, " n"]:
-    """Lengths of the links in m.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import lengths
-        >>> print(lengths(jnp.array([[0.3, 0.4]])).round(6))  # m
-        [0.5]
-    """
-    return jnp.sqrt(jnp.sum(x * x, axis=1))
-
-
-@float64_default
 def coordinates(x: Vectors) -> Coordinates:
     """Angles and lengths of link vectors; the azimuth of a vertical link is arbitrary (0 if exactly vertical).
 
@@ -164,7 +152,7 @@ def coordinates(x: Vectors) -> Coordinates:
         >>> print(round(float(jnp.tan(q.phi[0])), 6), round(float(q.l[0]), 6))  # slope, m
         1.333333 0.5
     """
-    l = lengths(x)
+    l = length(x)
     if x.shape[1] == 2:
         return Planar(jnp.arctan2(x[:, 1], x[:, 0]), l)
     return Spatial(jnp.arctan2(x[:, 1], x[:, 0]), jnp.arctan2(x[:, 2], jnp.hypot(x[:, 0], x[:, 1])), l)
@@ -229,7 +217,7 @@ def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"])
         >>> print(link_forces(upright, moment=jnp.array([10.0]), axial=jnp.array([300.0])))  # N
         [[-20. 300.]]
     """
-    l = lengths(x)[:, None]
+    l = length(x)[:, None]
     u = x / l
     across = jnp.cross(moment, u) if x.shape[1] == 3 else moment[:, None] * jnp.stack([-u[:, 1], u[:, 0]], axis=1)
     return axial[:, None] * u + across / l
@@ -246,7 +234,7 @@ def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
         >>> print(moment, axial)  # N m, N
         [10.] [300.]
     """
-    return _cross(x, force), _dot(x, force) / lengths(x)
+    return _cross(x, force), _dot(x, force) / length(x)
 
 
 @float64_default
