@@ -21,7 +21,7 @@ from jaxgait.measure import Observe, mask, observed
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
 from jaxgait.native.identity import identity
-from jaxgait.native.stored import signature
+from jaxgait.native.stored import afresh, signature
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
@@ -270,7 +270,8 @@ def _sharded(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
     each = jax.shard_map(
         native(run, assured=ASSURED), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False
     )
-    lowered = jax.jit(each).lower(*given)
+    with afresh():
+        lowered = jax.jit(each).lower(*given)
     return Program(lowered.out_info, lowered.compile, lanes=lanes_of(lowered.as_text()))
 
 

@@ -15,13 +15,14 @@ import ast
 import dataclasses
 import functools
 import hashlib
+import importlib
 import inspect
 import pathlib
 import pickle
 import sys
 import textwrap
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -142,6 +143,8 @@ class Sources:
             self._modules.add(_module(x))
         elif (tree := _tree(x)) is not None:
             self._note(f"source of {name_of(x)}", digest(syntax(tree)))
+            names = {node.id for part in getattr(tree, "body", ()) for node in _assigned(part)}
+            self._globals(vars(sys.modules.get(_module(x), object)), [(name,) for name in sorted(names)])
             for member in _methods(x):
                 # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
                 if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
@@ -156,16 +159,29 @@ class Sources:
             self._definition(base, name_of(base))
 
     def _references(self, function: types.FunctionType) -> None:
-        for path in facts(function.__code__).paths:
-            thing, attributes = function.__globals__.get(path[0], _NOTHING), list(path[1:])
-            while isinstance(thing, types.ModuleType) and attributes and not _is_library(thing.__name__):
-                thing = getattr(thing, attributes.pop(0), _NOTHING)
-            if thing is not _NOTHING:
-                self._visit(thing, f"value of {path[0]}")
+        found = facts(function.__code__)
+        self._globals(function.__globals__, found.paths)
+        for module, level, name in found.imports:
+            try:
+                package = function.__globals__.get("__package__") or ""
+                loaded = importlib.import_module("." * level + module, package)
+            except Exception:  # a module that is not installed, or fails
+                continue
+            names = [name] if name else [] if _is_library(module) else [n for n in vars(loaded) if n[:1] != "_"]
+            self._globals(vars(loaded), [(name,) for name in names])
         self._closure(function)
         for default in [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]:
             if not _is_plain(default):
                 self._visit(default, f"default of {name_of(function)}")
+
+    def _globals(self, known: Mapping[str, Any], paths: Iterable[Sequence[str]]) -> None:
+        """What is used of a module: names, each with the attributes that are taken of it at once."""
+        for name, *attributes in paths:
+            thing = known.get(name, _NOTHING)
+            while isinstance(thing, types.ModuleType) and attributes and not _is_library(thing.__name__):
+                thing = getattr(thing, attributes.pop(0), _NOTHING)
+            if thing is not _NOTHING:
+                self._visit(thing, f"value of {name}")
 
     def _closure(self, function: types.FunctionType) -> None:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -294,6 +310,12 @@ def _is_library(module: str) -> bool:
 
 def _methods(x: type) -> Iterator[types.FunctionType]:
     yield from (m for m in map(_bare, vars(x).values()) if isinstance(m, types.FunctionType))
+
+
+def _assigned(statement: ast.AST) -> Iterator[ast.Name]:
+    """The names in the values that a statement of a class assigns."""
+    if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+        yield from (node for node in ast.walk(statement.value) if isinstance(node, ast.Name))
 
 
 def _contents(cell: Any) -> Iterator[Any]:

@@ -11,6 +11,9 @@ Functions whose behaviour cannot be determined have no identity, and are traced:
 a generator, a traced value, a cache), and in a user's own code everything that may depend on something else: `eval`,
 `open`, names computed at run time, modules passed as values, random numbers, the clock, and modules not known to be
 pure. Changes to the data of libraries from outside, such as a coefficient in diffrax's tables, are not detected.
+
+Within a process (`own`), such functions do have an identity, by everything else: a changed global variable of a
+function that also reads a file makes another program, a changed file does not.
 """
 
 from __future__ import annotations
@@ -87,7 +90,7 @@ def identity(*things: Any, own: bool = False) -> str | None:
         own: whether only the user's own code may have changed, as within a process.
 
     Returns:
-        Hexadecimal digits, None for what has no identity; with `own`, also where there is no such code.
+        Hexadecimal digits; None for what has no identity, or with `own`, where there is no such code.
     """
     found = _Identity(own)
     try:
@@ -134,7 +137,7 @@ class _Identity:
                 self._function(one)
 
     def digest(self) -> str:
-        for name in sorted(self._libraries):
+        for name in () if self._own else sorted(self._libraries):
             self._put("library", name, scanned(name))
         text = "".join([f"{len(token)}:{token}" for token in self._tokens])
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -142,11 +145,17 @@ class _Identity:
     def _put(self, *tokens: str) -> None:
         self._tokens += tokens
 
+    def _unknown(self, x: Any) -> None:
+        """Raises `Unidentified`, or within a process goes on without it."""
+        if not self._own:
+            raise Unidentified(x)
+        self._put("unknown", type(x).__qualname__)
+
     def _visit(self, x: Any) -> None:
         if type(x) in _PLAIN:
             self._put(type(x).__name__, repr(x))
         elif isinstance(x, Tracer):
-            raise Unidentified(x)
+            self._unknown(x)
         elif isinstance(x, jax.ShapeDtypeStruct):
             self._put("argument", str(x.shape), str(x.dtype), str(getattr(x, "weak_type", False)))
         elif isinstance(x, types.FunctionType) and x.__code__.co_filename == _CHECKING and hasattr(x, "__wrapped__"):
@@ -180,10 +189,11 @@ class _Identity:
     def _array(self, x: Any) -> None:
         try:
             data = np.asarray(x)
-        except Exception as error:  # random keys, arrays spread over machines
-            raise Unidentified(x) from error
-        if data.dtype.kind == "O":
-            raise Unidentified(x)
+        except Exception:  # random keys, arrays spread over machines
+            data = None
+        if data is None or data.dtype.kind == "O":
+            self._unknown(x)
+            return
         self._put("array", type(x).__name__, str(data.dtype), str(data.shape), str(getattr(x, "weak_type", False)))
         self._put(hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest())
 
@@ -200,6 +210,7 @@ class _Identity:
         inner._whose = self._whose
         inner._visit(x)
         inner._work()
+        self.has_own |= inner.has_own
         return inner.digest()
 
     def _built_in(self, x: Any) -> None:
@@ -244,8 +255,9 @@ class _Identity:
             return
         try:
             reduced = x.__reduce_ex__(4)
-        except Exception as error:  # what cannot be pickled raises what it likes
-            raise Unidentified(x) from error
+        except Exception:  # what cannot be pickled raises what it likes
+            self._unknown(x)
+            return
         if isinstance(reduced, str):
             self._container([type(x), reduced])
             return
@@ -294,7 +306,7 @@ class _Identity:
     def _names(self, x: types.FunctionType) -> None:
         found = facts(x.__code__)
         if self._whose == "own" and found.elsewhere:
-            raise Unidentified(x)
+            self._unknown(x)
         for path in found.paths:
             if path[0] in x.__globals__:
                 if _in_room(x.__module__) and _is_book(path[0], x.__globals__[path[0]]):
@@ -305,7 +317,13 @@ class _Identity:
                 self._put("missing", path[0])
         for imported, level, name in found.imports:
             self._put("import", imported, str(level), name)
-            self._follow(_import(x, imported, level), (name,) if name else ())
+            try:
+                package = x.__globals__.get("__package__") or ""
+                module = importlib.import_module("." * level + imported, package)
+            except Exception:  # a module that is not installed, or fails
+                self._unknown(x)
+            else:
+                self._follow(module, (name,) if name else ())
 
     def _follow(self, value: Any, attributes: tuple[str, ...]) -> None:
         """What an expression like `module.part.function` gives, as far as it goes through modules."""
@@ -353,7 +371,7 @@ class _Identity:
 
     def _cached(self, x: Any) -> None:
         if owner(x.__wrapped__.__code__.co_filename, x.__module__ or "") == "own":
-            raise Unidentified(x)
+            self._unknown(x)
         self._container([type(x), x.__wrapped__])
 
     def _class(self, x: type) -> None:
@@ -383,7 +401,7 @@ class _Identity:
         library = owner(file_of(module), module) == "library"
         pure = {top, top.removeprefix("_")} & (LIBRARIES | PURE)  # (`_collections` is a part of `collections`)
         if self._whose == "own" and library and (chance or not pure):
-            raise Unidentified(x)
+            self._unknown(x)
 
     def _library(self, module: str) -> None:
         top = module.partition(".")[0]
@@ -433,10 +451,3 @@ def _plain_state(x: Any) -> bool:
     python = kind.__flags__ & (1 << 9)  # made by a class statement
     built_in = any(not base.__flags__ & (1 << 9) and base is not object for base in kind.__mro__)
     return hasattr(x, "__dict__") and bool(python) and not slots and not own and not built_in
-
-
-def _import(x: types.FunctionType, name: str, level: int) -> types.ModuleType:
-    try:
-        return importlib.import_module("." * level + name, x.__globals__.get("__package__") or "")
-    except Exception as error:
-        raise Unidentified(x) from error

@@ -159,7 +159,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     args, options = given
     begun = time.perf_counter()
     _log.info("compiling a new program, usually 2 to 20 s; %s", _later())
-    with opened() as files, _afresh(name is not None), _frozen_objects(), jax.disable_jit(False):
+    with opened() as files, afresh(), _frozen_objects(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
     text = lowered.as_text()
@@ -229,8 +229,13 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
         program = program_of(whole, arrays, assured=assured)
         if not program.calls_python:
             return program.compile()
-        plain = eqx.filter_jit(ours)  # equinox words its errors
-        return lambda arrays: call(plain, arrays, rest)
+        plain, number = eqx.filter_jit(ours), next(_numbers)  # equinox words its errors
+
+        def words_errors(arrays: Any) -> Any:
+            with afresh(number):
+                return call(plain, arrays, rest)
+
+        return words_errors
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
@@ -275,14 +280,11 @@ _trace = jax.make_user_context(0) if hasattr(jax, "make_user_context") else None
 _numbers = itertools.count(1)
 
 
-@contextlib.contextmanager
-def _afresh(wanted: bool) -> Iterator[None]:
-    """Traces without JAX's cache of earlier traces, which may be outdated."""
-    if not wanted or _trace is None:
-        yield
-        return
-    with _trace(next(_numbers)):
-        yield
+def afresh(number: int | None = None) -> contextlib.AbstractContextManager[Any]:
+    """Traces without JAX's cache of earlier traces, which may be outdated, except those under the same number."""
+    if _trace is None:
+        return contextlib.nullcontext()
+    return _trace(next(_numbers) if number is None else number)
 
 
 @contextlib.contextmanager

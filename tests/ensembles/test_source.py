@@ -26,6 +26,7 @@ from jaxgait.models.bungee.model import Bungee
 
 FACTOR = 2.0
 UNUSED = 1.0
+GAIN = jnp.array([1.0, 2.0])
 
 
 def helper(x):
@@ -35,8 +36,10 @@ def helper(x):
 class Hopper(Bungee):
     """A hopper."""
 
+    gain = GAIN
+
     def vector_field(self, t, y):
-        return super().vector_field(t, y)._replace(v=helper(y.v))
+        return super().vector_field(t, y)._replace(v=helper(y.v * self.gain[0]))
 
 
 def peak(run):
@@ -115,7 +118,8 @@ def test_classes_made_while_a_program_runs_count_by_what_they_hold():
         ("def helper(x):", "def helper(x: float) -> float:", set()),
         ("FACTOR = 2.0", "FACTOR = 3.0", {"value of FACTOR"}),
         ("FACTOR * x", "FACTOR + x", {"source of helper"}),
-        ("v=helper(y.v)", "v=helper(y.x)", {"source of Hopper"}),
+        ("[1.0, 2.0]", "[1.0, 3.0]", {"value of GAIN"}),
+        ("v=helper(y.v", "v=helper(y.x", {"source of Hopper"}),
         ('run["x"].max()', 'run["x"].min()', {"source of <lambda>"}),
         ("- self.level", "+ self.level", {"source of Excess"}),
         ("factor * x for", "factor + x for", {"source of peak (2)"}),
@@ -126,6 +130,17 @@ def test_what_decides_a_result_shows_and_nothing_else(tmp_path, before, after, c
     other = module(tmp_path, "hopper_after", MODULE.replace(before, after))
     old, new = (digests(m.Hopper, m.peak, m.first, m.Excess(1.0), m.twice) for m in (one, other))
     assert old != {} and {n for n in {**old, **new} if old.get(n) != new.get(n)} == changed
+
+
+@pytest.mark.parametrize("imported", ["import hopper_law as law", "from hopper_law import force"])
+def test_what_a_function_imports_counts(tmp_path, imported):
+    called = "force" if "from" in imported else "law.force"
+    user = module(tmp_path, "hopper_late", f"def late(x):\n    {imported}\n    return {called}(x)\n")
+    old, new = ({}, {})
+    for factor, found in ((2.0, old), (3.0, new)):
+        module(tmp_path, "hopper_law", f"FACTOR = {factor}\n\ndef force(x):\n    return FACTOR * x\n")
+        found.update(digests(user.late))
+    assert {n for n in {**old, **new} if old.get(n) != new.get(n)} == {"value of FACTOR"}
 
 
 def test_constants_in_a_closure_count(tmp_path):

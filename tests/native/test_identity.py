@@ -221,6 +221,16 @@ def test_what_looks_elsewhere_has_no_identity(tmp_path, name):
     assert told(getattr(user(tmp_path), name)) is None
 
 
+@pytest.mark.parametrize("name", ["reads", "clock", "remembers", "chance", "uses_up"])
+def test_within_a_process_what_else_is_known_counts(tmp_path, name):
+    module = user(tmp_path, MODULE.replace("return x * ", "return FACTOR * x * "))
+    function = getattr(module, name)
+    before = told(function, own=True)
+    assert before is not None and before == told(function, own=True)
+    module.FACTOR = 3.0
+    assert told(function, own=True) not in (None, before)
+
+
 def test_what_cannot_be_told_has_no_identity():
     lock, key = threading.Lock(), jax.random.key(0)
     assert told(lambda x: (x, lock)) is None and told(lambda x: (x, key)) is None

@@ -95,3 +95,28 @@ def test_what_a_users_function_refers_to_may_change(monkeypatch):
     assert float(found(X)[0]) == 4.0
     monkeypatch.setitem(globals(), "scaled", lambda x: -x)
     assert float(found(X)[0]) == 0.0
+
+
+@jax.jit
+def scaled_by_jax(x):
+    return FACTOR * x
+
+
+def partly_unknown(x):
+    return (scaled(x) + 1.0) * float(os.environ.get("JAXGAIT_TEST_SCALE", "1"))
+
+
+def with_a_callback(x):
+    jax.debug.callback(lambda: None)
+    return scaled_by_jax(x) + 1.0
+
+
+@pytest.mark.parametrize("function", [partly_unknown, with_a_callback, lambda x: scaled_by_jax(x) + 1.0])
+@pytest.mark.parametrize("cache", ["off", "on"])
+def test_it_may_change_whatever_else_the_function_does(monkeypatch, tmp_path, function, cache):
+    """Look at its environment, call Python, be compiled by JAX, which remembers it; with or without files on disk."""
+    monkeypatch.setenv("JAXGAIT_CACHE", "off" if cache == "off" else str(tmp_path))
+    found = kept(function)
+    for factor in (2.0, 3.0, 2.0):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        assert float(found(X)[0]) == factor + 1.0
