@@ -21,9 +21,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-__all__ = ["by_name", "count", "fits_in_memory", "flag", "free_memory", "library", "nearest", "not_numbers", "one_of"]
-__all__ += ["positive"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 UNKNOWN_MEMORY = 4 << 30

@@ -64,11 +64,12 @@ def restored(model: M, recorded: Mapping[str, Any]) -> M:
 @functools.cache
 def _usual(kind: type) -> dict[str, Any]:
     """The records of a class's default values."""
-    defaults = {f.name: _default(f) for f in dataclasses.fields(kind)}
+    defaults = {f.name: default_of(f) for f in dataclasses.fields(kind)}
     return {n: _record(x, numbers=False) for n, x in defaults.items() if x is not dataclasses.MISSING}
 
 
-def _default(field: dataclasses.Field) -> Any:
+def default_of(field: dataclasses.Field) -> Any:
+    """The default of a field, of any type and unit; `dataclasses.MISSING` without one."""
     made = field.default_factory
     return field.default if made is dataclasses.MISSING else made()
 

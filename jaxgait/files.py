@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
+import math
 import os
 import pathlib
 import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from jaxgait import xr
 
@@ -35,6 +38,24 @@ def data(path: str | os.PathLike[str], content: bytes) -> None:
     """Writes a file of any kind; see `text`."""
     with _replaced(pathlib.Path(path)) as draft:
         draft.write_bytes(content)
+
+
+def as_json(record: Any) -> str:
+    """A record (see `plain`) as the text of a JSON file."""
+    return json.dumps(plain(record), indent=1, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """A value in JSON's types: arrays become lists, non-finite numbers None, paths text."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(x) for name, x in value.items()}
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy and JAX
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(x) for x in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:

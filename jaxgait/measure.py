@@ -28,9 +28,6 @@ from jaxgait.model import LABELS, TAKEN, Model, Variable
 from jaxgait.outcome import Outcome
 from jaxgait.run import Run, Sampling
 
-__all__ = ["Measure", "MeasureError", "Measures", "Observe", "TracedError", "evaluated", "known", "mask"]
-__all__ += ["observed", "observer", "table", "with_gaps"]
-
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
 

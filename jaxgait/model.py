@@ -338,12 +338,7 @@ _REQUIRED = {
 
 
 def _check_complete(cls: type) -> None:
-    """Checks that a model's class is complete.
-
-    Raises:
-        TypeError: naming everything that is missing, or an invalid measure.
-        ValueError: for a misspelt unit.
-    """
+    """Checks that a model's class is complete, and that its units, names and measures are valid."""
     if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
         return
     lacks = [f"{name}, {what}" for name, what in _REQUIRED.items() if _undefined(cls, name)]

@@ -103,18 +103,14 @@ def parameter(
     if not (isinstance(unit, str) and unit):
         raise TypeError(f'the unit of a parameter must be text, such as "kg", or "1" without dimension, got {unit!r}')
     units.check(unit, f"the parameter {doc!r}")
-    if not _is_numeric(default):
+    numbers = np.asarray(default)
+    if numbers.dtype.kind not in "fiu" and default is not dataclasses.MISSING:
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
-    metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": np.ndim(default)}
+    metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": numbers.ndim}
     if isinstance(default, np.ndarray | jax.Array | list):
         return eqx.field(default_factory=np.array(default).copy, metadata=metadata)
     return eqx.field(default=default, metadata=metadata)
-
-
-def _is_numeric(default: Any) -> bool:
-    """Whether a default is a number or several, or left out."""
-    return default is dataclasses.MISSING or np.asarray(default).dtype.kind in "fiu"
 
 
 def part(default: Any, *, doc: str, standard: str = "", options: Sequence[Any] = ()) -> Any:
@@ -246,15 +242,11 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
             return f"{kind}.{name} is a group of parameters: set {_listed(inside)} one by one"
         return f"{kind}.{name} is a {type(owner).__name__} without parameters: replace it when the model is made"
     plain = field is not None and field.name == parts[-1] and not field.name.startswith("_")
-    return _plain_field(kind, name, owner) if plain else _unknown(kind, name, known)
-
-
-def _plain_field(kind: str, name: str, owner: Any) -> str:
-    """The error message for a field that is not declared as a parameter."""
-    last = name.rpartition(".")[2]
+    if not plain:
+        return _unknown(kind, name, known)
     return (
         f"{kind}.{name} is a plain field, not a parameter: declare it in {type(owner).__name__}, as "
-        f"{last}: Scalar = parameter({shown(getattr(owner, last))}, unit=..., doc=...)"
+        f"{parts[-1]}: Scalar = parameter({shown(getattr(owner, parts[-1]))}, unit=..., doc=...)"
     )
 
 
@@ -353,14 +345,7 @@ def _like(value: Any, info: ParameterInfo) -> Any:
 def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
     """Checks that a value (even traced) is a number or an array with the axes of its parameter.
 
-    Args:
-        label: the parameter's name, for the message.
-        value: the value to check.
-        info: the parameter.
-        single: whether to reject batch axes.
-
-    Raises:
-        ParameterError: naming what would be valid.
+    `label` is the parameter's name; `single` rejects batch axes.
     """
     wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
     wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted

@@ -135,11 +135,7 @@ def _with_part(model: M, name: str, value: Any) -> M:
 
 
 def _owners(model: Any, name: str) -> tuple[list[Any], str]:
-    """The modules on the path to a part, the model first, and the name of its field in the last one.
-
-    Raises:
-        ParameterError: for an unknown name, with the nearest valid ones.
-    """
+    """The modules on the path to a part, the model first, and the name of its field in the last one."""
     known = parts(model)
     if not isinstance(name, str):
         raise ParameterError(f"parts are addressed by dotted names, such as 'ground.friction', got {shown(name)}")
@@ -157,11 +153,7 @@ def _owners(model: Any, name: str) -> tuple[list[Any], str]:
 
 
 def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value: Any) -> Any:
-    """The module or choice for a user's value, checked against the field's type.
-
-    Raises:
-        ParameterError: naming what would be suitable.
-    """
+    """The module or choice for a user's value, checked against the field's type."""
     label, options = f"{type(model).__name__}.{name}", _options(owner, field)
     if isinstance(value, str) and not field.metadata.get("static"):
         by_name = {option.lower(): option for option in options}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import pathlib
@@ -83,19 +82,8 @@ class Figure:
 
     def as_dict(self) -> dict[str, Value]:
         """The entry of `figures.json`."""
-        entry = {
-            "id": self.id,
-            "what": self.what,
-            "unit": self.unit,
-            "paper": _printed(self.paper),
-            "expected": self.expected,
-            "measured": self.measured,
-            "tolerance": self.tolerance,
-            "met": self.met,
-            "agrees_with_paper": self.agrees_with_paper,
-            "note": self.note,
-        }
-        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in entry.items()}
+        names = ["id", "what", "unit", "paper", "expected", "measured", "tolerance", "met", "agrees_with_paper", "note"]
+        return files.plain({name: getattr(self, name) for name in names} | {"paper": _printed(self.paper)})
 
 
 @dataclass
@@ -122,11 +110,7 @@ class Report:
         return entry
 
     def _add(self, figures: list[Figure]) -> None:
-        """Adds figures with new ids.
-
-        Raises:
-            ValueError: naming an id that two figures share, and both figures.
-        """
+        """Adds figures, whose ids must be new."""
         known = {figure.id: figure.what for figure in self.figures}
         for figure in figures:
             if figure.id in known:
@@ -175,7 +159,7 @@ class Report:
     def write(self, out: pathlib.Path) -> pathlib.Path:
         """Writes `figures.json` and `report.md` into `out` and returns the path of the latter."""
         out.mkdir(parents=True, exist_ok=True)
-        files.text(out / "figures.json", json.dumps([f.as_dict() for f in self.figures], indent=1) + "\n")
+        files.text(out / "figures.json", files.as_json([f.as_dict() for f in self.figures]))
         page = out / "report.md"
         files.text(page, self.markdown())
         return page

@@ -35,22 +35,6 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 
-__all__ = [
-    "CONVERGED",
-    "STALLED",
-    "UNDEFINED",
-    "Bracket",
-    "Newton",
-    "Root",
-    "Rule",
-    "bisected",
-    "improved",
-    "many",
-    "only_if",
-    "root",
-    "solved",
-]
-
 CONVERGED = int(Outcome.COMPLETED)
 STALLED = int(Outcome.NOT_CONVERGED)
 """No root was found: the residual stopped falling, or the maximum number of steps was reached."""

@@ -16,8 +16,6 @@ from jaxgait import checks
 from jaxgait.model import Model, Scalar, State
 from jaxgait.precision import float64_default
 
-__all__ = ["Extremes", "Run", "Sampling", "Trajectory", "state_variables", "with_state_variables"]
-
 T = TypeVar("T")
 
 SAMPLES_PER_STRIDE = 100

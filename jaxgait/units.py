@@ -8,8 +8,6 @@ import re
 from collections import Counter
 from typing import TypeAlias
 
-__all__ = ["COMMON", "alike", "check", "factor"]
-
 Unit: TypeAlias = "tuple[float, Counter[str]]"
 """Size in SI units, and the exponents of kg, m, s and rad (an angle is a quantity of its own)."""
 

@@ -11,7 +11,7 @@ from jaxgait import ensemble
 from jaxgait.ensembles import zipped
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization import Optimum, optimize
-from jaxgait.optimization.design import as_observable
+from jaxgait.optimization.goals import Goal
 from jaxgait.parameters import with_parameters
 from jaxgait.report import Report, table
 
@@ -46,7 +46,7 @@ def tune(leg: Prosthesis, progress: bool | None = None) -> tuple[Optimum, xr.Dat
     check = ensemble(
         smooth,
         zipped(points),
-        observe=as_observable(smooth, "rho"),
+        observe=Goal.of(smooth, "rho"),
         gradient=tuple(OVER),
         retry=False,
         progress=False,

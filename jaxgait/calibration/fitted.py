@@ -8,11 +8,10 @@ parameters over their standard errors (see `profile`).
 
 from __future__ import annotations
 
-import json
 import math
 import pathlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,13 +23,10 @@ from jaxgait import files
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.calibration.problem import Ended, Problem, Residuals
 from jaxgait.model import Model
-from jaxgait.optimization.optimum import plain
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
 from jaxgait.units import alike, factor
-
-__all__ = ["Fit", "check_points", "summarised"]
 
 RANK = 1e-6
 """Singular values below this fraction of the largest count as zero: derivatives are only as exact as the solver."""
@@ -226,19 +222,16 @@ class Fit:
 
     def to_json(self, path: pathlib.Path | str) -> None:
         """Writes the result of `as_dict` to a file."""
-        files.text(path, json.dumps(self.as_dict(), indent=1) + "\n")
+        files.text(path, files.as_json(self.as_dict()))
 
     def as_dict(self) -> dict[str, Any]:
         """The entire result for JSON, with None for numbers that are not finite."""
-        names = ("best", "units", "noise_estimated", "chi_square", "degrees", "fall", "minimum", "determined")
+        names = ("best", "units", "standard_error", "noise", "noise_estimated", "chi_square", "degrees", "fall")
+        names += ("minimum", "determined", "singular_values", "directions", "undetermined", "remarks", "active")
         record: dict[str, Any] = {name: getattr(self, name) for name in (*names, "why_stopped", "gradient")}
-        arrays = ("noise", "singular_values", "directions")
-        record |= {name: plain(getattr(self, name)) for name in arrays}
-        record |= {name: plain(getattr(self, name).values) for name in ("covariance", "correlation")}
-        record["standard_error"] = {k: x if np.isfinite(x) else None for k, x in self.standard_error.items()}
-        record |= {"undetermined": list(self.undetermined), "remarks": list(self.remarks), "active": list(self.active)}
-        record["curve"] = {str(k): plain(v.values) for k, v in self.curve.variables.items()}
-        return record | {"ends": {str(k): plain(v.values) for k, v in self.ends.data_vars.items()}}
+        record |= {"covariance": self.covariance.values, "correlation": self.correlation.values}
+        record["curve"] = {name: x.values for name, x in self.curve.variables.items()}
+        return files.plain(record | {"ends": {name: x.values for name, x in self.ends.data_vars.items()}})
 
     def __str__(self) -> str:
         rows = [
@@ -337,7 +330,7 @@ def _estimated(problem: Problem, found: Residuals, degrees: int) -> tuple[Proble
     rounding = np.finfo(float).eps * (np.abs(problem.measured.values).max() or 1.0)
     size = max(float(np.sqrt(found.squares / degrees)), float(rounding))
     scaled = found._replace(values=found.values / size, slopes=found.slopes / size)
-    return problem.with_noise(np.full(len(problem.noise), size)), scaled
+    return replace(problem, noise=np.full(len(problem.noise), size)), scaled
 
 
 def _curves(problem: Problem, found: Residuals, local: Laplace, estimated_from: int | None) -> xr.Dataset:

@@ -8,7 +8,7 @@ fails are rejected. Several searches run in parallel, with their points evaluate
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
@@ -30,8 +30,6 @@ from jaxgait.optimization.together import Ask, together
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.units import factor
-
-__all__ = ["Curve", "Ended", "Output", "Problem", "Reading", "Residuals", "Settings", "observed", "reading", "search"]
 
 Output: TypeAlias = Callable[[Run], Any] | str
 """An output or component of the state by name, or a function of a run with one number per sample (JAX code)."""
@@ -260,10 +258,6 @@ class Problem:
     def _memory(self, who: int) -> Any:
         memory = getattr(self.evaluate, "memory", None)
         return None if memory is None else memory(who)
-
-    def with_noise(self, noise: Float[np.ndarray, " points"]) -> Problem:
-        """The problem with another standard deviation of the data, in the unit of the curve."""
-        return replace(self, noise=noise)
 
 
 AskFrom: TypeAlias = Callable[[np.ndarray, Any], Residuals]

@@ -53,8 +53,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
     """
 
     over: tuple[str, ...] = ()
-    """Axes, as name=low:high:count or name=a,b,c: damper.k=10:40kN/m:31; initial.NAME=... for the initial state.
-    Ranges name=low:high are sampled by --sobol or --latin-hypercube."""
+    """Axes name=low:high:count or name=a,b,c, also of initial.NAME; for a sample, ranges name=low:high."""
     sobol: int | None = None
     """Number of Sobol points in the box of all ranges name=low:high; best a power of two."""
     latin_hypercube: int | None = None

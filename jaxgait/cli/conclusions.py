@@ -8,8 +8,6 @@ import numpy as np
 
 from jaxgait.optimization.optimum import Local, Optimum
 
-__all__ = ["conclusions"]
-
 AGREE = 0.05
 """Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
 RIDGE = 10.0

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import json
 import logging
-import math
 import os
 import pathlib
 import re
@@ -107,28 +105,15 @@ def json_on_stdout(path: pathlib.Path | None) -> Iterator[None]:
 
 
 def write_json(path: pathlib.Path | None, record: Any) -> None:
-    """Writes a record (see `plain`) as JSON to a file; "-" is the standard output, None writes nothing."""
+    """Writes a record (see `files.plain`) as JSON to a file; "-" is the standard output, None writes nothing."""
     if path is None:
         return
-    text = json.dumps(plain(record), indent=1, allow_nan=False) + "\n"
+    text = files.as_json(record)
     if path == STDOUT:
         (_output.get() or sys.stdout).write(text)
     else:
         files.text(path, text)
         print(f"wrote {path}")
-
-
-def plain(value: Any) -> Any:
-    """A value in JSON's types: arrays become lists, non-finite numbers None, paths text."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(x) for name, x in value.items()}
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy and JAX
-        value = value.tolist()
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [plain(x) for x in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 _FRAME = re.compile("[─│╭╮╰╯]|-{3,}")

@@ -61,8 +61,9 @@ def write(
     if found.local is not None:
         drawn.append(("room", designs.room(found), "Tolerances of the parameters."))
         drawn.append(("slopes", *_slopes(model, arguments, found)))
-    worst = _worst_scenario(found, sign)
-    where = "" if worst is None else f", in the worst scenario at the best point: {_name(found, worst)}"
+    worst, where = _worst_scenario(found, sign), ""
+    if found.scenarios is not None:
+        where = f", in the worst scenario at the best point: {found.scenarios.scenario.values.ravel()[worst]}"
     change, measures = _before_after(model, arguments, found, shown, worst)
     drawn.append(("before_after", change, f"The model before and after{where}."))
     folder.mkdir(parents=True, exist_ok=True)
@@ -119,10 +120,6 @@ def _start(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _worst_scenario(found: Optimum, sign: float) -> int | None:
     """Number of the scenario with the worst objective at the best point; None without scenarios."""
     return None if found.scenarios is None else int(np.argmin(sign * found.scenarios.objective.values.ravel()))
-
-
-def _name(found: Optimum, scenario: int) -> str:
-    return str(found.scenarios.scenario.values.ravel()[scenario]) if found.scenarios is not None else ""
 
 
 @float64_default

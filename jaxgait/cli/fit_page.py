@@ -53,13 +53,10 @@ def _parameter_line(found: Fit, name: str) -> str:
     own, error = float(get_parameter(found.problem.model, name)), found.standard_error[name]
     unit = "" if found.units[name] == "1" else f" {found.units[name]}"
     low, high = found.interval(name)
-    firm = f"± {error:.2g}{unit} (95 %: {low:.6g} to {high:.6g})" if np.isfinite(error) else f"{unit} {_loose(error)}"
+    firm = (
+        f"± {error:.2g}{unit} (95 %: {low:.6g} to {high:.6g})" if np.isfinite(error) else f"{unit} ({_number(error)})"
+    )
     return f"{found.best[name]:.6g} {firm.strip()}, was {own:.6g}"
-
-
-def _loose(error: float) -> str:
-    """Why there is no standard error."""
-    return "(on its bound)" if np.isnan(error) else "(not determined)"
 
 
 def quality(found: Fit) -> str:
@@ -166,6 +163,7 @@ def _parameters(found: Fit, profiles: Sequence[Profile]) -> str:
 
 
 def _number(x: float) -> str:
+    """A standard error, or why there is none."""
     return f"{x:.2g}" if np.isfinite(x) else "on its bound" if np.isnan(x) else "not determined"
 
 

@@ -18,6 +18,7 @@ from jaxgait.cli.running import fixed_start, mechanism
 from jaxgait.model import Model
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.naming import motion_drive
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.run import Sampling
 
@@ -63,9 +64,7 @@ def _write(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Profil
         print(f"wrote {request.out}")
     write_json(request.json, _record(found, read, profiles) if request.json else None)
     if request.report is not None:
-        from jaxgait.cli.fit_page import write
-
-        print(f"wrote {write(request.report, found, read, request.noise, profiles)}")
+        print(f"wrote {fit_page.write(request.report, found, read, request.noise, profiles)}")
 
 
 def source(text: str | None, model: Model, output: str | None) -> CurveTable:
@@ -82,8 +81,6 @@ def source(text: str | None, model: Model, output: str | None) -> CurveTable:
         if not path.exists():
             raise FileNotFoundError(f"{text}: no such file; --measured expects a table of the measured curve (CSV)")
         return read_curve(path, model, output)
-    from jaxgait.motion.naming import motion_drive
-
     curve, output = measured_curve(motion_drive(text)), output or "knee_angle"
     if output not in model.variables:
         raise ValueError(f"{text} holds a knee curve, but {type(model).__name__} has no output {output!r}")
@@ -92,11 +89,7 @@ def source(text: str | None, model: Model, output: str | None) -> CurveTable:
 
 
 def _span(request: Any, model: Model, read: CurveTable) -> dict[str, Any]:
-    """Length and options of the runs; by default they end with the data.
-
-    Raises:
-        ValueError: for impossible requests, and for data beyond the end of the run.
-    """
+    """Length and options of the runs, which by default end with the data and must not end before them."""
     span = dict(request.sampling)
     if read.curve.axis == "phase" and model.period is None:
         advice = "give times from the start of the run: 'time (s)'"
@@ -110,11 +103,7 @@ def _span(request: Any, model: Model, read: CurveTable) -> dict[str, Any]:
 
 
 def _noise(stated: float | None, read: CurveTable) -> Any:
-    """Standard deviations in the unit of the curve; None: estimate them.
-
-    Raises:
-        ValueError: if both the file and the command give them.
-    """
+    """Standard deviations in the unit of the curve, from the file or the command; None: estimate them."""
     if stated is not None and read.noise is not None:
         raise ValueError(f"--noise and the column {read.columns[2]!r} of {read.file} both give the noise: use one")
     return read.noise if stated is None else stated

@@ -39,8 +39,9 @@ def show(model: Model, json: pathlib.Path | None = None) -> int:
 
 def listing(model: Model) -> str:
     """Everything that a model has, as text."""
+    options = {kind.__name__: [field.name for field in dataclasses.fields(kind)] for kind in schemes(model)}
     sections = {
-        "": _parameters(model),
+        "": [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(model).items()],
         "parts and choices (--set)": _choices(model),
         "parameter sets (--preset)": list(model.presets),
         "initial state": _start(model),
@@ -50,8 +51,8 @@ def listing(model: Model) -> str:
             x.removeprefix("ended early: ") for c, x in legend(model).items() if c >= FIRST_TERMINATION
         ],
         "events": list(getattr(model, "transitions", dict)()),
-        "schemes (--scheme), the default first": _schemes(model),
-        "solvers (--solver)": _solvers(model),
+        "schemes (--scheme), the default first": [f"{name:28} {', '.join(own)}" for name, own in options.items()],
+        "solvers (--solver)": [", ".join(SOLVERS)] if any("solver" in own for own in options.values()) else [],
         "motion (--motion)": ["measured strides: see `jaxgait motion`"] if takes_motion(type(model)) else [],
     }
     return "\n".join("\n".join(_section(*section)) for section in sections.items() if section[1])
@@ -59,10 +60,6 @@ def listing(model: Model) -> str:
 
 def _section(title: str, rows: list[str]) -> list[str]:
     return ["", f"{title}:", *rows] if title else rows
-
-
-def _parameters(model: Model) -> list[str]:
-    return [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(model).items()]
 
 
 def _choices(model: Model) -> list[str]:
@@ -75,15 +72,6 @@ def _start(model: Model) -> list[str]:
     units = {name: variable.unit for name, variable in model.variables.items()}
     found = state_variables(model.initial_state())
     return [f"{'initial.' + name:28} {_short(x):>24} {units.get(name, '')}".rstrip() for name, x in found.items()]
-
-
-def _schemes(model: Model) -> list[str]:
-    return [f"{s.__name__:28} {', '.join(field.name for field in dataclasses.fields(s))}" for s in schemes(model)]
-
-
-def _solvers(model: Model) -> list[str]:
-    taken = any("solver" in (field.name for field in dataclasses.fields(s)) for s in schemes(model))
-    return [", ".join(SOLVERS)] if taken else []
 
 
 def _variables(model: Model) -> list[str]:

@@ -15,6 +15,16 @@ from jaxgait import files, registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import write_json
 from jaxgait.model import Model
+from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
+from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.maps import read_map
+from jaxgait.motion.capture.walk import LOADS, Walk, measure
+from jaxgait.motion.drive import verdict_drive
+from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
+from jaxgait.motion.naming import motion_drive, named_stride, recording_of, together, walk_stride
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.record import key_figures, walk_record, write_record
+from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
 
 RECORDS = (".json",)
@@ -27,8 +37,6 @@ OF_MOTION = (*OF_RECORDINGS, "speed", "harmonics", "out")
 
 def gaits() -> Iterator[str]:
     """Lines describing the embedded measured gaits and the models they drive."""
-    from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
-
     for name in REFERENCE_GAITS:
         record = gait_record(name)
         yield f"{name:26} T = {record['period_T_s']:.3f} s, {record['speed_m_s']:.3f} m/s; {record['subject']}"
@@ -40,16 +48,12 @@ def gaits() -> Iterator[str]:
 
 def gait_records() -> dict[str, dict[str, Any]]:
     """The embedded measured gaits by name: stride time in s, speed in m/s, subject, licence and source."""
-    from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
-
     facts = ("period_T_s", "speed_m_s", "subject", "licence", "citation")
     return {name: {fact: gait_record(name)[fact] for fact in facts} for name in REFERENCE_GAITS}
 
 
-def _record(walk: Any, verdict: Any) -> dict[str, Any]:
+def _record(walk: Walk | None, verdict: Verdict) -> dict[str, Any]:
     """The JSON record: key figures of a walk (None for a given stride), and the verdict on its stride."""
-    from jaxgait.motion.record import key_figures
-
     signals = {name: found._asdict() for name, found in verdict.signals.items()}
     findings = [{"what": f.what, "advice": f.advice, "impossible": f.impossible} for f in verdict.findings]
     judged = {"usable": verdict.usable, "signals": signals, "findings": findings, "period_T_s": verdict.cycle.period}
@@ -62,8 +66,6 @@ def show(request: Any) -> None:
     Raises:
         ValueError: if the motion cannot drive a model.
     """
-    from jaxgait.motion.naming import named_stride, walk_stride
-    from jaxgait.motion.verdict import describe, judge
     from jaxgait.plot.style import kinds
 
     parsing.check_output(request.out, kinds=(*kinds(), "json", "html"))
@@ -97,15 +99,8 @@ def check_unused(request: Any, names: Collection[str], why: str) -> None:
         raise ValueError(f"{why}: leave {unused} out")
 
 
-def _walk(request: Any):
+def _walk(request: Any) -> Walk | None:
     """The walk extracted from recordings; None for an embedded gait, a stride or a saved walk."""
-    from jaxgait.motion.capture.leg import Options
-    from jaxgait.motion.capture.maps import read_map
-    from jaxgait.motion.capture.walk import measure
-    from jaxgait.motion.embedded import REFERENCE_GAITS
-    from jaxgait.motion.naming import recording_of, together
-    from jaxgait.motion.readers import read_recording
-
     paths = [pathlib.Path(file) for file in request.files]
     if len(paths) == 1 and (request.files[0] in REFERENCE_GAITS or paths[0].suffix.lower() in RECORDS):
         return None
@@ -125,7 +120,7 @@ def _walk(request: Any):
     return measure(together(trials), request.leg, options, speed=request.speed, mass=request.mass)
 
 
-def summary(walk: Any) -> Iterator[str]:
+def summary(walk: Walk) -> Iterator[str]:
     """Lines summarising a walk."""
     yield from _facts(walk)
     yield from (f"note: {line}" for line in walk.notes)
@@ -133,10 +128,7 @@ def summary(walk: Any) -> Iterator[str]:
     yield ""
 
 
-def _facts(walk: Any) -> Iterator[str]:
-    from jaxgait.motion.capture.walk import LOADS
-    from jaxgait.motion.record import key_figures
-
+def _facts(walk: Walk) -> Iterator[str]:
     figures = key_figures(walk)
     for leg in walk.legs:
         r = leg.recording
@@ -166,10 +158,8 @@ def _facts(walk: Any) -> Iterator[str]:
         yield from _peaks(walk.dynamics)
 
 
-def _peaks(dynamics: Any) -> Iterator[str]:
+def _peaks(dynamics: Dynamics) -> Iterator[str]:
     """Lines with the extremes of joint moments and powers."""
-    from jaxgait.motion.capture.dynamics import JOINTS
-
     ends = {k: f"{low:+.2f} to {high:+.2f}" for k, (low, high) in dynamics.peaks.items()}
     for kind, unit in (("moment", "Nm_kg"), ("power", "W_kg")):
         listed = ", ".join(f"{joint} {ends[f'{joint}_{kind}_{unit}']}" for joint in JOINTS)
@@ -177,9 +167,8 @@ def _peaks(dynamics: Any) -> Iterator[str]:
         yield f"joint {kind}s in {unit.replace('_', '/')} ({signs}): {listed}"
 
 
-def _write(request: Any, walk: Any, verdict: Any) -> None:
+def _write(request: Any, walk: Walk | None, verdict: Verdict) -> None:
     """Writes the file, in the format of its extension; next to the record of a walk, also its page and picture."""
-    from jaxgait.motion.record import walk_record, write_record
     from jaxgait.plot.motion import stride
     from jaxgait.plot.style import save
 
@@ -201,10 +190,9 @@ def _write(request: Any, walk: Any, verdict: Any) -> None:
         print(f"wrote {page}")
 
 
-def _page(walk: Any, verdict: Any, sheet: pathlib.Path) -> str:
+def _page(walk: Walk, verdict: Verdict, sheet: pathlib.Path) -> str:
     """A measured walk, with its sheet (PNG), as a self-contained HTML page."""
     from jaxgait.cli.page import embedded, listed, page
-    from jaxgait.motion.verdict import describe
 
     parts = [
         listed(_facts(walk)),
@@ -217,10 +205,8 @@ def _page(walk: Any, verdict: Any, sheet: pathlib.Path) -> str:
     return page(f"{walk.name}: {walk.side} leg", parts)
 
 
-def _adapted(name: str, verdict: Any) -> Iterator[str]:
+def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
     """Lines with the parameters that a stride changes in a model, for every parameter set."""
-    from jaxgait.motion.drive import verdict_drive
-
     drive, model = verdict_drive(verdict), registry.model(name)
     sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
     found = {label: _differences(before, before.driven(drive)) for label, before in sets.items()}
@@ -256,8 +242,6 @@ def check_takes_motion(model: Model) -> None:
 
 def driven(model: Model, motion: str) -> Model:
     """The model driven by the named motion; prints what that changes."""
-    from jaxgait.motion.naming import motion_drive
-
     check_takes_motion(model)
     drive = motion_drive(motion)
     if drive.person is not None:

@@ -80,9 +80,7 @@ def search(request: Any, options: Mapping[str, Any]) -> Search:
     return Search(model, {**arguments, "initial": fixed, "across": scenarios}, show)
 
 
-def run_search(
-    wanted: Search, effort: Mapping[str, Any], json: pathlib.Path | None, further: Further | None = None
-) -> int:
+def run_search(wanted: Search, effort: Mapping[str, Any], json: pathlib.Path | None, further: Further) -> int:
     """Runs a search and its follow-ups, prints the results and writes the requested files.
 
     If a follow-up fails, the results so far are still written.
@@ -92,7 +90,6 @@ def run_search(
     """
     from jaxgait.optimization import optimize
 
-    further = Further() if further is None else further
     arguments = {**wanted.arguments, **effort}
     follows = follow_ups(wanted.model, arguments, further)
     if further.report is not None:

@@ -11,9 +11,6 @@ import tyro
 
 from jaxgait import registry
 
-__all__ = ["RUN", "Further", "JsonOutput", "Mechanism", "Moved", "Positional", "Span", "Steps", "given"]
-__all__ += ["shown_plainly"]
-
 C = TypeVar("C")
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]

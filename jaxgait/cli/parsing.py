@@ -104,7 +104,7 @@ def state(model: Model, texts: Sequence[str]) -> Any:
 
 
 def axes(model: Model, texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:
-    """Grid axes, such as "damper.k=1e4:4e4:31", "damper.k=10:40:31kN/m" or "mass=50,60,80", given to an option.
+    """Grid axes, each (points,), from "damper.k=1e4:4e4:31", "damper.k=10:40:31kN/m" or "mass=50,60" after an option.
 
     Raises:
         ParameterError: for malformed text, unknown and repeated names, and incompatible units.
@@ -270,11 +270,7 @@ def _setting(model: Any, name: str, text: str) -> Any:
 
 
 def _check_law(model: Any, name: str) -> None:
-    """Checks that a name is not a parameter of another law than the present one.
-
-    Raises:
-        ParameterError: naming the laws that have it.
-    """
+    """Checks that a name is not a parameter of another law than the present one."""
     path, _, last = name.rpartition(".")
     part = parts(model).get(path)
     if part is None or name in parameters(model):
@@ -288,11 +284,7 @@ def _check_law(model: Any, name: str) -> None:
 
 
 def _varied(model: Model, name: str, texts: Sequence[str]) -> list[float]:
-    """Values of a parameter, a component of the initial state or a number of the motion, in its unit.
-
-    Raises:
-        ParameterError: for an unknown name, text that is not a number, and incompatible units.
-    """
+    """Values of a parameter, a component of the initial state or a number of the motion, in its unit."""
     part = parts(model).get(name)
     if part is not None and not all(map(_is_quantity, texts)):
         raise ParameterError(

@@ -34,19 +34,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from jaxgait import __version__, registry
-from jaxgait.cli import interruptions
+from jaxgait.cli import console, interruptions
 from jaxgait.cli.commands import Bench, Fit, Motion, Optimize, Reproduce, Run, Scan, View
-from jaxgait.cli.console import (
-    BAD_INPUT,
-    NOT_ALL,
-    check_repeats,
-    json_on_stdout,
-    note,
-    say,
-    show_log,
-    unbroken,
-    usage_error,
-)
 from jaxgait.cli.options import Positional
 
 PROGRAM = "jaxgait"
@@ -90,14 +79,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point of the command `jaxgait`; for the exit codes see the module."""
     given = sys.argv[1:] if arguments is None else arguments
     for fault in registry.faults():
-        say(fault)
+        console.say(fault)
     interrupted = False
-    with unbroken(), warnings.catch_warnings(), interruptions.as_exceptions():
-        warnings.showwarning = lambda message, *_, **__: say(message)
+    with console.unbroken(), warnings.catch_warnings(), interruptions.as_exceptions():
+        warnings.showwarning = lambda message, *_, **__: console.say(message)
         try:
             code = _exit_code(given)
         except KeyboardInterrupt as interruption:
-            say(interruption if interruption.args else "interrupted")
+            console.say(interruption if interruption.args else "interrupted")
             interrupted, code = True, interruptions.code()
         _flush()
     if interrupted and arguments is None:  # our own process: do not wait for running blocks
@@ -119,15 +108,15 @@ def _exit_code(arguments: list[str]) -> int:
     For debugging, set the environment variable `JAXGAIT_TRACEBACK` to keep the traceback.
     """
     try:
-        check_repeats(arguments)
+        console.check_repeats(arguments)
         if arguments == ["--version"]:
             print(f"jaxgait {__version__}")
             return 0
         command = _read(arguments)
         json = getattr(command, "json", None)
-        with show_log(), json_on_stdout(json):
+        with console.show_log(), console.json_on_stdout(json):
             if not isinstance(command, Completion):
-                note("loading JAX, a few seconds")
+                console.note("loading JAX, a few seconds")
                 with interruptions.as_exits():
                     importlib.import_module("jaxgait.ensembles")
                 from jaxgait.cli.parsing import check_json
@@ -140,16 +129,12 @@ def _exit_code(arguments: list[str]) -> int:
         code = _code_of(error)
         if code is None or os.environ.get("JAXGAIT_TRACEBACK"):
             raise
-        say(error)
+        console.say(error)
         return code
 
 
 def _read(arguments: list[str]) -> Any:
-    """Parses the command line.
-
-    Raises:
-        ValueError: for invalid usage, explained in one line.
-    """
+    """Parses the command line; a `ValueError` explains invalid usage in one line."""
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
@@ -160,7 +145,7 @@ def _read(arguments: list[str]) -> Any:
     text = errors.getvalue()
     if re.search("Missing value for argument '[^-]", text) and len(arguments) > 1:  # an option where a name is due
         _read(arguments[:1])  # raises: its error says which names there are
-    raise ValueError(usage_error(text, arguments))
+    raise ValueError(console.usage_error(text, arguments))
 
 
 def _code_of(error: Exception) -> int | None:
@@ -169,5 +154,5 @@ def _code_of(error: Exception) -> int | None:
     from jaxgait.outcome import NoResult
 
     if isinstance(error, ValueError | OSError | ModuleNotFoundError | MemoryError | StoreError):
-        return BAD_INPUT
-    return NOT_ALL if isinstance(error, NoResult) else None
+        return console.BAD_INPUT
+    return console.NOT_ALL if isinstance(error, NoResult) else None

@@ -31,7 +31,7 @@ def run_record(data: xr.Dataset) -> dict[str, Any]:
     return {
         "attributes": _attributes(data),
         "variables": {name: {**_labels(x), **_ends(x), **_range(x)} for name, x in histories.items()},
-        "measures": {name: {**_labels(x), "value": with_gaps(x)} for name, x in measures_of(data).items()},
+        "measures": {name: {**_labels(x), "value": _exact(x)} for name, x in measures_of(data).items()},
         "events": list(_events(data)),
     }
 
@@ -115,11 +115,18 @@ def _ends(data: xr.DataArray) -> dict[str, Any]:
     return {"first": valid[0], "last": valid[-1]} if valid.size else {"first": None, "last": None}
 
 
+def _exact(data: xr.DataArray) -> np.ndarray:
+    """The values; integers remain integers unless one stands for a missing value."""
+    values = with_gaps(data)
+    return data.values if data.dtype.kind == "i" and np.isfinite(values).all() else values
+
+
 def _range(data: xr.DataArray) -> dict[str, Any]:
     values = np.ma.masked_invalid(with_gaps(data))
     if not values.count():
         return {"lowest": None, "highest": None}
-    return {"lowest": values.min(), "highest": values.max()}
+    kind = data.dtype if data.dtype.kind == "i" else values.dtype
+    return {"lowest": values.min().astype(kind), "highest": values.max().astype(kind)}
 
 
 def _extremes(data: xr.DataArray) -> dict[str, Any]:

@@ -113,11 +113,7 @@ def fixed_start(request: Any, model: Model, varied: Iterable[str]) -> dict[str, 
 
 
 def run(
-    model: Model,
-    start: Any,
-    options: Mapping[str, Any],
-    out: pathlib.Path | None,
-    json: pathlib.Path | None = None,
+    model: Model, start: Any, options: Mapping[str, Any], out: pathlib.Path | None, json: pathlib.Path | None = None
 ) -> int:
     """Runs one trajectory, prints it and writes the requested files."""
     from jaxgait.solve.simulate import simulate
@@ -162,7 +158,7 @@ def members(
     walking: Members | None = None,
     sample: Members | None = None,
 ) -> Members:
-    """Every combination of a grid of axes (in their units), a sample, and members that differ in their motion.
+    """Every combination of a grid of axes (points,) in their units, a sample, and members with different motions.
 
     Raises:
         ParameterError: for unknown names, names given twice and impossible values.

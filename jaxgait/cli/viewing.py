@@ -66,11 +66,7 @@ def view(
 def _check_followed(
     file: pathlib.Path, data: xr.Dataset, found: Study | None, out: pathlib.Path | None, kind: str, given: Sequence[str]
 ) -> None:
-    """Checks that what is drawn, a file of some kind, follows the given options.
-
-    Raises:
-        ValueError: naming one that it would not follow.
-    """
+    """Checks that what is drawn, a file of some kind, follows the given options."""
     if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
     if "over" in given and (kind in (*WRITERS, "html") or is_run(data)):

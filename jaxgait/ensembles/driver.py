@@ -166,7 +166,11 @@ def _warn_of_failures(data: xr.Dataset) -> None:
 
 
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:
-    _check_memory(plan)
+    checks.fits_in_memory(
+        f"{plan.members.size} members with their results",
+        plan.members.size * plan.result_bytes,
+        "give store=..., or observe measures instead of keeping trajectories",
+    )
     results = {n: np.zeros(plan.members.shape + d.shape, d.dtype) for n, d in descriptions(plan).items()}
     work = np.zeros(2, np.int64)
     done = 0
@@ -214,15 +218,6 @@ def _into_store(
     return _with_efficiency(read_store(path), work)
 
 
-def _check_memory(plan: Plan) -> None:
-    """Checks that the results will fit in the free memory."""
-    checks.fits_in_memory(
-        f"{plan.members.size} members with their results",
-        plan.members.size * plan.result_bytes,
-        "give store=..., or observe measures instead of keeping trajectories",
-    )
-
-
 def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None = None) -> Plan:
     """Checks a request and decides how to run it.
 
@@ -243,10 +238,10 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
     check_single(model)
     members = as_members(given["members"])
     check_members(model, members)
-    observe, gradient = observer(model, given["observe"]), _names("gradient", given["gradient"])
+    observe, gradient = observer(model, given["observe"]), _gradient(given["gradient"])
+    variables = {**getattr(observe, "variables", {}), **(given["variables"] or {})}
     if isinstance(observe, Measures):  # in any order, one program and one store
         observe = Measures(tuple(sorted(observe.members, key=lambda m: m.name)))
-    variables = {**getattr(observe, "variables", {}), **(given["variables"] or {})}
     mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
     differentiated = bool(gradient) and jax.default_backend() != "cpu"
@@ -274,7 +269,7 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
             checks.count(name, given[name])
     threads = given["workers"] or default_workers(job.devices)
     most = largest_batch(members, job, threads, stored=given["store"] is not None) if batch is None else batch
-    results = result_shapes(model, members, job, precision, most)
+    results = result_shapes(model, members, job, precision, most, variables)
     if batch is None:
         batch = batch_size(most, job, bytes_per_member(model, job, precision, results), threads)
     retries = chosen.retries(precision, reference) if retry else ()
@@ -302,14 +297,14 @@ def _check_names(plan: Plan) -> None:
             raise ParameterError(f"the members have the label {clash!r}, which {what}: give it another name")
 
 
-def _names(argument: str, given: Any) -> tuple[str, ...]:
-    """A tuple of names; a single one makes a tuple of one."""
+def _gradient(given: Any) -> tuple[str, ...]:
+    """The names by which observables are differentiated; a single one makes a tuple of one."""
     given = [given] if isinstance(given, str) else given
     if not isinstance(given, Iterable) or not all(isinstance(name, str) for name in given):
-        raise ValueError(f"{argument} must be a list of names, such as ['mass'], got {given!r}")
+        raise ValueError(f"gradient must be a list of names, such as ['mass'], got {given!r}")
     twice = sorted({name for name in given if list(given).count(name) > 1})
     if twice:
-        raise ValueError(f"{argument} names {', '.join(twice)} twice")
+        raise ValueError(f"gradient names {', '.join(twice)} twice")
     return tuple(given)
 
 

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from jaxgait.contents import default_of
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan
 from jaxgait.ensembles.source import Sources, digest, name_of, value
@@ -42,7 +43,7 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
         "units and dimensions": {n: " ".join([v.unit, *v.dims]) for n, v in plan.variables.items()},
         "precision": plan.precision,
         "retries": {r.name: {"precision": r.precision, **_scheme(r.scheme, sources)} for r in plan.retries},
-        "results": {n: [list(s.shape), s.dtype.name] for n, s in sorted(plan.results.items())},
+        "results": {n: [list(s.shape), s.dtype.name] for n, s in plan.results.items()},
         "blocks": list(plan.block_shape),
         **sources.digests(),
     }
@@ -129,9 +130,7 @@ def _setting(setting: Any, sources: Sources) -> Any:
 
 def _is_default(module: Any, name: str, given: Any) -> bool:
     """Whether a field has its default, so that fields added by a new version of a library do not appear."""
-    field = module.__dataclass_fields__[name]
-    made = field.default_factory
-    default = field.default if made is dataclasses.MISSING else made()
+    default = default_of(module.__dataclass_fields__[name])
     return default is not dataclasses.MISSING and bool(eqx.tree_equal(default, given))
 
 

@@ -13,7 +13,7 @@ from jaxgait import precision as precisions
 from jaxgait import xr
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, MOTION
-from jaxgait.ensembles.plan import Plan, failures
+from jaxgait.ensembles.plan import Plan, failures, stem
 from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameters
 from jaxgait.run import Sampling
@@ -41,10 +41,7 @@ _MOTION = {
 }
 """Labels of members that differ in their motion."""
 
-_DERIVED = (
-    ("_gradient", "{} per unit of the parameter", "gradient of {}"),
-    ("_end", "{}", "{}, at the end"),
-)
+_DERIVED = (("_gradient", "{} per unit of the parameter", "gradient of {}"), ("_end", "{}", "{}, at the end"))
 """Suffixes of names of derived results, with formats of their unit and long name."""
 
 
@@ -67,8 +64,7 @@ def descriptions(plan: Plan) -> dict[str, Description]:
     for name, (group, shape, dtype) in found.items():
         first = {"trajectory": ("time" if shared else "instant",), "events": ("event",)}.get(group, ())
         last = ("parameter",) if group == "gradient" else ()
-        stem = name.removesuffix({"gradient": "_gradient", "outcome": "_end"}.get(group, ""))
-        own = extra_dims(_known(plan), stem, len(shape) - len(first) - len(last))
+        own = extra_dims(_known(plan), stem(name, group), len(shape) - len(first) - len(last))
         dims = first + own + last
         result[name] = Description(dims, shape, dtype, _attributes(plan, name))
     return result
@@ -149,10 +145,9 @@ def summary(data: xr.Dataset) -> dict[str, int]:
 
 def with_promotions(data: xr.Dataset) -> xr.Dataset:
     """Marks the members of a float32 scan whose final result was computed in float64."""
-    legend = json.loads(data.attrs["retries_legend"])
+    legend = json.loads(data.attrs.get("retries_legend", "{}"))
     numbers = [int(number) for number, name in legend.items() if name == FLOAT64_RETRY]
-    promoted = data["retries"].isin(numbers)
-    if not promoted.any():
+    if not numbers or not (promoted := data["retries"].isin(numbers)).any():
         return data
     attrs = {"units": "1", "long_name": "computed in float64, after float32 failed"}
     done = f"float32, {int(promoted.sum())} of {promoted.size} members float64 (see promoted)"
@@ -189,9 +184,9 @@ def _attributes(plan: Plan, name: str) -> dict[str, Any]:
     if name in known:
         return {"units": known[name].unit, "long_name": known[name].long_name}
     for ending, unit, long_name in _DERIVED:
-        stem = name.removesuffix(ending)
-        if stem != name and stem in known:
-            return {"units": unit.format(known[stem].unit), "long_name": long_name.format(known[stem].long_name)}
+        base = known.get(name.removesuffix(ending))
+        if name.endswith(ending) and base is not None:
+            return {"units": unit.format(base.unit), "long_name": long_name.format(base.long_name)}
     return {}
 
 

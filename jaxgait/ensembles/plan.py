@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from jaxgait import precision as precisions
 from jaxgait.checks import UNKNOWN_MEMORY, free_memory
 from jaxgait.ensembles.batch import Job, compile_batch, lanes, run_batch, shapes
 from jaxgait.ensembles.members import Members
-from jaxgait.model import Model, Variable
+from jaxgait.model import TAKEN, Model, Variable
 from jaxgait.native import Lanes
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.scheme import Retry
@@ -41,6 +41,8 @@ _LARGEST_ELSEWHERE = 1 << 16
 _SHARE_OF_MEMORY = 0.5
 _CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
 _BLOCK_OUTCOME = ("first_status", "retries")
+_GROUPS = ("outcome", "trajectory", "events", "observed", "gradient")
+"""The groups of results (see `batch.run_member`), in the order in which results are listed."""
 EFFICIENCY = "steps taken, and room for steps"
 """Name of the efficiency among a block's results, which no observable can have."""
 
@@ -158,9 +160,12 @@ def failures(codes: Any) -> Any:
 
 
 def result_shapes(
-    model: Model, members: Members, job: Job, precision: precisions.Precision, batch: int
+    model: Model, members: Members, job: Job, precision: precisions.Precision, batch: int, variables: Iterable[str] = ()
 ) -> dict[str, Shape]:
     """All results of one member by name, by tracing the program of a batch without running it.
+
+    They are in the order in which the model declares them, then in that of the observables `variables`: compiled
+    programs keep neither.
 
     Raises:
         ValueError: if `observe` uses the name of another result, or of a label of the members.
@@ -174,7 +179,19 @@ def result_shapes(
         raise ValueError(f"observe must not use the name {min(taken)!r}: it labels the members")
     names = {_flat_name(group, key): group for group, results in groups.items() for key in results}
     found = {n: Shape(names[n], x.shape, np.dtype(x.dtype)) for n, x in _flat(groups).items()}
-    return {**found, **dict.fromkeys(_BLOCK_OUTCOME, Shape("outcome", (), np.dtype(np.int32)))}
+    found |= dict.fromkeys(_BLOCK_OUTCOME, Shape("outcome", (), np.dtype(np.int32)))
+    rank = {name: number for number, name in enumerate(["time", *TAKEN, *model.variables, *variables])}
+
+    def place(name: str) -> tuple[int, int]:
+        group = found[name].group
+        return _GROUPS.index(group), rank.get(name, rank.get(stem(name, group), len(rank)))
+
+    return {name: found[name] for name in sorted(found, key=place)}
+
+
+def stem(name: str, group: str) -> str:
+    """The name of the variable that a result belongs to: "x" for "x_end" and for "x_gradient"."""
+    return name.removesuffix({"gradient": "_gradient", "outcome": "_end"}.get(group, ""))
 
 
 def _run(

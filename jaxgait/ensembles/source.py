@@ -186,8 +186,11 @@ class Sources:
     def _closure(self, function: types.FunctionType) -> None:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         for name, cell in cells:
-            content = next(iter(_contents(cell)), _NOTHING)
-            if content is not _NOTHING and name != "__class__":
+            try:
+                content = cell.cell_contents
+            except ValueError:  # not filled yet
+                continue
+            if name != "__class__":
                 self._visit(content, f"value of {name}")
 
     def _note(self, name: str, text: Any) -> None:
@@ -318,13 +321,6 @@ def _assigned(statement: ast.AST) -> Iterator[ast.Name]:
         yield from (node for node in ast.walk(statement.value) if isinstance(node, ast.Name))
 
 
-def _contents(cell: Any) -> Iterator[Any]:
-    try:
-        yield cell.cell_contents
-    except ValueError:  # not filled yet
-        return
-
-
 def _code(code: types.CodeType) -> str:
     """Bytecode with its names and constants, for functions without source."""
     constants = [_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
@@ -379,7 +375,7 @@ def _imports(module: str) -> Iterator[str]:
 
 def _imported(module: str, name: str) -> Iterator[str]:
     """The modules behind `from module import name`."""
-    if _exists(f"{module}.{name}"):
+    if _file(f"{module}.{name}").is_file():
         yield f"{module}.{name}"
     elif module != "jaxgait":
         yield module
@@ -391,7 +387,3 @@ def _imported(module: str, name: str) -> Iterator[str]:
 def _file(module: str) -> pathlib.Path:
     path = _ROOT.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-def _exists(module: str) -> bool:
-    return _file(module).is_file()

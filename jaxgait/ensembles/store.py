@@ -118,8 +118,7 @@ class Store:
 
     def check(self) -> list[int]:
         """Blocks whose files fail their checksum."""
-        checksums = ((block, _checksum(self.path, self._extra, self.plan.blocks, block)) for block in sorted(self.done))
-        return [block for block, found in checksums if found != self.done[block]["sha256"]]
+        return _damaged(self.path, self._extra, self.plan.blocks, self.done)
 
     def forget(self, blocks: list[int]) -> None:
         """Removes blocks from the manifest, so that they are rerun."""
@@ -201,6 +200,8 @@ def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> t
 def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
     """Opens a scan for reading, lazily, even while it runs: pending members have `status` -1 and NaN results.
 
+    The results are in the order in which the model declares them.
+
     Examples:
         >>> from jaxgait import Bungee, ensemble
         >>> from jaxgait.ensembles import read_store
@@ -208,7 +209,13 @@ def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
         >>> print(read_store("scan.zarr").status.values)  # both completed
         [0 0]
     """
-    return with_promotions(xr.open_zarr(path, chunks=None))
+    data = xr.open_zarr(path, chunks=None)
+    try:
+        declared = json.loads((pathlib.Path(path) / ".jaxgait" / "plan.json").read_text())["results"]
+        names = dict.fromkeys(name for name in [*declared, *data.data_vars] if name in data.data_vars)
+    except (OSError, ValueError, LookupError, TypeError):  # of another program
+        names = data.data_vars
+    return with_promotions(data[[*names]])
 
 
 def fill_value(dtype: np.dtype) -> Any:
@@ -240,8 +247,7 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
         extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         return []  # of another program or an older version
-    done = _read_manifest(root, math.prod(grid), lenient=True)
-    return [b for b, line in sorted(done.items()) if _checksum(root, extra, grid, b) != line["sha256"]]
+    return _damaged(root, extra, grid, _read_manifest(root, math.prod(grid), lenient=True))
 
 
 def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
@@ -362,8 +368,7 @@ def _writer(root: pathlib.Path) -> str:
 def _read_manifest(root: pathlib.Path, size: int, lenient: bool = False) -> dict[int, dict[str, Any]]:
     """The finished ones of `size` blocks, without incomplete lines of a killed process.
 
-    Raises:
-        StoreError: if the manifest is missing, unless `lenient`: then no block is finished.
+    A missing manifest is an error, unless `lenient`: then no block is finished.
     """
     manifest, done = root / ".jaxgait" / "manifest.jsonl", {}
     if not manifest.exists():
@@ -379,11 +384,7 @@ def _read_manifest(root: pathlib.Path, size: int, lenient: bool = False) -> dict
 
 
 def _repair_labels(root: pathlib.Path, plan: Plan, repair: bool) -> None:
-    """Rewrites damaged metadata and coordinates, if requested.
-
-    Raises:
-        StoreError: for damage without `repair`.
-    """
+    """Rewrites damaged metadata and coordinates; without `repair`, damage is an error."""
     wanted = ["zarr.json", *(f"{name}/zarr.json" for name in {**coordinates(plan), **descriptions(plan)})]
     lost = [*(name for name in wanted if not _is_json(root / name)), *damaged_labels(root)]
     if lost and not repair:
@@ -414,13 +415,19 @@ def _chunk(root: pathlib.Path, name: str, extra: Mapping[str, int], grid: tuple[
     return root.joinpath(name, "c", *(str(i) for i in np.unravel_index(block, grid)), *["0"] * extra[name])
 
 
-def _checksum(root: pathlib.Path, extra: Mapping[str, int], grid: tuple[int, ...], block: int) -> str:
-    """The checksum of all results of a block."""
-    checksum = hashlib.sha256()
-    for name in sorted(extra):
-        file = _chunk(root, name, extra, grid, block)
-        checksum.update(file.read_bytes() if file.exists() else b"missing")
-    return checksum.hexdigest()
+def _damaged(
+    root: pathlib.Path, extra: Mapping[str, int], grid: tuple[int, ...], done: Mapping[int, Mapping[str, Any]]
+) -> list[int]:
+    """The finished blocks whose results fail their common checksum; for the arguments see `_chunk`."""
+    found = []
+    for block, line in sorted(done.items()):
+        checksum = hashlib.sha256()
+        for name in sorted(extra):
+            file = _chunk(root, name, extra, grid, block)
+            checksum.update(file.read_bytes() if file.exists() else b"missing")
+        if checksum.hexdigest() != line["sha256"]:
+            found.append(block)
+    return found
 
 
 def _lock(root: pathlib.Path) -> int:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait import files
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
 from jaxgait.motion.capture.strides import StrideCurve, closed
@@ -194,8 +195,7 @@ def write_record(record: Mapping[str, Any], path: str | pathlib.Path) -> None:
         1.26
     """
     check_record(record, str(path))
-    text = json.dumps(record, indent=1, allow_nan=False)
-    pathlib.Path(path).write_text(text + "\n", encoding="utf-8")
+    files.text(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 
 def read_record(path: str | pathlib.Path) -> dict[str, Any]:

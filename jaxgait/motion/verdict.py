@@ -35,8 +35,6 @@ LATE = 8
 ANGLES_PER_STRIDE = 100
 
 DISPLAY = {"m": ("cm", 100.0), "rad": ("deg", 180 / math.pi), "N": ("N", 1.0)}
-
-
 COLUMNS = ("lowest", "highest", "mean", "gap", "residual")
 
 
@@ -104,7 +102,7 @@ class Verdict:
 
     def warnings(self) -> list[str]:
         """What is unusual, one line each."""
-        return [str(self.stride.error(f.what, f.advice, f.signal, f.sample)) for f in self.findings if not f.impossible]
+        return [_line(self, f) for f in self.findings if not f.impossible]
 
 
 def judge(stride: Stride, harmonics: int | None = None) -> Verdict:

@@ -23,23 +23,21 @@ from jaxtyping import Float
 from jaxgait import checks
 from jaxgait.checks import by_name
 from jaxgait.ensembles import ensemble
+from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, Members, as_members
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
-from jaxgait.optimization.goals import Goal, Limit, Objective, as_observable
+from jaxgait.optimization.goals import Goal, Limit, Objective
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, Settings
-from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Space, Starts, real
 from jaxgait.optimization.trust import gradient_fault
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.run import Sampling
-
-__all__ = ["Local", "Optimum", "Stages", "as_observable", "optimize", "through_stages"]
-
 
 Stages = Mapping[str, Sequence[float]]
 """Successive values by dotted parameter name, each in the parameter's unit; equally many of each."""
@@ -160,11 +158,7 @@ def optimize(
 
 
 def _method(method: str, goal: Goal, worst: bool) -> str:
-    """The requested method, if it can handle the goal.
-
-    Raises:
-        ValueError: for an unknown method, and for limits or kinks that it cannot handle.
-    """
+    """The requested method, checked: it must be able to handle the limits and kinks of the goal."""
     checks.one_of("method", method, ["auto", *METHODS])
     chosen = "SLSQP" if method == "auto" else method
     if goal.limits and chosen not in LIMITED:
@@ -258,7 +252,9 @@ def through_stages(
         begin: Starts = [found[-1].best] if found else starts
         changed = with_parameters(model, {name: column[number] for name, column in values.items()})
         changed.validate()
-        file = None if checkpoint is None else _numbered(pathlib.Path(checkpoint), number)
+        file = None if checkpoint is None else pathlib.Path(checkpoint)
+        if file is not None and number:
+            file = file.with_name(f"{file.name}.{number}")
         found.append(search(changed, begin, file))
     return dataclasses.replace(found[-1], stages=_labelled(model, values, found))
 
@@ -277,17 +273,12 @@ def _checked(model: Model, stages: Stages, over: Sequence[str]) -> dict[str, lis
     return {name: [real(x, f"a value of {name}") for x in column] for name, column in stages.items()}
 
 
-def _numbered(path: pathlib.Path, number: int) -> pathlib.Path:
-    return path if number == 0 else path.with_name(f"{path.name}.{number}")
-
-
 def _labelled(model: Model, values: Mapping[str, list[float]], found: Sequence[Optimum]) -> xr.Dataset:
     """The stages as a Dataset over `stage`."""
     columns = {**values, **{name: [one.best[name] for one in found] for name in found[0].best}}
     data: dict[str, Any] = {}
     for name, column in columns.items():
-        info = parameter_info(model, name)
-        data[name] = ("stage", np.array(column), {"units": info.unit, "long_name": info.doc})
+        data[name] = ("stage", np.array(column), described_value(model, name))
     data["objective"] = ("stage", np.array([one.objective for one in found]), {"long_name": "objective at the optimum"})
     evaluations = np.array([int(one.ends.evaluations.sum()) for one in found])
     data["evaluations"] = ("stage", evaluations, {"units": "1", "long_name": "runs that were evaluated"})

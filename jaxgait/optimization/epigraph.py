@@ -18,13 +18,11 @@ from scipy.optimize import nnls
 
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.optimization.methods import EDGE, FAILED, FIRST_STEP, KEPT, RESTARTS, STEEP, Ended, Settings, inside
+from jaxgait.optimization.methods import EDGE, FAILED, FIRST_STEP, RESTARTS, STEEP, Ended, Settings, inside
 from jaxgait.optimization.optimum import ACTIVE, holding
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask
-
-__all__ = ["RAISED", "with_epigraph", "worst_balance"]
 
 RAISED = ("SLSQP", "trust-constr", "COBYQA")
 """Methods that solve the smooth problem."""
@@ -86,12 +84,9 @@ class _Epigraph:
 
     def best(self) -> np.ndarray:
         """The best evaluated point that meets the limits."""
-        kept = [(x, f) for x, f in self._known.values() if f.valid[0] and self._within_limits(f)]
-        kept = kept or [(x, f) for x, f in self._known.values() if f.valid[0]]
+        valid = [(x, f) for x, f in self._known.values() if f.valid[0]]
+        kept = [(x, f) for x, f in valid if self._goal.met(f.values).all()] or valid
         return max(kept, key=lambda one: self._settings.sign * one[1].values[0, 0])[0]
-
-    def _within_limits(self, found: Evaluated) -> bool:
-        return not self._goal.limits or bool(self._goal.slack(found.values).min() >= -KEPT)
 
     def _found(self, x: np.ndarray) -> Evaluated:
         x = inside(x)

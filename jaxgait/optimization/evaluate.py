@@ -27,8 +27,6 @@ from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
-__all__ = ["Differences", "Evaluated", "Evaluator", "Extra", "Program", "Transient", "extent"]
-
 STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
 

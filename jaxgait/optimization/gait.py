@@ -40,8 +40,6 @@ from jaxgait.roots import CONVERGED, Root, Rule, many
 from jaxgait.run import Run, Sampling, Trajectory
 from jaxgait.solve.smooth import ASSURED, Smooth
 
-__all__ = ["PeriodicGait", "StrideMap"]
-
 TANGENTS = 3
 """Number of derivatives per lane: the most for which the knee's stride is one kernel."""
 SETTLE = 5
@@ -182,13 +180,7 @@ class PeriodicGait:
     name = "through the periodic gait (implicit differentiation)"
 
     def __init__(
-        self,
-        model: Model,
-        space: Space,
-        goal: Goal,
-        scheme: Smooth,
-        samples: int | None,
-        extra: Extra = Extra(),
+        self, model: Model, space: Space, goal: Goal, scheme: Smooth, samples: int | None, extra: Extra = Extra()
     ):
         sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
         goal.checked(spaced(sampling, model, extent(space, extra)))

@@ -10,25 +10,25 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxgait.measure import Measure, Measures, evaluated, observer
 from jaxgait.model import Model
 from jaxgait.optimization.space import real
 from jaxgait.run import Run, Sampling
 
-__all__ = ["Goal", "Limit", "Objective", "at_least", "at_most", "limit"]
-
 Objective: TypeAlias = Callable[[Run], Any] | Measure | str
 """A measure, its name, or a function of a run."""
 
+KEPT = 1e-8
+"""Largest relative violation of a limit at the end of a search."""
 _LIMIT = re.compile(r"\s*([\w.]+)\s*(>=|<=)\s*(\S+)\s*")
 
 
@@ -179,22 +179,26 @@ class Goal:
     def bounds(self) -> tuple[Limit, ...]:
         """The limits, with those on arrays expanded to their elements: one per slack."""
         several = lambda one, size: [one] if size is None else [replace(one, element=i) for i in range(size)]
-        sizes = self.sizes or (None,) * len(self.limits)
-        return tuple(b for one, size in zip(self.limits, sizes, strict=True) for b in several(one, size))
+        return tuple(b for one, size in zip(self.limits, self.elements, strict=True) for b in several(one, size))
+
+    @property
+    def elements(self) -> tuple[int | None, ...]:
+        """Number of elements of each limited array; None for a single number."""
+        return self.sizes or (None,) * len(self.limits)
+
+    def _each(self, items: Iterable[Any]) -> list[Any]:
+        """One item per bound, from one per limit."""
+        pairs = zip(items, self.elements, strict=True)
+        return [x for x, size in pairs for _ in range(1 if size is None else size)]
 
     def flat(self) -> Goal:
         """The goal with limits on arrays expanded to their elements, each with its measure."""
-        first, *measures = self.measures
-        sizes = [1 if size is None else size for size in self.sizes or (None,) * len(measures)]
-        each = (m for m, size in zip(measures, sizes, strict=True) for _ in range(size))
-        return Goal((first, *each), self.bounds)
+        return Goal((self.measures[0], *self._each(self.measures[1:])), self.bounds)
 
     def left(self, slack: Float[np.ndarray, " slacks"]) -> dict[str, float]:
         """Slack of each limit in its own unit (of an array, the least), by the limit's text; from `slack`."""
-        units = slack * np.array([one.scale for one in self.bounds])
-        ends = np.cumsum([1 if size is None else size for size in self.sizes or (None,) * len(self.limits)])
-        parts = np.split(units, ends[:-1])
-        return {str(one): float(part.min(initial=np.inf)) for one, part in zip(self.limits, parts, strict=False)}
+        units, which = slack * [one.scale for one in self.bounds], np.array(self._each(range(len(self.limits))))
+        return {str(one): float(units[which == k].min(initial=np.inf)) for k, one in enumerate(self.limits)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -217,8 +221,7 @@ class Goal:
     def units(self) -> tuple[str, ...]:
         """Units of the objective and of each slack; empty for functions."""
         first, *others = (getattr(m, "unit", "") for m in self.measures)
-        sizes = self.sizes or (None,) * len(others)
-        return (first, *(u for u, size in zip(others, sizes, strict=True) for _ in range(1 if size is None else size)))
+        return (first, *self._each(others))
 
     def joined(self, found: Mapping[str, np.ndarray], suffix: str = "") -> Float[np.ndarray, "b values *n"]:
         """Results by name (see `names`, each with the suffix), in their units: the objective, then all bounds.
@@ -243,6 +246,10 @@ class Goal:
         signs, at = self._signs
         return signs * (values[..., 1 : 1 + len(at)] - at)
 
+    def met(self, values: Float[np.ndarray, "*b values"]) -> Bool[Any, "*b"]:
+        """Whether the values, in the units of measures, violate no limit by more than `KEPT`."""
+        return (self.slack(values) >= -KEPT).all(axis=-1)
+
     def slack_slopes(self, slopes: Float[np.ndarray, "*b values n"]) -> Float[np.ndarray, "*b slacks n"]:
         """Derivatives of `slack` by the unit box; no dimension."""
         signs, _ = self._signs
@@ -262,21 +269,8 @@ def _found(model: Model, what: Objective) -> Callable[[Run], Any]:
     return what
 
 
-def as_observable(model: Model, objective: Objective) -> Goal:
-    """The objective as an `observe` function with the result `objective`.
-
-    Raises:
-        jaxgait.measure.MeasureError: for an unknown name.
-    """
-    return Goal.of(model, objective)
-
-
 def _one_number(what: str, function: Callable[[Run], Any], run: Run) -> Array:
-    """A differentiable real number of a run; `what` for messages.
-
-    Raises:
-        ValueError: for anything else.
-    """
+    """A differentiable real number of a run, checked; `what` for messages."""
     found = _real(what, function, run, "one real number")
     if found.ndim:
         raise ValueError(f"{what} must be one real number of a run, got an array of the shape {found.shape}")
@@ -284,11 +278,7 @@ def _one_number(what: str, function: Callable[[Run], Any], run: Run) -> Array:
 
 
 def _real(what: str, function: Callable[[Run], Any], run: Run, wanted: str = "real numbers") -> Array:
-    """Differentiable real numbers of a run; `what` for messages.
-
-    Raises:
-        ValueError: for anything else.
-    """
+    """Differentiable real numbers of a run, checked; `what` for messages."""
     value = evaluated(what, function, run)
     if not isinstance(value, float | np.floating | np.ndarray | jax.Array):
         raise ValueError(f"{what} must be {wanted} of a run, got {type(value).__name__}")

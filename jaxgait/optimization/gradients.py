@@ -21,8 +21,6 @@ from jaxgait.run import state_variables
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 
-__all__ = ["evaluator_for"]
-
 _WAYS = ("auto", "gait", "run", "differences")
 _OF_RUNS = ("strides", "duration")
 _OF_SMOOTH = ("solver", "rtol", "atol", "max_step", "max_steps")

@@ -27,23 +27,8 @@ from jaxtyping import Float
 
 from jaxgait import checks, precision
 from jaxgait.optimization.evaluate import Evaluated
-from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.goals import KEPT, Goal
 from jaxgait.optimization.together import Ask
-
-__all__ = [
-    "EDGE",
-    "FAILED",
-    "FALLBACK",
-    "GRADIENT_FREE",
-    "KEPT",
-    "LIMITED",
-    "METHODS",
-    "SERIAL",
-    "Ended",
-    "Scaled",
-    "Settings",
-    "restored",
-]
 
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
@@ -57,8 +42,6 @@ STUCK = 4
 """Number of consecutive failed runs that end a search: by then, the step is a thousand times shorter."""
 ROUNDING = 1e-9
 """Distance from a wall of the unit box below which a point counts as on it."""
-KEPT = 1e-8
-"""Largest relative violation of a limit at the end."""
 STILL = 1e-4
 """Adam has settled if three steps stay within this fraction of the box."""
 RESTORING = 6
@@ -138,13 +121,9 @@ class Scaled:
             return self._good, False
         value = self.scale * found.values[0, 0]
         self._good, self._worst, self._failed = found, max(self._worst, value), 0
-        if value <= self._least and self._within_limits(found):
+        if value <= self._least and self._settings.goal.met(found.values).all():
             self.best, self._least = inside(x), value
         return found, True
-
-    def _within_limits(self, found: Evaluated) -> bool:
-        goal = self._settings.goal
-        return not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
         """The objective, to minimise; worse than any so far if the run failed.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,8 +17,6 @@ from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
-
-__all__ = ["Local", "Normals", "Optimum", "around", "balance", "holding"]
 
 LOSS = 1e-3
 """Loss, relative to the objective, for which the tolerances around an optimum are computed."""
@@ -123,42 +120,19 @@ class Optimum:
 
     def to_json(self, path: pathlib.Path | str) -> None:
         """Writes the result of `as_dict` to a file."""
-        files.text(path, json.dumps(self.as_dict(), indent=1) + "\n")
+        files.text(path, files.as_json(self.as_dict()))
 
     def as_dict(self) -> dict[str, Any]:
         """Start, best, objective, history, why_stopped and all other results, for JSON."""
-        columns = {str(k): plain(v.values) for k, v in self.history.data_vars.items()}
-        record: dict[str, Any] = {"start": self.start, "best": self.best, "objective": self.objective}
-        record |= {"history": columns, "why_stopped": self.why_stopped, "method": self.method}
-        record |= {"gradient": self.gradient, "limits": self.limits}
+        names = ("start", "best", "objective", "why_stopped", "method", "gradient", "limits")
+        record = {name: getattr(self, name) for name in names}
+        columns = lambda data: {name: column.values for name, column in data.data_vars.items()}
+        record |= {name: columns(getattr(self, name)) for name in ("history", "ends", "basins")}
         if self.stages is not None:
-            record["stages"] = {str(k): plain(v.values) for k, v in self.stages.data_vars.items()}
-        record["ends"] = {str(k): plain(v.values) for k, v in self.ends.data_vars.items()}
-        record["basins"] = {str(k): plain(v.values) for k, v in self.basins.data_vars.items()}
-        record["local"] = None if self.local is None else _record(self.local)
-        return record | {"scenarios": None if self.scenarios is None else _each(self.scenarios)}
-
-
-def plain(values: np.ndarray) -> list[Any]:
-    """An array of any shape and any unit as nested lists for JSON, with None for non-finite numbers."""
-    masked = np.asarray(values).astype(object)
-    masked[~np.isfinite(np.asarray(values).astype(float))] = None
-    return masked.tolist()
-
-
-def _each(scenarios: xr.Dataset) -> dict[str, Any]:
-    """One list for each column, in the order of the scenarios."""
-    columns = {str(name): plain(column.values.ravel()) for name, column in scenarios.data_vars.items()}
-    return {"scenario": scenarios.scenario.values.ravel().tolist()} | columns
-
-
-def _record(local: Local) -> dict[str, Any]:
-    arrays = {"hessian": local.hessian.values, "curvature": local.curvature, "directions": local.directions}
-    rooms = {name: plain(np.array(pair)) for name, pair in local.room.items()}
-    ridge = {name: x if np.isfinite(x) else None for name, x in local.ridge.items()}
-    numbers = {"slope": local.slope, "loss": local.loss}
-    active = {"active": list(local.active), "multipliers": local.multipliers}
-    return numbers | active | {k: plain(v) for k, v in arrays.items()} | {"room": rooms, "ridge": ridge}
+            record["stages"] = columns(self.stages)
+        local = self.local and vars(self.local) | {"hessian": self.local.hessian.values}
+        each = self.scenarios and {n: x.values.ravel() for n, x in self.scenarios.reset_coords("scenario").items()}
+        return files.plain(record | {"local": local, "scenarios": each})
 
 
 def balance(
@@ -205,14 +179,11 @@ def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes:
     near = goal.slack(values) < ACTIVE if goal.limits else np.zeros(0, bool)
     normals = goal.slack_slopes(slopes)[near] * scales[near, None] if goal.limits else np.zeros((0, len(x)))
     low, high = np.eye(len(x))[x <= 0.0], -np.eye(len(x))[x >= 1.0]
-    names = [str(one) for one, is_near in zip(goal.bounds, near, strict=True) if is_near]
-    names += [f"{n} = {space.low[i]:g}" for i, n in enumerate(space.names) if x[i] <= 0.0]
-    names += [f"{n} = {space.high[i]:g}" for i, n in enumerate(space.names) if x[i] >= 1.0]
+    active = [one for one, is_near in zip(goal.bounds, near, strict=True) if is_near]
+    names = [*map(str, active), *space.walls(x)]
     widths = np.concatenate([np.ones(near.sum()), space.width[x <= 0.0], space.width[x >= 1.0]])
     elements = np.zeros(len(names), bool)
-    elements[: near.sum()] = [
-        one.element is not None for one, is_near in zip(goal.bounds, near, strict=True) if is_near
-    ]
+    elements[: len(active)] = [one.element is not None for one in active]
     return Normals(names, np.concatenate([normals, low, high]), widths, elements)
 
 

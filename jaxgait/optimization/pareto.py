@@ -21,18 +21,18 @@ from jaxtyping import Bool, Float
 from scipy.stats import qmc
 
 from jaxgait import checks
+from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, check_run, check_search
 from jaxgait.optimization.evaluate import Evaluated, Runs
-from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
+from jaxgait.optimization.goals import KEPT, Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import evaluator_for
-from jaxgait.optimization.methods import KEPT, Settings
+from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.tradeoff import Record, Trial, rate, trace_front
 from jaxgait.outcome import NoResult, Outcome
-from jaxgait.parameters import parameter_info
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 
@@ -190,12 +190,7 @@ def hypervolume(losses: Float[np.ndarray, "members objectives"], reference: Floa
 
 
 def _goal(model: Model, maximize: Any, minimize: Any, limits: Sequence[Any]) -> tuple[Goal, np.ndarray]:
-    """Objectives and limits as one `observe` function, and the signs of the objectives: 1 to maximise, -1 to minimise.
-
-    Raises:
-        TypeError: for objectives that are not functions.
-        ValueError: for fewer than two of them.
-    """
+    """Objectives and limits as one `observe` function, and signs of the objectives: 1 to maximise, -1 to minimise."""
     great, small = _many("maximize", maximize), _many("minimize", minimize)
     if len(great) + len(small) < 2:
         raise ValueError("a front needs two objectives: give maximize and minimize, or two of either")
@@ -205,11 +200,7 @@ def _goal(model: Model, maximize: Any, minimize: Any, limits: Sequence[Any]) -> 
 
 
 def _judged(goal: Goal, evaluate: Runs, x: np.ndarray, objectives: int) -> Goal:
-    """The goal with limits on arrays expanded, from the shapes of a run's results.
-
-    Raises:
-        ValueError: for an objective that is an array.
-    """
+    """The goal with limits on arrays expanded, from the shapes of a run's results; no objective may be an array."""
     sized = goal.sized(evaluate.shapes(x))
     if any(size is not None for size in sized.sizes[: objectives - 1]):
         raise ValueError("an objective must be one real number of a run, got an array")
@@ -228,11 +219,7 @@ def _many(sense: str, objectives: Any) -> list[Objective]:
 
 
 def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
-    """Names of the objectives.
-
-    Raises:
-        ValueError: for a function without a name, and for two of one name.
-    """
+    """Names of the objectives, checked: functions need a name, and no name may stand for two things."""
     names = [name_of(m, "") for m in goal.measures[:objectives]]
     for name in names:
         if not name:
@@ -248,11 +235,7 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
 def _labelled(
     model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Record, chosen: list[Trial], method: str
 ) -> xr.Dataset:
-    """The front and all evaluations, labelled.
-
-    Raises:
-        jaxgait.outcome.NoResult: if nothing is on the front.
-    """
+    """The front, if there is one, and all evaluations, labelled."""
     on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
     if not on_front:
         raise NoResult(_nothing(goal, len(signs), record.rows))
@@ -328,8 +311,7 @@ def _columns(
     """Parameters and objectives of some evaluations."""
     x, data = space.physical(np.array([row.x for row in rows])), {}
     for i, name in enumerate(space.names):
-        info = parameter_info(model, name)
-        data[prefix + name] = (dim, x[:, i], labels(info.unit, info.doc))
+        data[prefix + name] = (dim, x[:, i], described_value(model, name))
     for i, name in enumerate(_names(goal, objectives, space)):
         measure = goal.measures[i]
         own = labels(getattr(measure, "unit", ""), getattr(measure, "long_name", name))

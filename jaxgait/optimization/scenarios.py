@@ -26,8 +26,6 @@ from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
 
-__all__ = ["ROBUST", "Robust", "RobustGoal", "Scenarios"]
-
 ROBUST = ("mean", "worst")
 """The ways to judge a design."""
 _NAMED = 3
@@ -234,11 +232,7 @@ def _rows(single: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def _weights(given: Any, members: Members, worst: bool) -> np.ndarray:
-    """Weights that sum to one.
-
-    Raises:
-        ValueError: for anything but one positive number a scenario, and for weights of a worst case.
-    """
+    """Weights that sum to one, from one positive number a scenario; a worst case has none."""
     if given is None:
         return np.full(members.size, 1.0 / members.size)
     if worst:

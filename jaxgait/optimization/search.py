@@ -17,18 +17,19 @@ from tqdm import tqdm
 
 from jaxgait import outcome
 from jaxgait.ensembles.fingerprint import RUNS_A_MEMBER
+from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.source import Sources, digest, value
 from jaxgait.model import Model
 from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph, worst_balance
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.goals import KEPT
 from jaxgait.optimization.methods import (
     EDGE,
     FAILED,
     FIRST_STEP,
     GRADIENT_FREE,
-    KEPT,
     METHODS,
     SERIAL,
     STEEP,
@@ -41,7 +42,7 @@ from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import DISAGREES, Guard, UnreliableGradient
 from jaxgait.outcome import NoResult, Outcome
-from jaxgait.parameters import parameter_info, with_parameters
+from jaxgait.parameters import with_parameters
 from jaxgait.report import labels
 
 UNSTABLE = int(Outcome.NO_RETURN)
@@ -230,9 +231,9 @@ class Search:
 
     def _allowed(self, row: Row) -> bool:
         """Whether a point may be the result: completed, within limits, stable."""
-        found, goal = row.found, self._settings.goal
-        kept = not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
-        return bool(found.valid) and kept and not found.multiplier >= self._stability
+        found = row.found
+        kept = bool(found.valid) and bool(self._settings.goal.met(found.values))
+        return kept and not found.multiplier >= self._stability
 
     def _best(self) -> Row:
         sign, rows = self._settings.sign, [row for rows in self._rows for row in rows if self._allowed(row)]
@@ -301,7 +302,7 @@ class Search:
             codes = sorted({int(row.found.status) for row in rows})
             why = "; ".join(outcome.sentence(self._model, c) for c in codes if c) or "the objective is not finite"
             return NoResult(f"every trajectory of every start failed ({why}): try other bounds")
-        if goal.limits and all(goal.slack(row.found.values).min() < -KEPT for row in valid):
+        if not any(goal.met(row.found.values) for row in valid):
             nearest = max(valid, key=lambda row: goal.slack(row.found.values).min())
             worst = int(np.argmin(goal.slack(nearest.found.values)))
             reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
@@ -337,13 +338,14 @@ class Search:
         found, goal = row.found, self._settings.goal
         if end.message == FAILED or not found.valid:
             return self._failed(self._rows[i][0].found)
-        if goal.limits and goal.slack(found.values).min() < -KEPT:
+        if not goal.met(found.values):
             worst = int(np.argmin(goal.slack(found.values)))
             how = "ended" if end.converged else f"stopped ({end.message})"
             return f"{how} outside its limits: {goal.bounds[worst]}, reached {float(found.values[1 + worst]):.6g}"
         if found.multiplier >= self._stability:
             return f"ended on an unstable gait (multiplier {float(found.multiplier):.3g}): walks diverge from it"
-        at = self._walls(row.x)
+        walls = self._space.walls(row.x)
+        at = f" on the bound {' and '.join(walls)}" if walls else ""
         if i in self._lost:
             return self._without(i, end, at)
         if self._method in GRADIENT_FREE or self._method == "adam":
@@ -377,12 +379,6 @@ class Search:
         flat = FIRST_STEP * slope <= 10 * STEEP * self._settings.tolerance * max(size, FIRST_STEP * slope)
         return f"converged{at}: {left}" if flat else f"found no better point{at} ({left})"
 
-    def _walls(self, x: np.ndarray) -> str:
-        space = self._space
-        on = [f"{n} = {space.low[k]:g}" for k, n in enumerate(space.names) if x[k] <= 0.0]
-        on += [f"{n} = {space.high[k]:g}" for k, n in enumerate(space.names) if x[k] >= 1.0]
-        return f" on the bound {' and '.join(on)}" if on else ""
-
     # --- labelled -----------------------------------------------------------------------------------------------------
 
     def _history(self, ends: Sequence[Row]) -> xr.Dataset:
@@ -401,15 +397,10 @@ class Search:
             "status": (dims, status, labels("1", _STATUS)),
         }
         allowed = grid(self._allowed).astype(np.int32)
-        data["allowed"] = (
-            dims,
-            allowed,
-            labels("1", "whether it may be the result: completed, stable, within limits"),
-        )
+        data["allowed"] = (dims, allowed, labels("1", "whether it may be the result: completed, stable, within limits"))
         for k, name in enumerate(space.names):
-            info = parameter_info(self._model, name)
-            data[name] = (dims, space.physical(points)[..., k], labels(info.unit, info.doc))
-            label = labels(f"{unit} per {info.unit}".strip(), f"slope of the objective over {name}")
+            data[name] = (dims, space.physical(points)[..., k], described_value(self._model, name))
+            label = labels(f"{unit} per {space.units[k]}".strip(), f"slope of the objective over {name}")
             data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
         data |= self._limited(values, dims)
         multiplier = grid(lambda row: row.found.multiplier)
@@ -420,7 +411,7 @@ class Search:
     def _limited(self, values: np.ndarray, dims: tuple[str, ...]) -> dict[str, Any]:
         """The limited measures as `limit_0`, ..., arrays along `element_0`, ... ."""
         goal, data, at = self._settings.goal, {}, 1
-        for k, (one, size) in enumerate(zip(goal.limits, goal.sizes or (None,) * len(goal.limits), strict=True)):
+        for k, (one, size) in enumerate(zip(goal.limits, goal.elements, strict=True)):
             label = labels((*goal.units, "")[at] or "1", f"limited: {one}")
             part = values[..., at] if size is None else values[..., at : at + size]
             data[f"limit_{k}"] = (dims if size is None else (*dims, f"element_{k}"), part, label)
@@ -432,9 +423,8 @@ class Search:
         space, dims = self._space, ("start",)
         data: dict[str, Any] = {}
         for k, name in enumerate(space.names):
-            info = parameter_info(self._model, name)
             values = np.array([space.physical(row.x)[k] for row in rows])
-            data[name] = (dims, values, labels(info.unit, info.doc))
+            data[name] = (dims, values, described_value(self._model, name))
         data["objective"] = (dims, np.array([float(row.found.values[0]) for row in rows]), self._settings.goal.label)
         objective = self._settings.sign * np.array([float(row.found.values[0]) for row in rows])
         allowed, valid = (

@@ -15,8 +15,6 @@ from jaxgait.ensembles.members import shape_of
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 
-__all__ = ["Box", "Space", "real"]
-
 Box: TypeAlias = Mapping[str, tuple[float, float]]
 """Bounds (low, high) by dotted parameter name, each in the parameter's unit."""
 Starts: TypeAlias = int | Sequence[Mapping[str, float]]
@@ -60,6 +58,11 @@ class Space:
     def columns(self, x: Float[np.ndarray, "b n"]) -> dict[str, Float[np.ndarray, " b"]]:
         """Several points of the unit box as parameters by name, in their units."""
         return dict(zip(self.names, self.physical(x).T, strict=True))
+
+    def walls(self, x: Float[np.ndarray, " n"]) -> list[str]:
+        """The bounds on which a point of the unit box (no dimension) lies, as "name = value", lower ones first."""
+        low = [f"{name} = {self.low[i]:g}" for i, name in enumerate(self.names) if x[i] <= 0.0]
+        return low + [f"{name} = {self.high[i]:g}" for i, name in enumerate(self.names) if x[i] >= 1.0]
 
     def points(self, model: Model, starts: Starts, seed: int) -> Float[np.ndarray, "starts n"]:
         """Starting points: the given ones; or the model's own values if within the bounds, then Sobol points.

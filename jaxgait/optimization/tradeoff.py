@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +23,11 @@ from tqdm import tqdm
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.optimization.methods import KEPT, METHODS, Settings
+from jaxgait.optimization.methods import METHODS, Settings
 from jaxgait.optimization.search import UNSTABLE, Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.outcome import Outcome
-
-__all__ = ["Record", "Trial", "rate", "trace_front"]
 
 TIE = 1e-4
 """Loss of an objective at its optimum, in spans of the front, that is accepted to improve the other one."""
@@ -68,7 +65,7 @@ class Record:
         self._bar = tqdm(desc="front", unit="run", disable=None if self._shown is None else not self._shown)
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.close()
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
@@ -215,10 +212,7 @@ def _lane(settings: Settings, problems: Sequence[Mixed], begin: Trial, who: int)
 
 
 def _from_elsewhere(
-    record: Record,
-    settings: Settings,
-    normals: Sequence[Sequence[Mixed]],
-    found: Sequence[Sequence[Trial | None]],
+    record: Record, settings: Settings, normals: Sequence[Sequence[Mixed]], found: Sequence[Sequence[Trial | None]]
 ) -> list[Trial | None]:
     """Searches again from evaluations anywhere in the box that are better than what the sweeps found.
 
@@ -227,7 +221,7 @@ def _from_elsewhere(
     goal, lanes = _sided(settings), []
     for mixed, row in (pair for side in zip(normals, found, strict=True) for pair in zip(*side, strict=True)):
         known, value = _best(goal, mixed, record.rows), lambda one, mixed=mixed: mixed.mixed(one.found).values[0]
-        beaten = row is None or goal.slack(mixed.mixed(row.found).values).min() < -KEPT
+        beaten = row is None or not goal.met(mixed.mixed(row.found).values)
         if known is not None and (beaten or value(known) < value(row) - BETTER):
             lanes.append(_lane(settings, [mixed], known, 2 + len(lanes)))
     return [row for rows in _side_by_side(record, lanes) for row in rows]
@@ -269,7 +263,7 @@ def _beyond(unit: Mixed, first: int, along: float) -> Mixed:
 
 def _best(goal: Goal, mixed: Mixed, rows: Sequence[Trial]) -> Trial | None:
     """The best evaluation that meets the limits."""
-    allowed = [row for row in rows if row.found.valid and goal.slack(mixed.mixed(row.found).values).min() >= -KEPT]
+    allowed = [row for row in rows if row.found.valid and goal.met(mixed.mixed(row.found).values)]
     return min(allowed, key=lambda row: mixed.mixed(row.found).values[0], default=None)
 
 

@@ -53,7 +53,8 @@ def stride(verdict: Verdict) -> Figure:
         figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
         axes[-1, 1].axis("off")
         axes[-1, 1].text(0.0, 0.8, _summary(verdict), transform=axes[-1, 1].transAxes, fontsize=7.5, va="top")
-        figure.suptitle(_title(verdict), fontsize=10, color="black" if verdict.usable else RED)
+        good, colour = ("usable", "black") if verdict.usable else ("not usable", RED)
+        figure.suptitle(f"{verdict.stride.name}: {good} as a drive", fontsize=10, color=colour)
     return figure
 
 
@@ -67,7 +68,8 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
             percent, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label="embedded measured gaits"
         )
     ax.plot(100.0 * np.arange(count) / count, factor * samples, ".", color=BLUE, ms=3, label="samples")
-    ax.plot(percent, factor * _closed(sampled(report.series, 200)), color=GREEN, lw=1.2, label="fit")
+    fit = sampled(report.series, 200)
+    ax.plot(percent, factor * np.append(fit, fit[0]), color=GREEN, lw=1.2, label="fit")
     ends = factor * np.array([samples[0], samples[0] + report.gap])
     ax.plot([100.0, 100.0], ends, color=RED, lw=1.5, marker="_", ms=7, label="gap between end and start")
     ax.set_ylabel(axis_label(NAMES[signal], unit), fontsize=7.5)
@@ -95,15 +97,6 @@ def _curves(signal: str, mean: float) -> Iterator[np.ndarray]:
         curve = embedded_stride(name).signals[signal]
         shift = mean - curve[:-1].mean() if signal == "hip_y_m" else 0.0
         yield np.interp(np.linspace(0.0, 1.0, 201), np.linspace(0.0, 1.0, curve.size), curve + shift)
-
-
-def _closed(curve: np.ndarray) -> np.ndarray:
-    return np.append(curve, curve[0])
-
-
-def _title(verdict: Verdict) -> str:
-    good = "usable as a drive" if verdict.usable else "not usable as a drive"
-    return f"{verdict.stride.name}: {good}"
 
 
 def _summary(verdict: Verdict) -> str:

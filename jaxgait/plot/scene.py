@@ -21,26 +21,6 @@ from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plot.style import BLUE, EARTH, GREY, RED
 
-__all__ = [
-    "Body",
-    "Curve",
-    "Force",
-    "Ground",
-    "Limb",
-    "Scene",
-    "Trail",
-    "View",
-    "disc",
-    "floor",
-    "ghost",
-    "points",
-    "rebuilt",
-    "rod",
-    "scene",
-    "seen",
-    "tapered",
-]
-
 Points = Float[np.ndarray, "_ _ 2"]
 """(samples, points, (right, up)) in m; one sample stands for all of a run."""
 Path = Float[np.ndarray, "_ 2"]

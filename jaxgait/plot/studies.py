@@ -15,8 +15,6 @@ from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.sensitivities import shares, tornado
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 
-__all__ = ["Study", "saved_fit", "study"]
-
 
 class Study(NamedTuple):
     """A kind of file, and the function that draws it."""

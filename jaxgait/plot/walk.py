@@ -78,8 +78,7 @@ def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
 
 def _forces(ax: Axes, walk: Walk) -> None:
     ax.set_title("ground reaction", fontsize=9)
-    ax.set_xlim(0, 100)
-    ax.set_xlabel(axis_label("stride", "%"))
+    ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%"))
     if LOADS[1] not in walk.mean:
         ax.text(
             0.5, 0.5, "no ground forces for this foot", transform=ax.transAxes, ha="center", va="center", fontsize=8
@@ -116,10 +115,7 @@ def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
         ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--")
     sense = {"hip": "flexion", "knee": "flexion", "ankle": "dorsiflexion"}[joint] if kind == "moment" else "generated"
     ax.set_title(f"{joint} {kind}, {sense} positive", fontsize=9)
-    ax.set_ylabel(unit.replace("_", "/"))
-    ax.set_xlim(0, 100)
-    if kind == "power":
-        ax.set_xlabel(axis_label("stride", "%"))
+    ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%") if kind == "power" else "", ylabel=unit.replace("_", "/"))
 
 
 def _sticks(ax: Axes, walk: Walk) -> None:
@@ -135,10 +131,8 @@ def _sticks(ax: Axes, walk: Walk) -> None:
         if i % 25 == 0:
             ax.annotate(f"{i} %", (x[0], y[0]), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=7)
     ax.axhline(0.0, color="black", lw=0.8)
-    ax.set_aspect("equal")
+    ax.set(aspect="equal", xlabel="m", ylabel="m")
     ax.margins(y=0.12)
-    ax.set_ylabel("m")
-    ax.set_xlabel("m")
     ax.set_title("first kept stride (blue: in contact with the floor)", fontsize=9)
 
 

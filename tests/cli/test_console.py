@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from jaxgait import cli
+from jaxgait import cli, files
 from jaxgait.cli import console
 
 
@@ -47,7 +47,7 @@ def test_help_shows_what_is_typed(capsys):
 def test_json_has_only_what_json_has(tmp_path):
     found = {"x": np.array([1.0, np.nan]), "n": np.int32(3), "path": tmp_path, "none": None, "flag": True, 2: (np.inf,)}
     wanted = {"x": [1.0, None], "n": 3, "path": str(tmp_path), "none": None, "flag": True, "2": [None]}
-    assert console.plain(found) == wanted
+    assert files.plain(found) == wanted
 
 
 def test_text_for_people_leaves_the_standard_output_to_json(capsys):

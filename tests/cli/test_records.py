@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from jaxgait import cli, ensemble, simulate
-from jaxgait.cli.console import plain
+from jaxgait import Measure, cli, ensemble, simulate
 from jaxgait.cli.records import model_record, run_record, scan_record
+from jaxgait.files import plain
 from jaxgait.models.bungee.model import Bungee
 
 SHORT = {"duration": 2.0, "samples": 4, "rtol": 1e-4}
@@ -22,6 +22,17 @@ def test_a_run():
     assert height["lowest"] == run.height.values.min() and height["highest"] == run.height.values.max()
     assert record["attributes"]["status_text"] == "completed" and record["attributes"]["parameters"]["mass"] == 70.0
     assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+def test_counts_are_whole_numbers():
+    steps = Measure("count", lambda run: run.trajectory.steps, "1", "accepted steps")
+    run = simulate(Bungee(), **SHORT, observe=steps)
+    value = plain(run_record(run))["measures"]["count"]["value"]
+    assert isinstance(value, int) and value == run["count"].item()
+    scan = ensemble(Bungee(), {"mass": [60.0, 70.0]}, **SHORT, observe=steps)
+    assert isinstance(plain(scan_record(scan))["results"]["count"]["highest"], int)
+    missing = run.assign(count=run["count"].copy(data=-1))
+    assert plain(run_record(missing))["measures"]["count"]["value"] is None
 
 
 def test_an_early_end_has_a_last_value():

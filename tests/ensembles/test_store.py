@@ -18,12 +18,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import files
+from jaxgait import files, simulate
 from jaxgait.ensembles import StoreError, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.ensembles.store import store_library
 from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.plot.explorer import opened
 from tests.ensembles.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
 
 KILLS = 20
@@ -437,6 +438,25 @@ def test_measures_in_another_order_are_the_same_scan(tmp_path):
     before = content(ask["store"])
     ensemble(Bungee(), MEMBERS, observe=["clearance", "peak_rope_force"], **ask)
     assert content(ask["store"]) == before
+
+
+def test_results_are_in_the_order_of_the_model_and_of_the_request(tmp_path):
+    ask = {"duration": 2.0, "samples": 10, "observe": ["peak_rope_force", "clearance"]}
+    run = simulate(Bungee(), **ask)
+    scan = ensemble(Bungee(), {"mass": [60.0, 70.0]}, **ask, trajectories=True, gradient="stiffness")
+    kept = ensemble(Bungee(), {"mass": [60.0, 70.0]}, **ask, trajectories=True, store=tmp_path / "scan.zarr")
+    wanted = [name for name in run if name in scan]
+    for found in (scan, kept, opened(tmp_path / "scan.zarr")):
+        assert [name for name in found if name in wanted] == wanted
+        assert list(found)[:5] == ["status", "t_end", "steps", "rejected_steps", "first_status"]
+    assert list(scan)[-2:] == ["peak_rope_force_gradient", "clearance_gradient"]
+
+
+def test_a_store_with_a_file_cut_off_names_itself_and_the_repair(copy):
+    file = copy / "lowest" / "c" / "1" / "2"
+    file.write_bytes(file.read_bytes()[:3])
+    with pytest.warns(UserWarning, match="do not trust block 9"), pytest.raises(ValueError, match=r"lowest.*--repair"):
+        opened(copy)
 
 
 def test_a_scan_with_a_store_has_several_blocks(tmp_path):

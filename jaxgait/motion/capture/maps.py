@@ -15,25 +15,10 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.text import content
 
 SIDES = {"right": "R", "left": "L"}
-ROLES = [
-    "asis",
-    "psis",
-    "sacrum",
-    "hip_centre",
-    "trochanter",
-    "knee_centre",
-    "knee_lateral",
-    "knee_medial",
-    "ankle_centre",
-    "ankle_lateral",
-    "ankle_medial",
-    "heel",
-    "toe",
-    "thigh_cluster",
-    "shank_cluster",
-]
-"""Roles of markers; a cluster has several."""
 CLUSTERS = ("thigh_cluster", "shank_cluster")
+ROLES = ["asis", "psis", "sacrum", "hip_centre", "trochanter", "knee_centre", "knee_lateral", "knee_medial"]
+ROLES += ["ankle_centre", "ankle_lateral", "ankle_medial", "heel", "toe", *CLUSTERS]
+"""Roles of markers; a cluster has several."""
 
 
 class Found(NamedTuple):

@@ -279,20 +279,12 @@ def levelled(strides: list[StrideCurve]) -> list[StrideCurve]:
     raw = [s for s in strides if not s.reason and "foot_rad" in s.signals]
     if not raw:
         shown = [s for s in strides if "ankle_rad" in s.signals]
-        return [dataclasses.replace(s, signals=s.signals | _foot(s)) for s in shown] or strides
+        foot = lambda s: {"foot_rad": s.signals["ankle_rad"] + s.signals["shank_rad"]}
+        return [dataclasses.replace(s, signals=s.signals | foot(s)) for s in shown] or strides
     flat = float(np.mean([np.mean(s.signals["foot_rad"][FLAT]) for s in raw]))
-    return [_level(s, flat) for s in strides]
-
-
-def _foot(stride: StrideCurve) -> dict[str, np.ndarray]:
-    return {"foot_rad": stride.signals["ankle_rad"] + stride.signals["shank_rad"]}
-
-
-def _level(stride: StrideCurve, flat: float) -> StrideCurve:
-    foot = stride.signals["foot_rad"] - flat
-    return dataclasses.replace(
-        stride, signals=stride.signals | {"foot_rad": foot, "ankle_rad": foot - stride.signals["shank_rad"]}
-    )
+    feet = [s.signals["foot_rad"] - flat for s in strides]
+    turned = [{"foot_rad": x, "ankle_rad": x - s.signals["shank_rad"]} for s, x in zip(strides, feet, strict=True)]
+    return [dataclasses.replace(s, signals=s.signals | new) for s, new in zip(strides, turned, strict=True)]
 
 
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:

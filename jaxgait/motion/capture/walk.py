@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture import maps, plates
+from jaxgait.motion.capture import plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options, Plane, leg_of
-from jaxgait.motion.capture.maps import Found
+from jaxgait.motion.capture.maps import Found, find
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import Events, StrideCurve, by_motion, events_of
 from jaxgait.motion.capture.weight import check_mass, person
@@ -156,7 +156,7 @@ def measure(
         notes=(*_collected(legs, events, loads, "notes"), *ended, how),
         warnings=(
             *_collected(legs, (), (), "warnings"),
-            *plates.joined((leg, _doubtful(leg, _found(leg, options))) for leg in legs),
+            *plates.joined((leg, _doubtful(leg, options)) for leg in legs),
             *plates.joined((x, plates.problems(x, y, *z)) for x, y, z in zip(legs, loads, moved, strict=True)),
             *twice,
             *odd,
@@ -166,10 +166,6 @@ def measure(
             *_odd_peaks(dynamics),
         ),
     )
-
-
-def _found(leg: Leg, options: Options) -> maps.Found:
-    return maps.find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
 
 
 def _with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
@@ -326,9 +322,11 @@ ASKEW = 0.02
 SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
 
 
-def _doubtful(leg: Leg, found: Found) -> list[str]:
+def _doubtful(leg: Leg, options: Options) -> list[str]:
     """What looks wrong with the markers of a leg."""
-    return [*_late(leg), *_askew(leg, found)] if leg.ankle_angle is None else []
+    if leg.ankle_angle is not None:
+        return []
+    return [*_late(leg), *_askew(leg, find(leg.recording.markers, leg.side, bool(options.static), options.own_map))]
 
 
 def _late(leg: Leg) -> list[str]:

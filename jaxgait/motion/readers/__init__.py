@@ -14,9 +14,6 @@ from jaxgait.motion.readers.trc import read_trc
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import content, decoded
 
-__all__ = ["ENDINGS", "read_recording"]
-
-ENDINGS = (".c3d", ".trc", ".mot", ".sto", ".csv", ".tsv", ".txt")
 MAX_BYTES = 64 * 2**20
 """Largest text file in bytes: ten minutes of 50 markers at 100 Hz have less."""
 

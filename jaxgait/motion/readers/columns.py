@@ -92,7 +92,7 @@ def _header(source: Source, section: int, start: int) -> Header:
     delimiter = delimiter_of(source.lines[start])
     width = len(trimmed(cells(source.lines[start], delimiter)))
     above = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
-    unit, degrees, units, rows = None, None, [], [_labels(line, delimiter) for line in above]
+    unit, degrees, units, rows = None, None, [], [trimmed(cells(line.lstrip("#%!/ "), delimiter)) for line in above]
     if rows and set(map(str.lower, rows[-1])) <= _UNITS and any(rows[-1]):
         units = rows.pop()
         found = {cell.lower() for cell in units}
@@ -104,10 +104,6 @@ def _header(source: Source, section: int, start: int) -> Header:
         what = f"no line of labels for {width} columns above the numbers"
         raise source.error(what, "write one, such as time,RASI.X,RASI.Y,RASI.Z", start)
     return Header(names, rate, unit, degrees, units)
-
-
-def _labels(line: str, delimiter: str) -> list[str]:
-    return trimmed(cells(line.lstrip("#%!/ "), delimiter))
 
 
 def _rate(above: list[str]) -> float | None:

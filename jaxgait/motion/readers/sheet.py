@@ -79,17 +79,6 @@ def trimmed(row: list[str]) -> list[str]:
     return row[:count]
 
 
-def is_comment(line: str) -> bool:
-    """Whether a line is a comment.
-
-    Examples:
-        >>> from jaxgait.motion.readers.sheet import is_comment
-        >>> is_comment("# speed_m_s=1.2")
-        True
-    """
-    return is_remark(line, _COMMENT)
-
-
 def is_data(line: str) -> bool:
     """Whether a line is a row: at least two numbers, and nothing but numbers and gaps.
 
@@ -112,7 +101,7 @@ def first_data(source: Source, start: int = 0) -> int:
     """The first row from line `start` on.
 
     Raises:
-        MotionFormatError: if there is none.
+        MotionFormatError: if there is none, and for rows before it that contain text among the numbers.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, first_data
@@ -122,7 +111,23 @@ def first_data(source: Source, start: int = 0) -> int:
     found = next((i for i in range(start, len(source.lines)) if is_data(source.lines[i])), None)
     if found is None:
         raise source.error("no rows of numbers", "export the trial as text, one row per frame")
+    _check_above(source, found)
     return found
+
+
+def _check_above(source: Source, first: int) -> None:
+    """Checks that no rows with text among their numbers lie between the labels and the first row of numbers."""
+    delimiter = delimiter_of(source.lines[first])
+    row = lambda i: [(cell, number(cell, delimiter != ",")) for cell in cells(source.lines[i], delimiter)]
+    numbers = lambda found: sum(x is not None and math.isfinite(x) for _, x in found)
+    width, top = len(row(first)), first
+    while top and len(above := row(top - 1)) == width and numbers(above):
+        top -= 1
+    named = next((row(i) for i in range(top - 1, -1, -1) if source.lines[i].strip()), [])
+    if top < first and len(named) == width and not numbers(named) and 2 * sum(bool(cell) for cell, _ in named) > width:
+        for i, (cell, x) in enumerate(row(top), 1):
+            if x is None:
+                raise _no_number(source, top, i, cell)
 
 
 def read_sheet(source: Source, start: int, width: int | None = None, beyond: int = 0) -> Sheet:
@@ -178,7 +183,7 @@ def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:
             blank = True
         elif blank and re.match(r'[\s"]*[A-Za-z]{3}', line) and not line.lower().lstrip(' "').startswith("nan"):
             return rows, [f"line {i + 1} begins another section, which is not read"]
-        elif not is_comment(line):
+        elif not is_remark(line, _COMMENT):
             rows.append(i)
             blank = False
     return rows, []
@@ -207,10 +212,13 @@ def _row(
     numbers: list[Any] | None = _plain(found) if not comma and "_" not in source.lines[i] else None
     numbers = [number(cell, comma) for cell in found] if numbers is None else numbers
     if None in numbers:
-        cell = numbers.index(None)
-        what = f"{reprlib.repr(found[cell])} in column {cell + 1} is not a number"
-        raise source.error(what, "write a number, or NaN for a gap", i)
+        raise _no_number(source, i, numbers.index(None) + 1, found[numbers.index(None)])
     return numbers + [math.nan] * missing, missing - more
+
+
+def _no_number(source: Source, line: int, column: int, cell: str) -> MotionFormatError:
+    what = f"{reprlib.repr(cell)} in column {column} is not a number"
+    return source.error(what, "write a number, or NaN for a gap", line)
 
 
 def _plain(row: list[str]) -> list[float | None] | None:

@@ -64,11 +64,8 @@ def _names(source: Source, at: int) -> list[str]:
     if len(whole) < 3:
         raise source.error("no markers in the line of labels", "label every marker", at)
     spread = whole[2:]
-    if delimiter != " " and len(spread) > 1 and not any(spread[1::3] + spread[2::3]):
-        names = spread[::3]
-    else:
-        names = [name for name in spread if name]
-    return names
+    over_x = delimiter != " " and len(spread) > 1 and not any(spread[1::3] + spread[2::3])
+    return spread[::3] if over_x else [name for name in spread if name]
 
 
 def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:

@@ -16,8 +16,6 @@ from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.recipe import Recipe
 
-__all__ = ["lines"]
-
 SHOWN_ENTRIES = 8
 
 

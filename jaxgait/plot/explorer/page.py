@@ -27,8 +27,6 @@ from jaxgait.plot.explorer.table import Column, Table, is_run, spread, table
 from jaxgait.plot.film import usual_pace
 from jaxgait.run import state_variables
 
-__all__ = ["Explorer", "explore"]
-
 PLAYED = 32
 """Default number of members whose motion is in a page."""
 LISTED = 100_000

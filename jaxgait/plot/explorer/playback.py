@@ -15,8 +15,6 @@ from jaxgait.plot.film import arrow_scale
 from jaxgait.plot.scene import Body, Curve, Limb, scene
 from jaxgait.plot.style import displayed
 
-__all__ = ["Pack", "frames", "one_run", "playback"]
-
 FRAMES = 300
 """Largest number of samples played of a member."""
 STRIDES = 3

@@ -19,7 +19,7 @@ import xarray as xr
 from jaxgait import precision as precisions
 from jaxgait import registry
 from jaxgait.contents import restored
-from jaxgait.ensembles import damaged, ensemble, zipped
+from jaxgait.ensembles import damaged, ensemble, read_store, zipped
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION
 from jaxgait.ensembles.store import damaged_labels
@@ -35,8 +35,6 @@ from jaxgait.solve.dataset import scheme_options
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import RECORDED, simulate
 from jaxgait.solve.smooth import Smooth
-
-__all__ = ["Recipe", "again", "opened", "recipe"]
 
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""
@@ -172,7 +170,7 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
 
     Raises:
         FileNotFoundError: for a missing file.
-        ValueError: for a file of another kind.
+        ValueError: for a file of another kind, and for a store with files that are cut off.
 
     Warns:
         UserWarning: for damaged blocks or coordinates of a store.
@@ -196,10 +194,15 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
             "--store wrote; pictures of a search and a fit are in their --report"
         )
     try:
-        return xr.open_zarr(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
+        data = read_store(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
     except Exception as error:  # the readers may raise anything
         kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
         raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind} ({error})") from error
+    for name, x in data.data_vars.items() if bad else ():
+        size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize
+        if any(file.stat().st_size != size for file in path.glob(f"{name}/c/**/*") if file.is_file()):
+            raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {repair}")
+    return data
 
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:

@@ -14,8 +14,6 @@ from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
 from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label, displayed
 
-__all__ = ["Column", "Table", "table"]
-
 OUTCOME = ("retries", "steps", "rejected_steps", "t_end", "promoted")
 """Variables of every scan about the computation of a trajectory."""
 CODES = ("status", "first_status")

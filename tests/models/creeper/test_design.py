@@ -4,7 +4,7 @@ import pytest
 
 from jaxgait.models.creeper.design import fastest_gait
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.optimization.methods import KEPT
+from jaxgait.optimization.goals import KEPT
 
 
 @pytest.mark.slow
