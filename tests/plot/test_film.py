@@ -182,6 +182,14 @@ def test_curves_have_the_colours_of_the_scene_and_no_others(jump, monkeypatch):
     assert [line.get_color() for line in panel.lines[:3]] == [PALETTE[2], PALETTE[1], PALETTE[3]]
 
 
+def test_a_film_of_a_file(jump, tmp_path):
+    jump.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
+    made = jaxgait.animate({"file": str(tmp_path / "run.nc"), "path": tmp_path / "run.nc", "run": jump}, fps=5)
+    assert len(plt.gcf().axes) >= 3 and made is not None
+    plt.close("all")
+    assert jaxgait.animate(tmp_path / "run.nc", fps=5) is not None
+
+
 def test_impossible_films_are_one_clear_line(jump):
     for arguments, message in (({"speed": 0.0}, "speed must be"), ({"fps": 0}, "fps must be")):
         with pytest.raises(ValueError, match=message):
