@@ -79,8 +79,7 @@ def model_class(name: str) -> type:
     where = _known("model", name, models())
     found = load(where)
     if not isinstance(found, type):
-        what = getattr(found, "__name__", found)
-        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, must name a model class, got {what!r}")
+        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, must name a model class, got {found!r}")
     return found
 
 
