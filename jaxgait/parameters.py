@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_args
 
 import equinox as eqx
 import jax
@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait import units
-from jaxgait.checks import by_name, nearest, shown
+from jaxgait.checks import by_name, listed, nearest, shown
 from jaxgait.fields import misfit, parts_of, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
@@ -114,7 +114,7 @@ def parameter(
 
     Raises:
         TypeError: for a default that is no number, and for a unit that is no text.
-        ValueError: for a misspelt unit.
+        ValueError: for a misspelt unit, and for other bounds.
 
     Examples:
         >>> import equinox as eqx
@@ -129,6 +129,8 @@ def parameter(
     units.check(unit, f"the parameter {doc!r}")
     if not _is_numeric(default):
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
+    if bounds not in get_args(Bounds):
+        raise ValueError(f"the bounds of a parameter must be {listed(get_args(Bounds))}, got {bounds!r}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": np.ndim(default)}
     if isinstance(default, np.ndarray | jax.Array | list):
