@@ -219,6 +219,15 @@ def fits_in_memory(what: str, need: int, advice: str) -> None:
         raise MemoryError(f"{what} need {need / 1e9:.3g} GB of memory and {free / 1e9:.3g} GB are free: {advice}")
 
 
+def size_text(count: float | int) -> str:
+    """A number of bytes as text in B, kB, MB or GB."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
+
+
 def free_memory() -> int:
     """Free memory of this machine in bytes, `UNKNOWN_MEMORY` where it is not reported."""
     try:

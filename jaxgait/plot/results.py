@@ -53,7 +53,7 @@ def opened(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
             "--store wrote; pictures of a search and a fit are in their --report"
         )
     try:
-        return xr.open_zarr(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
+        return xr.open_zarr(path, chunks=None) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
     except Exception as error:  # the readers may raise anything
         kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
         raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind} ({error})") from error
