@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import json
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -80,6 +81,8 @@ def _is_parameter(owner: Any, field: dataclasses.Field) -> bool:
 
 def _record(value: Any, numbers: bool = True) -> Any:
     """A value as plain data; without `numbers`, parameters are left out."""
+    if getattr(value, "shape", None) == () and value.dtype.kind in "biuf":  # a number, which a run made an array
+        value = np.asarray(value).item()
     names = getattr(value, "_fields", None)  # of a named tuple
     if dataclasses.is_dataclass(value):
         names = [f.name for f in dataclasses.fields(value) if f.init and (numbers or not _is_parameter(value, f))]
@@ -89,7 +92,8 @@ def _record(value: Any, numbers: bool = True) -> Any:
     if isinstance(value, tuple):
         return {"tuple": [_record(x, numbers) for x in value]}
     if isinstance(value, Mapping):
-        return {"mapping": [[str(key), _record(x, numbers)] for key, x in value.items()]}
+        pairs = value.items() if isinstance(value, OrderedDict) else sorted(value.items())  # as JAX orders a dict
+        return {"mapping": [[key, _record(x, numbers)] for key, x in pairs]}
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.generic | np.ndarray | jax.Array) and np.asarray(value).dtype.kind in "biuf":

@@ -108,7 +108,8 @@ class Leg(TreeModel):
 
     def __init__(self):
         leg = Link("leg", None, hinge((0, 1, 0)), mass=2.0, com=(0.0, 0.0, -0.4))
-        super().__init__([leg], drives={"hip": Spring("leg", stiffness=5.0)})
+        arm = Link("arm", None, hinge((0, 1, 0)), mass=2.0, com=(0.0, 0.0, -0.4))
+        super().__init__([leg, arm], drives={"hip": Spring("leg", stiffness=5.0)}, start={"leg": 0.5, "arm": 0.1})
 
 
 def test_a_tree_that_makes_itself_needs_no_record_unless_it_was_changed(monkeypatch):
