@@ -104,7 +104,7 @@ def state(model: Model, texts: Sequence[str]) -> Any:
 
 
 def axes(model: Model, texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:
-    """Grid axes, such as "damper.k=1e4:4e4:31", "damper.k=10:40:31kN/m" or "mass=50,60,80", given to an option.
+    """Grid axes (values,), from "damper.k=1e4:4e4:31", "damper.k=10:40:31kN/m" or "mass=50,60,80", given to an option.
 
     Raises:
         ParameterError: for malformed text, unknown and repeated names, and incompatible units.
