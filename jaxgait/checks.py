@@ -55,7 +55,7 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 raise TypeError(f"{who} takes only {' and '.join(placed)} without a name, got also {more}: {example}")
             unknown = [] if is_open else [name for name in kwargs if name not in named]
             if unknown:
-                hint = nearest(unknown[0], named, limit=1, otherwise=example)
+                hint = nearest(unknown[0], named, limit=1, otherwise=example, cutoff=0.65)
                 raise TypeError(f"{who} takes no {unknown[0]!r}: {hint}")
             missing = [name for name in wanted if name not in kwargs and name not in placed[: len(args)]]
             if missing:
@@ -67,10 +67,10 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str = "") -> str:
+def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str = "", cutoff: float = 0.5) -> str:
     """A hint for an unknown name: the nearest of the known ones, up to a limit; without any, all of them or a text."""
     known = list(known)
-    near = difflib.get_close_matches(str(name), known, n=limit, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), known, n=limit, cutoff=cutoff)
     return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise or f"it has {', '.join(known)}"
 
 
@@ -214,6 +214,15 @@ def fits_in_memory(what: str, need: int, advice: str) -> None:
     free = free_memory()
     if need > free:
         raise MemoryError(f"{what} need {need / 1e9:.3g} GB of memory and {free / 1e9:.3g} GB are free: {advice}")
+
+
+def size_text(count: float | int) -> str:
+    """A number of bytes as text in B, kB, MB or GB."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
 
 
 def free_memory() -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import json
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -57,14 +59,14 @@ def restored(model: M, recorded: Mapping[str, Any]) -> M:
     for name, value in fields.items():
         if json.dumps(_record(value)) != json.dumps(recorded[name]):
             raise ValueError(f"its {name} was recorded by another version")
-    found: Any = dataclasses.replace(model, **fields)  # type: ignore[type-var]
-    return found
+    return dataclasses.replace(model, **fields) if fields else model  # type: ignore[type-var]
 
 
 @functools.cache
 def _usual(kind: type) -> dict[str, Any]:
-    """The records of a class's default values."""
-    defaults = {f.name: default_of(f) for f in dataclasses.fields(kind)}
+    """The records of a class's default values, or of those that its own constructor gives without arguments."""
+    made = kind() if len(inspect.signature(kind.__init__).parameters) == 1 else None
+    defaults = {f.name: default_of(f) if made is None else getattr(made, f.name) for f in dataclasses.fields(kind)}
     return {n: _record(x, numbers=False) for n, x in defaults.items() if x is not dataclasses.MISSING}
 
 
@@ -80,6 +82,8 @@ def _is_parameter(owner: Any, field: dataclasses.Field) -> bool:
 
 def _record(value: Any, numbers: bool = True) -> Any:
     """A value as plain data; without `numbers`, parameters are left out."""
+    if getattr(value, "shape", None) == () and value.dtype.kind in "biuf":  # a number, which a run made an array
+        value = np.asarray(value).item()
     names = getattr(value, "_fields", None)  # of a named tuple
     if dataclasses.is_dataclass(value):
         names = [f.name for f in dataclasses.fields(value) if f.init and (numbers or not _is_parameter(value, f))]
@@ -88,6 +92,9 @@ def _record(value: Any, numbers: bool = True) -> Any:
         return {_KIND: where} | {name: _record(getattr(value, name), numbers) for name in names}
     if isinstance(value, tuple):
         return {"tuple": [_record(x, numbers) for x in value]}
+    if isinstance(value, Mapping):
+        pairs = value.items() if isinstance(value, OrderedDict) else sorted(value.items())  # as JAX orders a dict
+        return {"mapping": [[key, _record(x, numbers)] for key, x in pairs]}
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.generic | np.ndarray | jax.Array) and np.asarray(value).dtype.kind in "biuf":
@@ -102,6 +109,8 @@ def _value(record: Any, kind: type, name: str) -> Any:
         return record
     if "tuple" in record:
         return tuple(_value(x, kind, name) for x in record["tuple"])
+    if "mapping" in record:
+        return {key: _value(x, kind, name) for key, x in record["mapping"]}
     if "array" in record:
         return np.asarray(record["array"], record["dtype"])
     if _KIND not in record:

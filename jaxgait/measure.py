@@ -313,7 +313,7 @@ def observed(observe: Observe, run: Run) -> dict[str, Array]:
     for name, x in found.items():
         if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
             raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
-    completed = run.trajectory.status == Outcome.COMPLETED
+    completed = run.status == Outcome.COMPLETED
     return mask(found, completed, getattr(observe, "early", frozenset()))
 
 

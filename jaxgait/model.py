@@ -11,14 +11,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait import units
 from jaxgait.checks import is_concrete, shown
 from jaxgait.mechanics import Scalar
-from jaxgait.parameters import ParameterError, Prepared, check, parameter, parameters, with_parameters
+from jaxgait.parameters import ParameterError, Part, Prepared, check, parameter, parameters, with_parameters
 from jaxgait.precision import float64_default
 
 State: TypeAlias = Any
@@ -73,7 +72,7 @@ class Numerics(NamedTuple):
 
 
 @float64_default
-class Model(eqx.Module):
+class Model(Part):
     """A mechanism as a value.
 
     A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below, and those that
@@ -115,6 +114,7 @@ class Model(eqx.Module):
     """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them."""
     scene: ClassVar[str] = ""
     """The function that draws a run in films and the explorer, as "module:function"; see `jaxgait.plot.scene`."""
+    _path: ClassVar[str] = ""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Parameter sets by name; each maps dotted names to the values that differ from the defaults."""
     search: ClassVar[Mapping[str, Any]] = {}
@@ -137,14 +137,6 @@ class Model(eqx.Module):
         if any(not name.startswith("__") for name in vars(cls)):  # cloudpickle fills an empty class after it is made
             _check_complete(cls)
         float64_default(cls)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Sets a field during construction; afterwards, the error explains `with_parameters`."""
-        try:
-            super().__setattr__(name, value)
-        except dataclasses.FrozenInstanceError:
-            how = f"models are immutable; with_parameters(model, {{{name!r}: value}}) makes another one"
-            raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {how}") from None
 
     def _repr_html_(self) -> str:
         """The parameters with units and meaning, in notebooks."""
@@ -332,7 +324,7 @@ _MOVES = ("vector_field", "phases", "kinetics", "advance", "state_at")
 
 _REQUIRED = {
     "initial_state": "its state at t = 0",
-    "duration": "the natural length in s of a run (a property)",
+    "duration": "the natural length in s of a run (a number or a property)",
     "variables": "unit and long name of every component of the state and every output (a dict of Variable)",
 }
 

@@ -1,6 +1,6 @@
 """The parameters of a model: declared once with unit, meaning and bounds, and addressed by dotted names.
 
-    class Damper(eqx.Module):
+    class Damper(Part):
         k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
 
     parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_args
 
 import equinox as eqx
 import jax
@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait import units
-from jaxgait.checks import by_name, nearest, shown
+from jaxgait.checks import by_name, listed, nearest, shown
 from jaxgait.fields import misfit, parts_of, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
@@ -32,6 +32,30 @@ M = TypeVar("M")
 
 class ParameterError(ValueError):
     """A parameter is unknown, or has a wrong shape or an impossible value."""
+
+
+class Part(eqx.Module):
+    """A model or a part of one: immutable, with parameters among its fields.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> Bungee().mass = 80.0  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        dataclasses.FrozenInstanceError: 'mass' cannot be set: models are immutable; with_parameters(model, {'mass': ...
+    """
+
+    _path: ClassVar[str] = "PART."
+    """What precedes the names of its fields in dotted names, for messages."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets a field during construction; afterwards, the error explains how to make another model."""
+        try:
+            super().__setattr__(name, value)
+        except dataclasses.FrozenInstanceError:
+            how = "with_parts" if isinstance(value, eqx.Module) else "with_parameters"
+            other = f"models are immutable; {how}(model, {{{self._path + name!r}: value}}) makes another one"
+            raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {other}") from None
 
 
 class Prepared(eqx.Module):
@@ -90,7 +114,7 @@ def parameter(
 
     Raises:
         TypeError: for a default that is no number, and for a unit that is no text.
-        ValueError: for a misspelt unit.
+        ValueError: for a misspelt unit, and for other bounds.
 
     Examples:
         >>> import equinox as eqx
@@ -106,6 +130,8 @@ def parameter(
     numbers = np.asarray(default)
     if numbers.dtype.kind not in "fiu" and default is not dataclasses.MISSING:
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
+    if bounds not in get_args(Bounds):
+        raise ValueError(f"the bounds of a parameter must be {listed(get_args(Bounds))}, got {bounds!r}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": numbers.ndim}
     if isinstance(default, np.ndarray | jax.Array | list):

@@ -14,12 +14,17 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
 from jaxgait.model import Model, Scalar, State
+from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 
 T = TypeVar("T")
 
 SAMPLES_PER_STRIDE = 100
 SAMPLES_PER_RUN = 1000
+
+
+class NotRecorded(ValueError):
+    """The events of a smooth run were read, and not recorded."""
 
 
 class Extremes(NamedTuple):
@@ -56,6 +61,8 @@ class Events(eqx.Module):
     """Running totals just before, by name (see `Trajectory.totals`)."""
     amounts: dict[str, Array] = eqx.field(default_factory=dict)
     """Additions to the totals by the step of the event."""
+    missed: Int[Array, "*"] | None = None
+    """Number of events for which there was no room; None where a run ends before that."""
     names: tuple[str, ...] = eqx.field(static=True, default=())
     """The names of the kinds."""
 
@@ -221,6 +228,7 @@ class Run:
     def __init__(self, model: Model, trajectory: Trajectory, sampling: Sampling) -> None:
         self.model, self.trajectory, self.sampling = model, trajectory, sampling
         self._known: dict[Any, Any] = {}
+        self._reads_events = False
 
     def __getattr__(self, name: str) -> Any:
         hint = f': write run["{name}"]' if not name.startswith("_") else ""
@@ -253,11 +261,24 @@ class Run:
         """Events during the run.
 
         Raises:
-            ValueError: if none were recorded.
+            ValueError: if none were recorded, or the model has none.
         """
         if self.trajectory.events is None:
-            raise ValueError(f"no events of {type(self.model).__name__} were recorded: give max_events")
+            if not self.model.events():
+                raise ValueError(f"{type(self.model).__name__} has no events: define `events` or `transitions`")
+            raise NotRecorded(f"no events of {type(self.model).__name__} were recorded: give max_events")
+        self._reads_events = True
         return self.trajectory.events
+
+    @property
+    def status(self) -> Int[Array, ""]:
+        """A code of `jaxgait.outcome`: that of the trajectory, unless events that were read are not all recorded."""
+        code, events = self.trajectory.status, self.trajectory.events
+        if not self._reads_events or events is None or events.missed is None:
+            return code
+        return jnp.where((code == Outcome.COMPLETED) & (events.missed > 0), Outcome.EVENT_LIMIT, code).astype(
+            code.dtype
+        )
 
     def outputs(self) -> dict[str, Array]:
         """All outputs of the model by name, with the leading axis `ts`; NaN after an early end."""

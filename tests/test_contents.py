@@ -13,15 +13,18 @@ from jaxgait import ensemble, registry, simulate, with_parameters, with_parts
 from jaxgait.contents import contents, restored
 from jaxgait.ensembles.walks import people
 from jaxgait.mechanics.friction import Stribeck
+from jaxgait.mechanics.spatial import Link, hinge
 from jaxgait.models import Bungee, Creeper, Exoskeleton, Prosthesis
 from jaxgait.models.creeper.artery import Inflow
 from jaxgait.models.prosthesis.parts import Socket
+from jaxgait.models.tree import Spring, Torque, TreeModel
 from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.stride import Person
 from jaxgait.parameters import parameters
-from jaxgait.plot.explorer import again, explore, opened
+from jaxgait.plot.explorer import again, explore
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.recipe import of_run, recipe
+from jaxgait.plot.results import opened
 from jaxgait.plot.scene import rebuilt
 
 
@@ -98,6 +101,24 @@ def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
         recipe(bare)
     with pytest.raises(ValueError, match="its motion was not recorded"):
         rebuilt(bare.isel(subject=1))
+
+
+class Leg(TreeModel):
+    """A tree that makes itself, as it is registered for the command line."""
+
+    def __init__(self):
+        leg = Link("leg", None, hinge((0, 1, 0)), mass=2.0, com=(0.0, 0.0, -0.4))
+        arm = Link("arm", None, hinge((0, 1, 0)), mass=2.0, com=(0.0, 0.0, -0.4))
+        super().__init__([leg, arm], drives={"hip": Spring("leg", stiffness=5.0)}, start={"leg": 0.5, "arm": 0.1})
+
+
+def test_a_tree_that_makes_itself_needs_no_record_unless_it_was_changed(monkeypatch):
+    monkeypatch.setattr(registry, "models", lambda: {"leg": f"{__name__}:Leg"})
+    run = simulate(with_parameters(Leg(), {"links.leg.mass": 3.0}), duration=0.1, samples=2)
+    assert run.attrs["contents"] == "{}" and rebuilt(run).links["leg"].mass == 3.0
+    other = eqx.tree_at(lambda m: m.drives["hip"], Leg(), Torque("leg", lambda t, q, v: 1.0))
+    with pytest.raises(ValueError, match="the Leg of this result cannot be made from its attributes"):
+        rebuilt(simulate(other, duration=0.1, samples=2))
 
 
 class Law(eqx.Module):

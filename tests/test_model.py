@@ -201,6 +201,13 @@ def _ball(**changed):
     return type("Ball", (_Ball,), {**changed, **bare})()
 
 
+def _filled(self, t, y):
+    """Rates put into an array of NumPy."""
+    rates = np.zeros(2)
+    rates[0] = y.v
+    return _Pair(*rates)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -213,6 +220,7 @@ def _ball(**changed):
             _ball(vector_field=lambda self, y: y),
             r"vector_field must take two arguments, the time and the state, \(t, y\)",
         ),
+        (_ball(vector_field=_filled), r"Ball.vector_field needs a value that is known only when .*rates\[0\] = y.v"),
         (_ball(phases=[lambda t, y: (y.v, y.x)]), r"phases\(\)\[0\] must return the rates as a _Pair, .* got a tuple"),
         (_ball(events={"low": lambda y, t: y.x}), r"events\(\)\['low'\] takes its arguments in the wrong order"),
         (
@@ -244,6 +252,12 @@ def test_functions_of_time_and_state_are_checked_by_name(model, message):
             "target of the transition 'a' must be one of the",
         ),
         (_ball(outputs=lambda self, t, y: {"x": y.v}), "must not use the name 'x': it is a component of the state"),
+        (
+            type(
+                "Ball", (_Ball,), {"outputs": lambda *_: {"force": 1.0}, "variables": {"forse": Variable("N", "force")}}
+            )(),
+            "Ball.variables has no 'force' but 'forse', which no state or output has: misspelt?",
+        ),
         (_ball(outputs=lambda self, t, y: {"time": t}), "must not use the name 'time': it is part of every result"),
     ],
 )
@@ -371,6 +385,8 @@ def test_parameters_are_declared_by_numbers_with_units():
     with pytest.raises(TypeError, match=r'the unit of a parameter must be text, such as "kg".*, got 1'):
         unchecked: Any = getattr(parameter, "__wrapped__", parameter)  # (the types of arguments are checked in tests)
         unchecked(70.0, unit=1, doc="mass")
+    with pytest.raises(ValueError, match="must be any, nonnegative, positive or fraction, got 'postive'"):
+        unchecked(70.0, unit="kg", doc="mass", bounds="postive")
 
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.grad, lambda f: lambda x: jax.vmap(f)(jnp.array([x]))])

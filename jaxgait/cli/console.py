@@ -125,6 +125,7 @@ _NUMBER = re.compile(
     r"Error parsing (\S+): (?:no type matching \S*\|(INT|FLOAT) could be instantiated from \[|"
     r"could not convert string to (float): |invalid literal for (int)\(\) with base 10: )'(.*?)'"
 )
+_QUANTITY = re.compile(r"Error parsing (\S+): this option.*?: (.*?)(?: Argument helptext:.*)?$")
 _UNKNOWN = re.compile(
     r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments (?:are|similar)|Perhaps|Available)"
 )
@@ -138,6 +139,7 @@ def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
     found = _HELP.search(line)
     what = _TITLE.sub("", _HELP.sub("", line))
     number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
+    quantity = _QUANTITY.search(what)
     choices = re.match(r"Missing subcommand .*?\{(.*?)\}", what)
     valueless = re.match(r"Missing value for argument '(-.*?)'", what)
     if choices:
@@ -147,6 +149,8 @@ def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
     elif number:
         option, *kinds, value = number.groups()
         what = f"{option} must be {next(_KINDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
+    elif quantity:
+        what = f"{quantity[1]}: {quantity[2]}"
     elif unknown:
         what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what, arguments)
     elif missing:

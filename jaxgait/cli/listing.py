@@ -28,6 +28,8 @@ from jaxgait.solve.solvers import SOLVERS
 
 HISTORIES = 12
 """Largest number of time histories to print."""
+SHOWN = 36
+"""Largest number of elements of an array to print, as `--set` takes them."""
 
 
 def show(model: Model, json: pathlib.Path | None = None) -> int:
@@ -86,7 +88,9 @@ def _short(value: Any) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return f"{array.item():.10g}" if array.dtype.kind == "f" else str(array)
-    return np.array2string(array, precision=4, max_line_width=10**6)
+    if array.ndim > 2 or array.size > SHOWN:
+        return np.array2string(array, precision=4, max_line_width=10**6, threshold=SHOWN).replace("\n", "")
+    return ";".join(",".join(f"{x:.4g}" for x in row) for row in np.atleast_2d(array))
 
 
 def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:

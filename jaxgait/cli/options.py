@@ -19,6 +19,29 @@ POINTS = 7
 """Default number of points along a front."""
 
 
+def _quantity(unit: str, metavar: str) -> tyro.constructors.PrimitiveConstructorSpec[float | None]:
+    """How to read an option that is a number in a unit, or in the unit written after it."""
+
+    def read(texts: list[str]) -> float:
+        try:
+            return float(texts[0])
+        except ValueError:
+            from jaxgait.cli.parsing import quantities  # imports JAX
+
+            return quantities(texts, unit, "this option")[0]
+
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=metavar,
+        instance_from_str=read,
+        is_instance=lambda x: isinstance(x, float),
+        str_from_instance=lambda x: [str(x)],
+    )
+
+
+Seconds = Annotated[float | None, _quantity("s", "SECONDS"), tyro.conf.arg(help_behavior_hint="")]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JsonOutput:
     """Machine-readable output."""
@@ -59,8 +82,8 @@ class Span:
 
     strides: int | None = None
     """Number of strides to run (models with a period)."""
-    duration: float | None = None
-    """Seconds to run."""
+    duration: Seconds = None
+    """Length of the run in s, or in the unit written after it: 20, 500ms."""
     samples: int | None = None
     """Samples after the start: per stride (default 100) of a run counted in strides, else in total (default 1000)."""
 
@@ -76,7 +99,7 @@ class Steps:
 
     scheme: str | None = None
     """Integration scheme, if several suit the model (see `jaxgait run MODEL --list`)."""
-    dt: float | None = None
+    dt: Seconds = None
     """Step length in s, for schemes with fixed steps."""
     solver: str | None = None
     """Solver of smooth motion, such as Verner8 (see `jaxgait run MODEL --list`)."""
@@ -84,7 +107,7 @@ class Steps:
     """Relative tolerance of adaptive steps."""
     atol: float | None = None
     """Absolute tolerance, in the units of the state."""
-    max_step: float | None = None
+    max_step: Seconds = None
     """Longest step in s."""
     max_steps: int | None = None
     """Maximum number of steps of a trajectory."""

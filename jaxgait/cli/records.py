@@ -27,13 +27,23 @@ def run_record(data: xr.Dataset) -> dict[str, Any]:
         lowest and highest value, `measures` by name with unit, long name and value, and `events` with name and time in
         s.
     """
-    histories = {str(n): x for n, x in data.data_vars.items() if x.dims == ("time",)}
+    histories = dict(_histories(data))
     return {
         "attributes": _attributes(data),
         "variables": {name: {**_labels(x), **_ends(x), **_range(x)} for name, x in histories.items()},
         "measures": {name: {**_labels(x), "value": _exact(x)} for name, x in measures_of(data).items()},
         "events": list(_events(data)),
     }
+
+
+def _histories(run: xr.Dataset) -> Iterator[tuple[str, xr.DataArray]]:
+    """The time histories of a run by name, those of an array's components as "name[label]"."""
+    for name, x in run.data_vars.items():
+        if x.dims == ("time",):
+            yield str(name), x
+        elif x.ndim == 2 and x.dims[0] == "time" and x.dtype.kind in "fiu":
+            for i, label in enumerate(x[x.dims[1]].values):
+                yield f"{name}[{label}]", x.isel({x.dims[1]: i}, drop=True)
 
 
 def measures_of(run: xr.Dataset) -> dict[str, xr.DataArray]:

@@ -14,11 +14,12 @@ from jaxgait.cli.console import DONE, print_outcomes, say, write_json
 from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
-from jaxgait.plot.explorer import check_library, explore, is_page, is_run, opened
+from jaxgait.plot.explorer import check_library, explore, is_page, is_run
 from jaxgait.plot.explorer.serving import serve as serve_page
 from jaxgait.plot.explorer.table import members_dims
 from jaxgait.plot.film import WRITERS, animate
 from jaxgait.plot.histories import picture
+from jaxgait.plot.results import opened
 from jaxgait.plot.studies import Study, study
 from jaxgait.plot.style import kinds, save
 

@@ -83,14 +83,14 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict
     model, y0 = member_of(model, values)
     trajectory = job.scheme.run(model, job.sampling, y0, watch=getattr(job.observe, "watch", ()))
     run = Run(model, trajectory, job.sampling)
+    found = {} if job.observe is None else observed(job.observe, run)
     outcome = {
-        "status": trajectory.status,
+        "status": run.status,
         "t_end": trajectory.t_end,
         "steps": trajectory.steps,
         "rejected_steps": trajectory.rejected,
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
-    found = {} if job.observe is None else observed(job.observe, run)
     histories = {"time": trajectory.ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
     return {"outcome": outcome, "observed": found, "trajectory": histories, "events": _events(trajectory, job)}
 

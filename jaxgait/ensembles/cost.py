@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.checks import free_memory
+from jaxgait.checks import free_memory, size_text
 from jaxgait.ensembles.driver import ensemble, plan_of
 from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.members import Members
@@ -73,12 +73,12 @@ class Estimate:
         yield f"members: {box}{self.members}, in {self.blocks} blocks of up to {self.block}, {self.workers} at a time"
         if self.done:
             yield f"done: {self.done} of {self.blocks} blocks are in the store"
-        free = f"{_size(self.process_bytes)} with program and sample; {_size(self.free_memory)} are free"
+        free = f"{size_text(self.process_bytes)} with program and sample; {size_text(self.free_memory)} are free"
         if self.free_disk is None:
-            yield f"memory: {_size(self.result_bytes)} of results, {_size(self.working_bytes)} at work, {free}"
+            yield f"memory: {size_text(self.result_bytes)} of results, {size_text(self.working_bytes)} at work, {free}"
         else:
-            yield f"memory: {_size(self.working_bytes)} at work, {free}"
-            yield f"disk: about {_size(self.disk_bytes)}; {_size(self.free_disk)} are free"
+            yield f"memory: {size_text(self.working_bytes)} at work, {free}"
+            yield f"disk: about {size_text(self.disk_bytes)}; {size_text(self.free_disk)} are free"
         found = f"{self.sample} members took {duration(self.sample_seconds)}"
         yield f"time: about {duration(self.seconds)} ({found}), after {duration(self.compile_seconds)} to compile"
 
@@ -160,14 +160,6 @@ def _free_disk(store: str | os.PathLike[str]) -> int:
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
-
-
-def _size(count: float | int) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} GB"
 
 
 def duration(seconds: float) -> str:

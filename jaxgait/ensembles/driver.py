@@ -35,10 +35,11 @@ from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.parameters import ParameterError, check_single, parameters
-from jaxgait.run import Sampling
+from jaxgait.run import NotRecorded, Sampling
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.solve.smooth import RECORDED
 
 
 @checks.by_name('write ensemble(model, {"mass": [60.0, 70.0]}, duration=60.0)')
@@ -101,7 +102,8 @@ def ensemble(
         max_step: longest step in s.
         max_steps: maximum number of steps of a trajectory.
         dt: step length in s, for schemes with fixed steps.
-        max_events: maximum number of events of a trajectory.
+        max_events: maximum number of events of a trajectory; for smooth motion, the largest number to record (1000 if a
+            measure reads events, otherwise none).
         batch: number of members that run together; by default as many as pay off and fit in the free memory.
         workers: number of batches that run at once; by default one per core on CPUs and one on other devices.
         devices: number of local devices that share every batch.
@@ -230,6 +232,13 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
         jaxgait.parameters.ParameterError: for impossible names, shapes and values.
         ValueError: for impossible options.
     """
+    try:
+        return _plan_of(request, extent)
+    except NotRecorded:  # a measure counts the events of a smooth model
+        return _plan_of({**request, "max_events": RECORDED}, extent)
+
+
+def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None) -> Plan:
     given = {name: known.default for name, known in inspect.signature(ensemble).parameters.items()} | dict(request)
     some = lambda *names: {name: given[name] for name in names}
     model, precision, batch = as_model(given["model"]), given["precision"], given["batch"]

@@ -282,8 +282,8 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
         free = shutil.disk_usage(root.parent).free
         if need > free:
             raise StoreError(
-                f"{root}: the scan needs {need / 1e9:.3g} GB and {free / 1e9:.3g} GB are free: scan fewer members, or "
-                "keep observables instead of trajectories"
+                f"{root}: the scan needs {checks.size_text(need)} and {checks.size_text(free)} are free: scan fewer "
+                "members, or keep observables instead of trajectories"
             )
         _write_template(draft, plan)
         _flush(draft, *draft.rglob("*"))

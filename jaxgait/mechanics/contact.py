@@ -25,7 +25,7 @@ import numpy as np
 
 from jaxgait.checks import is_concrete, shown
 from jaxgait.mechanics import Real, RealArray, Scalar
-from jaxgait.parameters import choice, parameter
+from jaxgait.parameters import Part, choice, parameter
 from jaxgait.precision import float64_default
 from jaxgait.roots import bisected, only_if
 
@@ -99,7 +99,7 @@ def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> 
 
 
 @float64_default
-class NormalLaw(eqx.Module):
+class NormalLaw(Part):
     """Base class of normal contact laws: a force as a function of depth and its rate; subclass it for your own.
 
     Examples:
@@ -202,7 +202,7 @@ class UnilateralSpring(_PowerLaw):
 
 
 @float64_default
-class LinearSpring(eqx.Module):
+class LinearSpring(Part):
     """A linear spring and damper that push and pull: ``k d + c d'``.
 
     For a contact that exists in one phase of a model only and ends in an event (see `jaxgait.kinds.Transition`): a law
@@ -359,7 +359,7 @@ class HystereticHertz(_PowerLaw):
 
 
 @float64_default
-class ImpactHertz(eqx.Module):
+class ImpactHertz(Part):
     """`HystereticHertz` whose restitution refers to the speed at touch-down.
 
     Its state, that speed, follows the approach speed in the air and stays constant on the ground. Only models that keep

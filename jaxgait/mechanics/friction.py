@@ -25,12 +25,11 @@ import abc
 import math
 from typing import Any, ClassVar, Literal
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import Real, RealArray, Scalar
-from jaxgait.parameters import choice, parameter
+from jaxgait.parameters import Part, choice, parameter
 from jaxgait.precision import float64_default
 
 Regularisation = Literal["arctan", "tanh", "algebraic"]
@@ -82,7 +81,7 @@ def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_veloc
 
 
 @float64_default
-class FrictionLaw(eqx.Module):
+class FrictionLaw(Part):
     """Base class of friction laws for any contact; subclass it for your own.
 
     The force must vanish with the normal force, and stay finite there.
@@ -230,7 +229,7 @@ class Bristle(FrictionLaw):
 
 
 @float64_default
-class Dahl(eqx.Module):
+class Dahl(Part):
     """Bristles of constant stiffness with a friction limit that may vary in time: a static load does not creep.
 
     With the limit mu N and z_s = mu N / stiffness, the deflection z relaxes towards +-z_s while sliding:
@@ -281,7 +280,7 @@ class Dahl(eqx.Module):
 
 
 @float64_default
-class Incremental(eqx.Module):
+class Incremental(Part):
     """Stick and slip in time steps: a spring of constant stiffness whose deflection is capped as it slips.
 
     Not a differential equation: the result depends on the step. While sliding, the force chatters between the kinetic

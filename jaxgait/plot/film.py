@@ -8,6 +8,7 @@ import contextlib
 import functools
 import importlib.util
 import math
+import os
 import pathlib
 import tempfile
 import warnings
@@ -30,6 +31,7 @@ from tqdm import tqdm
 
 from jaxgait import checks
 from jaxgait.model import Model
+from jaxgait.plot.results import opened
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
 from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, style
 
@@ -161,7 +163,7 @@ class Film(FuncAnimation):
 
 
 def animate(
-    shown: xr.Dataset | Mapping[str, xr.Dataset],
+    shown: xr.Dataset | str | os.PathLike[str] | Mapping[str, xr.Dataset | str | os.PathLike[str]],
     model: Model | None = None,
     *,
     speed: float | None = None,
@@ -171,8 +173,8 @@ def animate(
     """A film of a run, or of several runs side by side.
 
     Args:
-        shown: result of `simulate` (or one member of an ensemble with trajectories), or several by title. A run that
-            ends early freezes.
+        shown: result of `simulate` (or one member of an ensemble with trajectories) or its file, or several by title. A
+            run that ends early freezes.
         model: the mechanism; None: made from the attributes of the runs.
         speed: 1 is real time; None: as `usual_pace`. The title states it.
         fps: frames per second.
@@ -190,7 +192,7 @@ def animate(
     runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
     if not runs:
         raise ValueError("an animation needs at least one run, got none")
-    scenes = {title: scene(run, model) for title, run in runs.items()}
+    scenes = {title: scene(opened(run), model) for title, run in runs.items()}
     span = max(float(s.time[-1] - s.time[0]) for s in scenes.values())
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
     frames = max(2, round(span / pace * checks.count("fps", fps)) + 1)

@@ -25,6 +25,8 @@ MAX_PANELS = 8
 DASHES = ("-", "--", ":")
 NAMED = len(DASHES) * len(PALETTE)
 """Largest number of lines in a panel with a legend: as many as can be told apart."""
+HATCHED = 20_000
+"""Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
 LONGEST, LEGEND = 22, 110
 """Characters of a label that fit beside a panel, and of the names that fit below all panels."""
 
@@ -207,7 +209,8 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
         draw = lambda z, **how: (ax.pcolor if "hatch" in how else ax.pcolormesh)(
             across, up, z, shading="nearest", **how
         )
-        without = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}  # no value is not a value of this colour
+        hatched = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}  # no value is not a value of this colour
+        without: dict[str, Any] = hatched if empty.sum() <= HATCHED else {}
     else:
         draw = lambda z, **how: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **how)
         without = {"marker": "x"}

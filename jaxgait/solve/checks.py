@@ -5,6 +5,7 @@ A model's functions are traced once each, with errors in the model's own terms.
 
 from __future__ import annotations
 
+import difflib
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -145,7 +146,9 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
     _check_names(name, found, y)
     labels = lambda m: (m.variables, {dim: len(one) for dim, one in m.labels.items()})
     variables, counts = _known(lambda m: labels(whole(m)), shapes)
-    _check_labels(name, {**state_variables(y), **found}, variables, counts)
+    given = {**state_variables(y), **found}
+    _check_described(name, given, variables)
+    _check_labels(name, given, variables, counts)
     if hasattr(kind, "transitions"):
         _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
     for group in ("terminations", "events"):
@@ -171,6 +174,16 @@ def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
     for taken, by in ((state_variables(y), "a component of the state"), ((*TAKEN, *LABELS), "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
+
+
+def _check_described(name: str, given: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+    """Checks that no variable was meant to describe a component of the state or an output, under another name."""
+    unused = [key for key in variables if key not in given]
+    for key in given:
+        if key not in variables and (near := difflib.get_close_matches(key, unused, 1, 0.75)):
+            raise ValueError(
+                f"{name}.variables has no {key!r} but {near[0]!r}, which no state or output has: misspelt?"
+            )
 
 
 def _check_labels(name: str, values: Mapping[str, Any], variables: Mapping[str, Any], counts: dict[str, int]) -> None:
@@ -230,6 +243,8 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     except NEED_A_VALUE as error:
         raise TypeError(needs_a_value(name, error)) from error
     except (AttributeError, TypeError, IndexError, ValueError) as error:
+        if isinstance(error.__cause__, NEED_A_VALUE):  # NumPy's, where a traced value is put into one of its arrays
+            raise TypeError(needs_a_value(name, error)) from error
         if _swapped(function, *arguments):
             raise TypeError(
                 f"{name} takes its arguments in the wrong order ({place(error)}): it is called with the time first, "

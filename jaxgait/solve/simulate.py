@@ -26,10 +26,7 @@ from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.checks import check_equations, check_state
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.solve.smooth import ASSURED, Smooth
-
-RECORDED = 1000
-"""Largest number of recorded events of a smooth model."""
+from jaxgait.solve.smooth import ASSURED, RECORDED, Smooth
 
 
 @by_name("write simulate(model, duration=60.0)")
@@ -127,11 +124,9 @@ def simulate(
             IncompleteRun,
             stacklevel=3,  # past this function and its decorator
         )
-    if isinstance(chosen, Smooth) and data.sizes.get("event", 0) == chosen.max_events > 0:
-        warnings.warn(
-            f"only the first {chosen.max_events} events of {type(model).__name__} are recorded: raise max_events",
-            stacklevel=3,
-        )
+    if trajectory.events is not None and trajectory.events.missed:
+        recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
+        warnings.warn(f"{recorded}: raise max_events", stacklevel=3)
     return data.assign_attrs(ended)
 
 

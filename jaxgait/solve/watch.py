@@ -159,7 +159,8 @@ def located(model: Any, crossings: Crossings) -> Events:
     )
     order = jnp.argsort(t)  # NaN comes last
     t, kind, y = jax.tree.map(lambda leaf: leaf[order], (t, crossings.kind, y))
-    return Events(t, kind, y, y, names=tuple(model.events()))
+    missed = jnp.maximum(crossings.count - kind.size, 0)
+    return Events(t, kind, y, y, missed=missed, names=tuple(model.events()))
 
 
 def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, State]:

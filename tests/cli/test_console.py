@@ -63,6 +63,8 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
     [
         ("run bungee --samples 1e3", "--samples must be a whole number, got '1e3'"),
         ("motion walk.c3d --cutoff fast", "--cutoff must be a number, got 'fast'"),
+        ("run bungee --duration 60kg", "--duration: the value is in 'kg', but this option in 's': give it in s, ms"),
+        ("run bungee --dt fast", "--dt: 'fast' is not a number"),
         ("run bungee --mass 70", "unknown option --mass 70: a parameter is given as --set mass=70"),
         ("optimize --maximise rho", "unknown option --maximise rho: did you mean --maximize?"),
         ("fly", "no command 'fly': there are run, scan, optimize, fit, motion"),

@@ -5,7 +5,10 @@ import json
 import numpy as np
 import xarray as xr
 
-from jaxgait.cli.listing import HISTORIES, run_lines, scan_lines
+from jaxgait.cli.listing import HISTORIES, listing, run_lines, scan_lines
+from jaxgait.cli.parsing import with_settings
+from jaxgait.mechanics.spatial import Link, prismatic
+from jaxgait.models.tree import TreeModel
 
 ABOUT = {"units": "J", "long_name": "work done"}
 
@@ -22,6 +25,21 @@ def test_a_run_is_its_end_its_measures_and_the_ranges_of_its_histories():
     assert lines[4].split() == ["order", "not", "measured"]
     assert lines[6].split() == ["x0", "0", "2", "1", "m", "position"] and len(lines) == 6 + HISTORIES + 1
     assert lines[-1].startswith("  and 2 more: ")
+
+
+def test_histories_of_arrays_are_those_of_their_components():
+    q = (("time", "coordinate"), [[0.0, 1.0], [2.0, 3.0], [1.0, np.nan]], {"units": "rad", "long_name": "coordinates"})
+    at = {"time": [0.0, 1.0, 2.0], "coordinate": ["hip", "knee"]}
+    lines = [line.split() for line in run_lines(xr.Dataset({"q": q}, at))]
+    assert lines[-2:] == [["q[hip]", "0", "2", "1", "rad", "coordinates"], ["q[knee]", *"133", "rad", "coordinates"]]
+
+
+def test_parameters_that_are_arrays_are_written_as_they_are_set():
+    body = Link("body", None, prismatic((0, 0, 1)), mass=1.0, inertia=np.diag([0.1, 0.2, 0.3]))
+    leg = TreeModel([body])
+    shown = {line.split()[0]: line.split()[1] for line in listing(leg).splitlines() if line.startswith("links.")}
+    assert shown["links.body.inertia"] == "0.1,0,0;0,0.2,0;0,0,0.3" and shown["links.body.com"] == "0,0,0"
+    assert (with_settings(leg, [f"{n}={x}" for n, x in shown.items()]).links["body"].inertia == body.inertia).all()
 
 
 def test_a_scan_is_the_range_of_each_measure_and_where_its_extremes_are():

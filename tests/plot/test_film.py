@@ -182,6 +182,12 @@ def test_curves_have_the_colours_of_the_scene_and_no_others(jump, monkeypatch):
     assert [line.get_color() for line in panel.lines[:3]] == [PALETTE[2], PALETTE[1], PALETTE[3]]
 
 
+def test_a_film_of_a_file(jump, tmp_path):
+    jump.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
+    for shown in (tmp_path / "run.nc", {"file": str(tmp_path / "run.nc"), "run": jump}):
+        assert jaxgait.animate(shown, speed=20.0, fps=1).save(tmp_path / "jump.gif").exists()
+
+
 def test_impossible_films_are_one_clear_line(jump):
     for arguments, message in (({"speed": 0.0}, "speed must be"), ({"fps": 0}, "fps must be")):
         with pytest.raises(ValueError, match=message):

@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_hex
 
+from jaxgait.plot import histories
 from jaxgait.plot.explorer.table import COUNTS, table
 from jaxgait.plot.histories import MAX_PANELS, picture
 
@@ -82,6 +83,13 @@ def test_members_without_a_value_have_the_colour_of_their_status(dims):
         cells = next(m for m in figure.axes[0].collections if m.get_array().count() == 1)
         figure.canvas.draw()
         assert to_hex(cells.get_facecolors()[0]).upper() == colour
+
+
+def test_many_members_without_a_value_are_one_mesh(monkeypatch):
+    hatches = lambda: {m.get_hatch() for m in picture(ended_early("mass", "length")).axes[0].collections}
+    assert hatches() == {None, "////"}
+    monkeypatch.setattr(histories, "HATCHED", 0)  # a polygon for each takes minutes
+    assert hatches() == {None}
 
 
 def test_a_legend_of_long_sentences_fits_the_picture():

@@ -11,6 +11,7 @@ from jaxgait import ensemble, simulate
 from jaxgait.measure import Measure
 from jaxgait.model import Numerics
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Sampling
 from jaxgait.solve.schemes import scheme_for
@@ -68,8 +69,22 @@ def test_measures_of_an_ensemble_count_events():
     wrong = Measure("passes", lambda run: run.happened("foward").sum(), "1", "forward passes")
     with pytest.raises(KeyError, match="no event 'foward': there are forward, back"):
         ensemble(Oscillator(), {"rate": [3.0]}, samples=2, observe=[wrong], max_events=20)
-    with pytest.raises(ValueError, match="no events of Oscillator were recorded: give max_events"):
-        ensemble(Oscillator(), {"rate": [3.0]}, samples=2, observe=[passes])
+    with pytest.raises(ValueError, match="Harmonic has no events: define `events`"):
+        ensemble(Harmonic(), {"rate": [3.0]}, samples=2, observe=[passes])
+
+
+def test_events_that_a_measure_reads_are_recorded_and_none_is_left_out():
+    passes = Measure("passes", lambda run: run.happened("forward").sum(), "1", "forward passes")
+    last = Measure("last", lambda run: run["x"][-1], "1", "position at the end")
+    found = ensemble(Oscillator(), {"rate": [3.0, 12.0]}, samples=2, observe=[passes, last])
+    np.testing.assert_array_equal(found.passes, [1, 4])
+    with pytest.warns(IncompleteRun, match="1 of 2 .* completed; 1: gave up: the limit of events was reached"):
+        few = ensemble(Oscillator(), {"rate": [3.0, 12.0]}, samples=2, observe=[passes], max_events=3)
+    np.testing.assert_array_equal(few.passes, [1, -1])
+    unread = ensemble(Oscillator(), {"rate": [12.0]}, samples=2, observe=[last], max_events=3)
+    assert np.isfinite(unread.last).all() and (unread.status == 0).all()
+    with pytest.warns(UserWarning, match="only the first 3 events"):
+        assert simulate(Oscillator(), samples=2, observe=[passes], max_events=3).passes == -1
 
 
 def test_a_run_with_more_events_than_are_recorded_warns():

@@ -20,14 +20,13 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.checks import shown
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError, choice
+from jaxgait.parameters import ParameterError, Part, choice
 from jaxgait.precision import float64_default
 
 _PAPER = "Zhao 2010"
@@ -40,7 +39,7 @@ _PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24
 
 
 @float64_default
-class Inflow(eqx.Module):
+class Inflow(Part):
     """Mean velocity in the vessel over a heart beat, eq. (1): a forward lobe, a short back-flow, rest.
 
     The heart rate changes only the rest.
@@ -96,7 +95,7 @@ class Inflow(eqx.Module):
 
 
 @float64_default
-class Blood(eqx.Module):
+class Blood(Part):
     """A Newtonian liquid in an elastic vessel, and the pressures it exerts.
 
     Examples:

@@ -43,7 +43,7 @@ from jaxgait.mechanics.spatial import (
 )
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.parameters import ParameterError, check, part
+from jaxgait.parameters import ParameterError, Part, check, part
 from jaxgait.precision import float64_default
 
 _CHOSEN = "chosen"
@@ -56,7 +56,7 @@ Manoeuvre = Literal["straight", "steer", "yaw"]
 
 
 @float64_default
-class Bearing(eqx.Module):
+class Bearing(Part):
     """Springs and dampers between the front unit and its spring (the compliance of the SMA springs).
 
     Examples:

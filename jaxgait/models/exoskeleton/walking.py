@@ -26,7 +26,7 @@ from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
 from jaxgait.models.exoskeleton.formulations import Spatial
 from jaxgait.models.exoskeleton.formulations.tree import Real
-from jaxgait.parameters import ParameterError
+from jaxgait.parameters import ParameterError, Part
 from jaxgait.precision import float64_default
 
 _OURS = "our choice; the paper gives none"
@@ -74,7 +74,7 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0
 
 
 @float64_default
-class WalkingGait(eqx.Module):
+class WalkingGait(Part):
     """The analytical gait; by default our five-link example.
 
     Examples:
@@ -124,7 +124,7 @@ class WalkingGait(eqx.Module):
 
 
 @float64_default
-class JoinedGait(eqx.Module):
+class JoinedGait(Part):
     """The analytical gait of five links by the six numbers left free where consecutive steps join; by default our own.
 
     Examples:

@@ -33,7 +33,7 @@ from jaxgait.model import Scalar, System, parameter
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.models.jumper.swing import Keyframes, Turn
 from jaxgait.native import kept
-from jaxgait.parameters import check
+from jaxgait.parameters import Part, check
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
 
@@ -47,7 +47,7 @@ STEPS, KEYS = 240, 8  # midpoint steps of the absorption, and the number of keyf
 J = TypeVar("J", bound=PlanarJumper)
 
 
-class Absorption(eqx.Module):
+class Absorption(Part):
     """The chosen numbers of a landing.
 
     Examples:

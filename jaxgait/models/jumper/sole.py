@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -13,7 +12,7 @@ from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz, NormalLaw, h
 from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Incremental, Stribeck
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError, part
+from jaxgait.parameters import ParameterError, Part, part
 from jaxgait.precision import float64_default
 
 _CHOSEN = "chosen"
@@ -34,7 +33,7 @@ class StudForces(NamedTuple):
 
 
 @float64_default
-class Sole(eqx.Module):
+class Sole(Part):
     """Rows of hemispheres under each foot, and the laws of their contact with the ground.
 
     Examples:

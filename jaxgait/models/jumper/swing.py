@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import part
+from jaxgait.parameters import Part, part
 from jaxgait.precision import float64_default
 
 _MODEL = "see the model's swings"
@@ -40,7 +39,7 @@ def locked(angle: Scalar) -> Turn:
 
 
 @float64_default
-class Keyframes(eqx.Module):
+class Keyframes(Part):
     """A motion through keyframes of angle, rate and acceleration: quintic polynomials, smooth to second order.
 
     The joint rests before the first keyframe and after the last one; rates and accelerations there should vanish.
@@ -99,7 +98,7 @@ class Keyframes(eqx.Module):
 
 
 @float64_default
-class Swing(eqx.Module):
+class Swing(Part):
     """A swing by `angle` within `duration`, started `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s.
 
     Examples:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -17,14 +16,14 @@ from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.model import Scalar, parameter
 from jaxgait.motion.drive import Jet
 from jaxgait.native import kept
-from jaxgait.parameters import ParameterError, choice, part
+from jaxgait.parameters import ParameterError, Part, choice, part
 from jaxgait.precision import float64_default
 
 PAPER, CHOSEN = "paper", "reconstructed (set R2)"
 
 
 @float64_default
-class Linkage(eqx.Module):
+class Linkage(Part):
     """The four-bar linkage and its position on thigh and shank.
 
     Examples:
@@ -83,7 +82,7 @@ def _assembled(linkage: Linkage, angle: Scalar) -> tuple[Array, Array]:
     return psi, close(linkage.bars, psi).cosine
 
 
-class Segments(eqx.Module):
+class Segments(Part):
     """Lengths of thigh, shank and foot.
 
     Examples:
@@ -110,7 +109,7 @@ class Segments(eqx.Module):
     )
 
 
-class Masses(eqx.Module):
+class Masses(Part):
     """Masses; bars and segments are uniform rods unless an inertia is given.
 
     Examples:
@@ -138,7 +137,7 @@ class Masses(eqx.Module):
 
 
 @float64_default
-class Ground(eqx.Module):
+class Ground(Part):
     """Foot-ground contact: Kelvin-Voigt with Coulomb friction (section 1.2 of the paper), or other laws.
 
     For example `Ground(friction=Stribeck(...))` or `Ground(normal=HuntCrossley(...))`.
@@ -202,7 +201,7 @@ class Ground(eqx.Module):
 
 
 @float64_default
-class Lock(eqx.Module):
+class Lock(Part):
     """Unilateral stop between AB and BC against overextension of the straight knee.
 
     Examples:
@@ -236,7 +235,7 @@ class Lock(eqx.Module):
 
 
 @float64_default
-class Damper(eqx.Module):
+class Damper(Part):
     """Hydraulic cylinder with a spring, from the thigh body to link AD.
 
     Examples:
@@ -291,7 +290,7 @@ class Damper(eqx.Module):
 
 
 @float64_default
-class Ankle(eqx.Module):
+class Ankle(Part):
     """Torsional spring towards the measured ankle angle, and a damper of the deviation from it.
 
     Examples:
@@ -339,7 +338,7 @@ class JointDampedAnkle(Ankle):
 
 
 @float64_default
-class Socket(eqx.Module):
+class Socket(Part):
     """Compliant socket between the measured hip path and the prosthesis, in x and y (beyond the paper).
 
     The paper prescribes the hip's position over a stiff floor, so a millimetre of hip height means a hundred newtons of

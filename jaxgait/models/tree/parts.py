@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import Scalar
-from jaxgait.parameters import parameter
+from jaxgait.parameters import Part, parameter
 from jaxgait.precision import float64_default
 
 __all__ = ["Contact", "Force", "Function", "Prescribed", "Spring", "Torque"]
@@ -54,7 +54,7 @@ def law(function: Any) -> Any:
 
 
 @float64_default
-class Contact(eqx.Module):
+class Contact(Part):
     """A sphere or point of a body that may touch the level ground.
 
     Examples:
@@ -120,7 +120,7 @@ class Contact(eqx.Module):
 
 
 @float64_default
-class Spring(eqx.Module):
+class Spring(Part):
     """A spring with a damper at one joint coordinate: -stiffness (q - rest) - damping v.
 
     Examples:
@@ -196,7 +196,7 @@ class Prescribed(eqx.Module):
 
 
 @float64_default
-class Force(eqx.Module):
+class Force(Part):
     """An external force at a point of a body.
 
     Examples:

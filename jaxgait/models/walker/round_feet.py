@@ -32,7 +32,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait.model import Scalar, Variable, parameter
-from jaxgait.parameters import ParameterError, check
+from jaxgait.parameters import ParameterError, Part, check
 from jaxgait.precision import float64_default
 
 PAPER = "Duan et al. 2011, section 3"
@@ -147,7 +147,7 @@ class Inertia(NamedTuple):
 
 
 @float64_default
-class WalkerStart(eqx.Module):
+class WalkerStart(Part):
     """The start of a walk; by default the paper's, with foot 1 ahead and on the ground.
 
     Examples:
@@ -175,7 +175,7 @@ class WalkerStart(eqx.Module):
 
 
 @float64_default
-class RoundFeet(eqx.Module):
+class RoundFeet(Part):
     """Legs, feet and slope of all forms of the walker, and what follows from them.
 
     Examples:

@@ -8,7 +8,7 @@ coordinates with brushing, box and lasso selection, WebGL points and PNG export.
 """
 
 from jaxgait.plot.explorer.page import Explorer, check_library, explore, is_page
-from jaxgait.plot.explorer.recipe import again, opened
+from jaxgait.plot.explorer.recipe import again
 from jaxgait.plot.explorer.table import is_run
 
-__all__ = ["Explorer", "again", "check_library", "explore", "is_page", "is_run", "opened"]
+__all__ = ["Explorer", "again", "check_library", "explore", "is_page", "is_run"]

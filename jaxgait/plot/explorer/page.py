@@ -22,9 +22,10 @@ from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
-from jaxgait.plot.explorer.recipe import Recipe, of_run, opened, recipe
+from jaxgait.plot.explorer.recipe import Recipe, of_run, recipe
 from jaxgait.plot.explorer.table import Column, Table, is_run, spread, table
 from jaxgait.plot.film import usual_pace
+from jaxgait.plot.results import opened
 from jaxgait.run import state_variables
 
 PLAYED = 32
@@ -149,7 +150,7 @@ def explore(
     checks.count("members", members, least=0)
     if not isinstance(scan, xr.Dataset | str | os.PathLike):
         raise TypeError(f"explore shows a result of ensemble or simulate, or its file, got {type(scan).__name__}")
-    data, source = (scan, None) if isinstance(scan, xr.Dataset) else (opened(scan), scan)
+    data, source = opened(scan), None if isinstance(scan, xr.Dataset) else scan
     if is_run(data):
         if measure is not None:
             raise ValueError(f"measure colours the members of a scan, and this is one run: got {measure!r}")

@@ -19,27 +19,25 @@ import xarray as xr
 from jaxgait import precision as precisions
 from jaxgait import registry
 from jaxgait.contents import restored
-from jaxgait.ensembles import damaged, ensemble, read_store, zipped
+from jaxgait.ensembles import ensemble, zipped
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION
-from jaxgait.ensembles.store import damaged_labels
 from jaxgait.ensembles.walks import recorded_motions
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.table import flat, is_run, members_dims
+from jaxgait.plot.results import opened
 from jaxgait.plot.scene import rebuilt
 from jaxgait.run import state_variables
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.dataset import scheme_options
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.solve.simulate import RECORDED, simulate
-from jaxgait.solve.smooth import Smooth
+from jaxgait.solve.simulate import simulate
+from jaxgait.solve.smooth import RECORDED, Smooth
 
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""
-NAMED = 8
-"""Largest number of damaged blocks to name."""
 FREE = ("mode", "max_events")
 """Options of schemes that do not affect the results."""
 
@@ -155,7 +153,7 @@ def again(scan: xr.Dataset | str | os.PathLike[str], *, model: Model | None = No
     Raises:
         ValueError: for an unknown member, and if the attributes do not suffice.
     """
-    data = scan if isinstance(scan, xr.Dataset) else opened(scan)
+    data = opened(scan)
     made = of_run(data, model) if is_run(data) else recipe(data, model)
     if set(index) != set(made.dims):
         raise ValueError(f"give the member's number along {', '.join(made.dims)}, got {', '.join(index) or 'none'}")
@@ -163,46 +161,6 @@ def again(scan: xr.Dataset | str | os.PathLike[str], *, model: Model | None = No
         if not 0 <= index[dim] < size:
             raise ValueError(f"no member {dim}={index[dim]}: there are {size}, numbered from 0")
     return made.run(int(np.ravel_multi_index([index[d] for d in made.dims], made.shape)))
-
-
-def opened(path: str | os.PathLike[str]) -> xr.Dataset:
-    """A result from its file, lazily.
-
-    Raises:
-        FileNotFoundError: for a missing file.
-        ValueError: for a file of another kind, and for a store with files that are cut off.
-
-    Warns:
-        UserWarning: for damaged blocks or coordinates of a store.
-    """
-    path = pathlib.Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file")
-    bad = damaged(path) if path.is_dir() else []
-    repair = "to repair it, add --repair to the command that wrote the scan (Python: repair=True)"
-    if bad:
-        blocks = f"block {', '.join(map(str, bad[:NAMED]))}{', ...' if len(bad) > NAMED else ''}"
-        warnings.warn(  # with stacklevel 1, only once per file
-            f"{path} is damaged: do not trust {blocks}, whose files fail their checksum; {repair}", stacklevel=1
-        )
-    labels = damaged_labels(path) if path.is_dir() else []
-    if labels:
-        warnings.warn(f"{path} is damaged: {', '.join(labels)} of its coordinates; {repair}", stacklevel=1)
-    if path.suffix.lower() == ".json":
-        raise ValueError(
-            f"{path} is a record of numbers, not a result that can be shown: give the file or the store that --out or "
-            "--store wrote; pictures of a search and a fit are in their --report"
-        )
-    try:
-        data = read_store(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
-    except Exception as error:  # the readers may raise anything
-        kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
-        raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind} ({error})") from error
-    for name, x in data.data_vars.items() if bad else ():
-        size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize
-        if any(file.stat().st_size != size for file in path.glob(f"{name}/c/**/*") if file.is_file()):
-            raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {repair}")
-    return data
 
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
