@@ -272,7 +272,14 @@ class Run:
 
     @property
     def status(self) -> Int[Array, ""]:
-        """A code of `jaxgait.outcome`: that of the trajectory, unless events that were read are not all recorded."""
+        """A code of `jaxgait.outcome`: that of the trajectory, unless events that were read are not all recorded.
+
+        Examples:
+            >>> from jaxgait import Bungee, ensemble
+            >>> code = lambda run: {"twice": 2 * run.status}
+            >>> print(ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=code).twice.values)  # completed
+            [0 0]
+        """
         code, events = self.trajectory.status, self.trajectory.events
         if not self._reads_events or events is None or events.missed is None:
             return code

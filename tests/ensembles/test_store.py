@@ -24,7 +24,7 @@ from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.ensembles.store import store_library
 from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.plot.explorer import opened
+from jaxgait.plot.results import opened
 from tests.ensembles.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
 
 KILLS = 20
