@@ -1,4 +1,7 @@
-"""The values that fields of a module may hold: exchangeable parts by type, static choices by their alternatives."""
+"""The fields of modules: the base class of those whose fields cannot be set, and the values that fields may hold.
+
+Exchangeable parts are known by their type, static choices by their alternatives.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,35 @@ import dataclasses
 import functools
 import types
 import typing
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 
 from jaxgait.checks import listed
+
+
+class Immutable(eqx.Module):
+    """A model or a part of one: immutable, with parameters among its fields.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> Bungee().mass = 80.0  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        dataclasses.FrozenInstanceError: 'mass' cannot be set: models are immutable; with_parameters(model, {'mass': ...
+    """
+
+    _path: ClassVar[str] = "PART."
+    """What precedes the names of its fields in dotted names, for messages."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets a field during construction; afterwards, the error explains how to make another model."""
+        try:
+            super().__setattr__(name, value)
+        except dataclasses.FrozenInstanceError:
+            how = "with_parts" if isinstance(value, eqx.Module) else "with_parameters"
+            other = f"models are immutable; {how}(model, {{{self._path + name!r}: value}}) makes another one"
+            raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {other}") from None
 
 
 def replaced(module: Any, field: dataclasses.Field) -> bool:

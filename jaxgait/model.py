@@ -16,8 +16,9 @@ from jaxtyping import Array, Bool
 
 from jaxgait import units
 from jaxgait.checks import is_concrete, shown
+from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
-from jaxgait.parameters import ParameterError, Part, Prepared, check, parameter, parameters, with_parameters
+from jaxgait.parameters import ParameterError, Prepared, check, parameter, parameters, with_parameters
 from jaxgait.precision import float64_default
 
 State: TypeAlias = Any
@@ -72,7 +73,7 @@ class Numerics(NamedTuple):
 
 
 @float64_default
-class Model(Part):
+class Model(Immutable):
     """A mechanism as a value.
 
     A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below, and those that

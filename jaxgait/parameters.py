@@ -1,6 +1,6 @@
 """The parameters of a model: declared once with unit, meaning and bounds, and addressed by dotted names.
 
-    class Damper(Part):
+    class Damper(Immutable):
         k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
 
     parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import equinox as eqx
 import jax
@@ -32,30 +32,6 @@ M = TypeVar("M")
 
 class ParameterError(ValueError):
     """A parameter is unknown, or has a wrong shape or an impossible value."""
-
-
-class Part(eqx.Module):
-    """A model or a part of one: immutable, with parameters among its fields.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> Bungee().mass = 80.0  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-            ...
-        dataclasses.FrozenInstanceError: 'mass' cannot be set: models are immutable; with_parameters(model, {'mass': ...
-    """
-
-    _path: ClassVar[str] = "PART."
-    """What precedes the names of its fields in dotted names, for messages."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Sets a field during construction; afterwards, the error explains how to make another model."""
-        try:
-            super().__setattr__(name, value)
-        except dataclasses.FrozenInstanceError:
-            how = "with_parts" if isinstance(value, eqx.Module) else "with_parameters"
-            other = f"models are immutable; {how}(model, {{{self._path + name!r}: value}}) makes another one"
-            raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {other}") from None
 
 
 class Prepared(eqx.Module):

@@ -12,13 +12,13 @@ import pytest
 from jaxtyping import install_import_hook
 
 matplotlib.use("Agg")
-# Compiling makes millions of small objects that stay: looking through them again and again took 5 % of the time.
+# Compiling makes millions of small objects that stay: collecting garbage took 5 % of the time of the knee's tests.
 gc.set_threshold(50_000, 20, 20)
 
 package = importlib.util.find_spec("jaxgait")
 assert package is not None
 modules = [module.name for module in pkgutil.iter_modules(package.submodule_search_locations)]
-# Not `native`: a compiler calls millions of small functions, and checking each call took 30 % of the time.
+# Not `native`: a compiler calls millions of small functions, and checking each call took 30 % of that.
 install_import_hook([f"jaxgait.{name}" for name in modules if name != "native"], "beartype.beartype")
 
 jax.config.update("jax_enable_x64", True)

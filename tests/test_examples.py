@@ -148,7 +148,9 @@ def on_page(page: pathlib.Path) -> Iterator[Shown]:
     """What a page of the API reference shows: what has no docstring is not there."""
     for path, members in listed(page):
         for node in definitions(path):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and (not members or node.name in members):
+            overloaded = [ast.unparse(one) for one in getattr(node, "decorator_list", ())] == ["overload"]
+            whole = isinstance(node, ast.FunctionDef | ast.ClassDef) and not overloaded  # its function has the example
+            if whole and (not members or node.name in members):
                 yield from shown(node)
 
 

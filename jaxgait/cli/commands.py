@@ -59,7 +59,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
     latin_hypercube: int | None = None
     """Number of points of a Latin hypercube in the box of all ranges name=low:high."""
     seed: int | None = None
-    """Of the random numbers of --sobol and --latin-hypercube; 0 by default."""
+    """Seed of the random numbers for --sobol and --latin-hypercube; 0 by default."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; run the same command again to resume."""
     out: pathlib.Path | None = None

@@ -182,11 +182,11 @@ def result_shapes(
     found |= dict.fromkeys(_BLOCK_OUTCOME, Shape("outcome", (), np.dtype(np.int32)))
     rank = {name: number for number, name in enumerate(["time", *TAKEN, *model.variables, *variables])}
 
-    def place(name: str) -> tuple[int, int]:
+    def position(name: str) -> tuple[int, int]:
         group = found[name].group
         return _GROUPS.index(group), rank.get(name, rank.get(stem(name, group), len(rank)))
 
-    return {name: found[name] for name in sorted(found, key=place)}
+    return {name: found[name] for name in sorted(found, key=position)}
 
 
 def stem(name: str, group: str) -> str:

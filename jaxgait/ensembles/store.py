@@ -25,7 +25,6 @@ import platform
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -42,8 +41,6 @@ SCHEMA = 3
 LABELS = ".jaxgait/labels.json"
 """The file with checksums of the coordinates."""
 
-_AT_ONCE = 16
-"""Largest number of files that are flushed at once."""
 _ADVICE = {
     errno.ENOENT: "choose another path",
     errno.ENOSPC: "free some disk space",
@@ -93,13 +90,14 @@ class Store:
             StoreError: if they cannot be written.
         """
         try:
-            checksum, files = hashlib.sha256(), []
+            checksum, chunks = hashlib.sha256(), []
             for name in sorted(self._described):
                 content = self._content(block, results[name], self._described[name])
                 checksum.update(content)
-                files.append(_chunk(self.path, name, self._extra, self.plan.blocks, block))
-                _place(self.path, files[-1], content)
-            _flush(*files, *{folder for file in files for folder in file.parents if folder.is_relative_to(self.path)})
+                chunks.append(_chunk(self.path, name, self._extra, self.plan.blocks, block))
+                _place(self.path, chunks[-1], content)
+            inside = {folder for file in chunks for folder in file.parents if folder.is_relative_to(self.path)}
+            files.flush(*chunks, *inside)
             codes, counts = np.unique(results["status"], return_counts=True)
             histogram = {str(c): int(n) for c, n in zip(codes, counts, strict=True)}
             line = {"block": block, "sha256": checksum.hexdigest(), "status": histogram}
@@ -286,13 +284,13 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
                 "members, or keep observables instead of trajectories"
             )
         _write_template(draft, plan)
-        _flush(draft, *draft.rglob("*"))
+        files.flush(draft, *draft.rglob("*"))
         try:
             os.rename(draft, root)
         except OSError:
             if not root.is_dir():  # otherwise another process was faster, and the lock decides between us
                 raise
-        _flush(root.parent)
+        files.flush(root.parent)
     except OSError as error:
         raise _unusable(root, "cannot be created", error) from error
     finally:
@@ -463,7 +461,7 @@ def _advice(error: OSError) -> str:
 def _write_file(root: pathlib.Path, target: pathlib.Path, content: bytes) -> None:
     """Replaces a file atomically."""
     _place(root, target, content, flushed=True)
-    _flush(target.parent)
+    files.flush(target.parent)
 
 
 def _place(root: pathlib.Path, target: pathlib.Path, content: bytes, *, flushed: bool = False) -> None:
@@ -473,7 +471,7 @@ def _place(root: pathlib.Path, target: pathlib.Path, content: bytes, *, flushed:
         folder.mkdir(parents=True, exist_ok=True)
     draft.write_bytes(content)
     if flushed:
-        _flush(draft)
+        files.flush(draft)
     os.replace(draft, target)
 
 
@@ -482,23 +480,6 @@ def _append(target: pathlib.Path, entry: dict[str, Any]) -> None:
         file.write(json.dumps(entry) + "\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def _flush(*paths: pathlib.Path) -> None:
-    """Flushes files and folders to the disk together: many take hardly longer than one, one after the other they do."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(_flush_one, paths))
-
-
-def _flush_one(path: pathlib.Path) -> None:
-    try:
-        handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
-    except PermissionError:  # for folders on Windows
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _session(plan: Plan, done: int) -> dict[str, Any]:

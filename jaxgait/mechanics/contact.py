@@ -24,8 +24,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait.checks import is_concrete, shown
+from jaxgait.fields import Immutable
 from jaxgait.mechanics import Real, RealArray, Scalar
-from jaxgait.parameters import Part, choice, parameter
+from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
 from jaxgait.roots import bisected, only_if
 
@@ -99,7 +100,7 @@ def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> 
 
 
 @float64_default
-class NormalLaw(Part):
+class NormalLaw(Immutable):
     """Base class of normal contact laws: a force as a function of depth and its rate; subclass it for your own.
 
     Examples:
@@ -202,7 +203,7 @@ class UnilateralSpring(_PowerLaw):
 
 
 @float64_default
-class LinearSpring(Part):
+class LinearSpring(Immutable):
     """A linear spring and damper that push and pull: ``k d + c d'``.
 
     For a contact that exists in one phase of a model only and ends in an event (see `jaxgait.kinds.Transition`): a law
@@ -359,7 +360,7 @@ class HystereticHertz(_PowerLaw):
 
 
 @float64_default
-class ImpactHertz(Part):
+class ImpactHertz(Immutable):
     """`HystereticHertz` whose restitution refers to the speed at touch-down.
 
     Its state, that speed, follows the approach speed in the air and stays constant on the ground. Only models that keep

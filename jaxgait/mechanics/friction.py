@@ -28,8 +28,9 @@ from typing import Any, ClassVar, Literal
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.fields import Immutable
 from jaxgait.mechanics import Real, RealArray, Scalar
-from jaxgait.parameters import Part, choice, parameter
+from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
 
 Regularisation = Literal["arctan", "tanh", "algebraic"]
@@ -81,7 +82,7 @@ def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_veloc
 
 
 @float64_default
-class FrictionLaw(Part):
+class FrictionLaw(Immutable):
     """Base class of friction laws for any contact; subclass it for your own.
 
     The force must vanish with the normal force, and stay finite there.
@@ -229,7 +230,7 @@ class Bristle(FrictionLaw):
 
 
 @float64_default
-class Dahl(Part):
+class Dahl(Immutable):
     """Bristles of constant stiffness with a friction limit that may vary in time: a static load does not creep.
 
     With the limit mu N and z_s = mu N / stiffness, the deflection z relaxes towards +-z_s while sliding:
@@ -280,7 +281,7 @@ class Dahl(Part):
 
 
 @float64_default
-class Incremental(Part):
+class Incremental(Immutable):
     """Stick and slip in time steps: a spring of constant stiffness whose deflection is capped as it slips.
 
     Not a differential equation: the result depends on the step. While sliding, the force chatters between the kinetic

@@ -131,7 +131,10 @@ class Optimum:
         if self.stages is not None:
             record["stages"] = columns(self.stages)
         local = self.local and vars(self.local) | {"hessian": self.local.hessian.values}
-        each = self.scenarios and {n: x.values.ravel() for n, x in self.scenarios.reset_coords("scenario").items()}
+        each = None
+        if self.scenarios is not None:
+            each = {"scenario": self.scenarios.scenario, **self.scenarios.data_vars}
+            each = {name: column.values.ravel() for name, column in each.items()}
         return files.plain(record | {"local": local, "scenarios": each})
 
 

@@ -24,7 +24,7 @@ from jaxgait.plot.style import PALETTE, axis_label, displayed, style
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
 NAMED = len(DASHES) * len(PALETTE)
-"""Largest number of lines in a panel with a legend: as many as can be told apart."""
+"""Largest number of lines in a panel with a legend; the styles of more would repeat."""
 HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
 LONGEST, LEGEND = 22, 110

@@ -285,15 +285,15 @@ def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
         return real(path, *how, **more)
 
     monkeypatch.setattr(store.os, "open", refused)
-    store._flush(tmp_path)
+    files.flush(tmp_path)
     store._write_file(tmp_path, tmp_path / "x", b"1")
     assert (tmp_path / "x").read_bytes() == b"1"
 
 
 def test_a_block_is_flushed_before_its_line(tmp_path, monkeypatch):
     """With all folders that may be new: one that is lost takes the files along."""
-    flush, append, flushed, lines = store._flush, store._append, [], []
-    monkeypatch.setattr(store, "_flush", lambda *paths: (flush(*paths), flushed.extend(paths)))
+    flush, append, flushed, lines = store.files.flush, store._append, [], []
+    monkeypatch.setattr(store.files, "flush", lambda *paths: (flush(*paths), flushed.extend(paths)))
     monkeypatch.setattr(store, "_append", lambda *about: (append(*about), lines.append({*flushed})))
     place = tmp_path / "scan.zarr"
     small_scan(place, members={"mass": [60.0, 70.0], "stiffness": [20.0, 30.0]}, batch=2, workers=1)

@@ -84,9 +84,15 @@ def point_wrenches(
 
 
 @overload
-def momentum(tree: Tree, motion: Motion) -> Momentum: ...
+def momentum(tree: Tree, motion: Motion) -> Momentum:  # noqa: D418  (for readers: `help` shows the function's own)
+    """Of a tree in space: vectors in m, kg m/s and kg m^2/s."""
+
+
 @overload
-def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum: ...
+def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum:  # noqa: D418
+    """Of a tree in the plane: plane vectors, and a scalar angular momentum in kg m^2/s."""
+
+
 @float64_default
 def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Momentum:
     """Centre of mass, linear momentum and angular momentum about the centre of mass.

@@ -12,17 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
-from jaxgait.parameters import Part, parameter
+from jaxgait.parameters import parameter
 from jaxgait.precision import float64_default
 
 _ANY = (float("-inf"), float("inf"))  # bodies may have any size
 
 
 @float64_default
-class Link(Part):
+class Link(Immutable):
     """One body; its numbers are parameters.
 
     The joint frame sits at `offset` and `rotation` in the parent's frame; the body's own frame coincides with it at

@@ -25,8 +25,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.checks import shown
+from jaxgait.fields import Immutable
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError, Part, choice
+from jaxgait.parameters import ParameterError, choice
 from jaxgait.precision import float64_default
 
 _PAPER = "Zhao 2010"
@@ -39,7 +40,7 @@ _PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24
 
 
 @float64_default
-class Inflow(Part):
+class Inflow(Immutable):
     """Mean velocity in the vessel over a heart beat, eq. (1): a forward lobe, a short back-flow, rest.
 
     The heart rate changes only the rest.
@@ -95,7 +96,7 @@ class Inflow(Part):
 
 
 @float64_default
-class Blood(Part):
+class Blood(Immutable):
     """A Newtonian liquid in an elastic vessel, and the pressures it exerts.
 
     Examples:

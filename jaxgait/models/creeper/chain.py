@@ -26,6 +26,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait import checks
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import (
@@ -43,7 +44,7 @@ from jaxgait.mechanics.spatial import (
 )
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.parameters import ParameterError, Part, check, part
+from jaxgait.parameters import ParameterError, check, part
 from jaxgait.precision import float64_default
 
 _CHOSEN = "chosen"
@@ -56,7 +57,7 @@ Manoeuvre = Literal["straight", "steer", "yaw"]
 
 
 @float64_default
-class Bearing(Part):
+class Bearing(Immutable):
     """Springs and dampers between the front unit and its spring (the compliance of the SMA springs).
 
     Examples:

@@ -31,10 +31,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.artery import Blood, Inflow
-from jaxgait.parameters import ParameterError, Part, part
+from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
 
 _PAPER = "Zhao 2010"
@@ -50,7 +51,7 @@ class Stroke(NamedTuple):
 
 
 @float64_default
-class Gait(Part):
+class Gait(Immutable):
     """The timing of actuator and pads: extension in the first half of the period, retraction in the second.
 
     Each half: dwell, sin^2 ramp, constant speed, sin^2 ramp, dwell. (The paper's constant speed without ramps would
@@ -137,7 +138,7 @@ def _smoothstep(x: Scalar) -> Array:
 
 
 @float64_default
-class Pads(Part):
+class Pads(Immutable):
     """Friction pads: a magneto-rheological liquid that solidifies between unit and wall.
 
     Examples:

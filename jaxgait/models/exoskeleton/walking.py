@@ -22,11 +22,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
 from jaxgait.models.exoskeleton.formulations import Spatial
 from jaxgait.models.exoskeleton.formulations.tree import Real
-from jaxgait.parameters import ParameterError, Part
+from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
 _OURS = "our choice; the paper gives none"
@@ -74,7 +75,7 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0
 
 
 @float64_default
-class WalkingGait(Part):
+class WalkingGait(Immutable):
     """The analytical gait; by default our five-link example.
 
     Examples:
@@ -124,7 +125,7 @@ class WalkingGait(Part):
 
 
 @float64_default
-class JoinedGait(Part):
+class JoinedGait(Immutable):
     """The analytical gait of five links by the six numbers left free where consecutive steps join; by default our own.
 
     Examples:

@@ -26,6 +26,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from jaxgait import precision
+from jaxgait.fields import Immutable
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import Motion
 from jaxgait.mechanics.spatial.plane import Vec
@@ -33,7 +34,7 @@ from jaxgait.model import Scalar, System, parameter
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.models.jumper.swing import Keyframes, Turn
 from jaxgait.native import kept
-from jaxgait.parameters import Part, check
+from jaxgait.parameters import check
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
 
@@ -47,7 +48,7 @@ STEPS, KEYS = 240, 8  # midpoint steps of the absorption, and the number of keyf
 J = TypeVar("J", bound=PlanarJumper)
 
 
-class Absorption(Part):
+class Absorption(Immutable):
     """The chosen numbers of a landing.
 
     Examples:

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz, NormalLaw, hertz_stiffness
 from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Incremental, Stribeck
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError, Part, part
+from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
 
 _CHOSEN = "chosen"
@@ -33,7 +34,7 @@ class StudForces(NamedTuple):
 
 
 @float64_default
-class Sole(Part):
+class Sole(Immutable):
     """Rows of hemispheres under each foot, and the laws of their contact with the ground.
 
     Examples:

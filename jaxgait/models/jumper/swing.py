@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import Part, part
+from jaxgait.parameters import part
 from jaxgait.precision import float64_default
 
 _MODEL = "see the model's swings"
@@ -39,7 +40,7 @@ def locked(angle: Scalar) -> Turn:
 
 
 @float64_default
-class Keyframes(Part):
+class Keyframes(Immutable):
     """A motion through keyframes of angle, rate and acceleration: quintic polynomials, smooth to second order.
 
     The joint rests before the first keyframe and after the last one; rates and accelerations there should vanish.
@@ -98,7 +99,7 @@ class Keyframes(Part):
 
 
 @float64_default
-class Swing(Part):
+class Swing(Immutable):
     """A swing by `angle` within `duration`, started `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s.
 
     Examples:

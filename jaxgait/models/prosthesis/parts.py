@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import precision
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw, Smoothing
 from jaxgait.mechanics.fourbar import FourBar, close, psi_at
 from jaxgait.mechanics.friction import Coulomb, FrictionLaw
@@ -16,14 +17,14 @@ from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.model import Scalar, parameter
 from jaxgait.motion.drive import Jet
 from jaxgait.native import kept
-from jaxgait.parameters import ParameterError, Part, choice, part
+from jaxgait.parameters import ParameterError, choice, part
 from jaxgait.precision import float64_default
 
 PAPER, CHOSEN = "paper", "reconstructed (set R2)"
 
 
 @float64_default
-class Linkage(Part):
+class Linkage(Immutable):
     """The four-bar linkage and its position on thigh and shank.
 
     Examples:
@@ -82,7 +83,7 @@ def _assembled(linkage: Linkage, angle: Scalar) -> tuple[Array, Array]:
     return psi, close(linkage.bars, psi).cosine
 
 
-class Segments(Part):
+class Segments(Immutable):
     """Lengths of thigh, shank and foot.
 
     Examples:
@@ -109,7 +110,7 @@ class Segments(Part):
     )
 
 
-class Masses(Part):
+class Masses(Immutable):
     """Masses; bars and segments are uniform rods unless an inertia is given.
 
     Examples:
@@ -137,7 +138,7 @@ class Masses(Part):
 
 
 @float64_default
-class Ground(Part):
+class Ground(Immutable):
     """Foot-ground contact: Kelvin-Voigt with Coulomb friction (section 1.2 of the paper), or other laws.
 
     For example `Ground(friction=Stribeck(...))` or `Ground(normal=HuntCrossley(...))`.
@@ -201,7 +202,7 @@ class Ground(Part):
 
 
 @float64_default
-class Lock(Part):
+class Lock(Immutable):
     """Unilateral stop between AB and BC against overextension of the straight knee.
 
     Examples:
@@ -235,7 +236,7 @@ class Lock(Part):
 
 
 @float64_default
-class Damper(Part):
+class Damper(Immutable):
     """Hydraulic cylinder with a spring, from the thigh body to link AD.
 
     Examples:
@@ -290,7 +291,7 @@ class Damper(Part):
 
 
 @float64_default
-class Ankle(Part):
+class Ankle(Immutable):
     """Torsional spring towards the measured ankle angle, and a damper of the deviation from it.
 
     Examples:
@@ -338,7 +339,7 @@ class JointDampedAnkle(Ankle):
 
 
 @float64_default
-class Socket(Part):
+class Socket(Immutable):
     """Compliant socket between the measured hip path and the prosthesis, in x and y (beyond the paper).
 
     The paper prescribes the hip's position over a stiff floor, so a millimetre of hip height means a hundred newtons of

@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
-from jaxgait.parameters import Part, parameter
+from jaxgait.parameters import parameter
 from jaxgait.precision import float64_default
 
 __all__ = ["Contact", "Force", "Function", "Prescribed", "Spring", "Torque"]
@@ -54,7 +55,7 @@ def law(function: Any) -> Any:
 
 
 @float64_default
-class Contact(Part):
+class Contact(Immutable):
     """A sphere or point of a body that may touch the level ground.
 
     Examples:
@@ -120,7 +121,7 @@ class Contact(Part):
 
 
 @float64_default
-class Spring(Part):
+class Spring(Immutable):
     """A spring with a damper at one joint coordinate: -stiffness (q - rest) - damping v.
 
     Examples:
@@ -196,7 +197,7 @@ class Prescribed(eqx.Module):
 
 
 @float64_default
-class Force(Part):
+class Force(Immutable):
     """An external force at a point of a body.
 
     Examples:

@@ -31,8 +31,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from jaxgait.fields import Immutable
 from jaxgait.model import Scalar, Variable, parameter
-from jaxgait.parameters import ParameterError, Part, check
+from jaxgait.parameters import ParameterError, check
 from jaxgait.precision import float64_default
 
 PAPER = "Duan et al. 2011, section 3"
@@ -147,7 +148,7 @@ class Inertia(NamedTuple):
 
 
 @float64_default
-class WalkerStart(Part):
+class WalkerStart(Immutable):
     """The start of a walk; by default the paper's, with foot 1 ahead and on the ground.
 
     Examples:
@@ -175,7 +176,7 @@ class WalkerStart(Part):
 
 
 @float64_default
-class RoundFeet(Part):
+class RoundFeet(Immutable):
     """Legs, feet and slope of all forms of the walker, and what follows from them.
 
     Examples:

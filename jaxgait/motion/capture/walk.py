@@ -326,7 +326,8 @@ def _doubtful(leg: Leg, options: Options) -> list[str]:
     """What looks wrong with the markers of a leg."""
     if leg.ankle_angle is not None:
         return []
-    return [*_late(leg), *_askew(leg, find(leg.recording.markers, leg.side, bool(options.static), options.own_map))]
+    found = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
+    return [*_late(leg), *_askew(leg, found)]
 
 
 def _late(leg: Leg) -> list[str]:
