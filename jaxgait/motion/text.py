@@ -7,6 +7,7 @@ import math
 import pathlib
 import re
 from collections.abc import Sequence
+from typing import BinaryIO
 
 from jaxgait.motion import MotionFormatError
 
@@ -105,12 +106,24 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
         raise MotionFormatError("is a folder", f"name {wanted}", str(path))
     try:
         with path.open("rb") as stream:
-            raw = stream.read(largest + 1)
+            raw = _limited(stream, largest)
     except PermissionError as error:
         raise MotionFormatError("may not be read", "ask its owner for the permission", str(path)) from error
     if len(raw) > largest:
         raise MotionFormatError(f"is larger than {largest // 2**20} MB", smaller, str(path))
     return raw
+
+
+def _limited(stream: BinaryIO, largest: int) -> bytes:
+    """What can be read, up to little more than `largest` bytes: special files have no size.
+
+    In parts, because a large read allocates its memory at once.
+    """
+    parts, size = [], 0
+    while size <= largest and (part := stream.read(min(2**16, largest + 1 - size))):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
 
 
 def decimal_comma(file: str, lines: Sequence[str], rows: Sequence[int]) -> bool:
