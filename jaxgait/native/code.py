@@ -122,6 +122,9 @@ class Code:
     operands: list[tuple[int, ...] | int] = field(default_factory=list)
     """Values of each operand, or the memory that holds it."""
     results: list[tuple[int, ...] | int] = field(default_factory=list)
+    """Values of each result, or the memory that holds it."""
+    given: list[int] = field(default_factory=list)
+    """Which results of the program these are; the others are not computed."""
     statements: list[Statement] = field(default_factory=list)
 
     @property

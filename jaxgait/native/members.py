@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching, mlir, partial_eval
 
 from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
@@ -73,10 +74,18 @@ def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...
     jaxpr = program.jaxpr
     known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*program.consts, *args), strict=True))
     get = lambda v: v.val if isinstance(v, Literal) else known[v]
-    for equation in jaxpr.eqns:
-        found = _run(equation, [get(v) for v in equation.invars], assured)
+    for equation, wanted in _equations(jaxpr):
+        found = _run(equation, [get(v) for v in equation.invars], wanted, assured)
         known.update(zip(equation.outvars, found, strict=True))
     return [get(v) for v in jaxpr.outvars]
+
+
+def _equations(jaxpr: Any) -> list[tuple[Any, tuple[bool, ...]]]:
+    """The equations that the results of a program need, and which of their own results are used."""
+    live, _ = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), True)
+    inputs = itertools.chain(live.outvars, *(e.invars for e in live.eqns))
+    used = {v for v in inputs if not isinstance(v, Literal)}
+    return [(e, tuple(v in used for v in e.outvars)) for e in live.eqns]
 
 
 def _goes_back(jaxpr: Any) -> bool:
@@ -91,22 +100,26 @@ def _goes_back(jaxpr: Any) -> bool:
     return False
 
 
-def _run(equation: Any, inputs: list[Any], assured: tuple[str, ...]) -> Sequence[Any]:
+def _run(equation: Any, inputs: list[Any], wanted: tuple[bool, ...], assured: tuple[str, ...]) -> Sequence[Any]:
     found = read(equation.primitive.name, equation.params, len(inputs))
     if isinstance(found, Call) and _has_loop(found.program):
         return _evaluate(found.program, inputs, assured)
     if isinstance(found, While | Scan):
-        code = _code(found, equation, assured)
+        code = _code(found, equation, wanted, assured)
         if isinstance(code, Codes):
-            return LOOP.bind(*inputs, loop=_Same(found), code=_Same(code), members=None, shared=(True,) * len(inputs))
+            params = {"wanted": wanted, "members": None, "shared": (True,) * len(inputs)}
+            given = iter(LOOP.bind(*inputs, loop=_Same(found), code=_Same(code), **params))
+            return [next(given) if used else None for used in wanted]
     return bind(equation.primitive, inputs, equation.params)
 
 
 class Codes:
     """A loop as code for kernels of CPUs and GPUs."""
 
-    def __init__(self, loop: While | Scan, avals: Sequence[Any], assured: tuple[str, ...]) -> None:
-        self._read = functools.partial(read_loop, loop, avals, assured)
+    def __init__(
+        self, loop: While | Scan, avals: Sequence[Any], wanted: tuple[bool, ...], assured: tuple[str, ...]
+    ) -> None:
+        self._read = functools.partial(read_loop, loop, avals, wanted, assured)
         self._wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # what is read later is read as it was
         self.vectors = self._read()
 
@@ -118,10 +131,10 @@ class Codes:
         return self.vectors
 
 
-def _code(loop: While | Scan, equation: Any, assured: tuple[str, ...]) -> Codes | str:
+def _code(loop: While | Scan, equation: Any, wanted: tuple[bool, ...], assured: tuple[str, ...]) -> Codes | str:
     """Code of the loop, or the reason why there is none."""
     try:
-        code = Codes(loop, [v.aval for v in equation.invars], assured)
+        code = Codes(loop, [v.aval for v in equation.invars], wanted, assured)
     except Unsupported as reason:
         return str(reason)
     except Exception as fault:
@@ -178,12 +191,12 @@ def outermost(function: Callable[..., Any], *args: Any, assured: Sequence[str] =
 
 def _seen(program: ClosedJaxpr, assured: tuple[str, ...]) -> list[Seen]:
     loops: list[Seen] = []
-    for e in program.jaxpr.eqns:
+    for e, wanted in _equations(program.jaxpr):
         found = read(e.primitive.name, e.params, len(e.invars))
         if isinstance(found, Call):
             loops += _seen(found.program, assured)
         elif isinstance(found, While | Scan):
-            loops.append(Seen(_code(found, e, assured), tuple(math.prod(v.aval.shape) for v in e.invars)))
+            loops.append(Seen(_code(found, e, wanted, assured), tuple(math.prod(v.aval.shape) for v in e.invars)))
     return loops
 
 
@@ -223,9 +236,9 @@ class _Same:
 
 
 @LOOP.def_abstract_eval
-def _(*avals: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
+def _(*avals: Any, loop: _Same, wanted: tuple[bool, ...], members: int | None, **_: Any) -> Any:
     lead = () if members is None else (members,)
-    return [ShapedArray((*lead, *a.shape), a.dtype) for a in results(loop.it)]
+    return [ShapedArray((*lead, *a.shape), a.dtype) for a in itertools.compress(results(loop.it), wanted)]
 
 
 def _batched(args: Sequence[Any], axes: Sequence[int | None], *, members: int | None, **params: Any) -> Any:
@@ -250,53 +263,68 @@ def _differentiated(*_: Any, **__: Any) -> Any:
 ad.primitive_jvps[LOOP] = _differentiated
 
 
-def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ...], **_: Any) -> list[Any]:
+def _by_xla(*args: Any, loop: _Same, wanted: tuple[bool, ...], members: int | None, shared: Any, **_: Any) -> list[Any]:
 
     def one(*args: Any) -> Any:
         body = jaxpr_as_fun(loop.it.body)
         if isinstance(loop.it, Scan):
-            return scanned(loop.it, body, args)
-        n, m = loop.it.constants
-        going = lambda c: jaxpr_as_fun(loop.it.condition)(*args[:n], *c)[0]
-        step = lambda c: tuple(body(*args[n : n + m], *c))
-        return list(jax.lax.while_loop(going, step, tuple(args[n + m :])))
+            found = scanned(loop.it, body, args)
+        else:
+            n, m = loop.it.constants
+            going = lambda c: jaxpr_as_fun(loop.it.condition)(*args[:n], *c)[0]
+            step = lambda c: tuple(body(*args[n : n + m], *c))
+            found = jax.lax.while_loop(going, step, tuple(args[n + m :]))
+        return list(itertools.compress(found, wanted))
 
     if members is None:
         return one(*args)
     return jax.vmap(one, in_axes=tuple(None if same else 0 for same in shared))(*args)
 
 
-def _shapes(loop: While | Scan, members: int | None) -> list[jax.ShapeDtypeStruct]:
-    lead = () if members is None else (members,)
-    return [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in results(loop)]
-
-
-def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
+def _by_kernel(*args: Any, code: _Same, members: int | None, shared: tuple[bool, ...], **rest: Any) -> list[Any]:
     if not available():
-        return _by_xla(*args, loop=loop, members=members, shared=shared)
-    shapes = _shapes(loop.it, members)
-    if members == 0:
-        return [jnp.zeros(x.shape, x.dtype) for x in shapes]
-    sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(args, shared, strict=True)]
+        return _by_xla(*args, members=members, shared=shared, **rest)
     program: Code = code.it.vectors
-    prologue = [*head(), *pointers(len(args), len(program.results))]
-    text = assembly(program, prologue, members or 1, shared, sizes)
-    name = registered(text, optimised=True, label=lanes(program, members or 1).label)
-    arrays = [jnp.asarray(x) for x in args]
-    return jax.ffi.ffi_call(name, shapes, input_output_aliases={})(*arrays)
+
+    def launch(arrays: Sequence[jax.Array], shapes: Sequence[Any]) -> Sequence[jax.Array]:
+        sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(arrays, shared, strict=True)]
+        prologue = [*head(), *pointers(len(arrays), len(shapes))]
+        text = assembly(program, prologue, members or 1, shared, sizes)
+        name = registered(text, optimised=True, label=lanes(program, members or 1).label)
+        return jax.ffi.ffi_call(name, shapes, input_output_aliases={})(*arrays)
+
+    return _launched(launch, program, args, members, **rest)
 
 
-def _by_threads(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
-    shapes = _shapes(loop.it, members)
-    if members == 0:
-        return [jnp.zeros(x.shape, x.dtype) for x in shapes]
+def _by_threads(*args: Any, code: _Same, members: int | None, shared: tuple[bool, ...], **rest: Any) -> list[Any]:
+    program: Code = code.it.threads
+    launch = functools.partial(ptx.call, program, members or 1, shared)
     try:
-        return ptx.call(code.it.threads, members or 1, shared, [jnp.asarray(x) for x in args], shapes)
+        return _launched(launch, program, args, members, **rest)
     except Unsupported:
         pass
     except Exception as fault:  # (LLVM may have been built without this target)
         _warn_of(fault)
-    return _by_xla(*args, loop=loop, members=members, shared=shared)
+    return _by_xla(*args, members=members, shared=shared, **rest)
+
+
+def _launched(
+    launch: Callable[..., Sequence[jax.Array]],
+    program: Code,
+    args: Sequence[Any],
+    members: int | None,
+    *,
+    loop: _Same,
+    wanted: tuple[bool, ...],
+) -> list[Any]:
+    """The results of a kernel that are wanted; it may need memory of others, too."""
+    lead, whole = () if members is None else (members,), results(loop.it)
+    shapes = [jax.ShapeDtypeStruct((*lead, *whole[i].shape), whole[i].dtype) for i in program.given]
+    if members == 0:
+        found: Sequence[jax.Array] = [jnp.zeros(x.shape, x.dtype) for x in shapes]
+    else:
+        found = launch([jnp.asarray(x) for x in args], shapes)
+    return [x for i, x in zip(program.given, found, strict=True) if wanted[i]]
 
 
 @LOOP.def_impl

@@ -1,7 +1,8 @@
 """The passes over the code of an entire loop: reading, joining directions, dead-code elimination and fusing.
 
-Derivatives leave many unused values, which keep products from fusing. Products and sums are fused here, to operations
-rounded once: all widths and processors give the same bits: LLVM's choice would depend on the code around them.
+Derivatives leave many unused values, which keep products from fusing; a caller who needs only the end of a run leaves
+its records of samples and events unused. Products and sums are fused here, to operations rounded once, so that all
+widths and processors give the same bits: LLVM's choice would depend on the code around them.
 """
 
 from __future__ import annotations
@@ -9,11 +10,23 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from jaxgait.native import directions, reading, scans
-from jaxgait.native.code import Code, Loop, PartLoop, Read, Statement, Unsupported, Write, count, everything, used
+from jaxgait.native.code import (
+    Code,
+    Loop,
+    PartLoop,
+    Read,
+    Statement,
+    Unsupported,
+    Write,
+    count,
+    everything,
+    inside,
+    used,
+)
 from jaxgait.native.instructions import Operation
 from jaxgait.native.primitives import Scan, While
 from jaxgait.native.reading import Array, ArrayRef, Reader
@@ -26,13 +39,18 @@ RECORD, RECORDS = 8, 128
 
 
 def read_loop(
-    loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] = (), registers: int | None = None
+    loop: While | Scan,
+    avals: Sequence[Any],
+    wanted: Sequence[bool],
+    assured: Sequence[str] = (),
+    registers: int | None = None,
 ) -> Code:
     """The code of a loop, whose operands are its constants, initial values and arrays.
 
     Args:
         loop: of one member.
         avals: shapes and dtypes of the operands.
+        wanted: which of its results are used.
         assured: see `jaxgait.native.primitives`.
         registers: numbers up to which an operand is held in registers; None: `reading.SMALL`, or fewer if the loop
             writes many records.
@@ -44,16 +62,16 @@ def read_loop(
     if registers is None:
         if (fewer := _below_records(shapes)) < reading.SMALL:
             with contextlib.suppress(Unsupported):
-                return read_loop(loop, avals, assured, fewer)
+                return read_loop(loop, avals, wanted, assured, fewer)
         registers = reading.SMALL
     most = MAX_FACTOR * reading.MAX_VALUES
     try:
         longest = min(most, reading.MAX_VALUES * max(directions.lengths(shapes, above=1), default=1))
-        return _finished(loop, avals, Reader(assured, registers, longest), directions.MAX_UNROLLED)
+        return _finished(loop, avals, wanted, Reader(assured, registers, longest), directions.MAX_UNROLLED)
     except Unsupported:
         for n in directions.lengths(shapes, above=2)[:2]:  # all directions may be too much, but each of them not
             with contextlib.suppress(Unsupported):
-                return _finished(loop, avals, Reader(assured, registers, most, n), 2)
+                return _finished(loop, avals, wanted, Reader(assured, registers, most, n), 2)
         raise
 
 
@@ -67,7 +85,7 @@ def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:
     return min([n - 1 for n, times in lengths.items() if n * times > RECORDS], default=reading.SMALL)
 
 
-def _finished(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int) -> Code:
+def _finished(loop: While | Scan, avals: Sequence[Any], wanted: Sequence[bool], reader: Reader, few: int) -> Code:
     results = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _results(reader, loop, avals)
     for i, x in enumerate(results):
         reader.code.results.append(x.memory if isinstance(x, ArrayRef) else tuple(x.ravel().tolist()))
@@ -80,6 +98,7 @@ def _finished(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int
     reader.code.statements = list(fused(reader.code))
     if count(reader.code.statements) > reading.MAX_VALUES:
         raise reading.too_long()
+    _narrow(reader.code, wanted)
     return reader.code
 
 
@@ -88,63 +107,108 @@ def _results(reader: Reader, loop: While, avals: Sequence[Any]) -> list[Array]:
     return reader.loop(loop, [reader.operand(aval, i, result(i)) for i, aval in enumerate(avals)])
 
 
+def _narrow(code: Code, wanted: Sequence[bool]) -> None:
+    """Drops results, and what only they need; after fusing, so that the others keep their bits.
+
+    An array that the code itself reads remains a result: it is nobody else's memory.
+    """
+    whole = code.results
+    code.results = [held for held, used in zip(whole, wanted, strict=True) if used]
+    memories = _live(code).memories
+    code.given = [i for i, used in enumerate(wanted) if used or whole[i] in memories]
+    code.results = [whole[i] for i in code.given]
+    for memory in code.memories:
+        memory.result = code.given.index(memory.result) if memory.result in code.given else None
+    code.statements = pruned(code)
+
+
 def pruned(code: Code) -> list[Statement]:
-    """The statements that results, writes to memory and conditions need."""
-    needed = _needed(code)
-    return list(_block(code.statements, needed))
+    """The statements that the results need."""
+    return list(_block(code.statements, _live(code)))
 
 
-def _needed(code: Code) -> set[int]:
-    found: set[int] = set()
-    sources = _sources(code.statements)
+class _Live(NamedTuple):
+    """What the results of a code need."""
+
+    values: set[int]
+    memories: set[int]
+
+
+class _Needs(NamedTuple):
+    """What the values and memories of a code need."""
+
+    sources: dict[int, list[int]]
+    """Values that each value is computed from."""
+    read: dict[int, int]
+    """Memories that values are read from."""
+    writes: dict[int, list[int]]
+    """Values that determine the writes to each memory."""
+
+
+def _live(code: Code) -> _Live:
+    needs, live = _Needs({}, {}, {}), _Live(set(), set())
+    _gather(code.statements, (), needs)
     waiting = [v for held in code.results if not isinstance(held, int) for v in held]
-    for s in everything(code.statements):
-        if isinstance(s, Write):
-            waiting += used(s)
-        elif isinstance(s, Loop):
-            waiting += [s.going] if s.where is None else [s.going, s.where]
+
+    def keep(memory: int) -> None:
+        if memory not in live.memories:
+            live.memories.add(memory)
+            waiting.extend(needs.writes.get(memory, ()))
+
+    for held in code.results:
+        if isinstance(held, int):
+            keep(held)
     while waiting:
         v = waiting.pop()
-        if v not in found:
-            found.add(v)
-            waiting += sources.get(v, ())
-    return found
+        if v not in live.values:
+            live.values.add(v)
+            waiting += needs.sources.get(v, ())
+            if v in needs.read:
+                keep(needs.read[v])
+    return live
 
 
-def _sources(statements: Sequence[Statement]) -> Mapping[int, Sequence[int]]:
-    """The values that each value is computed from."""
-    found: dict[int, list[int]] = {}
-    for s in everything(statements):
-        if isinstance(s, Operation | Read):
-            found[s.output] = used(s)
+def _gather(statements: Sequence[Statement], within: tuple[int, ...], needs: _Needs) -> None:
+    """Adds what statements need; `within` are the conditions of the loops around them."""
+    for s in statements:
+        if isinstance(s, Write):
+            needs.writes.setdefault(s.memory, []).extend([*used(s), *within])
         elif isinstance(s, Loop):
-            found |= {c: [v, f] for c, v, f in zip(s.carried, s.initial, s.following, strict=True)}
+            ends = [s.going, *([] if s.where is None else [s.where])]
+            needs.sources.update({c: [v, f, *ends] for c, v, f in zip(s.carried, s.initial, s.following, strict=True)})
+            _gather(inside(s), (*within, *ends), needs)
         elif isinstance(s, PartLoop):
-            found |= {inner: list(outer) for inner, outer in s.inputs}
-            found |= {v: [inner] for inner, outer in s.outputs for v in outer if v != inner}
-    return found
+            needs.sources.update({inner: list(outer) for inner, outer in s.inputs})
+            needs.sources.update({v: [inner] for inner, outer in s.outputs for v in outer if v != inner})
+            _gather(inside(s), within, needs)
+        else:
+            needs.sources[s.output] = used(s)
+            if isinstance(s, Read):
+                needs.read[s.output] = s.memory
 
 
-def _block(statements: Sequence[Statement], needed: set[int]) -> tuple[Statement, ...]:
+def _block(statements: Sequence[Statement], live: _Live) -> tuple[Statement, ...]:
     found: list[Statement] = []
     for s in statements:
         if isinstance(s, Loop):
-            found.append(_loop(s, needed))
+            loop = _loop(s, live)
+            if loop.carried or any(isinstance(x, Write) for x in everything(inside(loop))):
+                found.append(loop)
         elif isinstance(s, PartLoop):
-            inputs = tuple(pair for pair in s.inputs if pair[0] in needed)
-            outputs = tuple(pair for pair in s.outputs if not needed.isdisjoint(pair[1]))
-            body = _block(s.body, needed)
+            inputs = tuple(pair for pair in s.inputs if pair[0] in live.values)
+            outputs = tuple(pair for pair in s.outputs if not live.values.isdisjoint(pair[1]))
+            body = _block(s.body, live)
             if body or outputs:
                 found.append(s._replace(inputs=inputs, body=body, outputs=outputs))
-        elif isinstance(s, Write) or s.output in needed:
+        elif s.memory in live.memories if isinstance(s, Write) else s.output in live.values:
             found.append(s)
     return tuple(found)
 
 
-def _loop(s: Loop, needed: set[int]) -> Loop:
-    kept = [i for i, c in enumerate(s.carried) if c in needed]
+def _loop(s: Loop, live: _Live) -> Loop:
+    kept = [i for i, c in enumerate(s.carried) if c in live.values]
     values = {name: tuple(getattr(s, name)[i] for i in kept) for name in ("carried", "initial", "following")}
-    return s._replace(condition=_block(s.condition, needed), body=_block(s.body, needed), **values)
+    return s._replace(condition=_block(s.condition, live), body=_block(s.body, live), **values)
 
 
 # --- fusing ---------------------------------------------------------------------------------------------------------

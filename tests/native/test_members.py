@@ -178,6 +178,9 @@ PROGRAMS = {
     "forks": (forking, np.linspace(-0.9, 0.9, 9)),
     "table": (table, np.arange(13)),
     "scans": (passing, np.linspace(-0.9, 1.2, 9)),
+    "memory of its own": (lambda x: history(x)[1:], 0.5 + 0.1 * np.arange(9.0)),
+    "branches of its own memory": (lambda x: rewriting(x)[1:3], np.linspace(-1.5, 2.0, 9)),
+    "unused records": (lambda x: recorded(x, 100)[1], np.linspace(0.1, 1.0, 13)),
 }
 """Functions of one member, with arguments of several."""
 

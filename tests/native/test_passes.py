@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait.native import looped, native
-from jaxgait.native.code import everything
+from jaxgait.native.code import everything, loops
 from jaxgait.native.members import outermost
 
 
@@ -34,3 +34,29 @@ def test_values_and_carried_values_that_nobody_needs():
     assert "mul" in names and not names & {"exp", "sin", "round"}
     x = jnp.linspace(0.0, 3.0, 11)
     np.testing.assert_array_equal(jax.jit(native(jax.vmap(looped(function))))(x), jax.vmap(function)(x))
+
+
+def test_records_that_nobody_needs():
+    """Neither memory nor the loop that fills it; what remains keeps its bits."""
+
+    def function(x):
+        def put(c):
+            record, k = c
+            return record.at[k].set(jnp.exp(x) * k), k + 1
+
+        def step(c):
+            records, last, y, k = c
+            record, last = jax.lax.while_loop(lambda c: c[1] <= 8 * k, put, (records[0], last))
+            whole = records[1].at[k].set(y)
+            return (record, whole), last, y * 0.5 + x * x + whole[k // 2], k + 1
+
+        start = ((jnp.zeros(100), jnp.zeros(100)), 0, x, 0)
+        return jax.lax.while_loop(lambda c: c[3] < 10, step, start)
+
+    code = lambda f: outermost(f, 1.0)[0].code.vectors  # type: ignore[union-attr]
+    whole, end = code(function), code(lambda x: function(x)[2])
+    assert [loops(c.statements) for c in (whole, end)] == [2, 1]
+    assert [len(c.results) for c in (whole, end)] == [5, 2]  # y, and the record that it reads
+    x = jnp.linspace(0.0, 1.0, 11)
+    run = lambda function: jax.jit(native(jax.vmap(looped(function))))(x)
+    np.testing.assert_array_equal(run(lambda x: function(x)[2]), run(function)[2])

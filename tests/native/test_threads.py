@@ -18,6 +18,7 @@ from jaxgait.native.instructions import Operation
 from jaxgait.native.members import LOOP
 from jaxgait.native.passes import fused
 from jaxgait.native.primitives import bind
+from jaxgait.native.primitives import results as results_of
 from jaxgait.native.ptx import BLOCK, POSITION, kernel
 from tests.native.test_members import PROGRAMS
 
@@ -49,8 +50,9 @@ def as_threads(inputs, **params):
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(operands, shared, strict=True)]
     where, blocks = np.array([0, BLOCK, 0], np.int32), -(-members // BLOCK)
     address = on_this_processor(kernel(code, members, shared, sizes), where)
-    avals = LOOP.abstract_eval(*map(jax.typeof, inputs), **params)[0]
-    results = [np.full((blocks * BLOCK, *a.shape[1:]), np.asarray(SENTINEL).astype(a.dtype)) for a in avals]
+    whole = results_of(params["loop"].it)
+    avals = [whole[i] for i in code.given]
+    results = [np.full((blocks * BLOCK, *a.shape), np.asarray(SENTINEL).astype(a.dtype)) for a in avals]
     pointers = [x.ctypes.data for x in (*operands, *results)]
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(address)
     for block, thread in np.ndindex(blocks, BLOCK):
@@ -58,7 +60,7 @@ def as_threads(inputs, **params):
         run(*pointers)
     for x in results:
         assert (x[members:] == np.asarray(SENTINEL).astype(x.dtype)).all()
-    return [jnp.asarray(x[:members]) for x in results]
+    return [jnp.asarray(x[:members]) for i, x in zip(code.given, results, strict=True) if params["wanted"][i]]
 
 
 def evaluated(program, args, loop):
