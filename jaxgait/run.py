@@ -398,7 +398,6 @@ def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
 
 
 def _component(path: tuple[Any, ...]) -> str:
-    """The name of a leaf of a state."""
     keys = [str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", "")))) for key in path]
     numbered = path and isinstance(path[0], jax.tree_util.SequenceKey)
     return "_".join((["state"] if numbered or not path else []) + keys)

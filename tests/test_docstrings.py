@@ -190,6 +190,18 @@ def test_units_are_recognised(text, unit):
     assert bool(UNIT.search(text)) == unit
 
 
+def test_annotated_shapes_are_text():
+    """jaxtyping raises for `Float[Array, 3]` as soon as annotations are evaluated (`typing.get_type_hints`)."""
+    shaped = [
+        (path.name, node.lineno, ast.unparse(node))
+        for path in sorted(ROOT.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Subscript) and SIZED.match(ast.unparse(node)) and isinstance(node.slice, ast.Tuple)
+    ]
+    assert len(shaped) > 500, "the walk has gone blind"
+    assert not [one for one in shaped if not one[2].endswith(("']", '"]'))]
+
+
 if __name__ == "__main__":
     for name, check in CHECKS.items():
         missing, total = counted(check)

@@ -27,9 +27,9 @@ CHUNK = 4096
 class Basin(NamedTuple):
     """Outcome of every start; both fields have the leading shape of the starts."""
 
-    outcome: Int[np.ndarray, ...]
+    outcome: Int[np.ndarray, " ..."]
     """`FELL`, `REACHED` or `OTHER`."""
-    strides: Int[np.ndarray, ...]
+    strides: Int[np.ndarray, " ..."]
     """Strides until then."""
 
 

@@ -86,14 +86,14 @@ class Gaits(NamedTuple):
         [[-0.8  0.5]]
     """
 
-    parameter: Float[np.ndarray, ...]
+    parameter: Float[np.ndarray, " ..."]
     z: Float[np.ndarray, "... order n"]
     """The successive points of the orbit."""
     jacobian: Float[np.ndarray, "... n n"]
     """Of the return map applied `order` times, at the first point."""
     rate: Float[np.ndarray, "... order n"]
     """Derivative of the points with respect to the parameter."""
-    residual: Float[np.ndarray, ...]
+    residual: Float[np.ndarray, " ..."]
     """Largest distance of a mapped point from the next one before the last step, even if too large; infinity if the
     motion does not return; NaN after the loss of a followed branch."""
 

@@ -118,7 +118,7 @@ def crossing_mode(kind: Bifurcation, multipliers: Complex[np.ndarray, " n"]) -> 
 
 
 @float64_default
-def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
+def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, " 3"]:
     """Smooth functions of the Jacobian that change sign at a fold, a period doubling, a Neimark-Sacker bifurcation.
 
     They are ``det(J - 1)``, ``det(J + 1)`` and ``det(C - 1)`` with C the second compound of J, whose eigenvalues are

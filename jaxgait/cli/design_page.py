@@ -118,7 +118,6 @@ def _start(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worst_scenario(found: Optimum, sign: float) -> int | None:
-    """Number of the scenario with the worst objective at the best point; None without scenarios."""
     return None if found.scenarios is None else int(np.argmin(sign * found.scenarios.objective.values.ravel()))
 
 
@@ -191,7 +190,6 @@ def _limits(found: Optimum) -> str:
 
 
 def _scenarios(found: Optimum) -> str:
-    """A table of the scenarios: objective, limited measures and weight of each."""
     if found.scenarios is None:
         return ""
     columns = [column for name, column in found.scenarios.data_vars.items() if name != "weight"]

@@ -151,7 +151,6 @@ def _caption(found: Profile) -> str:
 
 
 def _parameters(found: Fit, profiles: Sequence[Profile]) -> str:
-    """Parameters with their errors and intervals."""
     drawn, space, rows = {one.parameter: one for one in profiles}, found.problem.space, []
     for i, (name, best) in enumerate(found.best.items()):
         own, error = float(get_parameter(found.problem.model, name)), found.standard_error[name]
@@ -168,7 +167,6 @@ def _number(x: float) -> str:
 
 
 def _interval(ends: tuple[float, float]) -> str:
-    """An interval; a dash if undefined."""
     if np.isnan(ends).any():
         return "–"
     return " to ".join(f"{end:.6g}" if np.isfinite(end) else "open" for end in ends)

@@ -57,7 +57,6 @@ def run_fit(request: Any) -> int:
 
 
 def _write(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> None:
-    """Writes the requested files and page."""
     if request.out is not None:
         data = as_dataset(found, profiles).assign_attrs(output=read.output, measured=read.file)
         files.netcdf(request.out, data)
@@ -119,7 +118,6 @@ def _data_lines(read: CurveTable, stated: float | None, run: Mapping[str, Any]) 
 
 
 def _record(found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> dict[str, Any]:
-    """The JSON record."""
     about = {"model": type(found.model).__name__, "output": read.output, "measured": read.file, "unused": read.unused}
     intervals = {name: found.interval(name) for name in found.best}
     curves = found.as_dict()["curve"] | {"before": found.before()}

@@ -144,7 +144,6 @@ def _basin(found: Optimum, start: int) -> str:
 
 
 def _scenarios(each: xr.Dataset) -> Iterator[str]:
-    """Objective and weight of each scenario."""
     columns = (each.scenario, each.objective, each.weight)
     for name, value, weight in zip(*(column.values.ravel() for column in columns), strict=True):
         counts = "" if np.isnan(weight) else f", weight {weight:.3g}"

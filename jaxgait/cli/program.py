@@ -96,7 +96,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _flush() -> None:
-    """Flushes the standard streams that exist."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

@@ -112,7 +112,6 @@ def _fields(module: Any, prefix: str, sources: Sources) -> dict[str, Any]:
 
 
 def _scheme(scheme: Any, sources: Sources) -> dict[str, Any]:
-    """The scheme's settings, by name."""
     sources.add(type(scheme), "scheme")
     settings = {field.name: _setting(getattr(scheme, field.name), sources) for field in dataclasses.fields(scheme)}
     return {"scheme": name_of(type(scheme)), **settings}

@@ -341,7 +341,6 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
 
 
 def _initial(model: Model, component: str) -> Any:
-    """The initial value of a component of the state."""
     components = state_variables(model.initial_state())
     if component not in components:
         hint = checks.nearest(INITIAL + component, [INITIAL + name for name in sorted(components)])
@@ -391,7 +390,6 @@ def _count(name: str, value: Any, least: int = 1) -> int:
 
 
 def _spread(name: str, sigma: Any) -> float:
-    """A standard deviation."""
     number = _numbers(name, [sigma])
     if number.shape != (1,) or not (np.isfinite(number[0]) and number[0] >= 0):
         raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {shown(sigma)}")
@@ -399,7 +397,6 @@ def _spread(name: str, sigma: Any) -> float:
 
 
 def _check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) -> None:
-    """Checks whether members fit in memory."""
     size = math.prod(shape)
     box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
     need = 8 * size * (copies * sum(entries) + max(entries) + 1)  # with a temporary copy of one, and their order
@@ -412,7 +409,6 @@ def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
 
 
 def _along(dim: str, values: dict[str, np.ndarray]) -> Members:
-    """Members along one dimension."""
     labels = {_label(name, x, (dim,)): ((dim,), x) for name, x in values.items()}
     return Members((dim,), (len(next(iter(values.values()))),), values, labels)
 

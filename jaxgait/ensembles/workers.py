@@ -106,7 +106,7 @@ def connected(cluster: Any) -> Any:
     if not isinstance(cluster, str):
         raise TypeError(f"cluster must be an address such as 'tcp://host:8786' or a dask Client, got {cluster!r}")
     try:
-        with _quiet("distributed"):
+        with _quiet():
             return distributed.Client(cluster, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
         raise ConnectionError(
@@ -116,9 +116,9 @@ def connected(cluster: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _quiet(logger: str) -> Iterator[None]:
-    """Silences a library's log of errors that are also raised as exceptions."""
-    log = logging.getLogger(logger)
+def _quiet() -> Iterator[None]:
+    """Silences Dask's log of errors that are also raised as exceptions."""
+    log = logging.getLogger("distributed")
     before, log.disabled = log.disabled, True
     try:
         yield

@@ -27,5 +27,5 @@ if TYPE_CHECKING:
     Scalar = Real = RealArray = Any
 else:
     Scalar = Float[ArrayLike, ""]
-    Real = Float[ArrayLike, "..."]
-    RealArray = Float[Array, "..."]
+    Real = Float[ArrayLike, " ..."]
+    RealArray = Float[Array, " ..."]

@@ -104,7 +104,8 @@ def _better(trial: ContactSolution, best: ContactSolution) -> ContactSolution:
 def _impulses(G: Matrix, b: Vector, friction: Sequence[Entry], modes: Sequence[int]) -> tuple[Array, ...]:
     """Impulses in given modes: v_N = 0 unless separate, v_T = 0 if stuck, P_T = -+ friction P_N if slipping."""
     unknown = [2 * i + k for i, m in enumerate(modes) for k in range({_SEPARATE: 0, _STICK: 2}.get(m, 1))]
-    ratio = {2 * i: _tangent_ratio(m, friction[i]) for i, m in enumerate(modes) if m in (_FORWARD, _BACKWARD)}
+    slipping = [(i, m) for i, m in enumerate(modes) if m in (_FORWARD, _BACKWARD)]
+    ratio = {2 * i: -friction[i] if m == _FORWARD else friction[i] for i, m in slipping}  # P_T / P_N
     matrix = [[G[r][c] + ratio[c] * G[r][c + 1] if c in ratio else G[r][c] for c in unknown] for r in unknown]
     solved = linalg.solve(matrix, [-b[r] for r in unknown], pivoting=False) if unknown else []
     impulses = [jnp.zeros_like(jnp.asarray(b[0]))] * len(b)
@@ -113,11 +114,6 @@ def _impulses(G: Matrix, b: Vector, friction: Sequence[Entry], modes: Sequence[i
         if row in ratio:
             impulses[row + 1] = ratio[row] * value
     return tuple(impulses)
-
-
-def _tangent_ratio(mode: int, friction: Entry) -> Entry:
-    """P_T / P_N of a slipping contact."""
-    return -friction if mode == _FORWARD else friction
 
 
 def _violation(

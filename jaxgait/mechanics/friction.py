@@ -309,7 +309,7 @@ class Incremental(Immutable):
     def step(
         self,
         velocity: Float[Array, "... axes"],
-        normal: Float[Array, ...],
+        normal: Float[Array, " ..."],
         deflection: Float[Array, "... axes"],
         dt: Real,
     ) -> tuple[Float[Array, "... axes"], Float[Array, "... axes"]]:
@@ -332,7 +332,7 @@ class Incremental(Immutable):
 
 
 @float64_default
-def length(vectors: Float[Array, "... axes"]) -> Float[Array, ...]:
+def length(vectors: Float[Array, "... axes"]) -> Float[Array, " ..."]:
     """Length of vectors along the last axis, in their unit; its derivative at the zero vector is zero, not NaN.
 
     Examples:

@@ -122,7 +122,6 @@ def recording_of(path: pathlib.Path) -> Recording | None:
 
 
 def _has_leg(found: Recording) -> bool:
-    """Whether a recording has the joint angles of a leg."""
     return has_angles(found, "right") or has_angles(found, "left")
 
 

@@ -274,7 +274,6 @@ def _checked(model: Model, stages: Stages, over: Sequence[str]) -> dict[str, lis
 
 
 def _labelled(model: Model, values: Mapping[str, list[float]], found: Sequence[Optimum]) -> xr.Dataset:
-    """The stages as a Dataset over `stage`."""
     columns = {**values, **{name: [one.best[name] for one in found] for name in found[0].best}}
     data: dict[str, Any] = {}
     for name, column in columns.items():

@@ -158,7 +158,7 @@ class Goal:
         first, *others = self.measures
         pairs = enumerate(zip(others, self.limits, strict=True))
         limited = {f"limited_{i}": _real(f"the limited measure ({one.name})", m, run) for i, (m, one) in pairs}
-        return {"objective": _one_number("the objective", first, run), **limited}
+        return {"objective": _objective(first, run), **limited}
 
     def checked(self, sampling: Sampling) -> Goal:
         """The goal without the interval checks of its measures, see `Measure.checked`."""
@@ -269,11 +269,10 @@ def _found(model: Model, what: Objective) -> Callable[[Run], Any]:
     return what
 
 
-def _one_number(what: str, function: Callable[[Run], Any], run: Run) -> Array:
-    """A differentiable real number of a run, checked; `what` for messages."""
-    found = _real(what, function, run, "one real number")
+def _objective(function: Callable[[Run], Any], run: Run) -> Array:
+    found = _real("the objective", function, run, "one real number")
     if found.ndim:
-        raise ValueError(f"{what} must be one real number of a run, got an array of the shape {found.shape}")
+        raise ValueError(f"the objective must be one real number of a run, got an array of the shape {found.shape}")
     return found
 
 

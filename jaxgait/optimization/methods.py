@@ -106,7 +106,6 @@ class Scaled:
         return bool(FIRST_STEP * slope > STEEP * self.tolerance)
 
     def _asked(self, x: np.ndarray) -> Evaluated:
-        """The evaluation of a point, cached."""
         x = inside(x)
         key = x.tobytes()
         if key not in self._known:
@@ -163,8 +162,6 @@ def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> 
 
 
 def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], Ended]:
-    """A method of `scipy.optimize.minimize`."""
-
     def once(at: Scaled, x0: np.ndarray, settings: Settings) -> Any:
         limited = {"constraints": _constraints(name, at)} if settings.goal.limits and name in LIMITED else {}
         with warnings.catch_warnings():

@@ -308,7 +308,6 @@ def _nothing(goal: Goal, objectives: int, rows: Sequence[Trial]) -> str:
 def _columns(
     model: Model, space: Space, goal: Goal, objectives: int, rows: Sequence[Trial], prefix: str, dim: str
 ) -> dict[str, Any]:
-    """Parameters and objectives of some evaluations."""
     x, data = space.physical(np.array([row.x for row in rows])), {}
     for i, name in enumerate(space.names):
         data[prefix + name] = (dim, x[:, i], described_value(model, name))

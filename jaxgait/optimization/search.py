@@ -93,7 +93,6 @@ class Search:
         return self._best()
 
     def _ended(self, x: np.ndarray, progress: bool | None) -> list[Ended]:
-        """Runs the searches from some points to their ends."""
         self._rows, self._strict, self._lost = [[] for _ in x], False, {}
         shown = None if progress is None else not progress
         with (
@@ -150,7 +149,6 @@ class Search:
 
     @property
     def _worst(self) -> RobustGoal | None:
-        """The goal, if it is a worst case."""
         goal = self._settings.goal
         return goal if isinstance(goal, RobustGoal) and goal.worst else None
 
@@ -282,7 +280,6 @@ class Search:
         return f"; it proved unreliable for {len(self._lost)} of {len(self._rows)} starts, which {then}"
 
     def _scenarios(self, row: Row) -> xr.Dataset | None:
-        """The values of a point in each scenario."""
         goal, found = self._settings.goal, row.found
         if not isinstance(goal, RobustGoal):
             return None
@@ -294,7 +291,6 @@ class Search:
         return goal.table(found.values, shares)
 
     def _no_result(self) -> NoResult:
-        """Why there is no result."""
         rows = [row for rows in self._rows for row in rows]
         valid = [row for row in rows if row.found.valid]
         goal = self._settings.goal
@@ -359,7 +355,6 @@ class Search:
         return f"{self._lost[i]}; {self._fallback} continued from its best point: {end.message}{at}"
 
     def _failed(self, found: Evaluated) -> str:
-        """Why a start failed."""
         status, goal, where = int(found.status), self._settings.goal, ""
         if isinstance(goal, RobustGoal) and (missing := goal.scenarios.missing(found.values)).any():
             first = goal.scenarios.names[np.argmax(missing)]
@@ -419,7 +414,6 @@ class Search:
         return data
 
     def _ends(self, rows: Sequence[Row]) -> tuple[xr.Dataset, xr.Dataset]:
-        """The end of each start, and the basins."""
         space, dims = self._space, ("start",)
         data: dict[str, Any] = {}
         for k, name in enumerate(space.names):

@@ -172,7 +172,6 @@ def _near(model: Model, names: Sequence[str]) -> Space:
 
 
 def _distinct(goal: Goal) -> Goal:
-    """The goal without repeated measures."""
     first, *others = goal.measures
     kept: dict[Any, Limit] = {}
     for measure, limit in zip(others, goal.limits, strict=True):

@@ -97,7 +97,6 @@ class Space:
 
 
 def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
-    """The bounds of one parameter."""
     info = parameter_info(model, name)
     if shape_of(model, name) != ():
         raise ParameterError(f"{name!r} is an array of shape {shape_of(model, name)}: a search varies single numbers")

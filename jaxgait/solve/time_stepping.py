@@ -140,8 +140,6 @@ class _Touch(NamedTuple):
 
 
 class _Contact(NamedTuple):
-    """One contact during the steps of a block."""
-
     touched: Bool[Array, ""]
     """Whether it was closed in any of them."""
     first: Events
@@ -266,7 +264,7 @@ def step(model: NonsmoothModel | System, t: Scalar, y: State, dt: Scalar) -> Ste
     ]
     responses = [kinetics.solve(row) for row in rows]
     free = [a * dt for a in kinetics.solve(kinetics.force)]
-    solution = _solve_contacts(contacts, rows, drift, responses, free, u, dt)
+    solution = _solve_contacts(contacts, rows, drift, responses, free, u)
     change = [f + sum(P * r[i] for P, r in zip(solution.impulses, responses, strict=True)) for i, f in enumerate(free)]
     u_new = [ui + d for ui, d in zip(u, change, strict=True)]
     q_new = [qi + 0.5 * dt * ui for qi, ui in zip(middle[:n], u_new, strict=True)]
@@ -283,7 +281,6 @@ def _solve_contacts(
     responses: Sequence[Vector],
     free: Vector,
     u: Vector,
-    dt: Scalar,
 ) -> ContactSolution:
     G = [[dot(left, response) for response in responses] for left in drift]
     restitution = [e for c in contacts for e in (c.normal_restitution, c.tangent_restitution)]

@@ -18,7 +18,7 @@ from jaxgait.mechanics.spatial.vectors import Mat3, Quaternion, Vec3, Vec6
 from jaxgait.precision import float64_default
 
 Rotation = Float[ArrayLike, "3 3"]
-Spatial = Float[ArrayLike, "6"]
+Spatial = Float[ArrayLike, " 6"]
 
 UPRIGHT = 1e-12
 """|cos pitch| below which roll and yaw turn about the same axis."""

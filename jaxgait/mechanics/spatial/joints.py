@@ -142,11 +142,11 @@ class Ball(Joint):
         """The unit quaternion."""
         return np.array([1.0, 0.0, 0.0, 0.0])
 
-    def placement(self, q: Float[Array, 4]) -> Placement:
+    def placement(self, q: Float[Array, " 4"]) -> Placement:
         """The rotation of the quaternion."""
         return Placement(rotation_of_quaternion(q), jnp.zeros(3, dtype=q.dtype))
 
-    def rate(self, q: Float[Array, 4], v: Float[Array, 3]) -> Float[Array, 4]:
+    def rate(self, q: Float[Array, " 4"], v: Float[Array, " 3"]) -> Float[Array, " 4"]:
         """Rate of the quaternion."""
         return quaternion_rate(q, v)
 
@@ -179,11 +179,11 @@ class Free(Joint):
         """At the origin, unit quaternion."""
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
-    def placement(self, q: Float[Array, 7]) -> Placement:
+    def placement(self, q: Float[Array, " 7"]) -> Placement:
         """Position and rotation."""
         return Placement(rotation_of_quaternion(q[3:]), q[:3])
 
-    def rate(self, q: Float[Array, 7], v: Vec6) -> Float[Array, 7]:
+    def rate(self, q: Float[Array, " 7"], v: Vec6) -> Float[Array, " 7"]:
         """Velocity in the parent's axes and rate of the quaternion."""
         return jnp.concatenate([rotation_of_quaternion(q[3:]) @ v[3:], quaternion_rate(q[3:], v[:3])])
 

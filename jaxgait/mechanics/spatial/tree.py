@@ -365,7 +365,7 @@ def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
 
 
 @float64_default
-def check_inertia(name: str, mass: Float[ArrayLike, ...], inertia: Float[ArrayLike, "... 3 3"]) -> None:
+def check_inertia(name: str, mass: Float[ArrayLike, " ..."], inertia: Float[ArrayLike, "... 3 3"]) -> None:
     """Rejects a mass in kg or an inertia tensor in kg m^2 that no rigid body can have; both may have a batch axis.
 
     Raises:

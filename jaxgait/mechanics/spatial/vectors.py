@@ -9,11 +9,11 @@ from jaxtyping import Array, Float
 
 from jaxgait.precision import float64_default
 
-Vec3 = Float[Array, "3"]
+Vec3 = Float[Array, " 3"]
 Mat3 = Float[Array, "3 3"]
-Vec6 = Float[Array, "6"]
+Vec6 = Float[Array, " 6"]
 Mat6 = Float[Array, "6 6"]
-Quaternion = Float[Array, "4"]
+Quaternion = Float[Array, " 4"]
 
 
 @float64_default

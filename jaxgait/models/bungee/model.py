@@ -71,6 +71,8 @@ class Bungee(Model):
         options=(UnilateralSpring(20.0), KelvinVoigt(20.0, 20.0, 1e3), Hertz(4.0, 0.0, 1e3)),
     )
 
+    duration: ClassVar[float] = 100.0
+    """In s: the fall and the settling."""
     measures: ClassVar[str] = "jaxgait.models.bungee.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.bungee.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -96,17 +98,6 @@ class Bungee(Model):
             [200.0, 0.0]
         """
         return self.rope or UnilateralSpring(self.stiffness)
-
-    @property
-    def duration(self) -> float:
-        """100 s: the fall and the settling.
-
-        Examples:
-            >>> from jaxgait import Bungee
-            >>> Bungee().duration  # s
-            100.0
-        """
-        return 100.0
 
     def initial_state(self) -> BungeeState:
         """At rest on the ledge."""

@@ -36,7 +36,6 @@ def scene(model: Bungee, run: xr.Dataset) -> Scene:
 
 
 def _rope(model: Bungee, run: xr.Dataset, ledge: float) -> np.ndarray:
-    """The rope: straight if taut, wavy if slack."""
     s = np.linspace(0.0, 1.0, 16 * TURNS + 1)
     fallen = run.x.values[:, None] + float(model.rope_length)
     spare = np.clip(1.0 - fallen / float(model.rope_length), 0.0, None)

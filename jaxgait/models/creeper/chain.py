@@ -81,7 +81,7 @@ class Bearing(Immutable):
         0.6, unit="N s/m", doc="damping across the spring", bounds="nonnegative", source=_CHOSEN
     )
 
-    def force(self, give: Float[Array, 2], rate: Float[Array, 2]) -> Float[Array, 2]:
+    def force(self, give: Float[Array, " 2"], rate: Float[Array, " 2"]) -> Float[Array, " 2"]:
         """Forces in N along and across the spring at a deflection in m and its rate in m/s."""
         stiffness = stacked((self.axial_stiffness, self.lateral_stiffness))
         damping = stacked((self.axial_damping, self.lateral_damping))
@@ -259,7 +259,7 @@ class CreeperChain(Model):
         vdot = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero, *give]
         return ChainState(*map(jnp.stack, (q, v, vdot)))
 
-    def _displacement(self, t: Scalar) -> Float[Array, 2]:
+    def _displacement(self, t: Scalar) -> Float[Array, " 2"]:
         """Displacement (x, y) in m of a yawing base at time `t` in s: the integral of its velocity in retraction."""
         gait = self.robot.gait
         half, ramp = 0.5 * gait.period, gait.ramp
@@ -272,7 +272,7 @@ class CreeperChain(Model):
         heading = self.turning_rate * times
         return jnp.stack([travel @ jnp.cos(heading), travel @ jnp.sin(heading)])
 
-    def drive_force(self, t: Scalar) -> Float[Array, 3]:
+    def drive_force(self, t: Scalar) -> Float[Array, " 3"]:
         """Force in N of the actuator unit on its shaft, in the unit's axes (figure 5).
 
         Summed over the bodies ahead while the front unit slides, over the actuator unit while that one slides. Loads
@@ -287,7 +287,7 @@ class CreeperChain(Model):
         """
         return self.force_on_shaft(t, self.state_at(t))
 
-    def force_on_shaft(self, t: Scalar, state: ChainState, extending: Any = None) -> Float[Array, 3]:
+    def force_on_shaft(self, t: Scalar, state: ChainState, extending: Any = None) -> Float[Array, " 3"]:
         """`drive_force` in N, in the unit's axes, for a state that need not belong to the manoeuvre.
 
         Args:

@@ -260,6 +260,8 @@ class Creeper(Model):
     gait: Gait = Gait()
     pads: Pads = Pads()
 
+    duration: ClassVar[float] = 4.0
+    """In s: the common period of gait and pulse at the defaults."""
     measures: ClassVar[str] = "jaxgait.models.creeper.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.creeper.scene:axial"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -287,11 +289,6 @@ class Creeper(Model):
         """Explicit for bristles, whose rate |v| / z_s is 4e3 1/s while creeping; implicit for memoryless pads."""
         stiff = self.pads.friction is not None and self.pads.friction.stiff
         return Numerics(stiff=stiff, rtol=1e-6, atol=1e-9, first_step=1e-4, max_step=2e-3)
-
-    @property
-    def duration(self) -> float:
-        """4 s: the common period of gait and pulse at the defaults."""
-        return 4.0
 
     @property
     def period(self) -> Scalar:

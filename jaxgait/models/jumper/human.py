@@ -21,7 +21,6 @@ from jaxgait.mechanics.spatial import Link
 from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Scalar, parameter
 from jaxgait.models.jumper.planar import Joint, PlanarJumper
-from jaxgait.models.jumper.sole import Sole
 from jaxgait.models.jumper.swing import Swing
 
 _CHOSEN = "chosen"
@@ -63,13 +62,6 @@ class Jumper(PlanarJumper):
 
     mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
     stature: Scalar = parameter(1.70, unit="m", doc="body height", bounds="positive", source=_PAPER)
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=_CHOSEN)
-    quiet: Scalar = parameter(
-        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=_CHOSEN
-    )
-    com_ahead: Scalar = parameter(
-        0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source=_CHOSEN
-    )
     knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=_CHOSEN)
     hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=_CHOSEN)
     shoulder_start: Scalar = parameter(
@@ -81,7 +73,6 @@ class Jumper(PlanarJumper):
     hip: Swing = _swing(-90, 0.0, 0.33)
     shoulder: Swing = _swing(54, 0.0, 0.34)
     elbow: Swing = _swing(54, 0.0, 0.34)
-    sole: Sole = Sole()
 
     @classmethod
     def simultaneous(cls, duration: float = 0.30, **parameters: Any) -> Jumper:

@@ -77,9 +77,9 @@ class Legs(NamedTuple):
     """Ankle, knee and hip at one time."""
 
     t: Float[Array, ""]
-    angle: Float[Array, 3]
-    rate: Float[Array, 3]
-    acceleration: Float[Array, 3]
+    angle: Float[Array, " 3"]
+    rate: Float[Array, " 3"]
+    acceleration: Float[Array, " 3"]
 
 
 @float64_default
@@ -159,7 +159,7 @@ def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs
 
 @kept
 @functools.partial(jax.vmap, in_axes=(None, None, None, 0))
-def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3]) -> tuple[Float[Array, 3], Legs]:
+def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, " 3"]) -> tuple[Float[Array, " 3"], Legs]:
     """Residuals (height, balance, pitch) of touch-down at `u` (ankle, hip, time), and the legs."""
     aloft_for = u[2] - flight.t
     angle = jnp.stack([u[0], jnp.asarray(chosen.knee, dtype=float), u[1]])
@@ -170,14 +170,16 @@ def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3])
     return jnp.stack([model.sole.drop + standing.z - height, standing.x - chosen.com, pitch]), touch
 
 
-def _falling(model: System, flight: Flight, t: Scalar) -> tuple[Float[Array, 3], Float[Array, 3]]:
+def _falling(model: System, flight: Flight, t: Scalar) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
     """Momentum in free fall and its rate."""
     g, zero = jnp.asarray(model.gravity, dtype=float), jnp.zeros(())
     momentum = [flight.velocity.x, flight.velocity.z - g * (t - flight.t), flight.spin]
     return jnp.stack(momentum), jnp.stack([zero, -g, zero])
 
 
-def _legs(model: System, t: Scalar, angle: Float[Array, 3], momentum: Float[Array, 3], change: Float[Array, 3]) -> Legs:
+def _legs(
+    model: System, t: Scalar, angle: Float[Array, " 3"], momentum: Float[Array, " 3"], change: Float[Array, " 3"]
+) -> Legs:
     """Rates and accelerations of legs, over a resting foot, that carry a momentum and its rate of change."""
     others = model.joint_turns(t)[3:]
     positions, rates, accelerations = (
@@ -185,12 +187,12 @@ def _legs(model: System, t: Scalar, angle: Float[Array, 3], momentum: Float[Arra
         for k, own in enumerate((angle, jnp.zeros(3), jnp.zeros(3)))
     )
 
-    def carried(positions: Array, rates: Array) -> Float[Array, 3]:
+    def carried(positions: Array, rates: Array) -> Float[Array, " 3"]:
         turns = [Turn(q, v, jnp.zeros(())) for q, v in zip(positions, rates, strict=True)]
         body = spatial.momentum(model.tree(), _over_foot(model, turns))
         return jnp.stack([body.linear.x / body.mass, body.linear.z / body.mass, body.angular])
 
-    def of_rates(own: Float[Array, 3]) -> Float[Array, 3]:
+    def of_rates(own: Float[Array, " 3"]) -> Float[Array, " 3"]:
         return carried(positions, rates.at[:3].set(own))
 
     still = jnp.zeros(3)
@@ -229,14 +231,14 @@ def _absorbing(model: System, flight: Flight, touch: Legs, chosen: Absorption) -
     """The legs at the keyframes from touch-down to rest (leading axis)."""
     T, (start, slope) = chosen.duration, _falling(model, flight, touch.t)
 
-    def at(s: Scalar, angle: Float[Array, 3]) -> Legs:
+    def at(s: Scalar, angle: Float[Array, " 3"]) -> Legs:
         """At a share s of the duration: p = p0 (1 - 3 s^2 + 2 s^3) + p0' T s (1 - s)^2."""
         left = 1.0 - s
         p = start * left**2 * (1.0 + 2.0 * s) + slope * T * s * left**2
         dp = -6.0 * start * s * left + slope * T * left * (1.0 - 3.0 * s)
         return _legs(model, touch.t + s * T, angle, p, dp / T)
 
-    def step(angle: Float[Array, 3], s: Array) -> tuple[Float[Array, 3], Float[Array, 3]]:
+    def step(angle: Float[Array, " 3"], s: Array) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
         h = 1.0 / STEPS
         half = angle + 0.5 * h * T * at(s, angle).rate
         after = angle + h * T * at(s + 0.5 * h, half).rate

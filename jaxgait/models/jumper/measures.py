@@ -102,7 +102,6 @@ def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Arra
 
 
 def _jump(run: Run) -> Jump:
-    """The figures of a jump from its samples."""
     model: Any = run.model
     weight = jnp.sum(model.tree().mass) * model.gravity
     histories = {**run.outputs(), "pitch": run.ys.pitch}

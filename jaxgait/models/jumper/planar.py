@@ -28,7 +28,7 @@ from jaxgait import precision
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import Link, Motion, PlanarTree, Tree, plane
 from jaxgait.mechanics.spatial.plane import Vec
-from jaxgait.model import Model, Numerics, Scalar, System, Variable
+from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.sole import Sole, StudForces
 from jaxgait.models.jumper.swing import Turn, locked
 from jaxgait.native import kept
@@ -117,13 +117,21 @@ class PlanarJumper(Model):
     joints: ClassVar[tuple[Joint, ...]]
     """In the order of their bars, the ankle first: its start angle is solved for."""
 
-    gravity: Scalar
-    quiet: Scalar
-    com_ahead: Scalar
-    sole: Sole
+    gravity: Scalar = parameter(
+        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source="chosen"
+    )
+    quiet: Scalar = parameter(
+        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source="chosen"
+    )
+    com_ahead: Scalar = parameter(
+        0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source="chosen"
+    )
+    sole: Sole = Sole()
     _settled: Settled | None = None
     """Set only in the result of `prepared`."""
 
+    duration: ClassVar[float] = 0.6
+    """In s: up to the middle of the flight."""
     measures: ClassVar[str] = "jaxgait.models.jumper.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.jumper.scene:planar"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -201,11 +209,6 @@ class PlanarJumper(Model):
     def prepared(self) -> System:
         """The jumper with bars and crouch computed."""
         return System(self.settled())
-
-    @property
-    def duration(self) -> Scalar:
-        """0.6 s: up to the middle of the flight."""
-        return 0.6
 
     # --- joint motions -------------------------------------------------------------------------------------------
 
@@ -353,7 +356,7 @@ class PlanarJumper(Model):
         tolerance = float(jnp.finfo(flat.dtype).eps) ** 0.5  # the quadratic next step is at rounding
         return self._standing(root(_unbalanced, flat, (self, frozen, weight), tolerance=tolerance).x)
 
-    def _standing(self, pose: Float[Array, 2]) -> JumperState:
+    def _standing(self, pose: Float[Array, " 2"]) -> JumperState:
         zero, rows = jnp.zeros(()), len(self.sole.rows)
         return JumperState(zero, pose[0], pose[1], zero, zero, zero, *self.sole.memories(rows))
 
@@ -475,7 +478,7 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
     return jax.vmap(one, in_axes=(axes,))(model) if jax.tree.leaves(axes) else one(model)
 
 
-def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Float[Array, 2]:
+def _unbalanced(pose: Float[Array, " 2"], standing: tuple[Any, Vec, Scalar]) -> Float[Array, " 2"]:
     """Residual of force and moment in a pose; `standing` is (model, centre of mass over the foot, weight)."""
     model, frozen, weight = standing
     y = model._standing(pose)

@@ -45,6 +45,8 @@ class JumpingRobot(PlanarJumper):
         ['foot', 'shank', 'thigh', 'trunk'] 4 0.45
     """
 
+    duration: ClassVar[float] = 0.45
+    """In s: in flight; the robot lands before 0.6 s."""
     joints: ClassVar[tuple[Joint, ...]] = (
         Joint("ankle", 1, 1.0, (-60.0, 60.0)),
         Joint("knee", 2, -1.0, (0.0, 160.0)),
@@ -59,10 +61,6 @@ class JumpingRobot(PlanarJumper):
     shank_length: Scalar = _length(0.28, "length of a shank")
     thigh_length: Scalar = _length(0.28, "length of a thigh")
     trunk_length: Scalar = _length(0.30, "length of the trunk")
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=_CHOSEN)
-    quiet: Scalar = parameter(
-        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=_CHOSEN
-    )
     com_ahead: Scalar = parameter(
         0.06, unit="m", doc="distance of the centre of mass ahead of the ankle", source=_CHOSEN
     )
@@ -72,11 +70,6 @@ class JumpingRobot(PlanarJumper):
     knee: Swing = Swing(radians(-85), 0.06, 0.25)
     hip: Swing = Swing(radians(-85), 0.0, 0.27)
     sole: Sole = Sole(modulus=3e6, drop=0.05, rows=(-0.04, 0.0, 0.04, 0.08, 0.12))
-
-    @property
-    def duration(self) -> Scalar:
-        """0.45 s: in flight; the robot lands before 0.6 s."""
-        return 0.45
 
     def links(self) -> list[Link]:
         """Four bars, with offsets and centres of mass at their ends and middles."""

@@ -23,13 +23,13 @@ _PAPER = "Chen, Yan, Jin 2003"
 class StudForces(NamedTuple):
     """Forces on the studs."""
 
-    normal: Float[Array, ...]
+    normal: Float[Array, " ..."]
     """N, upward."""
     tangential: Float[Array, "... axes"]
     """N."""
     bristle_rate: Float[Array, "... axes"] | None
     """Rate of the bristles in m/s, if any."""
-    approach_rate: Float[Array, ...] | None = None
+    approach_rate: Float[Array, " ..."] | None = None
     """Rate of the remembered approach speeds in m/s^2 (`ImpactHertz` only)."""
 
 
@@ -188,7 +188,7 @@ class Sole(Immutable):
         """Positions of the rows ahead of the ankle in m."""
         return stacked(self.rows)
 
-    def memories(self, *shape: int) -> tuple[Float[Array, ...] | None, Float[Array, ...] | None]:
+    def memories(self, *shape: int) -> tuple[Float[Array, " ..."] | None, Float[Array, " ..."] | None]:
         """Bristles in m and remembered approach speeds in m/s at rest; None for laws without that memory.
 
         Args:
@@ -200,11 +200,11 @@ class Sole(Immutable):
 
     def forces(
         self,
-        depth: Float[Array, ...],
-        rate: Float[Array, ...],
+        depth: Float[Array, " ..."],
+        rate: Float[Array, " ..."],
         velocity: Float[Array, "... axes"],
         bristle: Float[Array, "... axes"] | None,
-        approach: Float[Array, ...] | None = None,
+        approach: Float[Array, " ..."] | None = None,
     ) -> StudForces:
         """Forces on single studs.
 
@@ -228,12 +228,12 @@ class Sole(Immutable):
 
     def step(
         self,
-        depth: Float[Array, ...],
-        rate: Float[Array, ...],
+        depth: Float[Array, " ..."],
+        rate: Float[Array, " ..."],
         velocity: Float[Array, "... axes"],
         deflection: Float[Array, "... axes"] | None,
         dt: Scalar,
-        approach: Float[Array, ...] | None = None,
+        approach: Float[Array, " ..."] | None = None,
     ) -> StudForces:
         """`forces` by the paper's incremental friction law over a time step `dt` in s."""
         law = self.stepped_law
@@ -243,8 +243,8 @@ class Sole(Immutable):
         return StudForces(normal, force, (after - deflection) / dt, approach_rate)
 
     def _normal(
-        self, depth: Float[Array, ...], rate: Float[Array, ...], approach: Float[Array, ...] | None
-    ) -> tuple[Float[Array, ...], Float[Array, ...] | None]:
+        self, depth: Float[Array, " ..."], rate: Float[Array, " ..."], approach: Float[Array, " ..."] | None
+    ) -> tuple[Float[Array, " ..."], Float[Array, " ..."] | None]:
         """Normal force in N, and the rate of the remembered approach speeds in m/s^2, if any."""
         law = self.normal_law
         if not isinstance(law, ImpactHertz):

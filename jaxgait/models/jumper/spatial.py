@@ -8,7 +8,7 @@ in a symmetric motion the model reproduces `Jumper`, whose root is the foot.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -36,8 +36,8 @@ _HINGES = ("shank", "forearm")
 class SpatialState(NamedTuple):
     """Pose (position in m, quaternion w, x, y, z) of the lower trunk, its twist in its own axes, and the bristles."""
 
-    pose: Float[Array, 7]
-    twist: Float[Array, 6]
+    pose: Float[Array, " 7"]
+    twist: Float[Array, " 6"]
     bristle: Float[Array, "studs 2"] | None = None
     approach: Float[Array, " studs"] | None = None
 
@@ -78,6 +78,13 @@ class SpatialJumper(Model):
     _settled: spatial.Tree | None = None
     """The bodies; only in the result of `prepared`."""
 
+    labels: ClassVar[Mapping[str, Sequence[str]]] = {
+        "axis": ("x", "y", "z"),
+        "tangent": ("x", "y"),
+        "foot": ("left", "right"),
+        "pose_component": ("x", "y", "z", "q_w", "q_x", "q_y", "q_z"),
+        "twist_component": ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z"),
+    }
     measures: ClassVar[str] = "jaxgait.models.jumper.measures:SPATIAL_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.jumper.scene:spatial"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -100,18 +107,6 @@ class SpatialJumper(Model):
     numerics: ClassVar[Numerics] = Numerics(
         stiff=False, unrolled=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3
     )
-
-    @property
-    def labels(self) -> Mapping[str, Sequence[Any]]:
-        """Names of the axes, feet and components of pose and twist."""
-        axes = ("x", "y", "z")
-        return {
-            "axis": axes,
-            "tangent": axes[:2],
-            "foot": ("left", "right"),
-            "pose_component": (*axes, "q_w", "q_x", "q_y", "q_z"),
-            "twist_component": ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z"),
-        }
 
     @property
     def duration(self) -> Scalar:
@@ -281,7 +276,7 @@ def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str,
     return links
 
 
-def _unit(pose: Float[Array, 7]) -> Float[Array, 7]:
+def _unit(pose: Float[Array, " 7"]) -> Float[Array, " 7"]:
     """Divisor that normalises the quaternion of a pose."""
     length = jnp.sqrt(jnp.sum(pose[3:] ** 2))
     return jnp.concatenate([jnp.ones(3, dtype=pose.dtype), jnp.full(4, length)])

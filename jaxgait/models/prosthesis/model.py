@@ -126,6 +126,7 @@ class Prosthesis(Model):
         "rtol": 1e-5,
         "show": ("knee_angle", "measured_knee_angle"),
     }
+    labels: ClassVar[Mapping[str, Sequence[str]]] = {"point": POINTS, "axis": ("x", "y")}
     variables: ClassVar[Mapping[str, Variable]] = {
         "theta_b": Variable("rad", "angle of the posterior link BC"),
         "beta_1": Variable("rad", "foot angle, toe up"),
@@ -165,11 +166,6 @@ class Prosthesis(Model):
         "loop_residual": Variable("m", "closure error of the linkage"),
         "points": Variable("m", "position of the points of the leg", ("point", "axis")),
     }
-
-    @property
-    def labels(self) -> Mapping[str, Any]:
-        """Names of the points (see `POINTS`) and of the axes."""
-        return {"point": POINTS, "axis": ("x", "y")}
 
     # --- prescribed motion --------------------------------------------------------------------------------------------
 

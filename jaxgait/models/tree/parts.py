@@ -81,8 +81,8 @@ class Contact(Immutable):
     radius: Scalar = parameter(0.0, unit="m", doc="radius of the ball", bounds="nonnegative", plausible=ANY)
 
     def forces(
-        self, depth: Scalar, rate: Scalar, slip: Float[Array, 2], memory: Float[Array, 2]
-    ) -> tuple[Float[Array, 3], Float[Array, 2]]:
+        self, depth: Scalar, rate: Scalar, slip: Float[Array, " 2"], memory: Float[Array, " 2"]
+    ) -> tuple[Float[Array, " 3"], Float[Array, " 2"]]:
         """Force in N on the body in world axes, and the rate of the friction law's memory.
 
         Args:
@@ -214,7 +214,7 @@ class Force(Immutable):
     axes."""
     position: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="point in the body's frame", plausible=ANY)
 
-    def force(self, t: Scalar, position: Float[Array, 3], velocity: Float[Array, 3]) -> Float[Array, 3]:
+    def force(self, t: Scalar, position: Float[Array, " 3"], velocity: Float[Array, " 3"]) -> Float[Array, " 3"]:
         """Force in N in world axes."""
         return jnp.asarray(_called(self.law, t, position, velocity), dtype=position.dtype)
 

@@ -33,7 +33,7 @@ class _Judged(NamedTuple):
     """Modulus of the largest Floquet multiplier; NaN without a gait."""
 
 
-def _followed(walker: RollingWalker) -> Float[Array, 3]:
+def _followed(walker: RollingWalker) -> Float[Array, " 3"]:
     """Section point (rad, rad/s) of the gait continued from the paper's, as parameters change from the defaults.
 
     From a distant guess Newton's method converges to other, unstable gaits.

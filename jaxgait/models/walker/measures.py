@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from jaxgait import outcome, precision
 from jaxgait.measure import Measure, table
@@ -59,7 +59,7 @@ class RollingGait(NamedTuple):
 
 @float64_default
 def rolling_gait(
-    walker: RollingWalker, guess: Float[Array, 3] | None = None, return_map: PoincareMap = PoincareMap()
+    walker: RollingWalker, guess: Float[Array, " 3"] | None = None, return_map: PoincareMap = PoincareMap()
 ) -> RollingGait:
     """Solves for the periodic gait; jittable, batchable by `jax.vmap`, differentiable in the walker (`jax.jacfwd`).
 
@@ -95,7 +95,7 @@ def rolling_gait(
 
 
 @kept
-def _solved(return_map: PoincareMap, walker: RollingWalker, z0: Float[Array, 3]) -> RollingGait:
+def _solved(return_map: PoincareMap, walker: RollingWalker, z0: Float[Array, " 3"]) -> RollingGait:
     point = fixed_point(return_map, walker, z0)
     y0 = walker.on_section(jnp.where(point.status == CONVERGED, point.z, z0))
     run = hybrid(walker, events=1, t_end=return_map.max_time, y0=y0, scheme=return_map.scheme)
@@ -175,7 +175,6 @@ def _by_passing(run: Run) -> _Walked:
 
 
 def _by_strike(run: Run) -> _Walked:
-    """Steps from one heel strike to another."""
     strikes = run.happened("heel strike") & (run.events.t >= 0.5 * run.ts[-1])
     return _walked(strikes, run.events.t, run.events.before.x)
 
@@ -193,10 +192,6 @@ def _step_length(run: Run) -> Array:
 def _velocity(run: Run, steps: Callable[[Run], _Walked]) -> Array:
     walked = run.once(steps)
     return only_if(walked.steps >= 2.0, walked.length / walked.duration)
-
-
-def _heel_strikes(run: Run) -> Int[Array, ""]:
-    return jnp.sum(run.happened("heel strike"))
 
 
 def _fell_at(run: Run) -> Array:
@@ -220,7 +215,9 @@ MEASURES = table(
 ROLLING_MEASURES = table(
     *_of_steps(_by_strike),
     Measure("step_length", _step_length, "m", "mean length of a step in the second half of the walk"),
-    Measure("heel_strikes", _heel_strikes, "1", "number of heel strikes", early=True),
+    Measure(
+        "heel_strikes", lambda run: jnp.sum(run.happened("heel strike")), "1", "number of heel strikes", early=True
+    ),
     Measure("fell_at", _fell_at, "s", "time of the fall (NaN: it did not fall)", early=True),
 )
 """Measures of a walk of the rolling walker, by name."""

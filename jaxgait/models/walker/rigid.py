@@ -72,6 +72,10 @@ class RigidWalker(RoundFeet, Model):
     )
     clearance_angle: Scalar = parameter(0.05, **_CLEARANCE)
 
+    duration: ClassVar[float] = 50.0
+    """In s, some 120 steps: half of them to settle, half to evaluate."""
+    separation: ClassVar[float] = SWING
+    labels: ClassVar[Mapping[str, Sequence[int]]] = {"foot": (1, 2)}
     measures: ClassVar[str] = "jaxgait.models.walker.measures:RIGID_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -85,21 +89,6 @@ class RigidWalker(RoundFeet, Model):
         "friction_work": Variable("J", "work of sliding friction"),
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=True, dt=1e-4)
-
-    @property
-    def duration(self) -> float:
-        """50 s, some 120 steps: half of them to settle, half to evaluate."""
-        return 50.0
-
-    @property
-    def labels(self) -> Mapping[str, Sequence[int]]:
-        """Feet by number."""
-        return {"foot": (1, 2)}
-
-    @property
-    def separation(self) -> float:
-        """`SWING`, in s."""
-        return SWING
 
     def event_names(self) -> tuple[str, ...]:
         """Heel strike and lift-off of each foot."""
@@ -247,6 +236,8 @@ class RollingWalker(RoundFeet, Model):
 
     clearance_angle: Scalar = parameter(0.05, **_CLEARANCE)
 
+    duration: ClassVar[float] = 10.0
+    """In s, some 24 steps."""
     measures: ClassVar[str] = "jaxgait.models.walker.measures:ROLLING_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -264,11 +255,6 @@ class RollingWalker(RoundFeet, Model):
         "energy": Variable("J", "mechanical energy"),
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, max_step=0.01, max_steps=100_000)
-
-    @property
-    def duration(self) -> float:
-        """10 s, some 24 steps."""
-        return 10.0
 
     def validate(self) -> None:
         """Rejects impossible walkers; warns of a hip that is given at the start, though it follows from rolling."""
@@ -394,7 +380,7 @@ class RollingWalker(RoundFeet, Model):
         h = self.forces(inertia, full)
         return load.y - h.y, load.x - h.x
 
-    def on_section(self, z: Float[Array, 3]) -> RollingState:
+    def on_section(self, z: Float[Array, " 3"]) -> RollingState:
         """State just after a heel strike, from stance angle in rad, stance rate and swing rate in rad/s.
 
         Examples:
@@ -406,7 +392,7 @@ class RollingWalker(RoundFeet, Model):
         """
         return RollingState(jnp.zeros_like(z[0]), z[0], -z[0], z[1], z[2])
 
-    def section(self, y: RollingState) -> Float[Array, 3]:
+    def section(self, y: RollingState) -> Float[Array, " 3"]:
         """Section coordinates (rad, rad/s, rad/s) of a state just after a heel strike, see `on_section`.
 
         Examples:

@@ -53,7 +53,7 @@ def leg(model: RoundFeet, hip: np.ndarray, angle: np.ndarray) -> tuple[np.ndarra
         hip: positions in m, (samples, 2).
         angle: of the leg in rad, (samples,).
     """
-    shank, radius = float(model.leg_length - model.foot_radius), float(model.foot_radius)
+    shank, radius = float(model.shank), float(model.foot_radius)
     down = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=-1)
     centre = hip + shank * down(angle)
     sole = radius - 0.5 * THICKNESS * float(model.leg_length)
@@ -81,7 +81,7 @@ def _forces(
     model: RoundFeet, run: xr.Dataset, hip: np.ndarray, angles: tuple[np.ndarray, np.ndarray]
 ) -> tuple[Force, ...]:
     """Forces of the ground at the lowest points of the feet; of a rigid walker the normal ones, mean over a sample."""
-    slope, shank = float(model.slope), float(model.leg_length - model.foot_radius)
+    slope, shank = float(model.slope), float(model.shank)
     if "normal_1" in run:
         loads = [(run[f"tangent_{i}"].values, run[f"normal_{i}"].values, angles[i - 1]) for i in (1, 2)]
     elif "normal" in run:

@@ -107,6 +107,8 @@ class Walker(RoundFeet, Model):
     normal: NormalLaw | None = part(None, doc="law of the ground's normal force", standard="HuntCrossley")
     scuffs: bool = choice(False, doc="whether a foot that swings forward feels the ground, too")
 
+    duration: ClassVar[float] = 10.0
+    """In s, some 24 steps, to settle on the periodic gait."""
     measures: ClassVar[str] = "jaxgait.models.walker.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
@@ -122,11 +124,6 @@ class Walker(RoundFeet, Model):
         "friction_power": Variable("W", "power of the friction forces"),
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-8, first_step=1e-6, max_step=0.02)
-
-    @property
-    def duration(self) -> float:
-        """10 s, some 24 steps, to settle on the periodic gait."""
-        return 10.0
 
     @property
     def normal_law(self) -> NormalLaw:

@@ -34,10 +34,10 @@ class Joints(NamedTuple):
 class Standing(NamedTuple):
     """Calibration by a standing trial: joint centres on the shank's cluster, and the knee's offset."""
 
-    cluster: dict[str, Float[np.ndarray, 3]]
+    cluster: dict[str, Float[np.ndarray, " 3"]]
     """Markers of the shank's cluster."""
-    knee: Float[np.ndarray, 3]
-    ankle: Float[np.ndarray, 3]
+    knee: Float[np.ndarray, " 3"]
+    ankle: Float[np.ndarray, " 3"]
     forward: float
     """Displacement in m that puts the knee between hip and ankle, forward in the shank."""
     angle: float

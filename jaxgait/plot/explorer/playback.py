@@ -43,7 +43,7 @@ class Pack:
         """Adds integers from 0 to 255."""
         return self._put("u1", np.asarray(values, dtype="u1"))
 
-    def points(self, values: Float[np.ndarray, ...]) -> dict[str, Any]:
+    def points(self, values: Float[np.ndarray, " ..."]) -> dict[str, Any]:
         """Adds coordinates in m as 16-bit steps of their range (the largest is NaN), as differences along samples."""
         known = np.isfinite(values)
         low = float(values[known].min()) if known.any() else 0.0
