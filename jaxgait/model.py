@@ -345,9 +345,7 @@ def _check_complete(cls: type) -> None:
         value = vars(cls)[name]
         how = f"float = parameter({value!r}, ...)" if "unit" in inherited[name].metadata else "its type = ..."
         raise TypeError(f"{name} of {cls.__name__} does not change the field of that name: write {name}: {how}")
-    for name in ("duration", "period", "labels", "variables"):
-        if inspect.isfunction(vars(cls).get(name)):
-            raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")
+    _check_values(cls)
     named = cls.__dict__.get("variables", {})
     for name, variable in named.items() if isinstance(named, Mapping) else ():
         if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
@@ -363,6 +361,17 @@ def _check_complete(cls: type) -> None:
         if (own := getattr(measure, "name", None)) != name:
             got = f"a {type(measure).__name__}" if own is None else f"one named {own!r}"
             raise TypeError(f"measures[{name!r}] of {cls.__name__} must be a Measure with the name {name!r}, got {got}")
+
+
+def _check_values(cls: type) -> None:
+    """Checks that what a class gives as values has their form, unless it is a property."""
+    for name in ("duration", "period", "labels", "variables", "numerics"):
+        if inspect.isfunction(vars(cls).get(name)):
+            raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")
+    for name, form, wanted in (("numerics", "Numerics(...)", Numerics), ("variables", "a dict by name", Mapping)):
+        given = vars(cls).get(name)
+        if given is not None and not isinstance(given, wanted) and not hasattr(given, "__get__"):
+            raise TypeError(f"{name} of {cls.__name__} must be {form}, got {shown(given)}")
 
 
 def _undefined(cls: type, name: str) -> bool:

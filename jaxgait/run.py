@@ -141,7 +141,7 @@ class Sampling:
     def spacing(self, model: Model) -> Scalar:
         """Time in s between samples. The model may be traced."""
         if self.strides is None:
-            return (model.duration if self.duration is None else self.duration) / self.samples
+            return (_duration(model) if self.duration is None else self.duration) / self.samples
         assert model.period is not None
         return model.period / self.samples
 
@@ -149,7 +149,7 @@ class Sampling:
         """Sampling times in s. The model may be traced."""
         if self.strides is not None:
             return jnp.arange(self.intervals + 1, dtype=float) * self.spacing(model)
-        return jnp.linspace(0.0, model.duration if self.duration is None else self.duration, self.intervals + 1)
+        return jnp.linspace(0.0, _duration(model) if self.duration is None else self.duration, self.intervals + 1)
 
     def __str__(self) -> str:
         if self.strides is None:
@@ -190,6 +190,14 @@ class Sampling:
             seconds = None if duration is None else checks.positive("duration", duration, "seconds")
             chosen = cls(None, samples or SAMPLES_PER_RUN, seconds)
         return replace(chosen, interval=float(np.max(np.asarray(chosen.spacing(model)))))
+
+
+def _duration(model: Model) -> Any:
+    """The model's own duration in s, a number that may be traced."""
+    if isinstance(model.duration, str) or np.ndim(model.duration):
+        what = f"{type(model).__name__}.duration must be one number of seconds, got {checks.shown(model.duration)}"
+        raise TypeError(what)
+    return model.duration
 
 
 def _natural_strides(model: Model) -> int | None:

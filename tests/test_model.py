@@ -83,6 +83,36 @@ def test_a_method_that_should_be_a_property_is_named_when_the_class_is_defined()
                 return 1.0
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("numerics", {"rtol": 1e-8}, r"numerics of Hopper must be Numerics\(...\), got {'rtol': 1e-08}"),
+        ("variables", ["x"], r"variables of Hopper must be a dict by name, got \['x'\]"),
+    ],
+)
+def test_what_a_class_gives_in_another_form_is_named_when_it_is_defined(name, given, message):
+    with pytest.raises(TypeError, match=message):
+        type("Hopper", (_Branching,), {name: given})
+
+
+@pytest.mark.parametrize("group", ["events", "terminations"])
+@pytest.mark.parametrize(
+    ("given", "got"), [([lambda t, y: y[0]], "a list"), ({"rest": 0.0}, r"{'rest': 0.0}")], ids=["list", "number"]
+)
+def test_events_and_terminations_are_named_functions(group, given, got):
+    model = type("Hopper", (_Misshapen,), {group: lambda self: given, "vector_field": lambda self, t, y: -y})()
+    with pytest.raises(
+        TypeError, match=rf"Hopper.{group} must return a dict of functions of \(t, y\) by name, got {got}"
+    ):
+        simulate(model)
+
+
+def test_a_duration_in_words_is_named():
+    model = type("Hopper", (_Branching,), {"duration": "5 s"})()
+    with pytest.raises(TypeError, match=r"Hopper.duration must be one number of seconds, got '5 s'"):
+        simulate(model)
+
+
 class _Branching(Model):
     variables: ClassVar = {"state": Variable("m", "position")}
     duration = 1.0

@@ -144,11 +144,17 @@ class Sources:
         elif (tree := _tree(x)) is not None:
             self._note(f"source of {name_of(x)}", digest(syntax(tree)))
             names = {node.id for part in getattr(tree, "body", ()) for node in _assigned(part)}
-            self._globals(vars(sys.modules.get(_module(x), object)), [(name,) for name in sorted(names)])
+            known = vars(sys.modules.get(_module(x), object))
+            self._globals(known, [(name,) for name in sorted(names)])
+            for name, member in _set_later(x, tree, known):
+                self._note(f"value of {name_of(x)}.{name}", value(member))
             for member in _methods(x):
                 # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
                 if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
-                    self._references(member)
+                    if member.__qualname__.startswith(f"{x.__qualname__}."):
+                        self._references(member)
+                    else:  # the source of the class does not show it: a method that was exchanged
+                        self._definition(member, name_of(member))
         else:
             for name, member in vars(x).items():
                 if _is_plain(member) and not name.startswith("_"):
@@ -319,6 +325,35 @@ def _assigned(statement: ast.AST) -> Iterator[ast.Name]:
     """The names in the values that a statement of a class assigns."""
     if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
         yield from (node for node in ast.walk(statement.value) if isinstance(node, ast.Name))
+
+
+def _set_later(x: type, tree: Any, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Numbers, texts and arrays of a class that its source does not show: set at run time, or computed."""
+    written = {
+        node.id: statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None
+        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name)
+    }
+    own = {field.name for field in dataclasses.fields(x)} if dataclasses.is_dataclass(x) else set()
+    for name, member in vars(x).items():
+        is_value = _is_plain(member) or isinstance(member, jax.Array | np.ndarray)
+        if not is_value or name[:2] == "__" or name in own:
+            continue
+        if name not in written or not _shows(written[name], member, known):
+            yield name, member
+
+
+def _shows(expression: ast.expr, member: Any, known: Mapping[str, Any]) -> bool:
+    """Whether an expression is a literal, or a name known to the module, and has this value."""
+    if isinstance(expression, ast.Name):
+        return known.get(expression.id) is member
+    try:
+        return value(ast.literal_eval(expression)) == value(member)
+    except ValueError:  # no literal
+        return False
 
 
 def _code(code: types.CodeType) -> str:

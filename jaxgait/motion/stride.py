@@ -40,7 +40,7 @@ _ADVICE = {
     "thigh_rad": "thigh_rad, from the vertical, is hip flexion less the forward tilt of the pelvis",
 }
 
-_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
+_NUMBER = re.compile(r"(?P<number>[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?)\s*(?P<unit>.*)")
 
 
 class Person(NamedTuple):
@@ -181,10 +181,10 @@ def _remark(table: Table, name: str) -> float | None:
     text = table.remarks.get(name)
     if text is None:
         return None
-    number = _NUMBER.match(text)
-    if number is None:
-        raise MotionFormatError(f"{name}={text[:40]} is not a number", f"write '# {name}=1.2'", table.file)
-    return float(number[0].replace(",", "."))
+    found, unit = _NUMBER.fullmatch(text), name.split("_", 1)[1].replace("_", "/")
+    if found is None or found["unit"] not in ("", unit):
+        raise MotionFormatError(f"{name}={text[:40]} is not a number in {unit}", f"write '# {name}=1.2'", table.file)
+    return float(found["number"].replace(",", "."))
 
 
 def embedded_stride(name: str) -> Stride:

@@ -26,7 +26,7 @@ from jaxgait.motion.text import GAPS, content, decimal_comma, decoded, delimiter
 MAX_BYTES = 16 * 2**20
 """Largest file in bytes: a stride of 100 000 samples has less."""
 
-_REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;]+)")
+_REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;][^;]*?)\s*(?=$|;|,\s|\s\w+\s*=)")
 
 
 class Header(NamedTuple):
@@ -112,7 +112,8 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
     file = str(path)
     raw = content(pathlib.Path(path), MAX_BYTES, "a CSV file", "cut out what is needed: some hundred rows are enough")
     lines = decoded(file, raw, "export it as CSV (UTF-8)").split("\n")
-    remarks = dict(pair for text in lines if is_remark(text) for pair in _REMARK.findall(text))
+    padding = ' \t,;"'  # of spreadsheets
+    remarks = dict(pair for text in lines if is_remark(text) for pair in _REMARK.findall(text.strip(padding)))
     first = next((i for i, text in enumerate(lines) if text.strip() and not is_remark(text)), None)
     if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)

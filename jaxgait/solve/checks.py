@@ -152,7 +152,11 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
     if hasattr(kind, "transitions"):
         _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
     for group in ("terminations", "events"):
-        for one in _known(lambda m, group=group: list(getattr(whole(m), group)()), shapes):
+        named = _known(lambda m, group=group: getattr(whole(m), group)(), shapes)
+        if not (isinstance(named, Mapping) and all(isinstance(k, str) and callable(x) for k, x in named.items())):
+            got = shown(named) if isinstance(named, Mapping) else _shape_of(named)
+            raise TypeError(f"{name}.{group} must return a dict of functions of (t, y) by name, got {got}")
+        for one in named:
             what = f"{group}()[{one!r}]"
             returned = at(what, lambda m, group=group, one=one: getattr(m, group)()[one])
             _check_number(f"{name}.{what}", returned, flag=group == "terminations")

@@ -110,6 +110,20 @@ def test_classes_made_while_a_program_runs_count_by_what_they_hold():
     assert all(one != other for i, one in enumerate(made) for other in made[:i])
 
 
+def test_what_is_set_on_a_class_at_run_time_counts(tmp_path):
+    """Its source does not show it, and a store would continue with the results of before."""
+    hopper = module(tmp_path, "hopper_set", MODULE.replace("gain = GAIN", "gain = GAIN\n    scale = -1.0")).Hopper
+    before = digests(hopper)
+    assert not [name for name in before if name.startswith("value of Hopper")]
+    hopper.scale = -2.0
+    assert {**before, "value of Hopper.scale": "-2.0"} == digests(hopper)
+    hopper.scale, hopper.gain = -1.0, np.array([1.0, 3.0])
+    assert set(digests(hopper)) - set(before) == {"value of Hopper.gain"}
+    del hopper.gain
+    hopper.vector_field = lambda self, t, y: y
+    assert "source of <lambda>" in digests(hopper)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "changed"),
     [

@@ -139,6 +139,8 @@ BAD: dict[str, Bad] = {
     "negative speed": Bad(GOOD.replace("=1.2562", "=-1").encode(), "speed must be a positive number, got -1"),
     "no speed": Bad(GOOD.replace("speed", "velocity").encode(), "no walking speed; write the line"),
     "speed in words": Bad(GOOD.replace("=1.2562", "=slow").encode(), "speed_m_s=slow is not a number"),
+    "a speed with km/h": Bad(GOOD.replace("=1.2562", "=4.52 km/h").encode(), "4.52 km/h is not a number in m/s"),
+    "two numbers for the speed": Bad(GOOD.replace("=1.2562", "=1,256.2").encode(), "speed_m_s=1,256.2 is not a number"),
     "load downward": Bad(
         text(columns() | {"ground_x_N": 100 * np.sin(np.arange(101.0)), "ground_y_N": -700 * columns()["hip_y_m"]}
              ).encode(),

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+import ezc3d
 import numpy as np
 import pytest
 
@@ -54,6 +55,35 @@ def test_units_that_a_c3d_file_says_wrongly_are_those_of_its_plates_too(c3d, tmp
     wrong, right = read_recording(tmp_path / "walk.c3d"), read_recording(c3d)
     np.testing.assert_allclose(wrong.forces[0].point, right.forces[0].point, atol=1e-6)
     assert any("no body measures" in line and "taken as mm" in line for line in wrong.warnings)
+
+
+@pytest.mark.parametrize(
+    ("force", "moment", "size", "arm"),
+    [("N", "Nmm", 1.0, 1.0), ("nt", "N.m", 1.0, 1e-3), ("kN", "kNmm", 1e-3, 1.0), ("kN", "Nm", 1e-3, 1.0)],
+)
+def test_the_units_of_the_channels_of_a_plate_count(c3d, tmp_path, force, moment, size, arm):
+    rewritten(c3d, tmp_path / "walk.c3d", force, moment, size, arm)
+    (right,), (found,) = read_recording(c3d).forces, read_recording(tmp_path / "walk.c3d").forces
+    np.testing.assert_allclose(found.force, right.force, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(found.point, right.point, atol=1e-4)
+
+
+def test_a_unit_of_moments_that_the_plate_denies_is_not_believed(c3d, tmp_path):
+    rewritten(c3d, tmp_path / "walk.c3d", "N", "Nm", 1.0, 1.0)
+    found = read_recording(tmp_path / "walk.c3d")
+    np.testing.assert_allclose(found.forces[0].point, read_recording(c3d).forces[0].point, atol=1e-4)
+    assert any("plate 1: moments cannot be in Nm, as the file states" in note for note in found.notes)
+
+
+def rewritten(c3d, path, force: str, moment: str, size: float, arm: float):
+    """The file with channels of a plate in other units: `size` of forces, `arm` of moments over forces."""
+    trial = ezc3d.c3d(str(c3d))
+    channels = trial["data"]["analogs"]
+    channels[0, :3] *= size
+    channels[0, 3:] *= size * arm
+    trial["data"]["analogs"] = channels
+    trial["parameters"]["ANALOG"]["UNITS"]["value"] = [force] * 3 + [moment] * 3
+    trial.write(str(path))
 
 
 def test_a_c3d_file_that_ends_early_is_warned_of(c3d, tmp_path):

@@ -126,61 +126,6 @@ def test_moments_are_no_angles(tmp_path):
     assert "ground_torque_y" not in found.angles
 
 
-def test_forces_are_told_from_markers_and_angles(tmp_path):
-    found = _read(tmp_path, walker.forces(W), "grf.mot")
-    (force,) = found.forces
-    assert (force.name, found.rate, found.markers, found.angles) == ("ground_force", 1000, {}, {})
-    np.testing.assert_allclose(force.force[::10, 1], W.force[:, 1], atol=1e-5)
-    unloaded = np.abs(force.force).max(axis=1) == 0
-    assert np.isnan(force.point[unloaded]).all() and np.isfinite(force.point[~unloaded]).all()
-
-
-@pytest.mark.parametrize("row", [False, True])
-@pytest.mark.parametrize(("force", "point"), [("N", "m"), ("kN", "mm"), ("kN", "cm")])
-def test_forces_are_in_the_units_of_their_labels_or_of_a_row_of_units(tmp_path, force, point, row):
-    newtons, metres = {"N": 1.0, "kN": 1e-3}[force], {"m": 1.0, "cm": 1e2, "mm": 1e3}[point]
-    columns = [("Fx", force), ("Fy", force), ("Fz", force), ("COPx", point), ("COPy", point)]
-    labels = ["time", *(name if row else f"{name}_{unit}" for name, unit in columns)]
-    lines = [labels, ["s", *(unit for _, unit in columns)]] if row else [labels]
-    values = np.tile([30.0 * newtons, 0.0, 700.0 * newtons, 0.25 * metres, 0.1 * metres], (50, 1))
-    lines += [[f"{0.01 * i:.2f}", *map(repr, map(float, line))] for i, line in enumerate(values)]
-    (plate,) = _read(tmp_path, "\n".join(map(",".join, lines)), "plate.csv").forces
-    np.testing.assert_allclose(plate.force, np.tile([30.0, 0.0, 700.0], (50, 1)), rtol=1e-12)
-    np.testing.assert_allclose(plate.point[:, :2], np.tile([0.25, 0.1], (50, 1)), rtol=1e-12)
-
-
-def test_a_component_without_a_unit_has_that_of_the_others(tmp_path):
-    lines = ["time,Fx (kN),Fy,Fz (kN),COPx (mm),COPy"] + [f"{0.01 * i:.2f},0.03,0,0.7,250,100" for i in range(50)]
-    (plate,) = _read(tmp_path, "\n".join(lines), "plate.csv").forces
-    np.testing.assert_allclose([*plate.force[-1], *plate.point[-1]], [30.0, 0.0, 700.0, 0.25, 0.1, 0.0], rtol=1e-12)
-
-
-def test_a_plate_without_units_has_those_of_the_others(tmp_path):
-    lines = ["time,1_vx_kN,1_vy,1_px_cm,1_pz,2_vx,2_vy,2_px,2_pz"]
-    lines += [f"{0.01 * i:.2f},0.03,0.7,25,10,0.03,0.7,25,10" for i in range(50)]
-    found = _read(tmp_path, "\n".join(lines), "walk.csv")
-    for force in found.forces:
-        np.testing.assert_allclose(force.force[9], [30, 700, 0])
-        np.testing.assert_allclose(force.point[9], [0.25, 0, 0.1])
-    assert "the force of 2 is taken to be in kN, like the others" in found.notes
-    assert "the centre of pressure of 2 is taken to be in cm, like the others" in found.notes
-
-
-@pytest.mark.parametrize("labels", ["1_vx_kN,1_vy_kN,2_vx_N,2_vy_N,3_vx,3_vy", "1_vx_kN,1_vy_N,1_vz,2_vx,2_vy,2_vz"])
-def test_a_plate_without_units_beside_different_units_is_an_error(tmp_path, labels):
-    lines = [f"time,{labels}"] + [f"{0.01 * i:.2f},0.03,0.7,30,700,1,1" for i in range(50)]
-    with pytest.raises(
-        MotionFormatError, match=r"walk\.csv: columns of the force of . have no unit, and others are in N and kN"
-    ):
-        _read(tmp_path, "\n".join(lines), "walk.csv")
-
-
-def test_units_between_blanks_must_be_complete(tmp_path):
-    lines = ["time Fx Fy Fz COPx COPy", "kN kN kN mm mm"] + [f"{0.01 * i:.2f} 0.03 0 0.7 250 100" for i in range(50)]
-    with pytest.raises(MotionFormatError, match="the line of units has 5 units for 6 columns"):
-        _read(tmp_path, "\n".join(lines), "plate.txt")
-
-
 def test_gaps_are_nan(tmp_path):
     lines = TRC.split("\n")
     row = lines[10].split("\t")
@@ -223,6 +168,11 @@ def _cell(text: str, line: int, column: int, content: str, delimiter: str = "\t"
 BROKEN = {
     "empty": ("walk.trc", "", "is empty"),
     "blank": ("walk.csv", " \n\n", "is empty"),
+    "decimal commas between commas": (
+        "walk.csv",
+        CSV.replace(".", ","),
+        "most frames have the time of the frame before",
+    ),
     "a word": ("walk.trc", _cell(TRC, 12, 5, "oops"), "line 13: 'oops' in column 6 is not a number"),
     "a word in the first row": ("walk.trc", _cell(TRC, 6, 1, "oops"), "line 7: 'oops' in column 2 is not a number"),
     "no number in the first time": ("a.csv", "time,knee_flexion\n?,1\n0.1,2\n0.2,3", "line 2: '?' in column 1 is not"),

@@ -30,6 +30,11 @@ def test_columns_lines_and_remarks(tmp_path):
     assert read.remarks == {"speed_m_s": "1.2", "who": "me", "T_s": "1.1"}
 
 
+def test_remarks_keep_their_unit_and_lose_what_spreadsheets_append(tmp_path):
+    read = table(tmp_path, b"# speed=4.5 km/h, T_s=1.1 who=me,,,\na,b,c\n1,x,2\n3,y,4\n", required=("a",), optional=())
+    assert read.remarks == {"speed": "4.5 km/h", "T_s": "1.1", "who": "me"}
+
+
 def test_a_comma_in_a_name_delimits_nothing_between_tabs(tmp_path):
     assert set(table(tmp_path, b"a\tb, left\n1\t2\n3\t4\n", required=("a", "b, left")).columns) == {"a", "b, left"}
 

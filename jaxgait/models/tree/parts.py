@@ -5,6 +5,7 @@ Laws are modules with parameters of their own, or plain functions. Joints are na
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +14,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.checks import shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
-from jaxgait.parameters import parameter
+from jaxgait.parameters import ParameterError, parameter
 from jaxgait.precision import float64_default
 
 __all__ = ["Contact", "Force", "Function", "Prescribed", "Spring", "Torque"]
@@ -51,6 +53,8 @@ def law(function: Any) -> Any:
         >>> print(type(law(UnilateralSpring(1e4))).__name__, type(law(lambda depth, rate: 1e4 * depth)).__name__)
         UnilateralSpring Function
     """
+    if function is not None and not isinstance(function, eqx.Module) and not callable(function):
+        raise ParameterError(f"a law must be a module or a function, got {shown(function)}")
     return function if function is None or isinstance(function, eqx.Module) else Function(function)
 
 
@@ -79,6 +83,14 @@ class Contact(Immutable):
     force in N that returns the force (2,) in N on the body; None: frictionless."""
     position: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="centre of the ball in the body's frame", plausible=ANY)
     radius: Scalar = parameter(0.0, unit="m", doc="radius of the ball", bounds="nonnegative", plausible=ANY)
+
+    def __check_init__(self) -> None:
+        """Checks that the friction law may carry no load: the contact may be open."""
+        force = getattr(self.friction, "force", None)
+        open_too = "engaged" in inspect.signature(force).parameters if force is not None else callable(self.friction)
+        if self.friction is not None and not open_too:
+            laws = "Coulomb, Stribeck or Bristle of jaxgait.mechanics.friction, or a function of slip and normal force"
+            raise ParameterError(f"a Contact cannot have the friction {shown(self.friction)}: give {laws}")
 
     def forces(
         self, depth: Scalar, rate: Scalar, slip: Float[Array, " 2"], memory: Float[Array, " 2"]

@@ -27,7 +27,7 @@ class Contact(NamedTuple):
     plate: str
     start: float
     end: float
-    """Times in s; NaN where the record begins or ends in contact."""
+    """Times in s; NaN where the record begins or ends in contact, or a gap of the force hides it."""
     number: int
     """Of the plate among the recording's forces: several may have one name."""
 
@@ -105,7 +105,7 @@ def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int |
 def _contact(plate: Force, number: int, start: int, end: int) -> Contact:
     vertical = np.abs(plate.force).max(axis=1)
     begins = float(plate.time[start]) if start > 0 and np.isfinite(vertical[start - 1]) else np.nan
-    ends = float(plate.time[end]) if end < plate.time.size else np.nan
+    ends = float(plate.time[end]) if end < plate.time.size and np.isfinite(vertical[end]) else np.nan
     return Contact(plate.name, begins, ends, number)
 
 

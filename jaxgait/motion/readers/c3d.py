@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,9 @@ MAX_BYTES = 512 * 2**20
 """Largest file in bytes that is read."""
 SECONDS = 20
 """Time in s allowed for reading, plus a second for every 10 MB."""
+FORCES = {"n": 1.0, "nt": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3, "lb": 4.4482216, "lbf": 4.4482216}
+"""Units of force in N, as C3D files write them, in lower case."""
+_MOMENT = re.compile(r"(?P<force>[a-z]+?)[\s.*·-]*(?P<length>mm|cm|m|in)")
 SPARE = 2 * 2**30
 """Address space in bytes that the reading process has besides 24 times the file's size."""
 _CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
@@ -86,6 +91,7 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
         notes.append(f"{len(computed)} points are results of a model and no positions: {', '.join(computed[:6])}")
     markers = labels.gapped({k: points[:, i] for i, k in enumerate(names) if k not in computed}, notes)
     unit, more, warnings = labels.length_unit(markers, found["unit"], str(path))
+    forces = tuple(_plates(found, arrays, found["first"] / rate, unit, notes))
     time = found["first"] / rate + np.arange(points.shape[0]) / rate
     return Recording(
         name=path.stem,
@@ -93,7 +99,7 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
         rate=rate,
         time=time,
         markers={k: unit * x for k, x in markers.items()},
-        forces=tuple(_plates(found, arrays, time[0], unit)),
+        forces=forces,
         marks=tuple(Mark(*mark) for mark in found["events"]),
         subject=found["subject"],
         notes=(*notes, *more),
@@ -101,9 +107,65 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
     )
 
 
-def _plates(found: dict[str, Any], arrays: dict[str, np.ndarray], start: float, unit: float):
+def _plates(
+    found: dict[str, Any], arrays: dict[str, np.ndarray], start: float, unit: float, notes: list[str]
+) -> Iterator[Force]:
+    """The forces in N, and centres of pressure in m; `unit` is that of lengths in m."""
     for i in range(found["plates"]):
-        force, point = arrays[f"force{i}"], arrays[f"point{i}"]
+        name, force, point = f"plate {i + 1}", arrays[f"force{i}"], arrays[f"point{i}"]
+        newton, moment = _units(name, found["channels"][i], unit, notes)
+        force = labels.unloaded(newton * force, name, notes)
         pressed = np.linalg.norm(force, axis=1) > FAINT  # that of an unloaded plate is noise
-        point = unit * np.where(pressed[:, None], point, np.nan)
-        yield Force(f"plate {i + 1}", start + np.arange(force.shape[0]) / found["analog_rate"], force, point)
+        point = np.where(pressed[:, None], point, np.nan)
+        if moment != 1.0 and pressed.any():
+            corners, stated = arrays[f"corners{i}"], found["channels"][i][3].strip()
+            alone = _without_moments(force, corners, arrays[f"origin{i}"])
+            moved = alone + moment * (point - alone)
+            off = np.linalg.norm(moved[pressed] - corners.mean(axis=0), axis=1)
+            if np.median(off) < np.linalg.norm(corners[0] - corners[2]):
+                point = moved
+                notes.append(f"{name}: moments are in {stated}, as the file states")
+            else:
+                notes.append(
+                    f"{name}: moments cannot be in {stated}, as the file states: no foot would be on the plate"
+                )
+        yield Force(name, start + np.arange(force.shape[0]) / found["analog_rate"], force, unit * point)
+
+
+def _units(name: str, channels: list[str], unit: float, notes: list[str]) -> tuple[float, float]:
+    """The unit of a plate's forces in N, and that of its moments in the file's units of force times length."""
+    stated = [channel.strip().lower() for channel in channels]
+    force = _common([FORCES.get(text) for text in stated[:3]])
+    if force is None:
+        listed = ", ".join(dict.fromkeys(channels[:3]))
+        notes += [f"{name}: forces are taken to be in N, the file states {listed}"] if any(stated) else []
+        return 1.0, 1.0
+    moment = _common([_moment(text) for text in stated[3:]])
+    size = 1.0 if moment is None else moment / (force * unit)
+    return force, 1.0 if abs(size - 1.0) < 1e-3 else size
+
+
+def _common(sizes: list[float | None]) -> float | None:
+    """The one value in a list, None if there are others."""
+    return next(iter(sizes), None) if len(set(sizes)) == 1 else None
+
+
+def _moment(text: str) -> float | None:
+    """A unit of moments in Nm, None for an unknown one."""
+    match = _MOMENT.fullmatch(text)
+    if match is None or match["force"] not in FORCES or match["length"] not in labels.LENGTHS:
+        return None
+    return FORCES[match["force"]] * labels.LENGTHS[match["length"]]
+
+
+def _without_moments(force: np.ndarray, corners: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """The centre of pressure of the forces alone, for channels of moments that are zero, in the units of the file."""
+    x, y = corners[0] - corners[1], corners[0] - corners[3]
+    z = np.cross(x, y)
+    frame = np.stack([axis / np.linalg.norm(axis) for axis in (x, np.cross(z, x), z)], axis=1)
+    origin = -origin if origin[2] > 0 else origin
+    own = force @ frame
+    moment = np.cross(own, origin)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flat = np.stack([-moment[:, 1] / own[:, 2], moment[:, 0] / own[:, 2], 0 * own[:, 2]], axis=1)
+    return flat @ frame.T + corners.mean(axis=0)

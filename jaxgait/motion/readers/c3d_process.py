@@ -95,6 +95,18 @@ def computed(parameters, labels: list[str]) -> list[bool]:
     return [label.strip() in listed or bool(COMPUTED.search(label.strip())) for label in labels]
 
 
+def channels(parameters, plate: int) -> list[str]:
+    """The units of the six channels of a plate of forces and moments (type 2); none for other plates.
+
+    Plates of other types have volts, or no moments.
+    """
+    numbers, types = value(parameters, "FORCE_PLATFORM", "CHANNEL"), value(parameters, "FORCE_PLATFORM", "TYPE")
+    units = text(parameters, "ANALOG", "UNITS")
+    if numbers is None or types is None or int(types[plate]) != 2:
+        return []
+    return [units[n - 1] if 0 < n <= len(units) else "" for n in np.asarray(numbers, int)[:6, plate].tolist()]
+
+
 def promised(file: str) -> int | None:
     """Number of frames in the header; None where it is too large for it."""
     with open(file, "rb") as stream:
@@ -135,8 +147,10 @@ def main(file: str, folder: pathlib.Path) -> None:
     points = np.swapaxes(points, 0, 1)
     arrays, plates = {"points": points.astype(float)}, data.get("platform", []) or []
     for i, plate in enumerate(plates):
-        arrays[f"force{i}"] = np.nan_to_num(np.asarray(plate["force"], float).T)
+        arrays[f"force{i}"] = np.asarray(plate["force"], float).T
         arrays[f"point{i}"] = np.asarray(plate["center_of_pressure"], float).T
+        arrays[f"corners{i}"] = np.asarray(plate["corners"], float).T
+        arrays[f"origin{i}"] = np.asarray(plate["origin"], float)
     stated = float(trial["header"]["points"]["frame_rate"])
     rate = float(np.ravel(value(parameters, "POINT", "RATE", [stated]))[0]) or stated
     labels = text(parameters, "POINT", "LABELS")
@@ -148,6 +162,7 @@ def main(file: str, folder: pathlib.Path) -> None:
         "unit": str(first(parameters, "POINT", "UNITS") or ""),
         "analog_rate": float(np.ravel(value(parameters, "ANALOG", "RATE", [rate]))[0]) or rate,
         "plates": len(plates),
+        "channels": [channels(parameters, i) for i in range(len(plates))],
         "events": events(parameters),
         "subject": subject(parameters),
         "warnings": warnings + problems(file, points.shape[0], rate, stated),

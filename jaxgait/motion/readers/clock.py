@@ -81,13 +81,19 @@ def clock(
         line = int(lines[int(np.argmin(np.isfinite(time)))]) + 1
         raise MotionFormatError("no time", "write the time of every frame", file, line, "time")
     steps = np.diff(time)
+    usual = float(np.median(steps))
+    if not usual:
+        bad = int(np.argmin(steps)) + 1
+        what = f"most frames have the time of the frame before, such as {time[bad]:g}"
+        advice = "write times with more digits; decimal commas need ';' or tabs between the cells"
+        raise MotionFormatError(what, advice, file, int(lines[bad]) + 1, "time")
     if not time[-1] > time[0] or np.any(steps < 0):
         bad = int(np.argmin(steps)) + 1
         what = f"time goes from {time[bad - 1]:g} to {time[bad]:g}"
         raise MotionFormatError(what, "sort the rows by time and keep each once", file, int(lines[bad]) + 1, "time")
     span = float(time[-1] - time[0])
     rounding = max(_quantum(time), 1e-6) / span
-    rate, notes = _rate((time.size - 1) / span, 1 / max(float(np.median(steps)), 1e-12), stated, rounding)
+    rate, notes = _rate((time.size - 1) / span, 1 / usual, stated, rounding)
     if rate < SLOWEST:
         what = f"frames are {1 / rate:.4g} s apart, too far to show a walk"
         raise MotionFormatError(what, "if times are in ms, write time_ms above them", file, int(lines[1]) + 1, "time")
@@ -97,7 +103,7 @@ def clock(
         if off > ROUNDING:
             notes.append(f"times are rounded (by up to {off:.2g} frames): frame / {rate:g} Hz is used")
         return Clock(rate, even, None, None, tuple(notes))
-    return _uneven(file, time, lines, 1 / float(np.median(steps)) if stated is None else rate, notes)
+    return _uneven(file, time, lines, 1 / usual if stated is None else rate, notes)
 
 
 def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, list[str]]:

@@ -23,6 +23,8 @@ _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
 _UNITS = frozenset({"mm", "cm", "m", "deg", "rad", "n", "kn", "n.mm", "nm", "nmm", "s", "", "mm/s", "mm/s^2"})
 _ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
 """The unit that the label of an angle states."""
+_TURNING = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
+"""In the names of angles."""
 _SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
 
 
@@ -31,10 +33,8 @@ class Header(NamedTuple):
 
     names: list[str]
     rate: float | None
-    unit: str | None
-    degrees: bool | None
     units: list[str]
-    """A line of units by column, if there is one."""
+    """A line of units by column in lower case, if there is one."""
 
 
 def read_columns(source: Source, name: str) -> Recording:
@@ -60,17 +60,19 @@ def read_columns(source: Source, name: str) -> Recording:
         notes.append(f"the {section} lines before the trajectories (ground forces of devices, say) are not read")
     names = labels.unique(header.names, notes)
     columns = labels.sort(names, header.units, notes, source.file)
-    if columns.forces and 0 < len(header.units) < len(names) and delimiter_of(source.lines[start]) == " ":
+    turning = [k for k in columns.others if _TURNING.search(k)]
+    short = 0 < len(header.units) < len(names) and delimiter_of(source.lines[start]) == " "
+    if short and (columns.forces or turning):
         what = f"the line of units has {len(header.units)} units for {len(names)} columns"
         raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
+    stated = _marker_unit(source, columns, header.units, start - 1)
     ticks = _clock(source, sheet, columns, header.rate, notes)
     values = ticks.on(sheet.values)
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     if any(-1 in three for three in columns.markers.values()):
         notes.append("markers have no z: they are taken to lie in the sagittal plane")
-    stated = header.unit or next(iter(columns.units.values()), None)
-    angles = _angles(values, columns.others, header.degrees, notes)
-    plates = labels.forces(values, ticks.time, columns)
+    angles = _angles(values, columns.others, header.units, notes)
+    plates = labels.forces(values, ticks.time, columns, notes)
     points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
     if not points & columns.force_units.keys():
         plates = _in_metres(plates, notes)
@@ -92,18 +94,26 @@ def _header(source: Source, section: int, start: int) -> Header:
     delimiter = delimiter_of(source.lines[start])
     width = len(trimmed(cells(source.lines[start], delimiter)))
     above = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
-    unit, degrees, units, rows = None, None, [], [trimmed(cells(line.lstrip("#%!/ "), delimiter)) for line in above]
+    units, rows = [], [trimmed(cells(line.lstrip("#%!/ "), delimiter)) for line in above]
     if rows and set(map(str.lower, rows[-1])) <= _UNITS and any(rows[-1]):
-        units = rows.pop()
-        found = {cell.lower() for cell in units}
-        unit = next((u for u in ("mm", "cm", "m") if u in found), None)
-        degrees = True if "deg" in found else False if "rad" in found else None
+        units = [cell.lower() for cell in rows.pop()]
     rate = _rate(above)
     names = _names(rows, width)
     if names is None:
         what = f"no line of labels for {width} columns above the numbers"
         raise source.error(what, "write one, such as time,RASI.X,RASI.Y,RASI.Z", start)
-    return Header(names, rate, unit, degrees, units)
+    return Header(names, rate, units)
+
+
+def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line: int) -> str | None:
+    """The unit of length of all markers, stated in the line of units or in the labels; None if there is none."""
+    if len(units) == 1:  # above all of them
+        return units[0]
+    at = {i for three in columns.markers.values() for i in three}
+    stated = {unit for i, unit in enumerate(units) if i in at and unit in labels.LENGTHS} | set(columns.units.values())
+    if len(stated) > 1:
+        raise source.error(f"markers are in {' and '.join(sorted(stated))}", "export all of them in one unit", line)
+    return next(iter(stated), None)
 
 
 def _rate(above: list[str]) -> float | None:
@@ -161,20 +171,18 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
     return clock(source.file, (frames if whole else np.arange(sheet.lines.size)) / rate, sheet.lines, rate)
 
 
-def _angles(
-    values: np.ndarray, others: dict[str, int], degrees: bool | None, notes: list[str]
-) -> dict[str, np.ndarray]:
-    turning = {k: i for k, i in others.items() if re.search(r"flex|angle|tilt|rotation|adduction|_deg|_rad", k, re.I)}
-    if not turning:
-        return {k: values[:, i] for k, i in others.items()}
-    stated = {k: unit[1].lower() == "deg" for k in turning if (unit := _ANGULAR.search(k))}
-    unsure = [i for k, i in turning.items() if k not in stated]
-    if degrees is None and unsure:
-        largest = float(np.nanmax(np.abs(values[:, unsure]), initial=0.0))
-        degrees = largest > 2 * math.pi
-        notes.append(f"angles are taken as {'degrees' if degrees else 'radians'}: the largest is {largest:.4g}")
-    in_degrees = {k for k in turning if stated.get(k, degrees)}
-    return {k: (math.pi / 180 if k in in_degrees else 1.0) * values[:, i] for k, i in others.items()}
+def _angles(values: np.ndarray, others: dict[str, int], units: list[str], notes: list[str]) -> dict[str, np.ndarray]:
+    """Angles in rad and lengths in m, by the unit in their label, else in the line of units, else by their size."""
+    sizes = {"deg": math.pi / 180, "rad": 1.0, **labels.LENGTHS}
+    stated = {k: sizes[units[i]] for k, i in others.items() if i < len(units) and units[i] in sizes}
+    stated |= {k: sizes[unit[1].lower()] for k in others if (unit := _ANGULAR.search(k))}
+    unsure = {k: i for k, i in others.items() if _TURNING.search(k) and k not in stated}
+    if unsure:
+        largest = float(np.nanmax(np.abs(values[:, list(unsure.values())]), initial=0.0))
+        unit = "deg" if largest > 2 * math.pi else "rad"
+        stated |= dict.fromkeys(unsure, sizes[unit])
+        notes.append(f"angles are taken as {'degrees' if unit == 'deg' else 'radians'}: the largest is {largest:.4g}")
+    return {k: stated.get(k, 1.0) * values[:, i] for k, i in others.items()}
 
 
 def _in_metres(forces: tuple, notes: list[str]) -> tuple:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.smoothing import runs
 from jaxgait.motion.recording import Force
 
 AXES = "xyz"
@@ -28,9 +29,13 @@ _MARKER = re.compile(
 )
 _MOMENT = re.compile(r"torque|mom(ent)?(_[xyz])?$", re.IGNORECASE)
 """Free moments of plates, and joint moments: neither angles nor lengths."""
-_NO_MARKER = re.compile(r"_[tvrp]$|torque|mom(ent)?$|force", re.IGNORECASE)
+_NO_MARKER = re.compile(r"torque|mom(ent)?$|force", re.IGNORECASE)
+_COORDINATE = re.compile(r"_[tvrp]$", re.IGNORECASE)
+"""Ends of names whose axis nothing separates from them: pelvis_tx is a translation, ASI_R.X is the right ASIS."""
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "inches": 0.0254, "in": 0.0254}
 """Units of length in m."""
+HEAVY = 100.0
+"""Force in N beside which a gap is not an unloaded plate."""
 _FORCE_UNITS = {"N": 1.0, "kN": 1e3}
 """Units of force in N."""
 
@@ -173,6 +178,8 @@ def _markers(left: Mapping[int, str]) -> tuple[dict[str, tuple[int, int, int]], 
         match = _MARKER.match(label)
         if match and not _NO_MARKER.search(match["name"]):
             key = (match["name"], bool(match["separator"]))
+            if not key[1] and _COORDINATE.search(match["name"]):
+                continue
             found.setdefault(key, {})[match["axis"].lower()] = i
             if match["unit"]:
                 units[match["name"]] = match["unit"].lower()
@@ -193,31 +200,60 @@ def vectors(values: Float[np.ndarray, "rows columns"], columns: tuple[int, int, 
 
 
 def forces(
-    values: Float[np.ndarray, "rows columns"], time: Float[np.ndarray, " rows"], columns: Columns
+    values: Float[np.ndarray, "rows columns"], time: Float[np.ndarray, " rows"], columns: Columns, notes: list[str]
 ) -> tuple[Force, ...]:
     """The ground forces of a file in N, with times in s; a centre of pressure is NaN without a force.
 
-    Points are in m if the labels state their unit; otherwise they are as in the file.
+    Points are in m if the labels state their unit; otherwise they are as in the file. Gaps of the force are described
+    in `unloaded`.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.readers.labels import forces, sort
         >>> values = np.array([[0.0, 0.0, 0.0, 300.0], [0.001, 0.01, 0.7, 300.0]])
         >>> columns = sort(["time", "1_vx_kN", "1_vy_kN", "1_px_mm"])
-        >>> (plate,) = forces(values, values[:, 0], columns)
+        >>> (plate,) = forces(values, values[:, 0], columns, notes=[])
         >>> print(plate.force[1], plate.point[1])  # N, m
         [ 10. 700.   0.] [0.3 0.  0. ]
     """
     units = np.array([columns.force_units.get(i, 1.0) for i in range(values.shape[1])])
     found = []
     for name, plate in columns.forces.items():
-        force = np.nan_to_num(vectors(units * values, plate["force"]))
+        force = unloaded(vectors(units * values, plate["force"]), name, notes)
         point = vectors(units * values, plate["point"]) if "point" in plate else None
         if point is not None:
             pressed = np.abs(force).max(axis=1) > 1e-6
             point = np.where(pressed[:, None], point, np.nan)
         found.append(Force(name, time, force, point))
     return tuple(found)
+
+
+def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str]) -> Float[np.ndarray, "samples 3"]:
+    """The force of a plate in N, with zeros for gaps while nobody seems to be on it: blanks for an unloaded plate.
+
+    Other gaps remain, in all components: those beside a sample above `HEAVY`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.labels import unloaded
+        >>> vertical, notes = np.array([700.0, np.nan, 710.0, 20.0, np.nan, np.nan]), []
+        >>> print(unloaded(np.column_stack([0 * vertical, vertical, 0 * vertical]), "plate 1", notes)[:, 1])
+        [700.  nan 710.  20.   0.   0.]
+        >>> notes[0]
+        '1 samples of plate 1 have no force while somebody is on it: they are gaps'
+    """
+    there = np.asarray(np.isfinite(force).all(axis=1))
+    heavy = there & (np.linalg.norm(np.nan_to_num(force), axis=1) > HEAVY)
+    filled = np.where(there[:, None], force, 0.0)
+    lost = 0
+    for start, end in runs(~there):
+        if heavy[max(start - 1, 0)] or heavy[min(end, there.size - 1)]:
+            filled[start:end] = np.nan
+            lost += end - start
+    empty = int(np.sum(~there)) - lost
+    notes += [f"{lost} samples of {name} have no force while somebody is on it: they are gaps"] if lost else []
+    notes += [f"{empty} samples of {name} have no force: it is taken to be unloaded"] if empty else []
+    return filled
 
 
 def length_unit(

@@ -50,7 +50,7 @@ def read_storage(source: Source, name: str) -> Recording:
     turn = lambda k: math.pi / 180 if degrees and not _LENGTH.search(k) else 1.0
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     angles = {k: turn(k) * values[:, i] for k, i in columns.others.items()}
-    plates = labels.forces(values, ticks.time, columns)
+    plates = labels.forces(values, ticks.time, columns, notes)
     return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates)
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, simulate
+from jaxgait.mechanics.contact import UnilateralSpring
+from jaxgait.mechanics.friction import Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, free, hinge, planar, prismatic
 from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
 from jaxgait.parameters import ParameterError, parameters, with_parameters
@@ -258,3 +260,14 @@ def test_inertia_tensors_as_members():
     batch = with_parameters(pendulum(), {"links.upper.mass": np.ones(4), "links.upper.inertia": tensors})
     with pytest.raises(ParameterError, match=r"principal moments 0\.08, 0\.08, 1 kg"):
         batch.validate()
+
+
+@pytest.mark.parametrize("friction", [Dahl(), Incremental(stiffness=1e4)])
+def test_a_friction_law_that_needs_a_permanent_load_is_refused(friction):
+    with pytest.raises(ParameterError, match=rf"a Contact cannot have the friction {type(friction).__name__}\("):
+        Contact("foot", UnilateralSpring(1e4), friction)
+
+
+def test_a_number_is_no_law():
+    with pytest.raises(ParameterError, match=r"a law must be a module or a function, got 0.5"):
+        Contact("foot", UnilateralSpring(1e4), 0.5)

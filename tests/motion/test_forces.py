@@ -1,0 +1,125 @@
+"""Readers of ground forces and of the units of columns: whatever the file says them in, they are N, m and rad."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.recording import with_forces
+from tests.motion import walker
+
+W = walker.walker(duration=0.6)
+
+
+def _read(tmp_path, text, name):
+    path = tmp_path / name
+    path.write_text(text)
+    return read_recording(path)
+
+
+def test_forces_are_told_from_markers_and_angles(tmp_path):
+    found = _read(tmp_path, walker.forces(W), "grf.mot")
+    (force,) = found.forces
+    assert (force.name, found.rate, found.markers, found.angles) == ("ground_force", 1000, {}, {})
+    np.testing.assert_allclose(force.force[::10, 1], W.force[:, 1], atol=1e-5)
+    unloaded = np.abs(force.force).max(axis=1) == 0
+    assert np.isnan(force.point[unloaded]).all() and np.isfinite(force.point[~unloaded]).all()
+
+
+@pytest.mark.parametrize("row", [False, True])
+@pytest.mark.parametrize(("force", "point"), [("N", "m"), ("kN", "mm"), ("kN", "cm")])
+def test_forces_are_in_the_units_of_their_labels_or_of_a_row_of_units(tmp_path, force, point, row):
+    newtons, metres = {"N": 1.0, "kN": 1e-3}[force], {"m": 1.0, "cm": 1e2, "mm": 1e3}[point]
+    columns = [("Fx", force), ("Fy", force), ("Fz", force), ("COPx", point), ("COPy", point)]
+    labels = ["time", *(name if row else f"{name}_{unit}" for name, unit in columns)]
+    lines = [labels, ["s", *(unit for _, unit in columns)]] if row else [labels]
+    values = np.tile([30.0 * newtons, 0.0, 700.0 * newtons, 0.25 * metres, 0.1 * metres], (50, 1))
+    lines += [[f"{0.01 * i:.2f}", *map(repr, map(float, line))] for i, line in enumerate(values)]
+    (plate,) = _read(tmp_path, "\n".join(map(",".join, lines)), "plate.csv").forces
+    np.testing.assert_allclose(plate.force, np.tile([30.0, 0.0, 700.0], (50, 1)), rtol=1e-12)
+    np.testing.assert_allclose(plate.point[:, :2], np.tile([0.25, 0.1], (50, 1)), rtol=1e-12)
+
+
+def test_a_component_without_a_unit_has_that_of_the_others(tmp_path):
+    lines = ["time,Fx (kN),Fy,Fz (kN),COPx (mm),COPy"] + [f"{0.01 * i:.2f},0.03,0,0.7,250,100" for i in range(50)]
+    (plate,) = _read(tmp_path, "\n".join(lines), "plate.csv").forces
+    np.testing.assert_allclose([*plate.force[-1], *plate.point[-1]], [30.0, 0.0, 700.0, 0.25, 0.1, 0.0], rtol=1e-12)
+
+
+def test_a_plate_without_units_has_those_of_the_others(tmp_path):
+    lines = ["time,1_vx_kN,1_vy,1_px_cm,1_pz,2_vx,2_vy,2_px,2_pz"]
+    lines += [f"{0.01 * i:.2f},0.03,0.7,25,10,0.03,0.7,25,10" for i in range(50)]
+    found = _read(tmp_path, "\n".join(lines), "walk.csv")
+    for force in found.forces:
+        np.testing.assert_allclose(force.force[9], [30, 700, 0])
+        np.testing.assert_allclose(force.point[9], [0.25, 0, 0.1])
+    assert "the force of 2 is taken to be in kN, like the others" in found.notes
+    assert "the centre of pressure of 2 is taken to be in cm, like the others" in found.notes
+
+
+@pytest.mark.parametrize("labels", ["1_vx_kN,1_vy_kN,2_vx_N,2_vy_N,3_vx,3_vy", "1_vx_kN,1_vy_N,1_vz,2_vx,2_vy,2_vz"])
+def test_a_plate_without_units_beside_different_units_is_an_error(tmp_path, labels):
+    lines = [f"time,{labels}"] + [f"{0.01 * i:.2f},0.03,0.7,30,700,1,1" for i in range(50)]
+    with pytest.raises(
+        MotionFormatError, match=r"walk\.csv: columns of the force of . have no unit, and others are in N and kN"
+    ):
+        _read(tmp_path, "\n".join(lines), "walk.csv")
+
+
+def test_angles_and_lengths_are_in_the_units_of_a_row_of_units(tmp_path):
+    names = ("pelvis_tilt", "pelvis_tx", "hip_flexion_r", "knee_angle_r")
+    values = np.tile([10.0, 950.0, 20.0, 0.5], (50, 1))
+    lines = [["time", *names], ["s", "deg", "mm", "deg", "rad"]]
+    lines += [[f"{0.01 * i:.2f}", *map(repr, map(float, line))] for i, line in enumerate(values)]
+    found = _read(tmp_path, "\n".join(map(",".join, lines)), "ik.csv")
+    right = (np.radians(10.0), 0.95, np.radians(20.0), 0.5)
+    np.testing.assert_allclose([found.angles[name][9] for name in names], right, rtol=1e-12)
+
+
+def test_markers_in_different_units_are_an_error(tmp_path):
+    text = walker.csv(W).replace("RKNE.X", "RKNE.X_mm").replace("RKNE.Y", "RKNE.Y_mm").replace("RASI.X", "RASI.X_m")
+    with pytest.raises(MotionFormatError, match="line 1: markers are in m and mm; export all of them in one unit"):
+        _read(tmp_path, text, "walk.csv")
+
+
+def test_a_side_behind_the_name_is_no_rotation(tmp_path):
+    """ASI_R.X is the right ASIS, pelvis_rx a rotation."""
+    names = {name: f"{name[1:]}_{name[0]}" for name in W.markers}
+    behind = dataclasses.replace(W, markers={names[k]: x for k, x in W.markers.items()})
+    assert set(_read(tmp_path, walker.csv(behind), "walk.csv").markers) == set(names.values())
+
+
+def test_units_between_blanks_must_be_complete(tmp_path):
+    lines = ["time Fx Fy Fz COPx COPy", "kN kN kN mm mm"] + [f"{0.01 * i:.2f} 0.03 0 0.7 250 100" for i in range(50)]
+    with pytest.raises(MotionFormatError, match="the line of units has 5 units for 6 columns"):
+        _read(tmp_path, "\n".join(lines), "plate.txt")
+
+
+@pytest.mark.parametrize("lost", [5, 60])
+def test_a_gap_of_a_force_is_not_an_unloaded_plate(tmp_path, lost):
+    """Missing rows and empty cells leave no dent in the force; a plate may have blanks while nobody is on it."""
+    w = walker.walker(duration=4.0)
+    body = _read(tmp_path, walker.trc(w), "walk.trc")
+    rows = walker.forces(w).splitlines()
+    first = next(i for i, row in enumerate(rows) if row.startswith("1.329")) + 1
+    empty = [",".join(row.split("\t")[:1] + [""] * 6) for row in rows]
+    unloaded = [i for i, row in enumerate(rows[7:], 7) if float(row.split("\t")[2]) == 0.0]
+    texts = {
+        "missing": "\n".join(rows[:first] + rows[first + lost :]),
+        "empty": "\n".join(rows[:first] + empty[first : first + lost] + rows[first + lost :]).replace(",", "\t"),
+        "unloaded": "\n".join(empty[i] if i in unloaded else row for i, row in enumerate(rows)).replace(",", "\t"),
+    }
+    whole = measure([with_forces(body, _read(tmp_path, "\n".join(rows), "grf.mot"))], mass=70.0)
+    for kind, text in texts.items():
+        found = measure([with_forces(body, _read(tmp_path, text, "grf.mot"))], mass=70.0)
+        strides = [s.load is not None and bool(np.isfinite(s.load).all()) for s in found.strides]
+        assert strides == ([True, True] if kind == "unloaded" else [False, True]), kind
+        assert found.period == pytest.approx(whole.period)
+        np.testing.assert_allclose(found.mean["ground_y_N"], whole.mean["ground_y_N"], atol=10.0)
+        said = (
+            "is taken to be unloaded" if kind == "unloaded" else f"{lost} samples of ground_force have no force while"
+        )
+        assert any(said in note for note in found.notes)
