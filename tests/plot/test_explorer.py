@@ -260,7 +260,9 @@ def test_lines_of_starts_and_retries(scan):
 def test_again_takes_one_member_as_xarray_selects_it(scan):
     mass, stiffness = float(scan.mass[3]), float(scan.stiffness[1])
     run = again(scan.sel(mass=mass, stiffness=stiffness))
-    assert json.loads(run.attrs["parameters"]) | {"mass": mass, "stiffness": stiffness} == json.loads(run.attrs["parameters"])
+    assert json.loads(run.attrs["parameters"]) | {"mass": mass, "stiffness": stiffness} == json.loads(
+        run.attrs["parameters"]
+    )
     assert float(run.x[-1]) == pytest.approx(float(scan.x_end[3, 1]), rel=1e-6)
     paired = scan.stack(member=("mass", "stiffness")).reset_index("member")
     xr.testing.assert_equal(again(paired.isel(member=10)), run)

@@ -143,7 +143,7 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
     """Simulates a run, or one member of a scan, again.
 
     Args:
-        result: a result of `simulate` or its file, or one member of a result of `ensemble`, as `sel` or `isel` select it.
+        result: a result of `simulate` or its file, or a member of a result of `ensemble` (by `sel` or `isel`).
         model: the mechanism; None: made from the attributes of the result.
 
     Returns:
