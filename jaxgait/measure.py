@@ -379,7 +379,12 @@ def _named(model: Model, one: Any) -> Measure:
         return defined[one]
     if not defined:
         raise MeasureError(f"{type(model).__name__} has no measures: give a function of a run instead of {one!r}")
-    raise MeasureError(f"{type(model).__name__} has no measure {one!r}: {nearest(one, defined, limit=2)}")
+    hint = nearest(one, defined, limit=2)
+    if one in model.variables:
+        unit = model.variables[one].unit
+        example = f"Measure('name', lambda run: run[{one!r}].max(), {unit!r})"
+        hint = f"it is a time history, of which {example} takes the largest value"
+    raise MeasureError(f"{type(model).__name__} has no measure {one!r}: {hint}")
 
 
 def _distinct(measures: Iterable[Measure]) -> Measures:

@@ -153,7 +153,8 @@ class Report:
             needed = ("long_name",) if variable.dtype.kind in "OSU" else ("units", "long_name")
             lacking = [key for key in needed if key not in variable.attrs]
             if lacking:
-                raise ValueError(f"{path.name}: {name} lacks the attribute {lacking[0]!r}")
+                hint = f"set results[{name!r}].attrs[{lacking[0]!r}], or name an output of a model in `variables`"
+                raise ValueError(f"{path.name}: {name} lacks the attribute {lacking[0]!r}: {hint}")
         files.netcdf(path, results)
 
     def write(self, out: pathlib.Path) -> pathlib.Path:

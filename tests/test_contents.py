@@ -85,8 +85,9 @@ def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
     made = ensemble(leg, walkers, strides=1, samples=50, trajectories=True, progress=False)
     made.to_netcdf(tmp_path / "people.nc", engine="h5netcdf")
     scan = opened(tmp_path / "people.nc")
-    assert lines(recipe(scan))["python"].endswith("run = again('people.nc', **{'subject': {{#subject}}})")
-    repeated, member = again(tmp_path / "people.nc", subject=1), scan.isel(subject=1)
+    assert lines(recipe(scan))["python"].endswith("run = again(opened('people.nc').isel({'subject': {{#subject}}}))")
+    member = scan.isel(subject=1)
+    repeated = again(member)
     np.testing.assert_allclose(repeated.theta_b, member.theta_b, rtol=1e-9, atol=1e-9)
     period = 1.1961
     assert float(rebuilt(member).period) == pytest.approx(period, abs=1e-4) != pytest.approx(float(leg.period))

@@ -111,6 +111,7 @@ def test_a_measure_refuses_a_run_that_is_not_enough(sampling, message):
     ("observe", "error", "message"),
     [
         (["roh"], MeasureError, "did you mean 'rho'"),
+        (["knee_angle"], MeasureError, r"time history, of which Measure\('name', .*run\['knee_angle'\].*, 'rad'\)"),
         ([3], TypeError, "names of measures"),
         (7, TypeError, "observe must be a function"),
         (["rho", "rho"], MeasureError, "given twice: rho"),

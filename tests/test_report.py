@@ -103,5 +103,7 @@ def test_what_is_stored_is_labelled(tmp_path):
     names = ("point", ["taut", "slack"], {"long_name": "what happened"})  # text has no unit
     report.data(tmp_path / "a.nc", xr.Dataset({"y": ("point", [1.0, 2.0], labelled), "name": names}, coords))
     assert xr.open_dataset(tmp_path / "a.nc", engine="h5netcdf").y.attrs["units"] == "m"
-    with pytest.raises(ValueError, match=r"a\.nc: y lacks the attribute 'long_name'"):
+    with pytest.raises(
+        ValueError, match=r"a\.nc: y lacks the attribute 'long_name': set results\['y'\]\.attrs.*`variables`"
+    ):
         report.data(tmp_path / "a.nc", xr.Dataset({"y": ("point", [1.0, 2.0], {"units": "m"})}, coords))

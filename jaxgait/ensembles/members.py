@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+import pandas as pd
 
 from jaxgait import checks
 from jaxgait.checks import shown
@@ -90,11 +91,12 @@ def grid(axes: Axes) -> Members:
     return product(*(_along(name, {name: x}) for name, x in columns.items()))
 
 
-def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
+def zipped(values: Axes | pd.DataFrame, *, axes: Axes | None = None) -> Members:
     """Values listed member by member, for parameters that vary together.
 
     Args:
-        values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`.
+        values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`. A table
+            of pandas is a member for each row.
         axes: name (a parameter's or any other) and values of each dimension, in order. None: one unlabelled dimension
             `member`.
 
@@ -107,7 +109,10 @@ def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
         >>> print(members.dims, members.size)
         ('member',) 2
     """
-    columns = {name: _numbers(name, x) for name, x in _named(values).items()}
+    columns = {
+        name: _numbers(name, x)
+        for name, x in _named(dict(values) if isinstance(values, pd.DataFrame) else values).items()
+    }
     if axes is None:
         lengths = {name: len(x) for name, x in columns.items()}
         if len(set(lengths.values())) > 1:
@@ -352,7 +357,8 @@ def _named(axes: Axes) -> dict[str, Any]:
     try:
         pairs: list[Any] = [(name, values) for name, values in (axes.items() if isinstance(axes, Mapping) else axes)]
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"give a dict of values by parameter name, got {shown(axes)}") from error
+        what = "give a dict of values by parameter name, or zipped(table) for the rows of a table"
+        raise ParameterError(f"{what}, got {shown(axes)}") from error
     names = [name for name, _ in pairs]
     invalid = [name for name in names if not (isinstance(name, str) and name)]
     if invalid:

@@ -1,6 +1,7 @@
 """Parameter sets: what they contain, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from jaxgait.ensembles import cloud, grid, latin_hypercube, product, sobol, zipped
@@ -22,6 +23,12 @@ def test_zipped_in_one_dimension():
     members = zipped({"mass": [1.0, 2.0], "stiffness": [3.0, 4.0]})
     assert members.dims == ("member",) and members.shape == (2,)
     assert members.labels["mass"][0] == ("member",)
+
+
+def test_each_row_of_a_table_is_a_member():
+    table = pd.DataFrame({"mass": [60.0, 70.0, 80.0], "stiffness": [20.0, 25.0, 30.0]}, index=[7, 8, 9])
+    members = zipped(table)
+    assert members.dims == ("member",) and members.values["mass"].tolist() == [60.0, 70.0, 80.0]
 
 
 def test_zipped_with_an_axis_that_is_no_parameter():

@@ -188,15 +188,15 @@ def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
     mass, stiffness = divmod(member, 3)
     assert float(there["run"].x[-1]) == pytest.approx(float(scan.x_end[mass, stiffness]), rel=1e-6)
     assert there["run"].attrs["max_steps"] == MOST_STEPS
-    xr.testing.assert_equal(again(scan, mass=mass, stiffness=stiffness), there["run"])
+    xr.testing.assert_equal(again(scan.isel(mass=mass, stiffness=stiffness)), there["run"])
 
 
 def test_a_part_of_a_scan_keeps_its_fixed_values(scan):
     part = scan.isel(stiffness=2)
-    xr.testing.assert_equal(again(part, mass=1), again(scan, mass=1, stiffness=2))
+    xr.testing.assert_equal(again(part.isel(mass=1)), again(scan.isel(mass=1, stiffness=2)))
     assert explore(part, members=0).made.values["stiffness"].tolist() == [40.0] * 4
     start = scan.isel(stiffness=0).assign_coords({"initial.v": 3.0})
-    assert float(again(start, mass=1).v[0]) == 3.0
+    assert float(again(start.isel(mass=1)).v[0]) == 3.0
 
 
 @pytest.mark.slow
@@ -255,10 +255,19 @@ def test_lines_of_starts_and_retries(scan):
         recipe.recipe(scan.assign(retries=scan.retries + 1))
     with pytest.raises(ValueError, match="first_step"):
         recipe.recipe(scan.assign_attrs(first_step_s=0.5))
-    with pytest.raises(ValueError, match="mass, stiffness, got mass"):
-        again(scan, mass=0)
-    with pytest.raises(ValueError, match="no member mass=4: there are 4"):
-        again(scan, mass=4, stiffness=0)
+
+
+def test_again_takes_one_member_as_xarray_selects_it(scan):
+    mass, stiffness = float(scan.mass[3]), float(scan.stiffness[1])
+    run = again(scan.sel(mass=mass, stiffness=stiffness))
+    assert json.loads(run.attrs["parameters"]) | {"mass": mass, "stiffness": stiffness} == json.loads(
+        run.attrs["parameters"]
+    )
+    assert float(run.x[-1]) == pytest.approx(float(scan.x_end[3, 1]), rel=1e-6)
+    paired = scan.stack(member=("mass", "stiffness")).reset_index("member")
+    xr.testing.assert_equal(again(paired.isel(member=10)), run)
+    with pytest.raises(ValueError, match=r"select one member: again\(scan\.sel\(mass=\.\.\., stiffness=\.\.\.\)\)"):
+        again(scan)
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32"])

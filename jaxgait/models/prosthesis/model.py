@@ -180,22 +180,30 @@ class Prosthesis(Model):
         return 20.0 * self.period
 
     @made_of  # nothing: no program is compiled from it, though it runs ensembles
-    def driven(self, drive: GaitDrive) -> Prosthesis:
+    def driven(self, drive: GaitDrive | str) -> Prosthesis:
         """The leg driven by another measured stride, and fitted to the person who walked, if their segments are known.
 
         A fitted leg is also aligned: its `height_offset` is the one at which it walks best, found by short runs. With
         an embedded gait or a stride in columns, the leg meets the floor as before. See
         `jaxgait.models.prosthesis.fitting`.
 
+        Args:
+            drive: a drive, or a name as in `--motion`: an embedded gait, a walk, a recording, a stride.
+
+        Raises:
+            MotionFormatError: for an unusable file.
+            FileNotFoundError: for a name that is neither a file nor an embedded gait.
+
         Examples:
             >>> from jaxgait import Prosthesis
-            >>> from jaxgait.motion.drive import reference_gait
-            >>> leg = Prosthesis().driven(reference_gait("hbm07_0.98ms"))
+            >>> leg = Prosthesis().driven("hbm07_0.98ms")  # or "walk.json"
             >>> print(leg.drive.name, round(float(leg.period), 3))  # s
             hbm07_0.98ms 1.196
         """
         from jaxgait.models.prosthesis.fitting import aligned, with_drive
+        from jaxgait.motion.naming import motion_drive
 
+        drive = motion_drive(drive) if isinstance(drive, str) else drive
         leg = with_drive(self, drive)
         return leg if drive.person is None else aligned(leg)
 

@@ -38,9 +38,11 @@ def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
 
 def _from_file(made: Recipe) -> str:
     """Python that reruns a member of the file of a scan, or a run, where its values are too long to write."""
-    index = ", ".join(f"{dim!r}: {{{{#{dim}}}}}" for dim in made.dims)
-    which = f", **{{{index}}}" if index else ""
-    return f"from jaxgait.plot.explorer import again\nrun = again({made.source or 'result.nc'!r}{which})"
+    source, index = repr(made.source or "result.nc"), ", ".join(f"{d!r}: {{{{#{d}}}}}" for d in made.dims)
+    again = "from jaxgait.plot.explorer import again\n"
+    if not index:
+        return f"{again}run = again({source})"
+    return f"{again}from jaxgait.plot.results import opened\nrun = again(opened({source}).isel({{{index}}}))"
 
 
 Values = Mapping[str, Any]
