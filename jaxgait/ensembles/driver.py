@@ -253,7 +253,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
         observe = Measures(tuple(sorted(observe.members, key=lambda m: m.name)))
     mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
-    differentiated = bool(gradient) and jax.default_backend() != "cpu"
+    differentiated = bool(gradient) and (jax.default_backend() != "cpu" or _has_arrays(model))
     options = some("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
     in_precision = lambda p: scheme_for(
         model, given["scheme"], precision=p, differentiated=differentiated, **options
@@ -285,6 +285,11 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     plan = Plan(model, members, job, precision, retries, block_shape(members.shape, batch), results, variables)
     _check_names(plan)
     return plan
+
+
+def _has_arrays(model: Model) -> bool:
+    """Whether the state has arrays, whose programs are left to XLA."""
+    return any(leaf.ndim for leaf in jax.tree.leaves(jax.eval_shape(model.initial_state)))
 
 
 def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Sampling:

@@ -51,7 +51,7 @@ class Inchworm(Model):
         >>> print(list(robot.labels["actuator"]), float(robot.period), float(robot.duration))  # s
         [1, 2] 1.0 4.0
         >>> print(robot.gait == robot.robot.gait, robot.numerics.stiff, robot.coils(0.15))  # the front unit slides
-        True False [0. 1. 1.]
+        True True [0. 1. 1.]
     """
 
     robot: Creeper = Creeper()
