@@ -33,13 +33,16 @@ from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.workers import Meter, run_blocks
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
-from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
+from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun, Outcome
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import NotRecorded, Sampling
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import RECORDED
+
+ABSURD = 1e30
+"""Size above which a derivative, in SI units, is taken for one that the steps have lost."""
 
 
 @checks.by_name('write ensemble(model, {"mass": [60.0, 70.0]}, duration=60.0)')
@@ -151,6 +154,7 @@ def ensemble(
     else:
         data = _into_store(plan, store, batch is None, repair, workers, cluster, progress)
     _warn_of_failures(data)
+    _warn_of_gradients(data)
     if "promoted" in data:
         warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=3)
     return data
@@ -165,6 +169,20 @@ def _warn_of_failures(data: xr.Dataset) -> None:
         others = "; ".join(f"{n}: {text}" for text, n in ended.items() if text != COMPLETED_TEXT)
         message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
         warnings.warn(message, IncompleteRun, stacklevel=4)
+
+
+def _warn_of_gradients(data: xr.Dataset) -> None:
+    """Warns of derivatives that are none although their values are numbers: step control bounds values alone."""
+    lost, status = {}, data["status"]
+    for name in (str(n).removesuffix("_gradient") for n in data if str(n).endswith("_gradient")):
+        value, gradient = data[name if name in data else f"{name}_end"], data[f"{name}_gradient"]
+        wrong = ~(abs(gradient) < ABSURD) & np.isfinite(value) & (status == Outcome.COMPLETED)
+        if count := int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum()):
+            lost[name] = count
+    if lost:
+        listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
+        advice = "the measure has no derivative there, or explicit steps lost it: try solver='Ros4'"
+        warnings.warn(f"gradients are not finite or larger than {ABSURD:g}: {listed}; {advice}", stacklevel=4)
 
 
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:

@@ -208,6 +208,14 @@ def test_a_result_that_is_nan_has_no_gradient():
     np.testing.assert_array_equal(np.isnan(data.x_gradient[:, 0]), [True, False])
 
 
+def test_derivatives_that_are_lost_are_no_secret():
+    """Of a root at zero here; explicit steps lose those of stiff motion, which the error of values does not show."""
+    root = lambda run: {"root": jnp.sqrt(run.model.mass - 1.0), "x": run["x"][-1]}
+    with pytest.warns(UserWarning, match=r"not finite or larger than 1e\+30: root \(1 of 2 members\); .*Ros4"):
+        data = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, duration=1.0, observe=root, gradient=["mass"])
+    assert np.isinf(data.root_gradient[0, 0]) and np.isfinite(data.x_gradient).all()
+
+
 def test_gradient_by_an_initial_state_and_differences():
     request = {"duration": 2.0, "samples": 4, "observe": end}
     data = ensemble(Oscillator(growth=0.1), {"mass": [2.0]}, **request, gradient=["initial.x"])
