@@ -147,7 +147,7 @@ class Sources:
             known = vars(sys.modules.get(_module(x), object))
             self._globals(known, [(name,) for name in sorted(names)])
             for name, member in _set_later(x, tree, known):
-                self._note(f"value of {name_of(x)}.{name}", value(member))
+                self._visit(member, f"value of {name_of(x)}.{name}")
             for member in _methods(x):
                 # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
                 if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
@@ -328,7 +328,10 @@ def _assigned(statement: ast.AST) -> Iterator[ast.Name]:
 
 
 def _set_later(x: type, tree: Any, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Numbers, texts and arrays of a class that its source does not show: set at run time, or computed."""
+    """Numbers, texts, arrays and collections of a class that its source does not show: set at run time, or computed.
+
+    Private names that the class does not write are those of libraries.
+    """
     written = {
         node.id: statement.value
         for statement in tree.body
@@ -339,11 +342,15 @@ def _set_later(x: type, tree: Any, known: Mapping[str, Any]) -> Iterator[tuple[s
     }
     own = {field.name for field in dataclasses.fields(x)} if dataclasses.is_dataclass(x) else set()
     for name, member in vars(x).items():
-        is_value = _is_plain(member) or isinstance(member, jax.Array | np.ndarray)
-        if not is_value or name[:2] == "__" or name in own:
-            continue
-        if name not in written or not _shows(written[name], member, known):
+        shown = _shows(written[name], member, known) if name in written else name[0] == "_"
+        if _is_value(member) and name not in own and not shown:
             yield name, member
+
+
+def _is_value(x: Any) -> bool:
+    if type(x) in (tuple, list, set, frozenset, dict):
+        return all(map(_is_value, x.values() if isinstance(x, dict) else x))
+    return _is_plain(x) or isinstance(x, jax.Array | np.ndarray)
 
 
 def _shows(expression: ast.expr, member: Any, known: Mapping[str, Any]) -> bool:
@@ -351,7 +358,7 @@ def _shows(expression: ast.expr, member: Any, known: Mapping[str, Any]) -> bool:
     if isinstance(expression, ast.Name):
         return known.get(expression.id) is member
     try:
-        return value(ast.literal_eval(expression)) == value(member)
+        return repr(ast.literal_eval(expression)) == repr(member)
     except ValueError:  # no literal
         return False
 

@@ -112,14 +112,20 @@ def test_classes_made_while_a_program_runs_count_by_what_they_hold():
 
 def test_what_is_set_on_a_class_at_run_time_counts(tmp_path):
     """Its source does not show it, and a store would continue with the results of before."""
-    hopper = module(tmp_path, "hopper_set", MODULE.replace("gain = GAIN", "gain = GAIN\n    scale = -1.0")).Hopper
+    text = MODULE.replace("import functools", "import enum\nimport functools")
+    text = text.replace("class Hopper", "class Kind(enum.Enum):\n    SOFT = 1\n\n\nclass Hopper")
+    text = text.replace("gain = GAIN", "gain = GAIN\n    scale = -1.0\n    kind = Kind.SOFT")
+    hopper = module(tmp_path, "hopper_set", text).Hopper
     before = digests(hopper)
-    assert not [name for name in before if name.startswith("value of Hopper")]
+    assert not [name for name in before if name.startswith(("value of Hopper", "value of Kind"))]
     hopper.scale = -2.0
     assert {**before, "value of Hopper.scale": "-2.0"} == digests(hopper)
     hopper.scale, hopper.gain = -1.0, np.array([1.0, 3.0])
     assert set(digests(hopper)) - set(before) == {"value of Hopper.gain"}
     del hopper.gain
+    hopper.steps, hopper.table = (1.0, 3.0), {"a": [2.0]}
+    assert set(digests(hopper)) - set(before) == {"value of Hopper.steps", "value of Hopper.table.a"}
+    del hopper.steps, hopper.table
     hopper.vector_field = lambda self, t, y: y
     assert "source of <lambda>" in digests(hopper)
 
