@@ -139,23 +139,25 @@ class Sources:
             self._references(x)
 
     def _class(self, x: type) -> None:
-        if _module(x).partition(".")[0] == "jaxgait":
+        own = _module(x).partition(".")[0] == "jaxgait"
+        if own:
             self._modules.add(_module(x))
-        elif (tree := _tree(x)) is not None:
-            self._note(f"source of {name_of(x)}", digest(syntax(tree)))
-            names = {node.id for part in getattr(tree, "body", ()) for node in _assigned(part)}
+        if (tree := _tree(x)) is not None:
             known = vars(sys.modules.get(_module(x), object))
-            self._globals(known, [(name,) for name in sorted(names)])
+            if not own:
+                self._note(f"source of {name_of(x)}", digest(syntax(tree)))
+                names = {node.id for part in getattr(tree, "body", ()) for node in _assigned(part)}
+                self._globals(known, [(name,) for name in sorted(names)])
             for name, member in _set_later(x, tree, known):
                 self._visit(member, f"value of {name_of(x)}.{name}")
             for member in _methods(x):
                 # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
                 if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
-                    if member.__qualname__.startswith(f"{x.__qualname__}."):
-                        self._references(member)
-                    else:  # the source of the class does not show it: a method that was exchanged
+                    if not member.__qualname__.startswith(f"{x.__qualname__}."):  # exchanged: no source shows it
                         self._definition(member, name_of(member))
-        else:
+                    elif not own:
+                        self._references(member)
+        elif not own:
             for name, member in vars(x).items():
                 if _is_plain(member) and not name.startswith("_"):
                     self._note(f"value of {name_of(x)}.{name}", value(member))

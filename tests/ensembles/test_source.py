@@ -14,6 +14,7 @@ from jaxgait.ensembles.source import Sources, syntax
 from jaxgait.measure import Measure
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.bungee.measures import MEASURES
+from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parts import with_parts
 
@@ -128,6 +129,14 @@ def test_what_is_set_on_a_class_at_run_time_counts(tmp_path):
     del hopper.steps, hopper.table
     hopper.vector_field = lambda self, t, y: y
     assert "source of <lambda>" in digests(hopper)
+
+
+def test_what_is_set_on_a_class_of_jaxgait_counts_too(monkeypatch):
+    before = digests(Bungee)
+    monkeypatch.setattr(Bungee, "duration", 2.0)
+    assert {**before, "value of jaxgait.models.bungee.model.Bungee.duration": "2.0"} == digests(Bungee)
+    monkeypatch.setattr(Bungee, "initial_state", lambda self: None)
+    assert "source of <lambda>" in digests(Bungee)
 
 
 @pytest.mark.parametrize(
