@@ -150,13 +150,7 @@ class Sources:
                 self._globals(known, [(name,) for name in sorted(names)])
             for name, member in _set_later(x, tree, known):
                 self._visit(member, f"value of {name_of(x)}.{name}")
-            for member in _methods(x):
-                # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
-                if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
-                    if not member.__qualname__.startswith(f"{x.__qualname__}."):  # exchanged: no source shows it
-                        self._definition(member, name_of(member))
-                    elif not own:
-                        self._references(member)
+            self._members(x, own)
         elif not own:
             for name, member in vars(x).items():
                 if _is_plain(member) and not name.startswith("_"):
@@ -165,6 +159,16 @@ class Sources:
                 self._definition(member, name_of(member))
         for base in x.__bases__:
             self._definition(base, name_of(base))
+
+    def _members(self, x: type, own: bool) -> None:
+        """Visits the methods of a class with source; `own`: of jaxgait, whose modules count as a whole."""
+        for member in _methods(x):
+            # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
+            if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
+                if not member.__qualname__.startswith(f"{x.__qualname__}."):  # exchanged: the source does not show it
+                    self._definition(member, name_of(member))
+                elif not own:
+                    self._references(member)
 
     def _references(self, function: types.FunctionType) -> None:
         found = facts(function.__code__)
