@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture.smoothing import runs
-from jaxgait.motion.recording import Force
+from jaxgait.motion.recording import Force, runs
 
 AXES = "xyz"
 _TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|seconds|ms)[\])]?)?$", re.IGNORECASE)
