@@ -166,5 +166,5 @@ def _without_moments(force: np.ndarray, corners: np.ndarray, origin: np.ndarray)
     axes = np.stack([axis / np.linalg.norm(axis) for axis in (x, np.cross(z, x), z)])
     rise = (-origin if origin[2] > 0 else origin) @ axes  # from the sensor to the middle of the surface (z is down)
     with np.errstate(divide="ignore", invalid="ignore"):
-        along = (rise @ axes[2]) / (force @ axes[2])
-    return corners.mean(axis=0) - rise + along[:, None] * force
+        along = force * (rise @ axes[2] / (force @ axes[2]))[:, None]
+    return corners.mean(axis=0) - rise + along
