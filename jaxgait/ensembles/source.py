@@ -139,23 +139,19 @@ class Sources:
             self._references(x)
 
     def _class(self, x: type) -> None:
-        if _module(x).partition(".")[0] == "jaxgait":
+        own = _module(x).partition(".")[0] == "jaxgait"
+        if own:
             self._modules.add(_module(x))
-        elif (tree := _tree(x)) is not None:
-            self._note(f"source of {name_of(x)}", digest(syntax(tree)))
-            names = {node.id for part in getattr(tree, "body", ()) for node in _assigned(part)}
+        if (tree := _tree(x)) is not None:
             known = vars(sys.modules.get(_module(x), object))
-            self._globals(known, [(name,) for name in sorted(names)])
+            if not own:
+                self._note(f"source of {name_of(x)}", digest(syntax(tree)))
+                names = {node.id for part in getattr(tree, "body", ()) for node in _assigned(part)}
+                self._globals(known, [(name,) for name in sorted(names)])
             for name, member in _set_later(x, tree, known):
-                self._note(f"value of {name_of(x)}.{name}", value(member))
-            for member in _methods(x):
-                # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
-                if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
-                    if member.__qualname__.startswith(f"{x.__qualname__}."):
-                        self._references(member)
-                    else:  # the source of the class does not show it: a method that was exchanged
-                        self._definition(member, name_of(member))
-        else:
+                self._visit(member, f"value of {name_of(x)}.{name}")
+            self._members(x, own)
+        elif not own:
             for name, member in vars(x).items():
                 if _is_plain(member) and not name.startswith("_"):
                     self._note(f"value of {name_of(x)}.{name}", value(member))
@@ -163,6 +159,16 @@ class Sources:
                 self._definition(member, name_of(member))
         for base in x.__bases__:
             self._definition(base, name_of(base))
+
+    def _members(self, x: type, own: bool) -> None:
+        """Visits the methods of a class with source; `own`: of jaxgait, whose modules count as a whole."""
+        for member in _methods(x):
+            # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
+            if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
+                if not member.__qualname__.startswith(f"{x.__qualname__}."):  # exchanged: the source does not show it
+                    self._definition(member, name_of(member))
+                elif not own:
+                    self._references(member)
 
     def _references(self, function: types.FunctionType) -> None:
         found = facts(function.__code__)
@@ -328,7 +334,10 @@ def _assigned(statement: ast.AST) -> Iterator[ast.Name]:
 
 
 def _set_later(x: type, tree: Any, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Numbers, texts and arrays of a class that its source does not show: set at run time, or computed."""
+    """Numbers, texts, arrays and collections of a class that its source does not show: set at run time, or computed.
+
+    Private names that the class does not write are those of libraries.
+    """
     written = {
         node.id: statement.value
         for statement in tree.body
@@ -339,11 +348,15 @@ def _set_later(x: type, tree: Any, known: Mapping[str, Any]) -> Iterator[tuple[s
     }
     own = {field.name for field in dataclasses.fields(x)} if dataclasses.is_dataclass(x) else set()
     for name, member in vars(x).items():
-        is_value = _is_plain(member) or isinstance(member, jax.Array | np.ndarray)
-        if not is_value or name[:2] == "__" or name in own:
-            continue
-        if name not in written or not _shows(written[name], member, known):
+        shown = _shows(written[name], member, known) if name in written else name[0] == "_"
+        if _is_value(member) and name not in own and not shown:
             yield name, member
+
+
+def _is_value(x: Any) -> bool:
+    if type(x) in (tuple, list, set, frozenset, dict):
+        return all(map(_is_value, x.values() if isinstance(x, dict) else x))
+    return _is_plain(x) or isinstance(x, jax.Array | np.ndarray)
 
 
 def _shows(expression: ast.expr, member: Any, known: Mapping[str, Any]) -> bool:
@@ -351,7 +364,7 @@ def _shows(expression: ast.expr, member: Any, known: Mapping[str, Any]) -> bool:
     if isinstance(expression, ast.Name):
         return known.get(expression.id) is member
     try:
-        return value(ast.literal_eval(expression)) == value(member)
+        return repr(ast.literal_eval(expression)) == repr(member)
     except ValueError:  # no literal
         return False
 

@@ -13,7 +13,7 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from jaxgait.motion import MotionFormatError
 
@@ -109,3 +109,16 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
         notes=(*recording.notes, f"ground forces of {other.file}", *other.notes),
         warnings=recording.warnings + other.warnings,
     )
+
+
+def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
+    """Stretches of True, as half-open ranges of frames; no dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.recording import runs
+        >>> runs(np.array([True, True, False, True]))
+        [(0, 2), (3, 4)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], there, [False])).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

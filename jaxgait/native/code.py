@@ -151,6 +151,11 @@ def loops(statements: Sequence[Statement]) -> int:
     return sum(isinstance(s, Loop) for s in everything(statements))
 
 
+def arrays_in_memory(statements: Sequence[Statement]) -> int:
+    """Number of arrays in memory that are read or written."""
+    return len({s.memory for s in everything(statements) if isinstance(s, Read | Write)})
+
+
 def most_parts(statements: Sequence[Statement]) -> int:
     """Largest number of parts of a loop over parts; 0 without any."""
     return max((s.parts for s in everything(statements) if isinstance(s, PartLoop)), default=0)

@@ -24,7 +24,7 @@ from jax.interpreters import ad, batching, mlir, partial_eval
 
 from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
-from jaxgait.native.code import Code, Unsupported, count, loops, most_parts
+from jaxgait.native.code import Code, Unsupported, arrays_in_memory, count, loops, most_parts
 from jaxgait.native.identity import made_of
 from jaxgait.native.passes import read_loop
 from jaxgait.native.primitives import Call, Scan, While, bind, read, results, scanned
@@ -204,7 +204,7 @@ def _described(loop: Seen, gpu: str | None) -> str:
     if isinstance(loop.code, str):
         return f"left to XLA: {loop.code}"
     code = loop.code.vectors
-    arrays = f", {len(code.memories)} arrays in memory" if code.memories else ""
+    arrays = f", {n} arrays in memory" if (n := arrays_in_memory(code.statements)) else ""
     parts = f", {n} directions in a loop" if (n := most_parts(code.statements)) else ""
     taken = "" if gpu is None else f"; on {gpu} {_taken(loop.code.threads, loop.sizes, gpu)}"
     return f"a kernel of {count(code.statements)} operations, {loops(code.statements)} loops{arrays}{parts}{taken}"

@@ -14,6 +14,7 @@ from jaxgait.ensembles.source import Sources, syntax
 from jaxgait.measure import Measure
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.bungee.measures import MEASURES
+from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parts import with_parts
 
@@ -112,16 +113,30 @@ def test_classes_made_while_a_program_runs_count_by_what_they_hold():
 
 def test_what_is_set_on_a_class_at_run_time_counts(tmp_path):
     """Its source does not show it, and a store would continue with the results of before."""
-    hopper = module(tmp_path, "hopper_set", MODULE.replace("gain = GAIN", "gain = GAIN\n    scale = -1.0")).Hopper
+    text = MODULE.replace("import functools", "import enum\nimport functools")
+    text = text.replace("class Hopper", "class Kind(enum.Enum):\n    SOFT = 1\n\n\nclass Hopper")
+    text = text.replace("gain = GAIN", "gain = GAIN\n    scale = -1.0\n    kind = Kind.SOFT")
+    hopper = module(tmp_path, "hopper_set", text).Hopper
     before = digests(hopper)
-    assert not [name for name in before if name.startswith("value of Hopper")]
+    assert not [name for name in before if name.startswith(("value of Hopper", "value of Kind"))]
     hopper.scale = -2.0
     assert {**before, "value of Hopper.scale": "-2.0"} == digests(hopper)
     hopper.scale, hopper.gain = -1.0, np.array([1.0, 3.0])
     assert set(digests(hopper)) - set(before) == {"value of Hopper.gain"}
     del hopper.gain
+    hopper.steps, hopper.table = (1.0, 3.0), {"a": [2.0]}
+    assert set(digests(hopper)) - set(before) == {"value of Hopper.steps", "value of Hopper.table.a"}
+    del hopper.steps, hopper.table
     hopper.vector_field = lambda self, t, y: y
     assert "source of <lambda>" in digests(hopper)
+
+
+def test_what_is_set_on_a_class_of_jaxgait_counts_too(monkeypatch):
+    before = digests(Bungee)
+    monkeypatch.setattr(Bungee, "duration", 2.0)
+    assert {**before, "value of jaxgait.models.bungee.model.Bungee.duration": "2.0"} == digests(Bungee)
+    monkeypatch.setattr(Bungee, "initial_state", lambda self: None)
+    assert "source of <lambda>" in digests(Bungee)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
+from jaxgait.motion.readers.labels import unloaded
 from jaxgait.motion.recording import with_forces
 from tests.motion import walker
 
@@ -79,6 +80,23 @@ def test_angles_and_lengths_are_in_the_units_of_a_row_of_units(tmp_path):
     np.testing.assert_allclose([found.angles[name][9] for name in names], right, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("line", "separator"), [("deg", ","), ("s,deg", ","), (",deg,deg", ","), ("deg deg", " "), ("deg", " ")]
+)
+def test_one_unit_of_angles_is_that_of_all_angles(tmp_path, line, separator):
+    lines = [separator.join(("time", "hip_flexion_r", "knee_angle_r")), line]
+    lines += [separator.join((f"{0.01 * i:.2f}", "2.0", "1.0")) for i in range(50)]
+    found = _read(tmp_path, "\n".join(lines), "ik.csv")
+    np.testing.assert_allclose([x[9] for x in found.angles.values()], np.radians([2.0, 1.0]))
+    assert not found.notes
+
+
+def test_one_unit_above_all_forces(tmp_path):
+    lines = ["time,Fx,Fy,Fz", "kN"] + [f"{0.01 * i:.2f},0.03,0,0.7" for i in range(50)]
+    (plate,) = _read(tmp_path, "\n".join(lines), "plate.csv").forces
+    np.testing.assert_allclose(plate.force[9], [30.0, 0.0, 700.0])
+
+
 def test_markers_in_different_units_are_an_error(tmp_path):
     text = walker.csv(W).replace("RKNE.X", "RKNE.X_mm").replace("RKNE.Y", "RKNE.Y_mm").replace("RASI.X", "RASI.X_m")
     with pytest.raises(MotionFormatError, match="line 1: markers are in m and mm; export all of them in one unit"):
@@ -123,3 +141,15 @@ def test_a_gap_of_a_force_is_not_an_unloaded_plate(tmp_path, lost):
             "is taken to be unloaded" if kind == "unloaded" else f"{lost} samples of ground_force have no force while"
         )
         assert any(said in note for note in found.notes)
+
+
+@pytest.mark.parametrize("first", range(10))
+def test_blanks_of_an_unloaded_plate_that_is_sampled_at_100_hz(first):
+    """Its force may rise from nothing to 200 N from one sample to the next."""
+    rows = np.array(
+        [row.split("\t")[1:4] for row in walker.forces(walker.walker(duration=2.0)).splitlines()[7:]], float
+    )[first::10]
+    blank = np.linalg.norm(rows, axis=1) <= 20.0
+    found = unloaded(np.where(blank[:, None], np.nan, rows), "plate", notes := [])
+    np.testing.assert_array_equal(found, np.where(blank[:, None], 0.0, rows))
+    assert notes == [f"{blank.sum()} samples of plate have no force: it is taken to be unloaded"]

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import looped, native
+from jaxgait.native import explain, looped, native
 from jaxgait.native.code import everything, loops
 from jaxgait.native.members import outermost
 
@@ -57,6 +57,7 @@ def test_records_that_nobody_needs():
     whole, end = code(function), code(lambda x: function(x)[2])
     assert [loops(c.statements) for c in (whole, end)] == [2, 1]
     assert [len(c.results) for c in (whole, end)] == [5, 2]  # y, and the record that it reads
+    assert "1 loops, 1 arrays in memory" in explain(lambda x: function(x)[2], 1.0)
     x = jnp.linspace(0.0, 1.0, 11)
     run = lambda function: jax.jit(native(jax.vmap(looped(function))))(x)
     np.testing.assert_array_equal(run(lambda x: function(x)[2]), run(function)[2])

@@ -25,6 +25,7 @@ Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -180,7 +181,7 @@ class Prosthesis(Model):
         return 20.0 * self.period
 
     @made_of  # nothing: no program is compiled from it, though it runs ensembles
-    def driven(self, drive: GaitDrive | str) -> Prosthesis:
+    def driven(self, drive: GaitDrive | str | os.PathLike[str]) -> Prosthesis:
         """The leg driven by another measured stride, and fitted to the person who walked, if their segments are known.
 
         A fitted leg is also aligned: its `height_offset` is the one at which it walks best, found by short runs. With
@@ -188,7 +189,7 @@ class Prosthesis(Model):
         `jaxgait.models.prosthesis.fitting`.
 
         Args:
-            drive: a drive, or a name as in `--motion`: an embedded gait, a walk, a recording, a stride.
+            drive: a drive, or a name or path as in `--motion`: an embedded gait, a walk, a recording, a stride.
 
         Raises:
             MotionFormatError: for an unusable file.
@@ -203,7 +204,7 @@ class Prosthesis(Model):
         from jaxgait.models.prosthesis.fitting import aligned, with_drive
         from jaxgait.motion.naming import motion_drive
 
-        drive = motion_drive(drive) if isinstance(drive, str) else drive
+        drive = motion_drive(os.fspath(drive)) if isinstance(drive, str | os.PathLike) else drive
         leg = with_drive(self, drive)
         return leg if drive.person is None else aligned(leg)
 

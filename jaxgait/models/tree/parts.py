@@ -85,12 +85,15 @@ class Contact(Immutable):
     radius: Scalar = parameter(0.0, unit="m", doc="radius of the ball", bounds="nonnegative", plausible=ANY)
 
     def __check_init__(self) -> None:
-        """Checks that the friction law may carry no load: the contact may be open."""
-        force = getattr(self.friction, "force", None)
-        open_too = "engaged" in inspect.signature(force).parameters if force is not None else callable(self.friction)
-        if self.friction is not None and not open_too:
+        """Checks that the friction law can be called as in `_friction`: some laws hold for closed contacts only."""
+        if self.friction is None:
+            return
+        given, named = (4, {"axes": True}) if hasattr(self.friction, "at_rest") else (2, {})
+        try:
+            inspect.signature(getattr(self.friction, "force", self.friction)).bind(*range(given), **named)
+        except TypeError:
             laws = "Coulomb, Stribeck or Bristle of jaxgait.mechanics.friction, or a function of slip and normal force"
-            raise ParameterError(f"a Contact cannot have the friction {shown(self.friction)}: give {laws}")
+            raise ParameterError(f"a Contact cannot have the friction {shown(self.friction)}: give {laws}") from None
 
     def forces(
         self, depth: Scalar, rate: Scalar, slip: Float[Array, " 2"], memory: Float[Array, " 2"]

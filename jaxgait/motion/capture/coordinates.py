@@ -6,8 +6,8 @@ import numpy as np
 
 from jaxgait.motion.capture.axes import Axes
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import MAX_GAP, cutoff_warnings, describe_lowpass, fill, lowpass, runs
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.capture.smoothing import MAX_GAP, cutoff_warnings, describe_lowpass, fill, lowpass
+from jaxgait.motion.recording import Recording, runs
 
 HIP_IN_PELVIS = (-0.0707, -0.0661)
 """Hip joint in m forward of and above the origin of the pelvis, in the unscaled model gait2392 (Delp et al. 1990)."""

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import runs, sampled_at
-from jaxgait.motion.recording import FAINT, Force
+from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.recording import FAINT, Force, runs
 
 LOADED = 30.0
 """Vertical force in N above which a foot is on the plate."""

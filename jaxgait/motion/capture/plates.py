@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from jaxgait.motion.capture.ground import LOADED, NEAR, TOGETHER, Contact, Load, distances, stretches
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import runs, sampled_at
-from jaxgait.motion.recording import Force
+from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.recording import Force, runs
 
 OUTSIDE = 50.0
 """Distance in m of a centre of pressure from the origin that no laboratory has."""

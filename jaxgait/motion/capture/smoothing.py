@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+
+from jaxgait.motion.recording import runs
 
 CUTOFF = 8.0
 """Cut-off frequency in Hz of the low-pass filter, usual for walking (Winter 2009, chapter 3)."""
@@ -26,19 +28,6 @@ class Filled(NamedTuple):
     """Frames that were filled."""
     left: int
     """Frames in gaps that are too long, between the first and the last position."""
-
-
-def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
-    """Stretches of True, as half-open ranges of frames; no dimension.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.motion.capture.smoothing import runs
-        >>> runs(np.array([True, True, False, True]))
-        [(0, 2), (3, 4)]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], there, [False])).astype(np.int8)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def fill(values: Float[np.ndarray, "frames axes"], rate: float, max_gap: float = MAX_GAP) -> Filled:

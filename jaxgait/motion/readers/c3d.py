@@ -118,17 +118,15 @@ def _plates(
         pressed = np.linalg.norm(force, axis=1) > FAINT  # that of an unloaded plate is noise
         point = np.where(pressed[:, None], point, np.nan)
         if moment != 1.0 and pressed.any():
-            corners, stated = arrays[f"corners{i}"], found["channels"][i][3].strip()
+            corners, stated = arrays[f"corners{i}"], f"in {found['channels'][i][3].strip()}, as the file states"
             alone = _without_moments(force, corners, arrays[f"origin{i}"])
             moved = alone + moment * (point - alone)
             off = np.linalg.norm(moved[pressed] - corners.mean(axis=0), axis=1)
             if np.median(off) < np.linalg.norm(corners[0] - corners[2]):
                 point = moved
-                notes.append(f"{name}: moments are in {stated}, as the file states")
+                notes.append(f"{name}: moments are {stated}")
             else:
-                notes.append(
-                    f"{name}: moments cannot be in {stated}, as the file states: no foot would be on the plate"
-                )
+                notes.append(f"{name}: moments cannot be {stated}: no foot would be on the plate")
         yield Force(name, start + np.arange(force.shape[0]) / found["analog_rate"], force, unit * point)
 
 
@@ -159,13 +157,14 @@ def _moment(text: str) -> float | None:
 
 
 def _without_moments(force: np.ndarray, corners: np.ndarray, origin: np.ndarray) -> np.ndarray:
-    """The centre of pressure of the forces alone, for channels of moments that are zero, in the units of the file."""
+    """The centre of pressure of the forces alone, for channels of moments that are zero, in the units of the file.
+
+    It is where the line of the force through the plate's sensor pierces the surface.
+    """
     x, y = corners[0] - corners[1], corners[0] - corners[3]
     z = np.cross(x, y)
-    frame = np.stack([axis / np.linalg.norm(axis) for axis in (x, np.cross(z, x), z)], axis=1)
-    origin = -origin if origin[2] > 0 else origin
-    own = force @ frame
-    moment = np.cross(own, origin)
+    axes = np.stack([axis / np.linalg.norm(axis) for axis in (x, np.cross(z, x), z)])
+    rise = (-origin if origin[2] > 0 else origin) @ axes  # from the sensor to the middle of the surface (z is down)
     with np.errstate(divide="ignore", invalid="ignore"):
-        flat = np.stack([-moment[:, 1] / own[:, 2], moment[:, 0] / own[:, 2], 0 * own[:, 2]], axis=1)
-    return flat @ frame.T + corners.mean(axis=0)
+        along = force * (rise @ axes[2] / (force @ axes[2]))[:, None]
+    return corners.mean(axis=0) - rise + along

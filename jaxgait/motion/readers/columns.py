@@ -59,13 +59,14 @@ def read_columns(source: Source, name: str) -> Recording:
     if any(line.strip() for line in source.lines[:section]):
         notes.append(f"the {section} lines before the trajectories (ground forces of devices, say) are not read")
     names = labels.unique(header.names, notes)
-    columns = labels.sort(names, header.units, notes, source.file)
-    turning = [k for k in columns.others if _TURNING.search(k)]
-    short = 0 < len(header.units) < len(names) and delimiter_of(source.lines[start]) == " "
+    units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
+    columns = labels.sort(names, units, notes, source.file)
+    turning = any(map(_TURNING.search, columns.others))
+    short = len(units) < len(names) and len(set(units)) > 1 and delimiter_of(source.lines[start]) == " "
     if short and (columns.forces or turning):
-        what = f"the line of units has {len(header.units)} units for {len(names)} columns"
+        what = f"the line of units has {len(units)} units for {len(names)} columns"
         raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
-    stated = _marker_unit(source, columns, header.units, start - 1)
+    stated = _marker_unit(source, columns, units, start - 1)
     ticks = _clock(source, sheet, columns, header.rate, notes)
     values = ticks.on(sheet.values)
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
@@ -107,8 +108,6 @@ def _header(source: Source, section: int, start: int) -> Header:
 
 def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line: int) -> str | None:
     """The unit of length of all markers, stated in the line of units or in the labels; None if there is none."""
-    if len(units) == 1:  # above all of them
-        return units[0]
     at = {i for three in columns.markers.values() for i in three}
     stated = {unit for i, unit in enumerate(units) if i in at and unit in labels.LENGTHS} | set(columns.units.values())
     if len(stated) > 1:
@@ -172,12 +171,18 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
 
 
 def _angles(values: np.ndarray, others: dict[str, int], units: list[str], notes: list[str]) -> dict[str, np.ndarray]:
-    """Angles in rad and lengths in m, by the unit in their label, else in the line of units, else by their size."""
+    """Angles in rad and lengths in m, by the unit in their label, else in the line of units, else by their size.
+
+    Angles without a unit have the one of the line of units, if it has only one of angles.
+    """
     sizes = {"deg": math.pi / 180, "rad": 1.0, **labels.LENGTHS}
     stated = {k: sizes[units[i]] for k, i in others.items() if i < len(units) and units[i] in sizes}
     stated |= {k: sizes[unit[1].lower()] for k in others if (unit := _ANGULAR.search(k))}
     unsure = {k: i for k, i in others.items() if _TURNING.search(k) and k not in stated}
-    if unsure:
+    line = {"deg", "rad"} & set(units)
+    if len(line) == 1:
+        stated |= dict.fromkeys(unsure, sizes[line.pop()])
+    elif unsure:
         largest = float(np.nanmax(np.abs(values[:, list(unsure.values())]), initial=0.0))
         unit = "deg" if largest > 2 * math.pi else "rad"
         stated |= dict.fromkeys(unsure, sizes[unit])

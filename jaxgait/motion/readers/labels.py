@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture.smoothing import runs
-from jaxgait.motion.recording import Force
+from jaxgait.motion.recording import Force, runs
 
 AXES = "xyz"
 _TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|seconds|ms)[\])]?)?$", re.IGNORECASE)
@@ -34,8 +33,8 @@ _COORDINATE = re.compile(r"_[tvrp]$", re.IGNORECASE)
 """Ends of names whose axis nothing separates from them: pelvis_tx is a translation, ASI_R.X is the right ASIS."""
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "inches": 0.0254, "in": 0.0254}
 """Units of length in m."""
-HEAVY = 100.0
-"""Force in N beside which a gap is not an unloaded plate."""
+HEAVY, SHARE = 100.0, 0.4
+"""Force in N, and share of the largest one, above which a force beside a gap says that somebody is on the plate."""
 _FORCE_UNITS = {"N": 1.0, "kN": 1e3}
 """Units of force in N."""
 
@@ -231,7 +230,8 @@ def forces(
 def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str]) -> Float[np.ndarray, "samples 3"]:
     """The force of a plate in N, with zeros for gaps while nobody seems to be on it: blanks for an unloaded plate.
 
-    Other gaps remain, in all components: those beside a sample above `HEAVY`.
+    Other gaps remain, in all components: those beside a sample above `HEAVY` and `SHARE`. (At 100 Hz the first sample
+    of a contact may already have a third of the largest force.)
 
     Examples:
         >>> import numpy as np
@@ -243,8 +243,9 @@ def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str])
         '1 samples of plate 1 have no force while somebody is on it: they are gaps'
     """
     there = np.asarray(np.isfinite(force).all(axis=1))
-    heavy = there & (np.linalg.norm(np.nan_to_num(force), axis=1) > HEAVY)
     filled = np.where(there[:, None], force, 0.0)
+    size = np.linalg.norm(filled, axis=1)
+    heavy = size > max(HEAVY, SHARE * size.max(initial=0.0))
     lost = 0
     for start, end in runs(~there):
         if heavy[max(start - 1, 0)] or heavy[min(end, there.size - 1)]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pathlib
 
 import equinox as eqx
 import jax
@@ -345,8 +346,9 @@ def test_another_drive_meets_the_floor_as_the_own_one_does(name):
 def test_a_drive_is_known_by_its_name():
     named, given = Prosthesis().driven("hbm07_0.98ms"), Prosthesis().driven(reference_gait("hbm07_0.98ms"))
     assert named.drive.name == "hbm07_0.98ms" and float(named.height_offset) == float(given.height_offset)
-    with pytest.raises(FileNotFoundError, match=r"anna\.json: no such file, nor an embedded gait"):
-        Prosthesis().driven("anna.json")
+    for name in ("anna.json", pathlib.Path("anna.json")):
+        with pytest.raises(FileNotFoundError, match=r"anna\.json: no such file, nor an embedded gait"):
+            Prosthesis().driven(name)
 
 
 def test_only_a_leg_takes_a_drive():

@@ -268,6 +268,19 @@ def test_a_friction_law_that_needs_a_permanent_load_is_refused(friction):
         Contact("foot", UnilateralSpring(1e4), friction)
 
 
+class Rubber(eqx.Module):
+    grip: float = 0.5
+
+    def force(self, slip, normal):
+        return -self.grip * normal * jnp.tanh(slip / 0.01)
+
+
+def test_a_friction_law_of_ones_own_needs_no_memory():
+    contact = Contact("foot", UnilateralSpring(1e4), Rubber())
+    force, _ = contact.forces(0.01, 0.0, jnp.array([0.3, 0.0]), jnp.zeros(2))
+    np.testing.assert_allclose(force, [-50.0, 0.0, 100.0])
+
+
 def test_a_number_is_no_law():
     with pytest.raises(ParameterError, match=r"a law must be a module or a function, got 0.5"):
         Contact("foot", UnilateralSpring(1e4), 0.5)
