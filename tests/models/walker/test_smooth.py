@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import precision, simulate
+from jaxgait import Measure, ensemble, precision, simulate
+from jaxgait.ensembles import zipped
 from jaxgait.models.walker.rigid import RigidWalker, RollingState, RollingWalker, friction_limit
 from jaxgait.models.walker.round_feet import Generalised, RoundFeet, WalkerState
 from jaxgait.models.walker.smooth import Walker
@@ -161,3 +162,14 @@ def test_gradient_with_respect_to_the_slope():
     exact = jax.jit(lambda s: jax.jvp(distance, (s,), (jnp.ones_like(s),)))(jnp.asarray(0.01))[1]
     assert float(exact) == pytest.approx(3.77715, rel=1e-3)
     assert float(exact) == pytest.approx(float((high - low) / 2e-5), rel=1e-3)
+
+
+def test_gradient_of_a_scan_through_touch_down():
+    """The default tolerance resolves the contact layer well enough for derivatives, not only for values."""
+    step = 1e-6  # m
+    end = [Measure(name, lambda run, name=name: run[name][-1], "1", name) for name in ("x", "theta_1", "omega_2")]
+    members = zipped({"com_offset": 0.1 + step * np.array([0.0, 1.0, -1.0])})
+    scan = ensemble(Walker(), members, duration=0.6, samples=10, observe=end, gradient="com_offset")
+    for one in end:
+        _, ahead, behind = scan[one.name].values
+        assert scan[f"{one.name}_gradient"].values[0, 0] == pytest.approx((ahead - behind) / (2 * step), rel=1e-3)
