@@ -44,7 +44,7 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         who, known = function.__name__, inspect.signature(function).parameters
         placed = [p.name for p in known.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        named = [p.name for p in known.values() if p.kind is not p.VAR_KEYWORD]
+        named = {p.name for p in known.values() if p.kind is not p.VAR_KEYWORD}
         is_open = len(named) < len(known)
         wanted = [p.name for p in known.values() if p.name in named and p.default is p.empty]
 
@@ -55,8 +55,7 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 raise TypeError(f"{who} takes only {' and '.join(placed)} without a name, got also {more}: {example}")
             unknown = [] if is_open else [name for name in kwargs if name not in named]
             if unknown:
-                takes = f"{example}; it takes {listed(named, 'and')}"
-                hint = nearest(unknown[0], named, limit=1, otherwise=takes, cutoff=0.65)
+                hint = nearest(unknown[0], named, limit=1, otherwise=example, cutoff=0.65)
                 raise TypeError(f"{who} takes no {unknown[0]!r}: {hint}")
             missing = [name for name in wanted if name not in kwargs and name not in placed[: len(args)]]
             if missing:

@@ -115,9 +115,12 @@ def functions_of(cls, name):
     for base in (b for b in cls.__mro__ if b.__module__.startswith("jaxgait")):
         fields = inspect.get_annotations(base)
         for key, member in vars(base).items():
-            function = isinstance(member, property | staticmethod | classmethod) or inspect.isroutine(member)
+            found = inspect.getattr_static(cls, key)  # a number where a base has a property
+            function = all(
+                isinstance(f, property | staticmethod | classmethod) or inspect.isroutine(f) for f in (member, found)
+            )
             if function and key not in fields and (key == "__call__" or not key.startswith("_")):
-                yield f"{name}.{key}", inspect.getattr_static(cls, key)
+                yield f"{name}.{key}", found
 
 
 def callables():

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-import pandas as pd
 
 from jaxgait import checks
 from jaxgait.checks import shown
@@ -91,7 +90,7 @@ def grid(axes: Axes) -> Members:
     return product(*(_along(name, {name: x}) for name, x in columns.items()))
 
 
-def zipped(values: Axes | pd.DataFrame, *, axes: Axes | None = None) -> Members:
+def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     """Values listed member by member, for parameters that vary together.
 
     Args:
@@ -109,10 +108,8 @@ def zipped(values: Axes | pd.DataFrame, *, axes: Axes | None = None) -> Members:
         >>> print(members.dims, members.size)
         ('member',) 2
     """
-    columns = {
-        name: _numbers(name, x)
-        for name, x in _named(dict(values) if isinstance(values, pd.DataFrame) else values).items()
-    }
+    given = dict(values) if hasattr(values, "columns") else values  # pandas, whose import takes long, stays out
+    columns = {name: _numbers(name, x) for name, x in _named(given).items()}
     if axes is None:
         lengths = {name: len(x) for name, x in columns.items()}
         if len(set(lengths.values())) > 1:

@@ -26,7 +26,7 @@ from jaxgait.motion.text import GAPS, content, decimal_comma, decoded, delimiter
 MAX_BYTES = 16 * 2**20
 """Largest file in bytes: a stride of 100 000 samples has less."""
 
-_REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;][^;]*?)\s*(?=$|;|,\s|\s\w+\s*=)")
+_REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;][^;]*?)\s*(?=$|;|,\D|\s\w+\s*=)")
 
 
 class Header(NamedTuple):
