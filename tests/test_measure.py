@@ -17,7 +17,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.optimization.goals import at_least
 from jaxgait.registry import model, models
-from jaxgait.run import Sampling
+from jaxgait.run import Sampling, state_variables
 from jaxgait.solve import simulate as module
 from tests.oscillator import Oscillator
 
@@ -92,6 +92,13 @@ def test_units_arrive_in_the_dataset():
 def test_measures_of_every_model_have_units(name):
     for key, measure in known(model(name)).items():
         assert key == measure.name and measure.unit and measure.long_name
+
+
+@pytest.mark.parametrize("name", models())
+def test_no_measure_has_the_name_of_a_time_history(name):
+    """`observe` of all measures, with trajectories: a result has one meaning."""
+    mechanism = model(name)
+    assert not set(known(mechanism)) & {*mechanism.variables, *state_variables(mechanism.initial_state())}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ SCANNED = ("sole.modulus", "sole.kinetic_friction", "sole.static_friction", "kne
 PANELS = {
     "height": axis_label("jump height", "m"),
     "peak_force": axis_label("peak force", "body weights"),
-    "angular_momentum": axis_label("angular momentum", "kg m$^2$/s"),
+    "take_off_angular_momentum": axis_label("angular momentum", "kg m$^2$/s"),
 }
 KNEES, HIPS = np.radians(np.linspace(86.0, 104.0, 32)), np.radians(np.linspace(84.0, 104.0, 32))
 
@@ -89,11 +89,12 @@ def _report(report: Report, out: pathlib.Path, scan: xr.Dataset, name: str) -> N
     report.data(out / f"scan_{name}.nc", scan)
     report.figure(f"{name}-jumps", f"jumps in the scan of the {name}", "1", int(scan.status.size))
     report.figure(f"{name}-failed", "of which failed", "1", int((scan.status != 0).sum()), expected=0)
-    for observable, unit in (("height", "m"), ("peak_force", "1"), ("angular_momentum", "kg m^2/s")):
-        words = observable.replace("_", " ")
+    for observable, unit in (("height", "m"), ("peak_force", "1"), ("take_off_angular_momentum", "kg m^2/s")):
+        what = observable.removeprefix("take_off_")
+        words = what.replace("_", " ")
         low, high = float(scan[observable].min()), float(scan[observable].max())
-        report.figure(f"{name}-{observable}-min", f"smallest {words} over the {name}", unit, low)
-        report.figure(f"{name}-{observable}-max", f"largest {words} over the {name}", unit, high)
+        report.figure(f"{name}-{what}-min", f"smallest {words} over the {name}", unit, low)
+        report.figure(f"{name}-{what}-max", f"largest {words} over the {name}", unit, high)
 
 
 def _maps(x: np.ndarray, y: np.ndarray, panels: list[np.ndarray], xlabel: str, ylabel: str) -> Figure:

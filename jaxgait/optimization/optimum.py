@@ -220,7 +220,9 @@ def around(
     hessian = (lagrangian[n:] - lagrangian[:n]) / apart[:, None]
     hessian = 0.5 * (hessian + hessian.T)
     differences = (sides.values[n:, 0] - sides.values[:n, 0]) / apart
-    means = 0.5 * np.diagonal(sides.slopes[n:, 0] + sides.slopes[:n, 0])
+    # The mean slope by Simpson's rule, but beside a wall of the box, where x is an end of the interval.
+    ends, centred = np.diagonal(sides.slopes[n:, 0] + sides.slopes[:n, 0]), (x >= NEAR) & (x <= 1.0 - NEAR)
+    means = np.where(centred, (ends + 4.0 * found.slopes[0, 0]) / 6.0, 0.5 * ends)
     size = np.linalg.norm([sides.slopes[:, 0].max(), sides.slopes[:, 0].min()]) or 1.0
     curvature, directions = np.linalg.eigh(hessian)
     order, loss = np.argsort(np.abs(curvature)), LOSS * abs(float(found.values[0, 0]))

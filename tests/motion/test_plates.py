@@ -75,6 +75,58 @@ def test_a_unit_of_moments_that_the_plate_denies_is_not_believed(c3d, tmp_path):
     assert any("plate 1: moments cannot be in Nm, as the file states" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("unit", "size"), [("N", 1.0), ("kN", 1e-3), ("lbf", 1.0 / 4.4482216)])
+@pytest.mark.parametrize("kind", [1, 3])
+def test_plates_with_a_centre_of_pressure_and_plates_with_four_sensors_are_read_alike(c3d, tmp_path, kind, unit, size):
+    """Types 1 (forces, centre of pressure, free moment) and 3 (eight forces at four sensors) of the C3D format."""
+    as_kind(c3d, tmp_path / "walk.c3d", kind, unit, size)
+    (right,), (found,) = read_recording(c3d).forces, read_recording(tmp_path / "walk.c3d").forces
+    np.testing.assert_allclose(found.force, right.force, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(found.point, right.point, atol=1e-4)
+
+
+def test_a_plate_that_is_calibrated_from_volts_is_read_alike(c3d, tmp_path):
+    """Type 4 of the C3D format: forces and moments are a matrix times the channels."""
+    trial = ezc3d.c3d(str(c3d))
+    plate, mixed = trial["parameters"]["FORCE_PLATFORM"], np.eye(6) + 0.1 * np.eye(6, k=1)
+    channels = trial["data"]["analogs"][0]
+    trial["data"]["analogs"] = (np.linalg.inv(mixed) @ channels)[None]
+    trial["parameters"]["ANALOG"]["UNITS"]["value"] = ["V"] * 6
+    plate["TYPE"]["value"] = np.array([4])
+    trial.add_parameter("FORCE_PLATFORM", "CAL_MATRIX", mixed[:, :, None])
+    trial.write(str(tmp_path / "walk.c3d"))
+    (right,), (found,) = read_recording(c3d).forces, read_recording(tmp_path / "walk.c3d").forces
+    np.testing.assert_allclose(found.force, right.force, rtol=1e-4, atol=1e-2)
+    np.testing.assert_allclose(found.point, right.point, atol=1e-4)
+
+
+def as_kind(c3d, path, kind: int, unit: str, size: float):
+    """The file with its plate of forces and moments written as one of another type, forces in another unit."""
+    trial = ezc3d.c3d(str(c3d))
+    fx, fy, fz, mx, my, mz = trial["data"]["analogs"][0]
+    rise = float(trial["parameters"]["FORCE_PLATFORM"]["ORIGIN"]["value"][2, 0])  # of the surface above the sensor, mm
+    mx, my = mx - rise * fy, my + rise * fx  # now about the middle of the surface
+    if kind == 1:
+        px, py = -my / np.where(fz == 0.0, 1.0, fz), mx / np.where(fz == 0.0, 1.0, fz)
+        columns, units = [size * fx, size * fy, size * fz, px, py, mz - px * fy + py * fx], [unit] * 3 + ["mm"] * 3
+        origin = [0.0, 0.0, 0.0]
+    else:
+        a, b = 3000.0, 500.0  # half the distances in mm between the sensors, which are in the surface
+        tilt, roll = mx / (4.0 * b), my / (4.0 * a)
+        sensors = [0.25 * fz + tilt - roll, 0.25 * fz + tilt + roll, 0.25 * fz - tilt + roll, 0.25 * fz - tilt - roll]
+        columns = [0.5 * fx - mz / (2.0 * b), 0.5 * fx + mz / (2.0 * b), 0.5 * fy, 0.5 * fy, *sensors]
+        columns, units, origin = [size * x for x in columns], [unit] * 8, [a, b, 0.0]
+    trial["data"]["analogs"] = np.stack(columns)[None]
+    analog, plate = trial["parameters"]["ANALOG"], trial["parameters"]["FORCE_PLATFORM"]
+    many = len(columns)
+    for key, value in (("LABELS", [f"c{i}" for i in range(many)]), ("UNITS", units), ("SCALE", [1.0] * many)):
+        analog[key]["value"] = value
+    analog["OFFSET"]["value"], plate["TYPE"]["value"] = [0] * many, np.array([kind])
+    plate["CHANNEL"]["value"] = 1 + np.arange(many)[:, None]
+    plate["ORIGIN"]["value"] = np.array(origin)[:, None]
+    trial.write(str(path))
+
+
 def rewritten(c3d, path, force: str, moment: str, size: float, arm: float):
     """The file with channels of a plate in other units: `size` of forces, `arm` of moments over forces."""
     trial = ezc3d.c3d(str(c3d))

@@ -126,6 +126,14 @@ def test_moments_are_no_angles(tmp_path):
     assert "ground_torque_y" not in found.angles
 
 
+def test_a_first_row_of_one_cell_is_named(tmp_path):
+    lines = walker.mot(W, degrees=False).splitlines()
+    at = lines.index("endheader") + 2
+    lines[at] = lines[at].split("\t")[0]
+    with pytest.raises(MotionFormatError, match=rf"line {at + 1}: 1 cell where \d+ are expected; write NaN into gaps"):
+        _read(tmp_path, "\n".join(lines), "ik.mot")
+
+
 def test_gaps_are_nan(tmp_path):
     lines = TRC.split("\n")
     row = lines[10].split("\t")

@@ -141,31 +141,32 @@ INTERVAL = 2.5e-3
 """Longest time in s between samples that allows linear interpolation."""
 
 
-def _read(figures: Callable[[Run], Jump], name: str, unit: str, long_name: str) -> Measure:
-    return Measure(name, lambda run: getattr(run.once(figures), name), unit, long_name, interval=INTERVAL)
+def _read(figures: Callable[[Run], Jump], name: str, field: str, unit: str, long_name: str) -> Measure:
+    return Measure(name, lambda run: getattr(run.once(figures), field), unit, long_name, interval=INTERVAL)
 
 
 _COMMON = (
-    ("take_off", "s", "time of take-off"),
-    ("x", "m", "forward position of the centre of mass at take-off"),
-    ("z", "m", "height of the centre of mass at take-off"),
-    ("vx", "m/s", "forward velocity of the centre of mass at take-off"),
-    ("vz", "m/s", "upward velocity of the centre of mass at take-off"),
-    ("height", "m", "jump height above take-off"),
-    ("apex", "m", "largest height of the centre of mass"),
-    ("angular_momentum", "kg m^2/s", "angular momentum at take-off, forward positive"),
+    ("take_off", "take_off", "s", "time of take-off"),
+    ("take_off_x", "x", "m", "forward position of the centre of mass at take-off"),
+    ("take_off_z", "z", "m", "height of the centre of mass at take-off"),
+    ("take_off_vx", "vx", "m/s", "forward velocity of the centre of mass at take-off"),
+    ("take_off_vz", "vz", "m/s", "upward velocity of the centre of mass at take-off"),
+    ("height", "height", "m", "jump height above take-off"),
+    ("apex", "apex", "m", "largest height of the centre of mass"),
+    ("take_off_angular_momentum", "angular_momentum", "kg m^2/s", "angular momentum at take-off, forward positive"),
 )
+"""Name of the measure, field of `Jump`, unit, words. A measure must not have the name of a state or an output."""
 MEASURES = table(
     *(_read(_jump, *row) for row in _COMMON),
     Measure("peak_force", _peak_force, "1", "peak vertical ground reaction, body weights", watch=("grf_z",)),
-    _read(_jump, "pitch", "rad", "pitch of the foot at take-off"),
+    _read(_jump, "take_off_pitch", "pitch", "rad", "pitch of the foot at take-off"),
 )
 """Measures of a jump in the plane, by name."""
 
 SPATIAL_MEASURES = table(
     *(_read(_spatial_jump, *row) for row in _COMMON),
-    _read(_spatial_jump, "peak_force", "1", "peak vertical ground reaction at the samples, body weights"),
-    Measure("vy", _sideways, "m/s", "velocity to the left of the centre of mass at take-off", interval=INTERVAL),
+    _read(_spatial_jump, "peak_force", "peak_force", "1", "peak vertical ground reaction at the samples, body weights"),
+    Measure("take_off_vy", _sideways, "m/s", "velocity to the left of the centre of mass at take-off", interval=INTERVAL),
 )
 """Measures of a jump in space, by name."""
 

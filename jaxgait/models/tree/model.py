@@ -28,6 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.checks import shown
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
@@ -68,7 +69,9 @@ class Loads(NamedTuple):
 
 
 def _links(links: Any) -> Any:
-    values = list(links.values() if isinstance(links, Mapping) else links)
+    values = list(links.values()) if isinstance(links, Mapping) else links
+    if not isinstance(values, Sequence) or not all(isinstance(link, Link) for link in values):
+        raise ParameterError(f"links must be a list of Link, got {shown(links)}")
     found = OrderedDict((link.name, link) for link in values)
     if len(found) < len(values):
         names = [link.name for link in values]
@@ -76,8 +79,27 @@ def _links(links: Any) -> Any:
     return found
 
 
+def _contacts(contacts: Any) -> Any:
+    found = _named("contacts", '{"heel": Contact("foot", ...)}', contacts)
+    for name, contact in found.items():
+        if not isinstance(contact, Contact):
+            raise ParameterError(f"contacts[{name!r}] must be a Contact, got {shown(contact)}")
+    return found
+
+
 def _drives(drives: Any) -> Any:
-    return OrderedDict((name, law(drive)) for name, drive in drives.items())
+    found = _named("drives", '{"knee": Spring("shank", stiffness=2.0)}', drives)
+    return OrderedDict((name, law(drive)) for name, drive in found.items())
+
+
+def _start(start: Any) -> Any:
+    return dict(_named("start and start_rates", '{"knee": 0.1}', start))
+
+
+def _named(what: str, example: str, given: Any) -> OrderedDict[str, Any]:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise ParameterError(f"{what} must be given by name, such as {example}, got {shown(given)}")
+    return OrderedDict(given)
 
 
 class TreeModel(Model):
@@ -98,13 +120,13 @@ class TreeModel(Model):
 
     links: Mapping[str, Link] = eqx.field(converter=_links)
     """The bodies, parents first; given as a list of `Link`."""
-    contacts: Mapping[str, Contact] = eqx.field(converter=OrderedDict, default_factory=OrderedDict)
+    contacts: Mapping[str, Contact] = eqx.field(converter=_contacts, default_factory=OrderedDict)
     """Contact points by name."""
     drives: Mapping[str, Any] = eqx.field(converter=_drives, default_factory=OrderedDict)
     """`Spring`, `Torque`, `Force`, `Prescribed` by name, or functions of t, q, v that return all generalised forces."""
-    start: Mapping[str, Scalar] = eqx.field(default_factory=dict)
+    start: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
-    start_rates: Mapping[str, Scalar] = eqx.field(default_factory=dict)
+    start_rates: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
     """Velocities at t = 0 in m/s and rad/s, by name; the others are zero."""
     gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
     span: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")

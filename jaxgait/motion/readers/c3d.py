@@ -118,7 +118,7 @@ def _plates(
         pressed = np.linalg.norm(force, axis=1) > FAINT  # that of an unloaded plate is noise
         point = np.where(pressed[:, None], point, np.nan)
         if moment != 1.0 and pressed.any():
-            corners, stated = arrays[f"corners{i}"], f"in {found['channels'][i][3].strip()}, as the file states"
+            corners, stated = arrays[f"corners{i}"], f"in {found['channels'][i][1][0].strip()}, as the file states"
             alone = _without_moments(force, corners, arrays[f"origin{i}"])
             moved = alone + moment * (point - alone)
             off = np.linalg.norm(moved[pressed] - corners.mean(axis=0), axis=1)
@@ -130,15 +130,16 @@ def _plates(
         yield Force(name, start + np.arange(force.shape[0]) / found["analog_rate"], force, unit * point)
 
 
-def _units(name: str, channels: list[str], unit: float, notes: list[str]) -> tuple[float, float]:
+def _units(name: str, channels: list[list[str]], unit: float, notes: list[str]) -> tuple[float, float]:
     """The unit of a plate's forces in N, and that of its moments in the file's units of force times length."""
-    stated = [channel.strip().lower() for channel in channels]
-    force = _common([FORCES.get(text) for text in stated[:3]])
+    forces, moments = channels
+    stated = [text.strip().lower() for text in forces]
+    force = _common([FORCES.get(text) for text in stated])
     if force is None:
-        listed = ", ".join(dict.fromkeys(channels[:3]))
+        listed = ", ".join(dict.fromkeys(forces))
         notes += [f"{name}: forces are taken to be in N, the file states {listed}"] if any(stated) else []
         return 1.0, 1.0
-    moment = _common([_moment(text) for text in stated[3:]])
+    moment = _common([_moment(text.strip().lower()) for text in moments])
     size = 1.0 if moment is None else moment / (force * unit)
     return force, 1.0 if abs(size - 1.0) < 1e-3 else size
 

@@ -95,16 +95,18 @@ def computed(parameters, labels: list[str]) -> list[bool]:
     return [label.strip() in listed or bool(COMPUTED.search(label.strip())) for label in labels]
 
 
-def channels(parameters, plate: int) -> list[str]:
-    """The units of the six channels of a plate of forces and moments (type 2); none for other plates.
+CHANNELS = {1: (3, 0), 2: (3, 3), 3: (8, 0)}
+"""Numbers of channels of forces and of moments, which come first, by type of plate; type 4 is calibrated from volts."""
 
-    Plates of other types have volts, or no moments.
-    """
+
+def channels(parameters, plate: int) -> list[list[str]]:
+    """The units of a plate's channels of forces, and those of its channels of moments."""
     numbers, types = value(parameters, "FORCE_PLATFORM", "CHANNEL"), value(parameters, "FORCE_PLATFORM", "TYPE")
     units = text(parameters, "ANALOG", "UNITS")
-    if numbers is None or types is None or int(types[plate]) != 2:
-        return []
-    return [units[n - 1] if 0 < n <= len(units) else "" for n in np.asarray(numbers, int)[:6, plate].tolist()]
+    forces, moments = (0, 0) if numbers is None or types is None else CHANNELS.get(int(types[plate]), (0, 0))
+    used = np.asarray(numbers, int)[: forces + moments, plate].tolist() if forces else []
+    stated = [units[n - 1] if 0 < n <= len(units) else "" for n in used]
+    return [stated[:forces], stated[forces:]]
 
 
 def promised(file: str) -> int | None:

@@ -116,15 +116,19 @@ def first_data(source: Source, start: int = 0) -> int:
 
 
 def _check_above(source: Source, first: int) -> None:
-    """Checks that no rows with text among their numbers lie between the labels and the first row of numbers."""
+    """Checks that no rows with text among their numbers, and no lone number, lie between labels and rows of numbers."""
     delimiter = delimiter_of(source.lines[first])
     row = lambda i: [(cell, number(cell, delimiter != ",")) for cell in cells(source.lines[i], delimiter)]
     numbers = lambda found: sum(x is not None and math.isfinite(x) for _, x in found)
-    width, top = len(row(first)), first
+    width, top, above = len(row(first)), first, []
     while top and len(above := row(top - 1)) == width and numbers(above):
         top -= 1
-    named = next((row(i) for i in range(top - 1, -1, -1) if source.lines[i].strip()), [])
-    if top < first and len(named) == width and not numbers(named) and 2 * sum(bool(cell) for cell, _ in named) > width:
+    lone = top == first > 1 and len(above) == numbers(above) == 1
+    named = next((row(i) for i in range(top - 1 - lone, -1, -1) if source.lines[i].strip()), [])
+    labelled = len(named) == width and not numbers(named) and 2 * sum(bool(cell) for cell, _ in named) > width
+    if lone and labelled:
+        raise source.error(f"1 cell where {width} are expected", "write NaN into gaps", first - 1)
+    if top < first and labelled:
         for i, (cell, x) in enumerate(row(top), 1):
             if x is None:
                 raise _no_number(source, top, i, cell)

@@ -243,6 +243,23 @@ def test_bodies_of_the_same_name_are_rejected():
         TreeModel([Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))] * 2)
 
 
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"links": 5}, "links must be a list of Link, got 5"),
+        ({"links": ["upper"]}, "links must be a list of Link"),
+        ({"contacts": []}, r"contacts must be given by name, such as .* got \[\]"),
+        ({"contacts": {"foot": "heel"}}, r"contacts\['foot'\] must be a Contact, got 'heel'"),
+        ({"drives": [Spring("upper")]}, "drives must be given by name"),
+        ({"start": [1.0]}, "start and start_rates must be given by name"),
+        ({"start_rates": {0: 1.0}}, "start and start_rates must be given by name"),
+    ],
+)
+def test_parts_of_another_kind_are_rejected(options, match):
+    with pytest.raises(ParameterError, match=match):
+        TreeModel(**({"links": [Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))]} | options))
+
+
 def _end(run):
     return {"q": run["q"][-1]}
 
