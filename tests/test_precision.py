@@ -161,7 +161,7 @@ def test_every_public_callable_is_decorated_or_stands_alone_for_a_reason():
 
 def values(setting, table, path):
     """Runs a table of calls in a fresh Python, with JAX's default setting or with x64 on, and reads its results."""
-    environment = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5", **os.environ, "JAX_ENABLE_X64": setting}
+    environment = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", **os.environ, "JAX_ENABLE_X64": setting}
     environment["JAX_COMPILATION_CACHE_DIR"] = jax.config.jax_compilation_cache_dir
     command = [sys.executable, "-m", "tests.plain_calls", str(path), table]
     subprocess.run(command, check=True, env=environment, cwd=pathlib.Path(__file__).parents[1])

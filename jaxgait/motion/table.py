@@ -63,7 +63,7 @@ class Table(NamedTuple):
     lines: Int[np.ndarray, " rows"]
     """Line of every row in the file, counted from 1."""
     remarks: dict[str, str]
-    """Comments of the form name=value."""
+    """Comments of the form name=value; different values of one name are joined by "and"."""
     header: Header
 
 
@@ -113,7 +113,10 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
     raw = content(pathlib.Path(path), MAX_BYTES, "a CSV file", "cut out what is needed: some hundred rows are enough")
     lines = decoded(file, raw, "export it as CSV (UTF-8)").split("\n")
     padding = ' \t,;"'  # of spreadsheets
-    remarks = dict(pair for text in lines if is_remark(text) for pair in _REMARK.findall(text.strip(padding)))
+    stated: dict[str, dict[str, None]] = {}
+    for name, value in (pair for text in lines if is_remark(text) for pair in _REMARK.findall(text.strip(padding))):
+        stated.setdefault(name, {})[value] = None
+    remarks = {name: " and ".join(values) for name, values in stated.items()}
     first = next((i for i, text in enumerate(lines) if text.strip() and not is_remark(text)), None)
     if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)

@@ -102,7 +102,7 @@ def test_killed_at_any_moment_and_continued_gives_the_same_bytes(whole, tmp_path
     request = {"duration": 2.0, "samples": 10, "observe": lowest, "rtol": 1e-4, "retry": False, "batch": 1}
     plan = driver.plan_of({"model": Bungee(), "members": MEMBERS, **request})
     table.write_bytes(pickle.dumps((plan, {block: run_task(task_of(plan, block)) for block in range(plan.size)})))
-    kill_again_and_again(place, KILLS, write_from_table, (str(place), str(table)))
+    kill_again_and_again(place, KILLS // 2, write_from_table, (str(place), str(table)))
     small_scan(place)
     assert blocks_done(place) == 42 and content(place) == content(whole)
 

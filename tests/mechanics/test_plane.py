@@ -53,9 +53,9 @@ def both(request):
             "energy": spatial.energy(tree, motion),
         }
 
-    in_space = jax.jit(lambda *x: run(tree, *x))(q, v, vdot, tau, jnp.asarray(wrenches))
+    in_space = run(tree, q, v, vdot, tau, jnp.asarray(wrenches))
     loads = [plane.Vector(*w) for w in jnp.asarray(wrenches[:, IN_PLANE])]
-    in_plane = jax.jit(lambda *x: run(flat, *x))(list(q), list(v), list(vdot), list(tau), loads)
+    in_plane = run(flat, list(q), list(v), list(vdot), list(tau), loads)
     return tree, in_space, in_plane
 
 

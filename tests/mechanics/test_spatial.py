@@ -72,7 +72,6 @@ def hybrid():
     tree = figure()
     prescribed = [False] * 6 + [True] * 3 + [False] + [True, False]
 
-    @jax.jit
     def run(q, v, x, tau, wrenches):
         motion = spatial.kinematics(tree, q, v)
         found = spatial.hybrid_dynamics(tree, motion, x, tau, prescribed, wrenches)
@@ -103,7 +102,7 @@ def test_balances_of_momentum_and_energy(hybrid):
         motion = spatial.kinematics(tree, q, v)
         return spatial.momentum(tree, motion), sum(spatial.energy(tree, motion, G))
 
-    _, (whole, power) = jax.jit(lambda q, v, a: jax.jvp(quantities, (q, v), (tree.rate(q, v), a)))(q, v, found.vdot)
+    _, (whole, power) = jax.jvp(quantities, (q, v), (tree.rate(q, v), found.vdot))
     np.testing.assert_allclose(whole.linear, [0.0, 0.0, -8.1 * G], atol=1e-9)
     np.testing.assert_allclose(whole.angular, np.zeros(3), atol=1e-9)
     assert float(power) == pytest.approx(float(found.tau @ v), abs=1e-9)
@@ -116,7 +115,6 @@ def test_forces_at_points_do_their_work():
     points = spatial.Points((2, 2, 3), np.random.default_rng(8).normal(size=(3, 3)))
     force = np.random.default_rng(9).normal(size=(3, 3))
 
-    @jax.jit
     def run(q, v, x):
         motion = spatial.kinematics(tree, q, v)
         place, velocity = spatial.point_motion(motion, points)

@@ -11,7 +11,7 @@ import pytest
 
 import jaxgait
 from jaxgait.motion import MotionFormatError, MotionWarning
-from jaxgait.motion.stride import embedded_stride, read_stride
+from jaxgait.motion.stride import SIGNALS, embedded_stride, read_stride
 from jaxgait.motion.table import MAX_BYTES, read_table
 from jaxgait.motion.verdict import judge
 
@@ -33,6 +33,16 @@ def test_columns_lines_and_remarks(tmp_path):
 def test_remarks_keep_their_unit_and_lose_what_spreadsheets_append(tmp_path):
     read = table(tmp_path, b"# speed=4.5 km/h, T_s=1.1 who=me,,,\na,b,c\n1,x,2\n3,y,4\n", required=("a",), optional=())
     assert read.remarks == {"speed": "4.5 km/h", "T_s": "1.1", "who": "me"}
+
+
+def test_remarks_that_contradict_each_other_are_no_number(tmp_path):
+    read = table(tmp_path, b"# T_s=1.1\n# T_s=1.2\n# who=me\n# who=me\na,b,c\n1,x,2\n3,y,4\n", ("a",), ())
+    assert read.remarks == {"T_s": "1.1 and 1.2", "who": "me"}
+    rows = "".join(f"{0.01 * i},0,0.9,0.1,0.2,0.3\n" for i in range(100))
+    path = tmp_path / "stride.csv"
+    path.write_text(f"# speed_m_s=1.1\n# speed_m_s=1.2\ntime_s,{','.join(SIGNALS)}\n{rows}")
+    with pytest.raises(MotionFormatError, match="speed_m_s=1.1 and 1.2 is not a number in m/s"):
+        read_stride(path)
 
 
 def test_a_comma_in_a_name_delimits_nothing_between_tabs(tmp_path):

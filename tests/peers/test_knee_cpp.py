@@ -20,7 +20,7 @@ POINTS = np.array(
 
 
 @pytest.mark.parametrize("kind", [pytest.param("scalar", marks=pytest.mark.slow), "simd"])
-@pytest.mark.parametrize("name", ["R2", "R3"])
+@pytest.mark.parametrize("name", ["R2", pytest.param("R3", marks=pytest.mark.slow)])
 def test_hand_written_field_and_jacobian_agree(kind, name):
     """The benchmark's C++ program is an independent second opinion on the knee's equations and their derivatives."""
     model = with_parameters(Prosthesis().preset(name), {"damper.k": 2e4, "damper.c": 1000.0})
