@@ -73,8 +73,8 @@ def highest_jump(jumper: Jumper, over: Mapping[str, tuple[float, float]] = TIMIN
     model = ArmSwinger.of(jumper)
     limits = lambda force, spin: [
         at_most("peak_force", force),
-        at_most("angular_momentum", spin),
-        at_least("angular_momentum", -spin),
+        at_most("take_off_angular_momentum", spin),
+        at_least("take_off_angular_momentum", -spin),
     ]
     space, goal = Space(model, over), Goal.of(model, "height", limits(0.0, 0.0))
     own = (np.array([[get_parameter(model, name) for name in over]], float) - space.low) / space.width

@@ -2,11 +2,12 @@
 
 from types import SimpleNamespace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.jumper.measures import SPATIAL_MEASURES, assess
+from jaxgait.models.jumper.measures import SPATIAL_MEASURES, assess, lift_off_times
 from jaxgait.run import Run
 
 WEIGHT = 700.0
@@ -46,3 +47,30 @@ def test_figures_in_space_are_those_of_the_plane():
         field = name if name == "take_off" else name.removeprefix("take_off_")
         value = 0.4 * 0.35 if field == "vy" else getattr(expected, field)
         assert float(measure.function(run)) == pytest.approx(float(value), rel=1e-9), name
+
+
+@pytest.mark.parametrize("known", [40, 24], ids=["whole", "ended right after take-off"])
+def test_take_off_is_a_smooth_function_of_what_it_depends_on(known):
+    """Values and derivatives against a parabola whose zero is known, sampled every 10 ms; chords where samples lack."""
+    t = jnp.linspace(0.0, 0.39, 40)
+    exact = lambda p: (jnp.sqrt(1.0 + 4.0 * p) - 1.0) / 2.0  # of p - t - t^2
+
+    def figures(p):
+        lost = lambda x: jnp.where(jnp.arange(40) < known, x, jnp.nan)
+        still = dict.fromkeys(("com_x", "com_vx", "grf_z", "angular_momentum", "pitch"), jnp.zeros(40))
+        run = {"depth": p - t - t**2, "com_z": jnp.exp(t), "com_vz": jnp.sin(5.0 * t)}
+        jump = assess(t, {name: lost(x) for name, x in (still | run).items()}, WEIGHT)
+        return jnp.stack([jump.take_off, jump.vz])
+
+    p = 0.277
+    wanted = lambda p: jnp.stack([exact(p), jnp.sin(5.0 * exact(p))])
+    whole = known == 40
+    np.testing.assert_allclose(figures(p), wanted(p), rtol=1e-6 if whole else 1e-3)
+    for slopes in (jax.jacfwd(figures)(p), jax.jacrev(figures)(p)):
+        np.testing.assert_allclose(slopes, jax.jacfwd(wanted)(p), rtol=1e-5 if whole else 5e-2)
+
+
+def test_the_first_and_the_last_interval_have_lift_offs_too():
+    t = jnp.linspace(0.0, 0.5, 6)
+    depth = jnp.stack([0.04 - t, 0.47 - t, 0.6 - t, -0.1 - t], axis=1)
+    np.testing.assert_allclose(lift_off_times(t, depth), [0.04, 0.47, jnp.nan, jnp.nan], atol=1e-12)
