@@ -1,6 +1,5 @@
 """The planar form of a tree against the tree in space that it is made from."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
