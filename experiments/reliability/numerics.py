@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,8 @@ from scipy.integrate import solve_ivp
 
 from jaxgait import ensemble, registry, simulate
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.parameters import with_parameters
+from jaxgait.models.jumper.robot import JumpingRobot
+from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.run import state_variables
 from jaxgait.solve.solvers import SOLVERS
 
@@ -28,6 +30,8 @@ SLACK = 0.3
 ROPE = {"duration": 20.0, "samples": 200, "rtol": 1e-10, "atol": 1e-10}
 STEP = 1e-4
 """Relative step of central differences: truncation and rounding meet near the cube root of the solver's error."""
+DELAY = 1e-3
+"""The same, of the timing of a jump."""
 
 
 def orders() -> Iterator[Row]:
@@ -120,3 +124,23 @@ def _worst(found: np.ndarray, names: list[str], request: dict) -> float:
         low, high = ensemble(with_parameters(Bungee(), own), {name: ends}, **request).last.values
         worst = max(worst, abs(slope / ((high - low) / (ends[1] - ends[0])) - 1.0))
     return float(worst)
+
+
+def take_off_gradients() -> Iterator[Row]:
+    """Derivatives of a jump by the timing of the knee, against differences of runs with tight tolerances.
+
+    Error control sees values only, so that derivatives are less accurate than them where the feet slip.
+    """
+    names = ["height", "take_off_vx"]
+    tight: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12}
+    delay = float(get_parameter(JumpingRobot(), "knee.delay"))
+    jump = functools.partial(ensemble, JumpingRobot(), observe=names, progress=False)
+    ends = jump({"knee.delay": delay * np.array([1.0 - DELAY, 1.0 + DELAY])}, **tight)
+    for tolerance, options, bounds in (("default tolerance", {}, (2e-3, 5e-2)), ("rtol 1e-10", tight, (2e-3, 5e-3))):
+        found = jump({"knee.delay": [delay]}, gradient="knee.delay", **options)
+        for name, bound in zip(names, bounds, strict=True):
+            slope = float(ends[name].diff("knee.delay").item()) / (2.0 * DELAY * delay)
+            words = found[name].attrs["long_name"]
+            error = abs(found[f"{name}_gradient"].item() / slope - 1.0)
+            what = f"gradient of the jumping robot's {words}, {tolerance}, {int(found.steps.item())} steps, relative"
+            yield below(what, error, bound)

@@ -76,10 +76,12 @@ def test_a_unit_of_moments_that_the_plate_denies_is_not_believed(c3d, tmp_path):
 
 
 @pytest.mark.parametrize(("unit", "size"), [("N", 1.0), ("kN", 1e-3), ("lbf", 1.0 / 4.4482216)])
-@pytest.mark.parametrize("kind", [1, 3])
-def test_plates_with_a_centre_of_pressure_and_plates_with_four_sensors_are_read_alike(c3d, tmp_path, kind, unit, size):
+@pytest.mark.parametrize(("kind", "length"), [(1, "mm"), (1, "cm"), (1, "m"), (3, "mm")])
+def test_plates_with_a_centre_of_pressure_and_plates_with_four_sensors_are_read_alike(
+    c3d, tmp_path, kind, length, unit, size
+):
     """Types 1 (forces, centre of pressure, free moment) and 3 (eight forces at four sensors) of the C3D format."""
-    as_kind(c3d, tmp_path / "walk.c3d", kind, unit, size)
+    as_kind(c3d, tmp_path / "walk.c3d", kind, unit, size, length)
     (right,), (found,) = read_recording(c3d).forces, read_recording(tmp_path / "walk.c3d").forces
     np.testing.assert_allclose(found.force, right.force, rtol=1e-5, atol=1e-3)
     np.testing.assert_allclose(found.point, right.point, atol=1e-4)
@@ -100,15 +102,18 @@ def test_a_plate_that_is_calibrated_from_volts_is_read_alike(c3d, tmp_path):
     np.testing.assert_allclose(found.point, right.point, atol=1e-4)
 
 
-def as_kind(c3d, path, kind: int, unit: str, size: float):
-    """The file with its plate of forces and moments written as one of another type, forces in another unit."""
+def as_kind(c3d, path, kind: int, unit: str, size: float, length: str):
+    """The file with its plate of forces and moments written as one of another type, in other units."""
     trial = ezc3d.c3d(str(c3d))
     fx, fy, fz, mx, my, mz = trial["data"]["analogs"][0]
     rise = float(trial["parameters"]["FORCE_PLATFORM"]["ORIGIN"]["value"][2, 0])  # of the surface above the sensor, mm
     mx, my = mx - rise * fy, my + rise * fx  # now about the middle of the surface
     if kind == 1:
         px, py = -my / np.where(fz == 0.0, 1.0, fz), mx / np.where(fz == 0.0, 1.0, fz)
-        columns, units = [size * fx, size * fy, size * fz, px, py, mz - px * fy + py * fx], [unit] * 3 + ["mm"] * 3
+        part = {"mm": 1.0, "cm": 0.1, "m": 1e-3}[length]
+        free = mz - px * fy + py * fx
+        columns = [size * fx, size * fy, size * fz, part * px, part * py, size * part * free]
+        units = [unit] * 3 + [length] * 2 + [f"{unit}{length}"]
         origin = [0.0, 0.0, 0.0]
     else:
         a, b = 3000.0, 500.0  # half the distances in mm between the sensors, which are in the surface

@@ -126,10 +126,11 @@ def test_moments_are_no_angles(tmp_path):
     assert "ground_torque_y" not in found.angles
 
 
-def test_a_first_row_of_one_cell_is_named(tmp_path):
+@pytest.mark.parametrize("count", [1, 3])
+def test_first_rows_of_one_cell_are_named(tmp_path, count):
     lines = walker.mot(W, degrees=False).splitlines()
     at = lines.index("endheader") + 2
-    lines[at] = lines[at].split("\t")[0]
+    lines[at : at + count] = [line.split("\t")[0] for line in lines[at : at + count]]
     with pytest.raises(MotionFormatError, match=rf"line {at + 1}: 1 cell where \d+ are expected; write NaN into gaps"):
         _read(tmp_path, "\n".join(lines), "ik.mot")
 

@@ -11,6 +11,7 @@ from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.optimum import around
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.trust import Guard, UnreliableGradient, gradient_fault
@@ -35,6 +36,16 @@ class Given:
 
     def shapes(self, x):
         return {"objective": ()}
+
+
+def test_a_steeply_curved_objective_does_not_disagree_with_its_own_slopes():
+    """Around the optimum: the mean of the slopes at the ends of the interval alone is 5 % off here."""
+    curve = Given(lambda x: np.exp(20.0 * x[0]), lambda x: 20.0 * np.exp(20.0 * x))
+    wrong = Given(lambda x: np.exp(20.0 * x[0]), lambda x: 21.0 * np.exp(20.0 * x))
+    space, goal = Space(Oscillator(), {"k": (0.0, 2.0)}), Goal.of(Oscillator(), "power")
+    at = lambda evaluate, x: around(evaluate, space, goal, 1.0, 0, np.array([x]), evaluate(0, np.array([[x]])))
+    assert at(curve, 0.5).difference < 1e-3 and at(wrong, 0.5).difference > 0.02
+    assert at(curve, 0.0).difference < 0.05  # beside a wall the ends are all there is
 
 
 def bowl(x):

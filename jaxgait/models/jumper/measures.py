@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -63,9 +64,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
         >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s, m
         0.15 0.45
     """
-    time = jnp.asarray(time)
-    deepest = jnp.max(jnp.asarray(run["depth"]).reshape(time.shape[0], -1), axis=1)
-    at_take_off = _at_lift_off(time, deepest)
+    at_take_off = _at_take_off(run["depth"])
     z, vz = at_take_off(run["com_z"]), at_take_off(run["com_vz"])
     height = vz**2 / (2.0 * gravity)
     return Jump(
@@ -122,8 +121,7 @@ def _spatial_jump(run: Run) -> Jump:
 
 
 def _sideways(run: Run) -> Number:
-    take_off = run.once(_spatial_jump).take_off
-    return jnp.where(jnp.isnan(take_off), jnp.nan, jnp.interp(take_off, run.ts, run["com_velocity"][:, 1]))
+    return _at_take_off(run["depth"])(run["com_velocity"][:, 1])
 
 
 def _peak_force(run: Run) -> Number:
@@ -135,8 +133,6 @@ def _peak_force(run: Run) -> Number:
 
 INTERVAL = 2.5e-3
 """Longest time in s between samples that allows interpolation."""
-NEWTON = 4
-"""Iterations that locate a zero of a cubic, from that of its chord."""
 
 
 def _read(figures: Callable[[Run], Jump], name: str, field: str, unit: str, long_name: str) -> Measure:
@@ -183,15 +179,20 @@ def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "ti
         [0.05 0.15]
     """
     time, depth = jnp.asarray(time), jnp.asarray(depth)
-    return jnp.stack([_at_lift_off(time, depth[:, k])(time) for k in range(depth.shape[1])])
+    return jnp.stack([_at_lift_off(depth[:, k])(time) for k in range(depth.shape[1])])
 
 
-def _at_lift_off(time: Float[Array, " times"], depth: Float[Array, " times"]) -> Callable[[Any], Number]:
-    """What a history is at the last zero of a falling depth: on cubics through four samples.
+def _at_take_off(depth: ArrayLike) -> Callable[[ArrayLike], Number]:
+    """What a history is when the last stud leaves the ground, by depths of shape (times, ...)."""
+    depth = jnp.asarray(depth)
+    return _at_lift_off(jnp.max(depth.reshape(depth.shape[0], -1), axis=1))
 
-    Chords of the samples beside the zero would do for the values, but not for their derivatives: the zero moves along
-    the chord, whose slope has an error of first order in the interval (4 % for a velocity sampled every 0.6 ms).
-    Chords remain where the depth is not known on all four samples, or the cubic has no such zero.
+
+def _at_lift_off(depth: Float[Array, " times"]) -> Callable[[ArrayLike], Number]:
+    """What a history is at the last zero of a falling depth: a cubic in the depth through the four samples around it.
+
+    A line through the two beside it would do for values, but its slope has an error of first order in the interval, and
+    so have derivatives, as the zero moves along it. It remains where the depth does not fall on all four samples.
     """
     touching, count = depth > 0.0, depth.shape[0]
     last = count - 1 - jnp.argmax(touching[::-1])
@@ -199,35 +200,24 @@ def _at_lift_off(time: Float[Array, " times"], depth: Float[Array, " times"]) ->
     last = jnp.minimum(last, count - 2)
     used = min(4, count)
     first = jnp.clip(last - 1, 0, count - used)
-    near = lambda history: jax.lax.dynamic_slice_in_dim(history, first, used)
-    nodes = near(time)
-    known = jnp.all(jnp.isfinite(near(depth)))
-    around = jnp.where(known, near(depth), 0.0)
-    cubic = lambda t: _weights(nodes, t) @ around
-    share = depth[last] / (depth[last] - depth[last + 1])
-    chord = lambda history: (1.0 - share) * history[last] + share * history[last + 1]
+    around = lambda history: jax.lax.dynamic_slice_in_dim(history, first, used)
+    beside = lambda history: jax.lax.dynamic_slice_in_dim(history, last, 2)
+    falls = jnp.all(jnp.diff(around(depth)) < 0.0)  # not where some of them are NaN
 
-    def nearer(_: Any, t: Number) -> Number:
-        value, slope = jax.jvp(cubic, (t,), (jnp.ones_like(t),))
-        return jnp.clip(t - value / jnp.where(slope < 0.0, slope, 1.0), time[last], time[last + 1])
-
-    t = jax.lax.stop_gradient(jax.lax.fori_loop(0, NEWTON, nearer, chord(time)))
-    value, slope = jax.jvp(cubic, (t,), (jnp.ones_like(t),))
-    smooth = known & (slope < 0.0)
-    t = t - value / jax.lax.stop_gradient(jnp.where(smooth, slope, 1.0))  # the same, with the derivative of the zero
-    smooth &= (t >= time[last]) & (t <= time[last + 1])
-
-    def at_lift_off(history: Any) -> Number:
+    def at_lift_off(history: ArrayLike) -> Number:
         history = jnp.asarray(history)
-        found = jnp.where(smooth, _weights(nodes, t) @ jnp.where(smooth, near(history), 0.0), chord(history))
+        # Where the depth rises or is unknown, any other numbers: derivatives of the choice must not be NaN.
+        nodes, values = (
+            jnp.where(falls, around(x), y) for x, y in ((depth, jnp.arange(1.0, used + 1.0)), (history, 0.0))
+        )
+        found = jnp.where(falls, _at_zero(nodes, values), _at_zero(beside(depth), beside(history)))
         return jnp.where(flies, found, jnp.nan)
 
     return at_lift_off
 
 
-def _weights(nodes: Float[Array, " nodes"], t: Number) -> Float[Array, " nodes"]:
-    """Of the values at the nodes in the polynomial through them at t (Lagrange)."""
-    others = lambda j: [i for i in range(nodes.shape[0]) if i != j]
-    return jnp.stack(
-        [jnp.prod(jnp.stack([(t - nodes[i]) / (nodes[j] - nodes[i]) for i in others(j)])) for j in range(len(nodes))]
-    )
+def _at_zero(nodes: Float[Array, " nodes"], values: Float[Array, " nodes"]) -> Number:
+    """The polynomial through values at nodes, at zero (Lagrange)."""
+    count = nodes.shape[0]
+    weights = [[nodes[i] / (nodes[i] - nodes[j]) for i in range(count) if i != j] for j in range(count)]
+    return sum((math.prod(w) * values[j] for j, w in enumerate(weights)), jnp.zeros(()))

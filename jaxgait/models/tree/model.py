@@ -20,7 +20,7 @@ level, at z = 0; z points up.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -69,8 +69,8 @@ class Loads(NamedTuple):
 
 
 def _links(links: Any) -> Any:
-    values = list(links.values()) if isinstance(links, Mapping) else links
-    if not isinstance(values, Sequence) or not all(isinstance(link, Link) for link in values):
+    values = list(links.values() if isinstance(links, Mapping) else links) if isinstance(links, Iterable) else [links]
+    if not all(isinstance(link, Link) for link in values):
         raise ParameterError(f"links must be a list of Link, got {shown(links)}")
     found = OrderedDict((link.name, link) for link in values)
     if len(found) < len(values):

@@ -113,34 +113,35 @@ def _plates(
     """The forces in N, and centres of pressure in m; `unit` is that of lengths in m."""
     for i in range(found["plates"]):
         name, force, point = f"plate {i + 1}", arrays[f"force{i}"], arrays[f"point{i}"]
-        newton, moment = _units(name, found["channels"][i], unit, notes)
+        newton, arm = _units(name, found["channels"][i], unit, notes)
         force = labels.unloaded(newton * force, name, notes)
         pressed = np.linalg.norm(force, axis=1) > FAINT  # that of an unloaded plate is noise
         point = np.where(pressed[:, None], point, np.nan)
-        if moment != 1.0 and pressed.any():
-            corners, stated = arrays[f"corners{i}"], f"in {found['channels'][i][1][0].strip()}, as the file states"
-            alone = _without_moments(force, corners, arrays[f"origin{i}"])
-            moved = alone + moment * (point - alone)
-            off = np.linalg.norm(moved[pressed] - corners.mean(axis=0), axis=1)
-            if np.median(off) < np.linalg.norm(corners[0] - corners[2]):
+        if arm != 1.0 and pressed.any():
+            corners, stated = arrays[f"corners{i}"], found["channels"][i][1][0].strip()
+            middle, is_length = corners.mean(axis=0), stated.lower() in labels.LENGTHS
+            what = "centres of pressure" if is_length else "moments"
+            fixed = middle if is_length else _without_moments(force, corners, arrays[f"origin{i}"])
+            moved = fixed + arm * (point - fixed)
+            if np.median(np.linalg.norm(moved[pressed] - middle, axis=1)) < np.linalg.norm(corners[0] - corners[2]):
                 point = moved
-                notes.append(f"{name}: moments are {stated}")
+                notes.append(f"{name}: {what} are in {stated}, as the file states")
             else:
-                notes.append(f"{name}: moments cannot be {stated}: no foot would be on the plate")
+                notes.append(f"{name}: {what} cannot be in {stated}, as the file states: no foot would be on the plate")
         yield Force(name, start + np.arange(force.shape[0]) / found["analog_rate"], force, unit * point)
 
 
 def _units(name: str, channels: list[list[str]], unit: float, notes: list[str]) -> tuple[float, float]:
-    """The unit of a plate's forces in N, and that of its moments in the file's units of force times length."""
-    forces, moments = channels
+    """The unit of a plate's forces in N, and that of its arms of forces in the file's unit of length, `unit` in m."""
+    forces, others = channels
     stated = [text.strip().lower() for text in forces]
     force = _common([FORCES.get(text) for text in stated])
     if force is None:
         listed = ", ".join(dict.fromkeys(forces))
         notes += [f"{name}: forces are taken to be in N, the file states {listed}"] if any(stated) else []
         return 1.0, 1.0
-    moment = _common([_moment(text.strip().lower()) for text in moments])
-    size = 1.0 if moment is None else moment / (force * unit)
+    arm = _common([_arm(text.strip().lower(), force) for text in others])
+    size = 1.0 if arm is None else arm / unit
     return force, 1.0 if abs(size - 1.0) < 1e-3 else size
 
 
@@ -149,12 +150,14 @@ def _common(sizes: list[float | None]) -> float | None:
     return next(iter(sizes), None) if len(set(sizes)) == 1 else None
 
 
-def _moment(text: str) -> float | None:
-    """A unit of moments in Nm, None for an unknown one."""
+def _arm(text: str, force: float) -> float | None:
+    """A unit of length, or of moments over that of forces in N, in m; None for an unknown one."""
+    if text in labels.LENGTHS:
+        return labels.LENGTHS[text]
     match = _MOMENT.fullmatch(text)
     if match is None or match["force"] not in FORCES or match["length"] not in labels.LENGTHS:
         return None
-    return FORCES[match["force"]] * labels.LENGTHS[match["length"]]
+    return FORCES[match["force"]] * labels.LENGTHS[match["length"]] / force
 
 
 def _without_moments(force: np.ndarray, corners: np.ndarray, origin: np.ndarray) -> np.ndarray:

@@ -95,16 +95,19 @@ def computed(parameters, labels: list[str]) -> list[bool]:
     return [label.strip() in listed or bool(COMPUTED.search(label.strip())) for label in labels]
 
 
-CHANNELS = {1: (3, 0), 2: (3, 3), 3: (8, 0)}
-"""Numbers of channels of forces and of moments, which come first, by type of plate; type 4 is calibrated from volts."""
+CHANNELS = {1: (3, 2), 2: (3, 3), 3: (8, 0)}
+"""Numbers of channels of forces, and of coordinates (type 1) or moments (type 2) after them, by type of plate.
+
+Those of type 4 are calibrated from volts.
+"""
 
 
 def channels(parameters, plate: int) -> list[list[str]]:
-    """The units of a plate's channels of forces, and those of its channels of moments."""
+    """The units of a plate's channels of forces, and those of its coordinates or moments."""
     numbers, types = value(parameters, "FORCE_PLATFORM", "CHANNEL"), value(parameters, "FORCE_PLATFORM", "TYPE")
     units = text(parameters, "ANALOG", "UNITS")
-    forces, moments = (0, 0) if numbers is None or types is None else CHANNELS.get(int(types[plate]), (0, 0))
-    used = np.asarray(numbers, int)[: forces + moments, plate].tolist() if forces else []
+    forces, others = (0, 0) if numbers is None or types is None else CHANNELS.get(int(types[plate]), (0, 0))
+    used = np.asarray(numbers, int)[: forces + others, plate].tolist() if forces else []
     stated = [units[n - 1] if 0 < n <= len(units) else "" for n in used]
     return [stated[:forces], stated[forces:]]
 

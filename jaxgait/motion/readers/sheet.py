@@ -120,14 +120,16 @@ def _check_above(source: Source, first: int) -> None:
     delimiter = delimiter_of(source.lines[first])
     row = lambda i: [(cell, number(cell, delimiter != ",")) for cell in cells(source.lines[i], delimiter)]
     numbers = lambda found: sum(x is not None and math.isfinite(x) for _, x in found)
-    width, top, above = len(row(first)), first, []
+    width, top = len(row(first)), first
     while top and len(above := row(top - 1)) == width and numbers(above):
         top -= 1
-    lone = top == first > 1 and len(above) == numbers(above) == 1
-    named = next((row(i) for i in range(top - 1 - lone, -1, -1) if source.lines[i].strip()), [])
+    cut = top  # below the first of the rows above that have one cell
+    while cut and len(above := row(cut - 1)) == numbers(above) == 1:
+        cut -= 1
+    named = next((row(i) for i in range(cut - 1, -1, -1) if source.lines[i].strip()), [])
     labelled = len(named) == width and not numbers(named) and 2 * sum(bool(cell) for cell, _ in named) > width
-    if lone and labelled:
-        raise source.error(f"1 cell where {width} are expected", "write NaN into gaps", first - 1)
+    if cut < top and labelled:
+        raise source.error(f"1 cell where {width} are expected", "write NaN into gaps", cut)
     if top < first and labelled:
         for i, (cell, x) in enumerate(row(top), 1):
             if x is None:

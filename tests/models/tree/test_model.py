@@ -243,6 +243,12 @@ def test_bodies_of_the_same_name_are_rejected():
         TreeModel([Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))] * 2)
 
 
+def test_links_may_be_a_list_a_tuple_or_a_dict():
+    links = [Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))]
+    for given in (links, tuple(links), {"upper": links[0]}):
+        assert list(TreeModel(given).links) == ["upper"]
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
