@@ -1,14 +1,17 @@
 """Friction laws: they oppose motion, saturate and dissipate; bristles hold a load and give it back when released."""
 
 import dataclasses
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait import ensemble, zipped
 from jaxgait.mechanics import friction
-from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, Incremental, Stribeck
+from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Incremental, Stribeck
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 
 STIFFNESS, RELEASE = 3.2e4, 2e-3
 EXACT = 1e-12
@@ -164,3 +167,71 @@ def test_every_parameter_of_every_law_has_a_finite_gradient_at_rest():
     for law in [*MEMORYLESS, Bristle(), dataclasses.replace(Bristle(), damping=0.0)]:
         slopes = jax.grad(lambda law: law.force(0.0, 10.0, law.at_rest())[0])(law)
         assert all(np.isfinite(leaf) for leaf in jax.tree.leaves(slopes))
+
+
+GRAVITY, HERE = 9.81, 0.6  # m/s^2; coefficient of all laws below
+SLOPES = {"level": 0.0, "half the angle of friction": np.arctan(HERE / 2), "beyond it": np.arctan(2 * HERE)}
+
+
+class Sliding(NamedTuple):
+    x: Scalar
+    v: Scalar
+    lost: Scalar
+    memory: Scalar | None
+
+
+class Block(Model):
+    """One kilogram that slides down a slope, with the energy that friction has taken."""
+
+    law: FrictionLaw = Coulomb()
+    slope: Scalar = parameter(0.0, unit="rad", doc="angle of the slope")
+    speed: Scalar = parameter(1.0, unit="m/s", doc="initial speed")
+
+    variables: ClassVar = {
+        "x": Variable("m", "position"),
+        "v": Variable("m/s", "velocity"),
+        "lost": Variable("J", "energy taken by friction"),
+        "memory": Variable("m", "deflection of the bristles"),
+    }
+    numerics: ClassVar = Numerics(stiff=True, rtol=1e-8, atol=1e-10, first_step=1e-5)
+
+    def vector_field(self, t, y):
+        force, rate = self.law.force(y.v, GRAVITY * jnp.cos(self.slope), y.memory)
+        return Sliding(y.v, GRAVITY * jnp.sin(self.slope) + force, -force * y.v, rate)
+
+    def initial_state(self):
+        return Sliding(jnp.zeros(()), self.speed * jnp.ones(()), jnp.zeros(()), self.law.at_rest())
+
+    @property
+    def duration(self):
+        return 4.0
+
+
+CREEP = {"arctan": np.tan(np.pi / 4), "tanh": np.arctanh(0.5), "algebraic": 0.5 / np.sqrt(0.75)}
+"""Speed over the slip velocity at which a law gives half of its limit."""
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        *[Coulomb(HERE, regularisation=form) for form in FORMS],
+        *[Stribeck(HERE, HERE, regularisation=form) for form in FORMS],
+        Bristle(HERE, HERE),
+    ],
+    ids=named,
+)
+def test_a_block_stops_creeps_or_holds_and_slides_as_its_law_says(law):
+    """On the level, on half the angle of friction and on twice its tangent, by each law, through one ensemble."""
+    slopes, speeds = np.array(list(SLOPES.values())), np.array([1.0, 0.0, 0.0])
+    members = zipped({"slope": slopes, "speed": speeds})
+    found = ensemble(Block(law), members, trajectories=True, samples=2, progress=False)
+    assert (found.status == 0).all()
+    x, v, lost = (found[name].isel(time=-1).values for name in ("x", "v", "lost"))
+    np.testing.assert_allclose(lost, speeds**2 / 2 + GRAVITY * np.sin(slopes) * x - v**2 / 2, atol=1e-6)
+    assert x[0] == pytest.approx(1.0 / (2 * HERE * GRAVITY), rel=1e-2)  # m: v^2 / (2 mu g)
+    assert v[2] == pytest.approx(4.0 * GRAVITY * (np.sin(slopes[2]) - HERE * np.cos(slopes[2])), rel=5e-3)
+    if isinstance(law, Bristle):
+        assert found.memory[1, -1].item() == pytest.approx(HERE / 2 / law.stiffness, rel=1e-4)
+        assert found.x[1, 1].item() == pytest.approx(x[1], abs=1e-6)  # it holds
+    else:
+        assert v[1] == pytest.approx(CREEP[law.regularisation] * law.slip_velocity, rel=1e-3)

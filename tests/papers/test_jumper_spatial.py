@@ -1,12 +1,14 @@
 """Fifteen bodies in space, rooted at the trunk, against nine bars in the plane, rooted at the foot."""
 
 import diffrax
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxgait import simulate
 from jaxgait.models.jumper.human import Jumper
-from jaxgait.models.jumper.spatial import SpatialJumper
+from jaxgait.models.jumper.spatial import SpatialJumper, SpatialState
 from jaxgait.parameters import ParameterError, with_parameters
 
 PATH = 2e-9  # m: two recursions, two choices of coordinates, one solver at rtol 1e-10
@@ -47,6 +49,28 @@ def test_inverse_dynamics_of_both_roots_agree(runs):
     elbow = -(space.moment[:, columns["left_forearm"]] + space.moment[:, columns["right_forearm"]])
     np.testing.assert_allclose(knee, plane.moment[:, 1], atol=1e-3)
     np.testing.assert_allclose(elbow, plane.moment[:, 4], atol=1e-3)
+
+
+def test_the_mirror_image_of_a_motion_is_a_motion():
+    """Left and right exchanged, at a tilted, twisting pose with bent bristles: the rates are mirrored."""
+    jumper = SpatialJumper()
+    rng = np.random.default_rng(3)
+    crouch = jumper.initial_state()
+    pose = crouch.pose + jnp.array([0.0, 0.02, -0.002, 0.0, 0.01, 0.0, 0.02])
+    y = SpatialState(pose, rng.normal(0.0, 0.3, 6), rng.normal(0.0, 1e-4, crouch.bristle.shape))
+    rate = jax.jit(jumper.vector_field)
+    found, image = rate(0.2, y), rate(0.2, mirrored(jumper, y))
+    assert np.ptp(found.bristle[:, 1]) > 0.01 and abs(found.twist[0] * found.twist[4]) > 1.0
+    for one, other in zip(mirrored(jumper, found)[:3], image[:3], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def mirrored(jumper: SpatialJumper, y: SpatialState) -> SpatialState:
+    """At the plane y = 0."""
+    sole = jumper.plane.sole
+    studs = y.bristle.reshape(2, len(sole.rows), len(sole.columns), 2)[::-1, :, ::-1]
+    pose, twist = np.array([1, -1, 1, 1, -1, 1, -1]), np.array([-1, 1, -1, 1, -1, 1])
+    return SpatialState(pose * y.pose, twist * y.twist, studs.reshape(-1, 2) * np.array([1, -1]))
 
 
 def test_a_body_that_cannot_be_is_refused():
