@@ -66,15 +66,21 @@ def _vanishes(s: Operation, zeros: set[int]) -> bool:
     return (s.name in (*SUMS, "neg") and all(hits)) or (s.name == "div" and hits[0])
 
 
+def _tangents(code: Code, loop: PartLoop) -> list[int]:
+    """Inputs of the loop's body that are real; the others are positions to write to."""
+    return [inner for inner, _ in loop.inputs if code.dtypes[inner].kind == "f"]
+
+
 def _is_linear(code: Code, loop: PartLoop, zeros: set[int]) -> bool:
-    tangents = {inner for inner, _ in loop.inputs}
+    tangents = set(_tangents(code, loop))
+    positions = {inner for inner, _ in loop.inputs} - tangents
     dtypes = {code.dtypes[v] for v in (*tangents, *(s.output for s in loop.body if isinstance(s, Operation)))}
     if len(dtypes) != 1 or dtypes.pop().kind != "f":
         return False
     for s in loop.body:
         hits = [v in tangents for v in used(s)]
         if isinstance(s, Operation):
-            if not keeps_linear(s, hits, zeros):
+            if not keeps_linear(s, hits, zeros) or not positions.isdisjoint(s.inputs):
                 return False
             tangents.add(s.output)
         elif not isinstance(s, Write) or hits[0] or any(hits[2:]):  # (positions, and whether)
@@ -188,15 +194,16 @@ class _Accumulating:
 
     def __init__(self, code: Code, loop: PartLoop, zeros: set[int], before: Iterable[Statement]) -> None:
         self._code, self._loop, self._zeros = code, loop, zeros
-        self._factors = _Factors(code, code.dtypes[loop.inputs[0][0]], before)
+        self._initial = _tangents(code, loop)
+        self._factors = _Factors(code, code.dtypes[self._initial[0]], before)
         self._terms: dict[int, Terms] = {}
         self._users: defaultdict[int, set[int]] = defaultdict(set)
-        self._tangents = {inner for inner, _ in loop.inputs}
+        self._tangents = set(self._initial)
         self._kept = {*self._tangents, *(inner for inner, _ in loop.outputs)}
         self._body = [self._enter(s) for s in loop.body]
 
     def rewritten(self) -> list[Statement]:
-        inputs, parts = len(self._loop.inputs), self._loop.parts
+        inputs, parts = len(self._initial), self._loop.parts
         whole = 2 * parts > inputs and not any(isinstance(s, Write) for s in self._body)
         self._eliminate(inputs if whole else parts)
         if whole and self._is_worth_a_matrix():
@@ -300,7 +307,7 @@ class _Accumulating:
 
     def _is_worth_a_matrix(self) -> bool:
         """Whether the complete Jacobian takes fewer operations than going through all tangents for every direction."""
-        of: dict[int, set[int]] = {inner: {inner} for inner, _ in self._loop.inputs}
+        of: dict[int, set[int]] = {inner: {inner} for inner in self._initial}
         spent = once = 0
         for s in self._body:
             if isinstance(s, Operation):
@@ -314,7 +321,7 @@ class _Accumulating:
         )
 
     def _multiply_out(self) -> None:
-        found: dict[int, Terms] = {inner: {inner: ONE} for inner, _ in self._loop.inputs}
+        found: dict[int, Terms] = {inner: {inner: ONE} for inner in self._initial}
         for s in self._body:
             if isinstance(s, Operation):
                 found[s.output] = self._chosen(s, found)

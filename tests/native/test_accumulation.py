@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait.native import looped, native
+from jaxgait.native.accumulation import accumulated
 from jaxgait.native.code import PartLoop, count, everything
 from jaxgait.native.members import outermost
 
@@ -93,3 +94,25 @@ def test_positions_of_samples_as_many_as_directions():
     found, expected = jax.jit(native(jax.vmap(looped(both))))(p), jax.vmap(both)(p)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+
+
+def recorded(p):
+    """A decay, and a record of it too long for registers."""
+    step = lambda c: (c[0] + 1, c[1] - 0.01 * p[0] * jnp.tanh(c[1]) * p[1], c[2].at[c[0] // 2].set(c[1]))
+    _, x, record = jax.lax.while_loop(lambda c: c[0] < 190, step, (0, 1.0 + p[1], jnp.zeros(100)))
+    return x, record
+
+
+@pytest.mark.parametrize("count", [3, 9])
+def test_derivatives_of_what_is_recorded_at_positions_of_their_own_are_accumulated(count, monkeypatch):
+    done = []
+    monkeypatch.setattr(
+        "jaxgait.native.directions.accumulated", lambda code: done.append(accumulated(code)) or done[-1]
+    )
+    directions = jax.random.normal(jax.random.key(1), (count, 2))
+    whole = lambda p: jax.vmap(lambda d: jax.jvp(recorded, (p,), (d,)), out_axes=(None, 0))(directions)
+    p = jnp.stack([jnp.linspace(0.5, 3.0, MEMBERS), jnp.linspace(0.1, 1.0, MEMBERS)], axis=1)
+    found = jax.jit(native(jax.vmap(looped(whole))))(p)
+    assert done[-1]
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(jax.vmap(whole)(p)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
