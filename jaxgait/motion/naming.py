@@ -146,7 +146,7 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     """
     moving = [r for r in found if r.markers or r.angles]
     moving = [r for r in moving if len(r.markers) > 2 or _has_leg(r)] or moving
-    forces = [r for r in found if r not in moving]
+    forces = [r for r in found if not any(r is one for one in moving)]
     if not moving:
         what = "holds ground forces only" if found[0].forces else "holds neither markers nor joint angles"
         raise found[0].error(what, "give the file with the markers or joint angles too")

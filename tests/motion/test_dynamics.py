@@ -177,7 +177,7 @@ def test_moments_are_labelled(walk):
 @pytest.mark.parametrize(
     ("changes", "mass", "reason"),
     [
-        ({"forces": ()}, 70.0, "no stride has the whole ground force"),
+        ({"forces": ()}, 70.0, "no ground forces were recorded"),
         ({}, None, r"the mass is not known \(give --mass\)"),
         ({"forces": _recorded(100.0, point=False).forces}, 70.0, "the centre of pressure .* is not recorded"),
     ],

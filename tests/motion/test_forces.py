@@ -9,8 +9,9 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.readers.labels import unloaded
-from jaxgait.motion.recording import with_forces
+from jaxgait.motion.recording import Force, with_forces
 from tests.motion import walker
+from tests.motion.test_capture import recording as walker_recording
 
 W = walker.walker(duration=0.6)
 
@@ -153,3 +154,54 @@ def test_blanks_of_an_unloaded_plate_that_is_sampled_at_100_hz(first):
     found = unloaded(np.where(blank[:, None], np.nan, rows), "plate", notes := [])
     np.testing.assert_array_equal(found, np.where(blank[:, None], 0.0, rows))
     assert notes == [f"{blank.sum()} samples of plate have no force: it is taken to be unloaded"]
+
+
+def steps(w, shares):
+    """The synthetic walk with the right foot's force on plates that bear these shares, (samples, plates), of it."""
+    time, force, point = walker.pressed(w, 1000.0)
+    plates = [Force(f"plate {i}", time, force * s[:, None], point) for i, s in enumerate(shares(time % w.period).T)]
+    return measure([walker_recording(w, forces=tuple(plates))], mass=walker.MASS)
+
+
+@pytest.mark.parametrize("share", [0.15, 0.5])
+def test_a_foot_on_two_plates_makes_one_step(share):
+    w = walker.walker(duration=5.0)
+    handed = lambda t: 1.0 / (1.0 + np.exp(np.clip((t - share * 0.64 * w.period) / 0.02, -50, 50)))
+    one = steps(w, lambda t: np.ones((t.size, 1)))
+    halves = lambda t: np.full((t.size, 2), 0.5)  # each of them reaches 30 N later than both together
+    for two, close in ((lambda t: np.stack([handed(t), 1.0 - handed(t)], axis=1), 0.02), (halves, 0.08)):
+        found = steps(w, two)
+        assert found.period == pytest.approx(one.period, abs=2e-3)
+        for name in ("knee_rad", "ground_y_N"):
+            np.testing.assert_allclose(found.mean[name], one.mean[name], atol=close * np.ptp(one.mean[name]))
+
+
+def test_forces_that_outlast_the_markers_lose_no_moments():
+    w = walker.walker(duration=5.0)
+    time, force, point = walker.pressed(w, 1000.0)
+    plate = Force("plate", time, force, point)
+    short = walker_recording(w, forces=(plate,))
+    frames = int(4.3 * w.period * w.rate)  # in stance
+    cut = dataclasses.replace(
+        short, time=short.time[:frames], markers={k: x[:frames] for k, x in short.markers.items()}
+    )
+    whole, less = measure([short], mass=walker.MASS), measure([cut], mass=walker.MASS)
+    for name in ("knee_moment_Nm_kg", "ankle_moment_Nm_kg"):
+        np.testing.assert_allclose(less.dynamics.mean[name], whole.dynamics.mean[name], atol=0.02)
+
+
+def test_velocities_of_markers_are_no_forces(tmp_path):
+    found = _read(
+        tmp_path,
+        "time,RHEE_x,RHEE_y,RHEE_z,RHEE_vx,RHEE_vy,RHEE_vz\n"
+        + "".join(f"{0.01 * i:.2f},{10 * i},900,100,1000,0,0\n" for i in range(20)),
+        "walk.csv",
+    )
+    assert not found.forces and list(found.markers) == ["RHEE"]
+
+
+@pytest.mark.parametrize("names", ["Fx_right,Fy_right,Fz_right", "GRFxR,GRFyR,GRFzR", "FP1 CoP X,FP1 CoP Y,FP1 CoP Z"])
+def test_columns_that_look_like_forces_are_not_left_out_in_silence(tmp_path, names):
+    rows = "".join(f"{0.01 * i:.2f},{10 * i},900,100,1,700,0\n" for i in range(20))
+    found = _read(tmp_path, f"time,RHEE_x,RHEE_y,RHEE_z,{names}\n" + rows, "walk.csv")
+    assert not found.forces and any("not read as ground forces" in note for note in found.notes)

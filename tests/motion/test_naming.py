@@ -77,3 +77,9 @@ def test_forces_go_with_the_trial_that_has_none(tmp_path):
 def test_a_file_that_does_not_exist_is_named(read, name):
     with pytest.raises(FileNotFoundError, match=f"{name}: no such file, nor an embedded gait"):
         read(name)
+
+
+def test_the_same_recording_twice_is_told_apart_by_what_it_is():
+    time = np.arange(101) / 100.0
+    body = Recording("walk", "walk.trc", 100.0, time, {name: np.ones((101, 3)) for name in ("RASI", "LASI", "RHEE")})
+    assert len(together([body, dataclasses.replace(body)])) == 2

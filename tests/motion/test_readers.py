@@ -428,3 +428,32 @@ def test_unlabelled_markers_behind_the_labelled_ones_are_noted(tmp_path):
     found = _read(tmp_path, "\n".join(lines[:6] + extra))
     _same(found)
     assert any("40 rows continue after the last label" in note for note in found.notes)
+
+
+def test_frame_1_is_at_the_start(tmp_path):
+    """So that frames without times are those of forces that start at 0 s, and of a C3D file."""
+    lines = walker.csv(W).splitlines()
+    head, rows = lines[0].split(",")[1:], [line.split(",", 1)[1] for line in lines[1:]]
+    for first in (0, 1):
+        text = "\n".join(
+            [f"rate: {W.rate:g} Hz", ",".join(["Frame", *head]), *(f"{i},{r}" for i, r in enumerate(rows, first))]
+        )
+        assert _read(tmp_path, text, "walk.csv").time[0] == 0.0
+
+
+def test_an_empty_cell_in_the_header_of_a_trc_file_moves_no_other(tmp_path):
+    lines = walker.trc(W).splitlines()
+    keys, values = (line.split("\t") for line in lines[1:3])
+    values[keys.index("Units")] = ""
+    found = _read(tmp_path, "\n".join([*lines[:2], "\t".join(values), *lines[3:]]), "walk.trc")
+    assert found.rate == W.rate and not any("is not known" in note for note in found.notes)
+
+
+def test_frames_of_a_trc_file_without_times(tmp_path):
+    lines = walker.trc(W).splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("1\t"))
+    cells = [line.split("\t") for line in lines[at:]]
+    blank = ["\t".join([row[0], "", *row[2:]]) for row in cells]
+    found = _read(tmp_path, "\n".join([*lines[:at], *blank]), "walk.trc")
+    np.testing.assert_allclose(found.time, W.time, atol=1e-9)
+    assert "no times are written: (frame - 1) / DataRate is used" in found.notes

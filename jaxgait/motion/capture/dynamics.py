@@ -221,6 +221,8 @@ def dynamics_of(
     """
     there = {leg.recording.name: (leg, load) for leg, load in zip(legs, loads, strict=True) if load is not None}
     measured = [s for s in strides if s.load is not None and s.trial in there]
+    if not any(leg.recording.forces for leg in legs):
+        return None, "no joint moments: no ground forces were recorded"
     if not measured:
         return None, "no joint moments: no stride has the whole ground force of this foot"
     if mass is None:

@@ -17,6 +17,8 @@ MIN_CONTACT = 0.15
 """Shortest contact in s."""
 NEAR = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot on it."""
+BRIDGED = 0.03
+"""Longest interruption in s of a contact, on one plate or from one plate to the next."""
 TOGETHER = 0.15
 """Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
@@ -41,6 +43,9 @@ class Load(NamedTuple):
     """About the ankle in Nm, counter-clockwise for a walker in +x, averaged over a frame; NaN in a contact whose
     centre of pressure (on the floor) or ankle is not known."""
     contacts: tuple[Contact, ...]
+    """One for each plate that the foot stands on."""
+    stances: tuple[Contact, ...]
+    """The same, those on two plates at once, or on one after the other, as one."""
     notes: tuple[str, ...]
 
 
@@ -49,30 +54,63 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
 
     Heel strikes in s by the motion identify the foot where no centre of pressure does.
     """
-    total, contacts, notes = np.zeros((leg.recording.frames, 3)), [], []
+    total, steps, notes = np.zeros((leg.recording.frames, 3)), [], []
     for number, plate in enumerate(leg.recording.forces):
         force = plate.force @ leg.axes.rotation.T
         loaded = np.abs(force[:, 1]) > LOADED
         if loaded.any() and np.mean(force[loaded, 1]) < 0:
             force = -force
             notes.append(f"{plate.name}: forces point downward and are reversed: the reaction on the foot is needed")
-        stood = stretches(force[:, 1], plate.time)
+        stood = stretches(force[:, 1], plate.time, BRIDGED)  # a foot may be on one plate only for a moment
         for i, (start, end) in enumerate(stood):
             if _ours(leg, plate, start, end, strikes):
                 others = stood[i - 1][1] if i else None, stood[i + 1][0] if stood[i + 1 :] else None
                 first, last = _to_the_ends(force[:, 1], start, end, others)
                 pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])[first:last]
-                total += _averaged(leg, plate.time[first:last], pressed)
-                contacts.append(_contact(plate, number, start, end))
-    if not contacts:
+                load = _averaged(leg, plate.time[first:last], pressed)
+                steps.append(_Step(plate.time[start], plate.time[end - 1], _contact(plate, number, start, end), load))
+    stances = [s for s in _stances(steps) if max(step.last for step in s) - s[0].first >= MIN_CONTACT]
+    if not stances:
         return None
+    contacts = tuple(step.contact for stance in stances for step in stance)
+    total += sum(step.load for stance in stances for step in stance)
     plates = sorted({c.plate for c in contacts})
     notes.append(f"ground forces of {len(contacts)} contacts of the {leg.side} foot on {', '.join(plates)}")
-    return Load(total[:, :2], total[:, 2], tuple(sorted(contacts, key=lambda c: np.nan_to_num(c.start))), tuple(notes))
+    return Load(total[:, :2], total[:, 2], contacts, tuple(map(_joined, stances)), tuple(notes))
 
 
-def stretches(vertical: Float[np.ndarray, " samples"], time: Float[np.ndarray, " samples"]) -> list[tuple[int, int]]:
+class _Step(NamedTuple):
+    """A contact with one plate, from its first to its last sample, in s, and its load at the frames."""
+
+    first: float
+    last: float
+    contact: Contact
+    load: np.ndarray
+
+
+def _stances(steps: list[_Step]) -> list[list[_Step]]:
+    """The contacts in order of time, those with two plates at once, or with one after the other, together."""
+    found: list[list[_Step]] = []
+    for step in sorted(steps, key=lambda step: step.first):
+        if found and step.first <= max(other.last for other in found[-1]) + BRIDGED:
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
+
+
+def _joined(stance: list[_Step]) -> Contact:
+    """One contact from those of a stance: its start is that of the first one, its end that of the last one."""
+    ending = max(stance, key=lambda step: step.last)
+    return stance[0].contact._replace(end=ending.contact.end)
+
+
+def stretches(
+    vertical: Float[np.ndarray, " samples"], time: Float[np.ndarray, " samples"], least: float = MIN_CONTACT
+) -> list[tuple[int, int]]:
     """Samples in contact as half-open ranges; interruptions below 30 ms are bridged. Force in N, time in s.
+
+    `least` is the shortest contact in s.
 
     Examples:
         >>> import numpy as np
@@ -83,9 +121,9 @@ def stretches(vertical: Float[np.ndarray, " samples"], time: Float[np.ndarray, "
     step = float(np.median(np.diff(time)))
     loaded = vertical > LOADED
     for a, b in runs(~loaded):
-        if a > 0 and b < loaded.size and (b - a) * step < 0.03:
+        if a > 0 and b < loaded.size and (b - a) * step < BRIDGED:
             loaded[a:b] = True
-    return [(a, b) for a, b in runs(loaded) if (b - a) * step >= MIN_CONTACT]
+    return [(a, b) for a, b in runs(loaded) if (b - a) * step >= least]
 
 
 def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int | None, int | None]) -> tuple[int, int]:
@@ -173,7 +211,10 @@ def _averaged(leg: Leg, time: np.ndarray, pressed: np.ndarray) -> np.ndarray:
     step = 1.0 / leg.recording.rate
     edges = np.append(leg.recording.time - 0.5 * step, leg.recording.time[-1] + 0.5 * step)
     touched = (edges[1:] > time[0]) & (edges[:-1] < time[-1])
-    return np.stack([_mean_over(edges, time, x, touched) for x in pressed.T], axis=1)
+    there = (time >= edges[0]) & (time <= edges[-1])  # no marker is known beyond the frames, and no moment
+    if not touched.any() or not there.any():
+        return np.zeros((leg.recording.frames, pressed.shape[1]))
+    return np.stack([_mean_over(edges, time[there], x[there], touched) for x in pressed.T], axis=1)
 
 
 def _mean_over(edges: np.ndarray, time: np.ndarray, signal: np.ndarray, touched: np.ndarray) -> np.ndarray:

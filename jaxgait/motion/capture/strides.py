@@ -89,8 +89,8 @@ def events_of(leg: Leg, load: Load | None) -> Events:
 def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str]:
     """Heel strikes and toe-offs in s that were measured or marked."""
     if load is not None:
-        starts = np.array([c.start for c in load.contacts])
-        ends = np.array([c.end for c in load.contacts])
+        starts = np.array([c.start for c in load.stances])
+        ends = np.array([c.end for c in load.stances])
         if np.isfinite(starts).any():
             return np.sort(starts[np.isfinite(starts)]), np.sort(ends[np.isfinite(ends)]), "force"
     marks = [m for m in leg.recording.marks if m.side.startswith(leg.side) and m.label]
@@ -164,7 +164,8 @@ def cut(leg: Leg, events: Events, load: Load | None, ends: Float[np.ndarray, " s
     strides = [_stride(leg, a, b, events, load) for a, b in pairs]
     moving = [s.belt for s in strides if np.isfinite(s.belt)]
     belt = float(np.median(moving)) if moving else 0.0
-    crossing = bool(strides) and float(np.nanmedian([abs(s.drift) for s in strides])) > CROSSING
+    drifts = [abs(s.drift) for s in strides if np.isfinite(s.drift)]
+    crossing = bool(drifts) and float(np.median(drifts)) > CROSSING
     belt = belt if abs(belt) > BELT and not crossing else 0.0
     return [_forward(dataclasses.replace(s, belt=belt)) for s in strides]
 
@@ -189,7 +190,7 @@ def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | Non
     signals["knee_rad"] = signals["thigh_rad"] - signals["shank_rad"]
     feet = [np.polyfit(time[FLAT], (x[:, 0] + way)[FLAT], 1)[0] for k, x in points.items() if k in _standing(points)]
     offs = [(t - start) / period for t in events.offs if start < t < end]
-    loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.contacts)
+    loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.stances)
     reason = _broken(signals, period)
     return StrideCurve(
         trial=leg.recording.name,

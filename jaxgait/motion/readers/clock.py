@@ -55,6 +55,27 @@ class Clock(NamedTuple):
         return even.reshape(self.time.size, *column.shape[1:])
 
 
+def counted(
+    frames: Float[np.ndarray, " rows"] | None, rows: int, rate: float, per: str, notes: list[str]
+) -> Float[np.ndarray, " rows"]:
+    """Times in s of rows without any, by their numbers: frame 1 is at 0 s, unless there is a frame 0.
+
+    The rate is in Hz; `per` is its name, for the note.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.clock import counted
+        >>> notes = []
+        >>> print(counted(np.array([1.0, 2.0, 3.0]), 3, 100.0, "100 Hz", notes), notes)
+        [0.   0.01 0.02] ['no times are written: (frame - 1) / 100 Hz is used']
+    """
+    if frames is None or not np.isfinite(frames).all() or not np.all(np.diff(frames) > 0):
+        frames = np.arange(float(rows))
+    first = 1 if frames[0] >= 1 else 0
+    notes.append(f"no times are written: {'(frame - 1)' if first else 'frame'} / {per} is used")
+    return (frames - first) / rate
+
+
 def clock(
     file: str, time: Float[np.ndarray, " rows"], lines: Int[np.ndarray, " rows"], stated: float | None = None
 ) -> Clock:

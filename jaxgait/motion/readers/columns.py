@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxgait.motion.readers import labels
-from jaxgait.motion.readers.clock import Clock, clock
+from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, cells, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import delimiter_of
@@ -25,6 +25,8 @@ _ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECAS
 """The unit that the label of an angle states."""
 _TURNING = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
 """In the names of angles."""
+_LIKE_FORCES = re.compile(r"(^|[\s._])(grf|cop|f[xyz](?![a-z]))|force", re.IGNORECASE)
+"""In the names of columns that may be meant to be forces."""
 _SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
 
 
@@ -61,6 +63,9 @@ def read_columns(source: Source, name: str) -> Recording:
     names = labels.unique(header.names, notes)
     units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
     columns = labels.sort(names, units, notes, source.file)
+    if unread := [name for name in (*columns.others, *columns.markers) if _LIKE_FORCES.search(name)]:
+        wanted = "ground_force_vx, ..., and ground_force_px, ... for the centre of pressure"
+        notes.append(f"not read as ground forces: {', '.join(unread)}; name the columns {wanted}")
     turning = any(map(_TURNING.search, columns.others))
     short = len(units) < len(names) and len(set(units)) > 1 and delimiter_of(source.lines[start]) == " "
     if short and (columns.forces or turning):
@@ -164,10 +169,8 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
     if rate is None:
         advice = "write a column time_s, or a line such as 'rate 100'"
         raise source.error("no times and no rate", advice, int(sheet.lines[0]))
-    notes.append(f"no times are written: frame / {rate:g} Hz is used")
-    frames = sheet.values[:, columns.frame] if columns.frame is not None else np.arange(sheet.lines.size)
-    whole = np.isfinite(frames).all() and np.all(np.diff(frames) > 0)
-    return clock(source.file, (frames if whole else np.arange(sheet.lines.size)) / rate, sheet.lines, rate)
+    frames = None if columns.frame is None else sheet.values[:, columns.frame]
+    return clock(source.file, counted(frames, sheet.lines.size, rate, f"{rate:g} Hz", notes), sheet.lines, rate)
 
 
 def _angles(values: np.ndarray, others: dict[str, int], units: list[str], notes: list[str]) -> dict[str, np.ndarray]:

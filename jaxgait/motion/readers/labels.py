@@ -22,6 +22,8 @@ _FORCES = (  # in the words of OpenSim, HBM, Fukuchi's data set and exported for
     re.compile(rf"^(?P<kind>f|cop)_?(?P<axis>[xyz])_?(?P<name>\d*){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<name>.*?)[._\s]?(?P<kind>f|grf|cop)_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
 )
+_OF_FORCES = re.compile(r"force|grf|plate|ground|^(fp|p|f)?\d*$", re.IGNORECASE)
+"""In the names of force plates."""
 _POINT = ("p", "cop")
 _MARKER = re.compile(
     rf"^(?P<name>.+?)(?P<separator>[\s._:\-\[(]*(?:pos)?[\s._]*)(?P<axis>[xyz])[\])]?{_UNIT}$", re.IGNORECASE
@@ -117,7 +119,10 @@ def sort(
 def _forces(
     left: Mapping[int, str], units: Sequence[str], notes: list[str], file: str | None
 ) -> tuple[dict[str, dict[str, tuple[int, int, int]]], dict[int, float]]:
-    """Columns of forces and points by plate, and the units stated for them by column."""
+    """Columns of forces and points by plate, and the units stated for them by column.
+
+    Without a centre of pressure, three columns v or p are forces only if their name says so: markers have velocities.
+    """
     for pattern in _FORCES:
         found: dict[str, dict[str, dict[str, int]]] = {}
         stated: dict[int, float] = {}
@@ -133,7 +138,9 @@ def _forces(
         plates = {
             name: {kind: _three(axes) for kind, axes in kinds.items()}
             for name, kinds in found.items()
-            if len(kinds.get("force", {})) > 1 and not name.lower().startswith("pelvis")
+            if len(kinds.get("force", {})) > 1
+            and not name.lower().startswith("pelvis")
+            and (pattern is not _FORCES[0] or "point" in kinds or _OF_FORCES.search(name))
         }
         if plates:
             return plates, _shared(plates, stated, notes, file)

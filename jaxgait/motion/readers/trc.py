@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from jaxgait.motion.readers import labels
-from jaxgait.motion.readers.clock import Clock, clock
+from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, cells, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import delimiter_of, number
@@ -50,10 +50,11 @@ def _header(source: Source, at: int) -> dict[str, float | str]:
     """Keys in lower case with the values that stand below them."""
     for i in range(at):
         if "datarate" in source.lines[i].lower().replace(" ", ""):
-            keys = source.lines[i].split()
-            below = next((line for line in source.lines[i + 1 : at] if line.strip()), "")
-            values = [number(v, comma="." not in v) if number(v, True) is not None else v for v in below.split()]
-            return {k.lower(): v for k, v in zip(keys, values, strict=False) if v is not None}
+            delimiter = delimiter_of(source.lines[i])
+            keys = cells(source.lines[i], delimiter)
+            below = cells(next((line for line in source.lines[i + 1 : at] if line.strip()), ""), delimiter)
+            values = [number(v, comma="." not in v) if number(v, True) is not None else v for v in below]
+            return {k.lower(): v for k, v, cell in zip(keys, values, below, strict=False) if cell and v is not None}
     return {}
 
 
@@ -85,6 +86,5 @@ def _clock(source: Source, sheet: Sheet, stated: float | str | None, notes: list
     if np.isnan(time).all() or not np.any(np.diff(time)):
         if rate is None:
             raise source.error("neither times nor a rate", "write DataRate and the column Time", int(sheet.lines[0]))
-        notes.append("no times are written: frame / DataRate is used")
-        time = (frames if np.isfinite(frames).all() else np.arange(frames.size)) / rate
+        time = counted(frames, frames.size, rate, "DataRate", notes)
     return clock(source.file, time, sheet.lines, rate)
