@@ -365,6 +365,29 @@ def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
 
 
 @float64_default
+def check_rotation(name: str, rotation: Float[ArrayLike, "... 3 3"]) -> None:
+    """Rejects matrices (no dimension) that turn no frame into another; there may be a batch axis.
+
+    Raises:
+        ValueError: naming the body, for a matrix that is not orthonormal and right-handed.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.mechanics.spatial import check_rotation
+        >>> check_rotation("shank", np.diag([1.0, -1.0, 1.0]))
+        Traceback (most recent call last):
+            ...
+        ValueError: body 'shank': its rotation must be orthonormal and right-handed, got [[1.0, 0.0, 0.0], ...
+    """
+    matrices = np.asarray(rotation, dtype=float).reshape(-1, 3, 3)
+    close = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(3)).max(axis=(1, 2)) < 1e-6  # not NaN
+    wrong = ~(close & (np.linalg.det(np.where(close[:, None, None], matrices, np.eye(3))) > 0.0))
+    if wrong.any():
+        found = matrices[wrong][0].tolist()
+        raise ValueError(f"body {name!r}: its rotation must be orthonormal and right-handed, got {found}")
+
+
+@float64_default
 def check_inertia(name: str, mass: Float[ArrayLike, " ..."], inertia: Float[ArrayLike, "... 3 3"]) -> None:
     """Rejects a mass in kg or an inertia tensor in kg m^2 that no rigid body can have; both may have a batch axis.
 

@@ -309,6 +309,7 @@ class TreeModel(Model):
             self._check_names(self._skeleton())
             for link in self.links.values():
                 spatial.check_inertia(link.name, link.mass, np.asarray(link.inertia))
+                spatial.check_rotation(link.name, np.asarray(link.rotation))
         except ValueError as error:
             raise ParameterError(f"{type(self).__name__}: {error}") from error
 
@@ -321,6 +322,13 @@ class TreeModel(Model):
         for names, given in ((tree.coordinate_names, self.start), (tree.velocity_names, self.start_rates)):
             for name in given:
                 _index(names, name)
+        neutral = dict(zip(tree.coordinate_names, np.asarray(tree.neutral()).tolist(), strict=True))
+        for one in (name.removesuffix("w") for name in tree.coordinate_names if name.endswith("q_w")):
+            square = sum(np.square(np.asarray(self.start.get(one + x, neutral[one + x]))) for x in "wxyz")
+            if not (np.abs(square - 1.0) < 1e-2).all():
+                raise ValueError(
+                    f"{one}w, _x, _y, _z at the start must be a quaternion of length 1: give all four of it"
+                )
 
 
 @float64_default

@@ -10,7 +10,7 @@ from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, simulate
 from jaxgait.mechanics.contact import UnilateralSpring
 from jaxgait.mechanics.friction import Dahl, Incremental
-from jaxgait.mechanics.spatial import Link, free, hinge, planar, prismatic
+from jaxgait.mechanics.spatial import Link, ball, free, hinge, planar, prismatic
 from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
 from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.plot import scene
@@ -243,6 +243,14 @@ def test_bodies_of_the_same_name_are_rejected():
         TreeModel([Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))] * 2)
 
 
+def turned(rotation):
+    return Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5), rotation=rotation)
+
+
+SKEWED = (np.diag([1.0, -1.0, 1.0]), 1.1 * np.eye(3), np.zeros((3, 3)))
+BALL = Link("b", None, ball(), **rod(1.0, 0.5))
+
+
 def test_links_may_be_a_list_a_tuple_or_a_dict():
     links = [Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))]
     for given in (links, tuple(links), {"upper": links[0]}):
@@ -259,11 +267,16 @@ def test_links_may_be_a_list_a_tuple_or_a_dict():
         ({"drives": [Spring("upper")]}, "drives must be given by name"),
         ({"start": [1.0]}, "start and start_rates must be given by name"),
         ({"start_rates": {0: 1.0}}, "start and start_rates must be given by name"),
+        *(({"links": [turned(r)]}, "body 'upper': its rotation must be orthonormal and right-handed") for r in SKEWED),
+        *(
+            ({"links": [BALL], "start": s}, "must be a quaternion of length 1")
+            for s in ({"b.q_x": 1.0}, {"b.q_w": 0.0})
+        ),
     ],
 )
 def test_parts_of_another_kind_are_rejected(options, match):
     with pytest.raises(ParameterError, match=match):
-        TreeModel(**({"links": [Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))]} | options))
+        TreeModel(**({"links": [Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))]} | options)).validate()
 
 
 def _end(run):
