@@ -87,7 +87,10 @@ def _members(members: Members) -> dict[str, Any]:
         "dimensions": dict(zip(members.dims, members.shape, strict=True)),
         **{f"values of {name}": x for name, x in values.items()},
         **labels,
-        "order of the members": digest(*(np.ascontiguousarray(x).tobytes() for x in members.values.values())),
+        "order of the members": digest(
+            *(np.ascontiguousarray(x).tobytes() for x in members.values.values()),
+            *(repr((name, dims, x.tolist())).encode() for name, (dims, x) in members.labels.items()),
+        ),
     }
 
 

@@ -32,7 +32,7 @@ import jaxgait
 from jaxgait.native.facts import facts
 from jaxgait.native.surroundings import defined_there
 
-NO_NUMBERS = frozenset({"native", "checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
+NO_NUMBERS = frozenset({"checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
 """Packages of jaxgait that cannot affect a trajectory (in `ensembles` only `batch` can, which is added by name)."""
 
 _LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optax", "optimistix", "lineax", "numpy", "scipy"})
@@ -182,9 +182,11 @@ class Sources:
             names = [name] if name else [] if _is_library(module) else [n for n in vars(loaded) if n[:1] != "_"]
             self._globals(vars(loaded), [(name,) for name in names])
         self._closure(function)
-        for default in [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]:
-            if not _is_plain(default):
-                self._visit(default, f"default of {name_of(function)}")
+        for name, default in _defaults(function):  # the source shows their names, not what they are
+            self._visit(default, f"default {name} of {name_of(function)}")
+        for name, held in vars(function).items():
+            if not name.startswith("__"):
+                self._visit(held, f"value of {name_of(function)}.{name}")
 
     def _globals(self, known: Mapping[str, Any], paths: Iterable[Sequence[str]]) -> None:
         """What is used of a module: names, each with the attributes that are taken of it at once."""
@@ -215,6 +217,13 @@ class Sources:
 
 
 _NOTHING = object()
+
+
+def _defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """The default arguments of a function by name."""
+    code, last = function.__code__, function.__defaults__ or ()
+    yield from zip(code.co_varnames[code.co_argcount - len(last) : code.co_argcount], last, strict=True)
+    yield from (function.__kwdefaults__ or {}).items()
 
 
 def value(x: Any) -> str:

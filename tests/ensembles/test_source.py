@@ -251,3 +251,15 @@ def test_words_and_formatting_do_not_count(one, other):
 )
 def test_everything_else_counts(one, other):
     assert syntax(ast.parse(one)) != syntax(ast.parse(other))
+
+
+def test_default_arguments_and_attributes_of_functions_count(tmp_path):
+    text = "def measure(run, k={k}, *, c={c}):\n    return k * run['x'].max() + c\n\nK = {k}\nmeasure.gain = {gain}\n"
+    text = text.replace("k={k}, *, c={c}", "k=K, *, c=C").replace("def ", "K, C = {k}, {c}\n\n\ndef ", 1)
+    found = [
+        digests(module(tmp_path, "hopper_defaults", text.format(k=k, c=c, gain=gain)).measure)
+        for k, c, gain in ((1.0, 1.0, 1.0), (2.0, 1.0, 1.0), (1.0, 2.0, 1.0), (1.0, 1.0, 2.0))
+    ]
+    assert len({str(one) for one in found}) == 4
+    made = [lambda run, k=k: k * run["x"].max() for k in (1.0, 5.0)]
+    assert digests(made[0]) != digests(made[1])
