@@ -20,12 +20,12 @@ from typing import Any, TypeAlias, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from jaxgait import units
 from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value
 from jaxgait.model import LABELS, TAKEN, Model, Variable
-from jaxgait.outcome import Outcome
+from jaxgait.outcome import Outcome, failures
 from jaxgait.run import Run, Sampling
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
@@ -107,9 +107,9 @@ class Measure:
             jaxgait.measure.MeasureError: order (strides until it repeats) needs at least 12 strides, the run has 5
         """
         needs = f"{self.name} ({self.long_name}) needs"
-        if self.strides and sampling.strides is None:
+        if (self.strides or self.samples_per_stride) and sampling.strides is None:
             raise MeasureError(
-                f"{needs} a run of whole strides: give strides={self.strides} or more instead of duration"
+                f"{needs} a run of whole strides: give strides={self.strides or 1} or more instead of duration"
             )
         if self.strides > (sampling.strides or 0):
             raise MeasureError(f"{needs} at least {self.strides} strides, the run has {sampling.strides}")
@@ -313,30 +313,28 @@ def observed(observe: Observe, run: Run) -> dict[str, Array]:
     for name, x in found.items():
         if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
             raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
-    completed = run.status == Outcome.COMPLETED
-    return mask(found, completed, getattr(observe, "early", frozenset()))
+    return mask(found, run.status, getattr(observe, "early", frozenset()))
 
 
-def mask(
-    values: Mapping[str, Array], completed: Bool[Array, ""], kept: frozenset[str] = frozenset()
-) -> dict[str, Array]:
+def mask(values: Mapping[str, Array], status: Int[Array, ""], early: frozenset[str] = frozenset()) -> dict[str, Array]:
     """Observables of one run, blanked if it did not complete: NaN, or -1 for integers.
 
     Flags and unsigned integers, which can represent neither, become real numbers.
 
     Args:
         values: the observables by name, or derivatives of them.
-        completed: whether the run completed, a scalar.
-        kept: names of those defined for early ends (`Measures.early`), which are not blanked.
+        status: how the run ended, a code of `jaxgait.outcome`.
+        early: names of those defined for early ends (`Measures.early`), which the model's own terminations leave.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.measure import mask
-        >>> fell = mask({"rho": jnp.array(0.9), "order": jnp.array(1)}, completed=jnp.array(False))
+        >>> fell = mask({"rho": jnp.array(0.9), "order": jnp.array(1)}, jnp.array(10))
         >>> print(fell["rho"], fell["order"])
         nan -1
     """
-    return {name: x if name in kept else _blanked(jnp.asarray(x), completed) for name, x in values.items()}
+    completed, valid = status == Outcome.COMPLETED, ~failures(status)
+    return {name: _blanked(jnp.asarray(x), valid if name in early else completed) for name, x in values.items()}
 
 
 def with_gaps(values: Any) -> np.ndarray:

@@ -68,6 +68,18 @@ def sentence(model: Any, code: int) -> str:
     return f"ended early: {name} ({meaning})" if meaning else f"ended early: {name}"
 
 
+def failures(codes: Any) -> Any:
+    """Which status codes, of any shape, mean that the computation failed; the model's own terminations (a fall) do not.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.outcome import failures
+        >>> failures(np.array([0, 1, 10]))
+        array([False,  True, False])
+    """
+    return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
+
+
 def code(model: Any, termination: str) -> int:
     """The code of one of the model's own terminations, by name.
 

@@ -357,7 +357,9 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
 
 
 def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
-    """Real numbers along a leading axis, in their own unit, NaN where `keep` is false; other types do not change.
+    """Values along a leading axis, in their own unit, where `keep` is true.
+
+    Elsewhere real numbers are NaN, integers -1, and flags False.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -365,9 +367,9 @@ def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
         >>> print(blank(jnp.array([80.0, 75.0, 60.0]), jnp.array([True, True, False])))
         [80. 75. nan]
     """
-    if not jnp.issubdtype(values.dtype, jnp.inexact):
-        return values
-    return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, jnp.nan)
+    real, integer = (jnp.issubdtype(values.dtype, kind) for kind in (jnp.inexact, jnp.signedinteger))
+    none = jnp.asarray(jnp.nan if real else -1 if integer else 0, values.dtype)
+    return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, none)
 
 
 @float64_default

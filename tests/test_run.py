@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import jaxgait
+from jaxgait import simulate
 from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.outcome import IncompleteRun
 from jaxgait.run import state_variables, with_state_variables
+from tests.oscillator import Oscillator
 
 
 class Pose(NamedTuple):
@@ -72,3 +75,20 @@ def test_a_tuple_as_state_runs_and_scans_from_named_components():
     np.testing.assert_allclose(run.state_0, np.cos(2 * run.time), atol=1e-5)
     scan = jaxgait.ensemble(Pair(), {"initial.state_1": [0.0, 2.0]}, samples=4, retry=False)
     np.testing.assert_allclose(scan.state_0_end, np.cos(2.0) + np.array([0.0, 1.0]) * np.sin(2.0), atol=1e-5)
+
+
+def test_samples_after_an_early_end_are_no_results():
+    class Counting(Oscillator):
+        variables: ClassVar = {**Oscillator.variables, "n": Variable("1", "count"), "up": Variable("1", "whether up")}
+
+        def outputs(self, t, y):
+            return {**super().outputs(t, y), "n": jnp.asarray(t, int), "up": y.x > -2.0}
+
+        def terminations(self):
+            return {"broke": lambda t, y: y.x < 0.0}
+
+    with pytest.warns(IncompleteRun):
+        run = simulate(Counting(), duration=3.0, samples=6)
+    after = np.isnan(run.x.values)
+    assert after.any() and (run.n.values[after] == -1).all() and not run.up.values[after].any()
+    assert (run.n.values[~after] >= 0).all() and run.up.values[~after].all()

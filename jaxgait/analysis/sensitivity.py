@@ -23,7 +23,7 @@ from scipy.stats import qmc
 
 from jaxgait import checks
 from jaxgait.ensembles import ensemble, sobol, zipped
-from jaxgait.measure import Measure, Measures, observer
+from jaxgait.measure import Measure, Measures, observer, with_gaps
 from jaxgait.model import Model, as_model
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info
@@ -90,7 +90,9 @@ def sensitivity(
     slopes = _local(model, centre, high - low, measures, run) if local else xr.Dataset()
     found = ensemble(model, members, observe=list(measures), **run)
     completed = found.status.values == Outcome.COMPLETED
-    seen = [np.where(completed, found[m.name].values, np.nan).reshape(2 + len(names), rows) for m in measures]
+    seen = [
+        np.where(completed, with_gaps(found[m.name].values), np.nan).reshape(2 + len(names), rows) for m in measures
+    ]
     parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
     data = xr.concat(parts, "measure").assign_coords(measure=[m.name for m in measures], parameter=names)
     data["bound"] = ["low", "high"]

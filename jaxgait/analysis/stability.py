@@ -14,7 +14,9 @@ __all__ = ["end_of_first", "unstable_ranges", "widest_window"]
 Range = tuple[float, float]
 
 
-def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> list[Range]:
+def unstable_ranges(
+    branch: Gaits, found: Sequence[Crossing], member: int, who: Sequence[int] | None = None
+) -> list[Range]:
     """Ranges of the parameter, in its unit, in which a member's gait is unstable; their ends are located crossings.
 
     An end is infinite if the gait is unstable as far as it was followed.
@@ -22,7 +24,11 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
     Args:
         branch: followed gaits, shape (values, members).
         found: crossings of any members.
-        member: index of the member.
+        member: number of the member.
+        who: numbers of the members that the branch holds, in order; None: 0, 1, ...
+
+    Raises:
+        ValueError: if the branch does not hold the member.
 
     Examples:
         >>> import numpy as np
@@ -35,7 +41,11 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
         >>> unstable_ranges(branch, [doubling], member=0)
         [(2.2, inf)]
     """
-    values, largest = branch.parameter[:, member], np.abs(branch.multipliers[:, member, 0])
+    held = list(range(branch.parameter.shape[1]) if who is None else who)
+    if member not in held:
+        raise ValueError(f"the branch holds the members {held}, not {member}")
+    at = held.index(member)
+    values, largest = branch.parameter[:, at], np.abs(branch.multipliers[:, at, 0])
     known = np.isfinite(largest)
     located = sorted(c.parameter for c in found if c.member == member)
     ranges = []

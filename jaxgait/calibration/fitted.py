@@ -319,7 +319,7 @@ def summarised(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequen
         _remarks(problem, found, fall, degrees, estimated),
         _active(problem, best.x, free),
         [end.why for end in ended],
-        _ends(problem, x, ended),
+        _ends(problem, x, ended, problem.noise[0] if estimated else 1.0),
         problem.evaluate.name,
         problem,
         best.found.memory,
@@ -420,12 +420,13 @@ def _active(problem: Problem, x: Float[np.ndarray, " n"], free: Bool[np.ndarray,
     return tuple(f"{space.names[i]} = {nearer[i]:g}" for i in np.flatnonzero(~free))
 
 
-def _ends(problem: Problem, x: np.ndarray, ended: Sequence[Ended]) -> xr.Dataset:
+def _ends(problem: Problem, x: np.ndarray, ended: Sequence[Ended], noise: float) -> xr.Dataset:
+    """The ends of the searches, whose squares are in units of `noise`."""
     space = problem.space
     begun, at = space.physical(x), space.physical(np.stack([end.x for end in ended]))
     columns = {name: (at[:, k], space.units[k], "where it ended") for k, name in enumerate(space.names)}
     columns |= {f"start[{n}]": (begun[:, k], space.units[k], "where it began") for k, n in enumerate(space.names)}
-    columns["squares"] = (np.array([end.squares for end in ended]), "1", "sum of the weighted squares")
+    columns["squares"] = (np.array([end.squares for end in ended]) / noise**2, "1", "sum of the weighted squares")
     columns["multiplier"] = (
         np.array([float(end.found.multiplier) for end in ended]),
         "1",

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.ensembles import Members, summary
+from jaxgait.ensembles.members import MOTION
 from jaxgait.measure import known, with_gaps
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
@@ -154,7 +155,8 @@ def _extremes(data: xr.DataArray) -> dict[str, Any]:
 def _member(data: xr.DataArray, index: Any) -> Mapping[str, Any]:
     """The labels of a member, given its number."""
     member = dict(zip(data.dims, np.unravel_index(index, data.shape), strict=True))
-    return {str(name): x.values for name, x in data.isel(member).coords.items() if not x.dims}
+    coordinates = data.isel(member).coords.items()
+    return {str(name): x.values for name, x in coordinates if not x.dims and name != MOTION}  # (that is a whole file)
 
 
 def _events(data: xr.Dataset) -> Iterator[dict[str, Any]]:

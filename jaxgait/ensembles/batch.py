@@ -22,11 +22,10 @@ from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import afresh, signature
-from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import float64_default
-from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
+from jaxgait.run import Run, Sampling, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.smooth import ASSURED
 
@@ -73,9 +72,9 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
     # A NaN that `jnp.where` chose has the derivative zero.
     known = {name: ~jnp.isnan(results["observed"][name])[..., None] for name in stacked}
     stacked = {name: jnp.where(known[name], slope, jnp.nan) for name, slope in stacked.items()}
-    completed = results["outcome"]["status"] == Outcome.COMPLETED
+    status = results["outcome"]["status"]
     # The time of an early end is that of a step, which has no derivative, so gradients of early ends are blanked too.
-    return {**results, "gradient": mask(stacked, completed)}
+    return {**results, "gradient": mask(stacked, status)}
 
 
 def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
@@ -83,6 +82,7 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict
     model, y0 = member_of(model, values)
     trajectory = job.scheme.run(model, job.sampling, y0, watch=getattr(job.observe, "watch", ()))
     run = Run(model, trajectory, job.sampling)
+    events = _events(run) if job.trajectories else {}  # before the status: they may not all be recorded
     found = {} if job.observe is None else observed(job.observe, run)
     outcome = {
         "status": run.status,
@@ -92,14 +92,12 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
     histories = {"time": trajectory.ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
-    return {"outcome": outcome, "observed": found, "trajectory": histories, "events": _events(trajectory, job)}
+    return {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}
 
 
-def _events(trajectory: Trajectory, job: Job) -> dict[str, Array]:
-    """Times and kinds of the events; empty unless trajectories are kept."""
-    if trajectory.events is None or not job.trajectories:
-        return {}
-    return {"event_time": trajectory.events.t, "event_kind": trajectory.events.kind}
+def _events(run: Run) -> dict[str, Array]:
+    """Times and kinds of the events; empty if none were recorded."""
+    return {} if run.trajectory.events is None else {"event_time": run.events.t, "event_kind": run.events.kind}
 
 
 def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:

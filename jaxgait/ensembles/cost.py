@@ -86,7 +86,8 @@ class Estimate:
 def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any) -> Estimate:
     """Estimates the cost of `jaxgait.ensemble` with the same arguments by running a few blocks; keeps no results.
 
-    The time is only a rough estimate, because members differ in cost and other programs may use the machine.
+    The sample runs on this machine with its own number of workers, also where `cluster` is given. The time is only a
+    rough estimate, because members differ in cost and other programs may use the machine.
 
     Raises:
         TypeError: for arguments that `ensemble` does not have.

@@ -25,7 +25,6 @@ from jaxgait.ensembles.plan import (
     block_shape,
     bytes_per_member,
     default_workers,
-    failures,
     largest_batch,
     result_shapes,
 )
@@ -33,7 +32,7 @@ from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.workers import Meter, run_blocks
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
-from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun, Outcome
+from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import NotRecorded, Sampling
 from jaxgait.scheme import Scheme
@@ -174,8 +173,9 @@ def _warn_of_failures(data: xr.Dataset) -> None:
 def _warn_of_gradients(data: xr.Dataset) -> None:
     """Warns of derivatives that are none although their values are numbers: step control bounds values alone."""
     lost, status = {}, data["status"]
-    for name in (str(n).removesuffix("_gradient") for n in data if str(n).endswith("_gradient")):
-        value, gradient = data[name if name in data else f"{name}_end"], data[f"{name}_gradient"]
+    for gradient in (x for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
+        name = str(gradient.name).removesuffix("_gradient")
+        value = data[name if name in data else f"{name}_end"]
         wrong = ~(abs(gradient) < ABSURD) & np.isfinite(value) & (status == Outcome.COMPLETED)
         if count := int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum()):
             lost[name] = count
@@ -253,6 +253,8 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
     try:
         return _plan_of(request, extent)
     except NotRecorded:  # a measure counts the events of a smooth model
+        if request.get("max_events") is not None:
+            raise
         return _plan_of({**request, "max_events": RECORDED}, extent)
 
 
@@ -376,6 +378,7 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
     single = ensemble(model, members, precision="float32", **request)
     done = ~(failures(single["status"]) | single.get("promoted", False))
     double = ensemble(model, members, precision="float64", **request)
+    single = single.assign_coords(double.coords)  # times differ by rounding
     data = {}
     for name in (n for n in double.data_vars if double[n].dtype.kind == "f"):
         data[name] = (single[name].astype(np.float64) - double[name]).where(done).assign_attrs(double[name].attrs)

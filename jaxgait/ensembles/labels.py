@@ -13,8 +13,9 @@ from jaxgait import precision as precisions
 from jaxgait import xr
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, MOTION
-from jaxgait.ensembles.plan import Plan, failures, stem
+from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.model import Model, Variable
+from jaxgait.outcome import failures
 from jaxgait.parameters import parameters
 from jaxgait.run import Sampling
 from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
@@ -66,7 +67,7 @@ def descriptions(plan: Plan) -> dict[str, Description]:
         last = ("parameter",) if group == "gradient" else ()
         own = extra_dims(_known(plan), stem(name, group), len(shape) - len(first) - len(last))
         dims = first + own + last
-        result[name] = Description(dims, shape, dtype, _attributes(plan, name))
+        result[name] = Description(dims, shape, dtype, _attributes(plan, name, group))
     return result
 
 
@@ -175,9 +176,12 @@ def failed(data: xr.Dataset) -> xr.Dataset:
     return rows.assign(sentence=("member", np.array(sentences, dtype=object)))
 
 
-def _attributes(plan: Plan, name: str) -> dict[str, Any]:
-    """Unit and long name of a result: its own, or derived from those of another result."""
-    known = {**_FIXED, **_known(plan)}
+def _attributes(plan: Plan, name: str, group: str) -> dict[str, Any]:
+    """Unit and long name of a result: its own, or derived from those of another result.
+
+    What a function observes is not the model's variable of the same name.
+    """
+    known = {**_FIXED, **(plan.variables if group in ("observed", "gradient") else _known(plan))}
     if name == "event_kind":
         names = dict(enumerate(plan.job.scheme.event_names(plan.model)))
         return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}

@@ -25,7 +25,7 @@ from jaxgait.ensembles.batch import Job, compile_batch, lanes, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.model import TAKEN, Model, Variable
 from jaxgait.native import Lanes
-from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.outcome import failures
 from jaxgait.scheme import Retry
 
 LANES = 8
@@ -152,11 +152,6 @@ def compile_blocks(plan: Plan) -> None:
     task = task_of(plan, 0)
     with precisions.use(task.precision):
         compile_batch(*_batch(task, task.precision, np.zeros(1, dtype=int), task.length), task.job)
-
-
-def failures(codes: Any) -> Any:
-    """Which status codes (...,) mean that the computation failed; the model's own terminations (a fall) do not."""
-    return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 
 
 def result_shapes(

@@ -17,12 +17,13 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import jax
 import numpy as np
 from tqdm import tqdm
 
-from jaxgait.ensembles.plan import Plan, Task, default_workers, failures, run_task, task_of
+from jaxgait.ensembles.plan import Plan, Task, default_workers, run_task, task_of
 from jaxgait.ensembles.store import store_library
-from jaxgait.outcome import NoResult
+from jaxgait.outcome import NoResult, failures
 
 Results: TypeAlias = dict[str, np.ndarray]
 
@@ -52,7 +53,14 @@ def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tup
     """Submits only a few blocks ahead, so that results do not pile up in memory if the disk is slower."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="jaxgait")
     remaining = iter(blocks)
-    submit = lambda block: pool.submit(lambda: run_task(task_of(plan, block)))
+    config: Any = jax.config
+    device = config.jax_default_device  # of this thread
+
+    def run(block: int) -> Results:
+        with jax.default_device(device):
+            return run_task(task_of(plan, block))
+
+    submit = lambda block: pool.submit(run, block)
     try:
         futures = {submit(block): block for block in itertools.islice(remaining, _AHEAD * workers)}
         while futures:

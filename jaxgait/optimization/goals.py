@@ -49,6 +49,8 @@ class Limit:
     at_least: bool = True
     element: int | None = None
     """Index of the limited element of a flattened array; None: all elements."""
+    number: int | None = None
+    """Which of several limits with the same text it is; None for the first."""
 
     @property
     def sign(self) -> float:
@@ -64,6 +66,7 @@ class Limit:
     def name(self) -> str:
         """What is limited, for messages."""
         what = self.what if isinstance(self.what, str) else name_of(self.what, "a function of the run")
+        what = what if self.number is None else f"{what} ({self.number})"
         return what if self.element is None else f"{what}[{self.element}]"
 
     def __str__(self) -> str:
@@ -150,7 +153,7 @@ class Goal:
             jaxgait.measure.MeasureError: for an unknown measure.
             ValueError: for an invalid limit.
         """
-        chosen = tuple(limit(one) for one in limits)
+        chosen = _numbered([limit(one) for one in limits])
         return cls(tuple(_found(model, what) for what in (objective, *(one.what for one in chosen))), chosen)
 
     def __call__(self, run: Run) -> dict[str, Array]:
@@ -259,6 +262,13 @@ class Goal:
     def _signs(self) -> tuple[np.ndarray, np.ndarray]:
         """Signs of the slacks over their scales, and the values of the bounds."""
         return np.array([b.sign / b.scale for b in self.bounds]), np.array([b.value for b in self.bounds])
+
+
+def _numbered(limits: Sequence[Limit]) -> tuple[Limit, ...]:
+    """The limits with different texts, by which results name them: all lambdas have the same name."""
+    texts = [str(one) for one in limits]
+    before = [texts[:i].count(text) for i, text in enumerate(texts)]
+    return tuple(replace(one, number=n + 1) if n else one for one, n in zip(limits, before, strict=True))
 
 
 def _found(model: Model, what: Objective) -> Callable[[Run], Any]:

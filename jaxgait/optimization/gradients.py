@@ -17,7 +17,7 @@ from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.scenarios import Robust, Scenarios
 from jaxgait.optimization.space import Space
-from jaxgait.run import state_variables
+from jaxgait.run import NotRecorded, state_variables
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 
@@ -69,17 +69,18 @@ def evaluator_for(
     if wanted == "differences":
         return judged(Differences(model, space, goal, run, fixed, extra, step=step))
     through = Transient(model, space, goal, run, fixed, extra)
-    if wanted == "run":
-        return judged(through)
     varied = [] if scenarios is None else [name for name in scenarios.members.values if name.startswith(INITIAL)]
-    hindered = _hindered(model, goal, run, [*fixed, *varied], by_name=wanted == "gait")
+    hindered = wanted != "run" and _hindered(model, goal, run, [*fixed, *varied], by_name=wanted == "gait")
     if wanted == "gait" and hindered:
         raise ValueError(f"gradient='gait' is impossible: {hindered}; use gradient='run'")
-    if hindered:
+    if wanted == "run" or hindered:
         return judged(through)
     gait = judged(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), extra))
-    if wanted == "gait" or (found := gait(np.arange(len(starts)), starts)).valid.any():  # not solved for again
-        return gait
+    try:
+        if wanted == "gait" or (found := gait(np.arange(len(starts)), starts)).valid.any():  # not solved for again
+            return gait
+    except NotRecorded:  # a measure reads events, which are those of whole runs
+        return judged(through)
     through.name += f", since {_gaits_missing(found.values, scenarios)}"
     return judged(through)
 

@@ -98,7 +98,7 @@ class Scaled:
         return True
 
     def steep(self, x: Float[np.ndarray, " n"]) -> bool:
-        """Whether the objective still has a steep slope into the box; only for problems without limits."""
+        """Whether the objective still has a steep slope into the box; False near a limit."""
         found = self._asked(x)
         if not found.valid[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * KEPT):
             return False

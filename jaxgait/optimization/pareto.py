@@ -20,7 +20,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 from scipy.stats import qmc
 
-from jaxgait import checks
+from jaxgait import checks, outcome
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Measure
@@ -32,7 +32,7 @@ from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.tradeoff import Record, Trial, rate, trace_front
-from jaxgait.outcome import NoResult, Outcome
+from jaxgait.outcome import NoResult
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 
@@ -238,7 +238,7 @@ def _labelled(
     """The front, if there is one, and all evaluations, labelled."""
     on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
     if not on_front:
-        raise NoResult(_nothing(goal, len(signs), record.rows))
+        raise NoResult(_nothing(model, goal, len(signs), record.rows))
     on_front.sort(key=lambda row: -signs[0] * row.found.values[0])
     on_front = _apart(on_front, len(signs))
     data = _columns(model, space, goal, len(signs), on_front, "", "point")
@@ -295,10 +295,11 @@ def _slack(goal: Goal, objectives: int, row: Trial) -> np.ndarray:
     return goal.slack(row.found.values)[objectives - 1 :]
 
 
-def _nothing(goal: Goal, objectives: int, rows: Sequence[Trial]) -> str:
+def _nothing(model: Model, goal: Goal, objectives: int, rows: Sequence[Trial]) -> str:
     if not any(row.found.valid for row in rows):
-        codes = sorted({Outcome(int(row.found.status)).name for row in rows if row.found.status})
-        return f"every trajectory failed ({', '.join(codes) or 'an objective is not finite'}): try other bounds"
+        codes = sorted({int(row.found.status) for row in rows})
+        why = "; ".join(outcome.sentence(model, c) for c in codes if c) or "an objective is not finite"
+        return f"every trajectory failed ({why}): try other bounds"
     nearest = max((row for row in rows if row.found.valid), key=lambda row: _slack(goal, objectives, row).min())
     worst = objectives - 1 + int(np.argmin(_slack(goal, objectives, nearest)))
     reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()

@@ -108,7 +108,7 @@ class Scenarios:
     def goal(self, goal: Goal) -> RobustGoal:
         """The same objective, and every limit once for each scenario."""
         goal = goal.flat()
-        there = lambda x, at: LimitThere(x.what, x.value, x.at_least, x.element, at)
+        there = lambda x, at: LimitThere(x.what, x.value, x.at_least, x.element, x.number, at)
         limits = zip(goal.measures[1:], goal.limits, strict=True)
         rows = [(m, there(x, at)) for m, x in limits for at in self.names]
         return RobustGoal((goal.measures[0], *(m for m, _ in rows)), tuple(limit for _, limit in rows), scenarios=self)

@@ -164,7 +164,7 @@ class Search:
     def _fingerprint(self, x: np.ndarray) -> dict[str, Any]:
         """Everything that affects the evaluations of a search, as far as it can be written to a file."""
         s = self._settings
-        numbers = {"iterations": s.iterations, "tolerance": s.tolerance, "seed": s.seed, "sign": s.sign}
+        numbers = {"tolerance": s.tolerance, "seed": s.seed, "sign": s.sign}  # (more iterations go on with it)
         space = {"names": self._space.names, "low": self._space.low.tolist(), "high": self._space.high.tolist()}
         leaves = [np.asarray(x) for x in jax.tree.leaves(self._model) if eqx.is_array_like(x)]
         values = digest(*(f"{x.shape} {x.dtype}".encode() + x.tobytes() for x in leaves))  # `repr` shows no arrays

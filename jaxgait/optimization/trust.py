@@ -36,7 +36,7 @@ _LANE = 1_000_000
 def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
     """Why the gradient of the objective is unreliable; empty unless it disagrees at most starts.
 
-    Takes two or four runs for each of at most eight starts (in the unit box); ignores starts whose run fails.
+    Takes three or five runs for each of at most eight starts (in the unit box); ignores starts whose run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MAX_STARTS)).round().astype(int)
     memory, recall = getattr(evaluate, "memory", None), getattr(evaluate, "recall", None)

@@ -1,6 +1,7 @@
 """Unstable ranges are found from stability alone."""
 
 import numpy as np
+import pytest
 
 from jaxgait.analysis.families import Crossing, Gaits
 from jaxgait.analysis.stability import end_of_first, unstable_ranges, widest_window
@@ -39,3 +40,10 @@ def test_a_second_crossing_within_a_range_does_not_end_it():
     ranges = unstable_ranges(one, [crossing(k) for k in (1.52e4, 2.01e4, 2.23e4)], 0)
     assert ranges == [(1.52e4, 2.23e4)]
     assert end_of_first(ranges) == 2.23e4 and widest_window(ranges) == (1.52e4, 2.23e4)
+
+
+def test_a_branch_of_some_members_is_read_at_theirs():
+    one = followed(lambda k: np.where(k > 2.0e4, -1.5, -0.5))
+    assert unstable_ranges(one, [crossing(2.0e4, 7)], 7, who=[7]) == [(2.0e4, np.inf)]
+    with pytest.raises(ValueError, match=r"the branch holds the members \[7\], not 1"):
+        unstable_ranges(one, [], 1, who=[7])

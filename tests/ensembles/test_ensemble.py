@@ -12,8 +12,10 @@ from jaxgait import outcome
 from jaxgait.ensembles import batch as batches
 from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, latin_hypercube, product, summary, zipped
 from jaxgait.ensembles.plan import block_shape
+from jaxgait.ensembles.store import StoreError
 from jaxgait.model import Variable
-from jaxgait.outcome import Outcome
+from jaxgait.models.bungee import Bungee
+from jaxgait.outcome import IncompleteRun, Outcome
 from jaxgait.parameters import ParameterError
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import Smooth
@@ -258,3 +260,39 @@ def test_a_fault_in_a_block_names_its_place(monkeypatch):
     monkeypatch.setattr(importlib.import_module("jaxgait.ensembles.plan"), "run_batch", explode)
     with pytest.raises(RuntimeError, match=r"block 0 of 1 \(mass 0\.\.1\) could not run: boom"):
         ensemble(Oscillator(), {"mass": [1.0, 2.0]}, **QUICK)
+
+
+def test_the_label_of_a_parameter_needs_its_values():
+    members = zipped({"stiffness": [8.0, 9.0]}, axes={"mass": [1.0, 2.0]})
+    with pytest.raises(ParameterError, match="label 'mass', but no values of it"):
+        ensemble(Oscillator(), members, **QUICK)
+
+
+def test_other_labels_of_the_same_members_are_another_scan(tmp_path):
+    scan = lambda ratio: ensemble(
+        Oscillator(), zipped({"mass": [1.0, 2.0]}, axes={"ratio": ratio}), **QUICK, store=tmp_path / "a.zarr"
+    )
+    scan([1.0, 2.0])
+    with pytest.raises(StoreError, match="order of the members"):
+        scan([2.0, 1.0])
+
+
+def test_what_a_function_observes_has_no_unit_of_a_variable_of_the_same_name():
+    found = ensemble(Oscillator(), {"mass": M}, **QUICK | {"observe": lambda run: {"x": 100.0 * run["x"][-1]}})
+    assert "units" not in found.x.attrs and found.x_end.attrs["units"] == "m"
+
+
+def test_a_result_may_be_called_a_gradient():
+    observe = lambda run: {"steepest_gradient": run["v"].max()}
+    assert ensemble(Oscillator(), {"mass": M}, **QUICK | {"observe": observe}).steepest_gradient.shape == (5,)
+
+
+def test_the_error_of_float32_has_all_samples():
+    error = float32_error(Oscillator(), {"mass": M}, duration=2.0, samples=70, trajectories=True)
+    assert error.x.sizes["time"] == 71 and (abs(error.x) < 0.01).all()
+
+
+def test_events_that_are_not_all_recorded_are_no_complete_result():
+    with pytest.warns(IncompleteRun, match="limit of events"):
+        few = ensemble(Bungee(), {"mass": [70.0]}, duration=60.0, samples=50, trajectories=True, max_events=3)
+    assert few.status.item() == Outcome.EVENT_LIMIT and few.event_time.sizes["event"] == 3

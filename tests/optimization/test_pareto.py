@@ -152,7 +152,7 @@ def test_what_does_not_oppose_has_one_best_point(front_of):
 
 def test_that_nothing_is_found_is_said(front_of, swapped):
     fails = lambda x: np.full(3, np.nan)
-    with pytest.raises(NoResult, match=r"every trajectory failed \(NOT_CONVERGED\)"):
+    with pytest.raises(NoResult, match=r"every trajectory failed \(not found: the iteration stalled"):
         front_of(fails, method="NSGA-II", population=4, generations=2)
     with pytest.raises(NoResult, match="nearest to late >= 2 was"):
         front_of(swapped(squares), subject_to="late >= 2", method="NSGA-II", population=4, generations=2)
