@@ -51,7 +51,7 @@ def opened(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
     if path.suffix.lower() == ".json":
         raise ValueError(
             f"{path} is a record of numbers, not a result that can be shown: give the file or the store that --out or "
-            "--store wrote; pictures of a search and a fit are in their --report"
+            "--store wrote; pictures of a search and a fit are in their --report, and `jaxgait motion` shows a walk"
         )
     try:
         data = read_store(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")

@@ -145,6 +145,9 @@ def test_a_standing_trial_lets_the_cluster_carry_the_joints():
     )
     assert (leg.thigh - leg.shank)[0] == pytest.approx(0.0, abs=1e-6)
     assert any("straight in the standing trial" in note for note in leg.notes)
+    renamed = dataclasses.replace(static, markers={f"Anna:{k.lower()}": x for k, x in still.items()})
+    same = leg_of(walking, "right", dataclasses.replace(EXACT, static=renamed))  # another prefix, another case
+    np.testing.assert_array_equal(same.thigh, leg.thigh)
 
 
 def test_gaps_are_filled_up_to_a_limit():

@@ -83,6 +83,8 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     Raises:
         MotionFormatError: naming what is missing.
     """
+    if options.static is not None:
+        options = dataclasses.replace(options, static=_named_alike(options.static, recording))
     found = maps.find(recording.markers, side, options.static is not None, options.own_map)
     lacking = found.lacks(options.static is not None)
     if not lacking:
@@ -104,6 +106,13 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     elif maps.find(recording.markers, _other(side), options.static is not None).lacks(False) == []:
         advice = f"the {_other(side)} leg is there"
     raise recording.error(what, advice)
+
+
+def _named_alike(static: Recording, recording: Recording) -> Recording:
+    """The standing trial with the walk's names of markers, where a subject's prefix or the case differs."""
+    plain = lambda name: name.split(":")[-1].strip().lower()
+    there = {plain(name): name for name in recording.markers if name not in static.markers}
+    return dataclasses.replace(static, markers={there.get(plain(n), n): x for n, x in static.markers.items()})
 
 
 def _other(side: str) -> str:
