@@ -134,8 +134,11 @@ class Strides:
         """Values, derivatives along the lanes' own directions and statuses, `LANES` at a time."""
         size = len(lanes[0])
         padded = np.resize(np.arange(size), -(-size // LANES) * LANES).reshape(-1, LANES)
-        with ThreadPoolExecutor(default_workers(1), thread_name_prefix="jaxgait") as pool:
+        pool = ThreadPoolExecutor(default_workers(1), thread_name_prefix="jaxgait")
+        try:
             found = list(pool.map(lambda i: self._block(jax.tree.map(lambda x: x[i], lanes)), padded))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # an interruption does not wait for a compilation
         return tuple(np.concatenate(parts)[:size] for parts in zip(*found, strict=True))
 
     def _block(self, lanes: Any) -> tuple[np.ndarray, ...]:
