@@ -115,6 +115,13 @@ class Scheme(abc.ABC):
         del model
         return ()
 
+    def check_precision(self, precision: Precision) -> None:
+        """Checks whether it can reach its tolerances in a precision.
+
+        Raises:
+            ValueError: if it cannot.
+        """
+
     def in_mode(self, mode: Mode) -> Scheme:
         """The scheme for derivatives in one direction, if that makes a difference."""
         known = {f.name for f in dataclasses.fields(self)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxgait import checks
 from jaxgait.model import Model
-from jaxgait.precision import Precision
+from jaxgait.precision import Precision, in_force
 from jaxgait.scheme import Scheme
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.marching import Marching
@@ -63,7 +63,9 @@ def scheme_for(
     if isinstance(scheme, Scheme):
         _check_suits(model, type(scheme))
         _check_options(model, type(scheme), chosen)
-        return dataclasses.replace(scheme, **chosen)
+        changed = dataclasses.replace(scheme, **chosen)
+        changed.check_precision(in_force() if precision is None else precision)
+        return changed
     kind = _chosen(model, scheme)
     _check_options(model, kind, chosen)
     return kind.of(model, differentiated=differentiated, precision=precision, **chosen)

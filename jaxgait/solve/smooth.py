@@ -127,10 +127,14 @@ class Smooth(Scheme):
         kind = in_force() if precision is None else checks.one_of("precision", precision, ("float64", "float32"))
         chosen = cls(solver, *tolerances(hints, kind), hints.first_step, hints.max_step, hints.max_steps)
         chosen = replace(chosen, **given_options(options))
-        eps = float(np.finfo(kind).eps)
-        if chosen.rtol < _LEAST_RTOL * eps:
-            raise ValueError(f"rtol must be at least {_LEAST_RTOL * eps:.1e} in {kind}, got {chosen.rtol:g}")
+        chosen.check_precision(kind)
         return chosen
+
+    def check_precision(self, precision: Precision) -> None:
+        """See `Scheme.check_precision`: relative tolerances below rounding errors cannot be reached."""
+        least = _LEAST_RTOL * float(np.finfo(precision).eps)
+        if self.rtol < least:
+            raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {self.rtol:g}")
 
     def run(
         self,

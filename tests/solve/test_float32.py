@@ -53,6 +53,11 @@ def test_tolerances_below_rounding_are_told(kind, rtol):
         simulate(Oscillator(), precision=kind, rtol=rtol)
 
 
+def test_the_tolerances_of_a_given_scheme_are_checked_too():
+    with pytest.raises(ValueError, match="rtol must be at least .* in float32, got 1e-10"):
+        simulate(Oscillator(), scheme=Smooth.of(Oscillator(), rtol=1e-10), precision="float32")
+
+
 def test_time_loses_no_steps_in_forty_seconds():
     """cos(2 t) over 80 000 short steps: summed up with an error of half a unit each, time would be off by 0.1 s."""
     steps = {"max_step": 5e-4, "max_steps": 100_000, "rtol": 1e-5, "atol": 1e-5}
