@@ -115,12 +115,13 @@ class Scheme(abc.ABC):
         del model
         return ()
 
-    def check_precision(self, precision: Precision) -> None:
+    def check_precision(self, precision: str) -> None:
         """Checks whether it can reach its tolerances in a precision.
 
         Raises:
             ValueError: if it cannot.
         """
+        del precision
 
     def in_mode(self, mode: Mode) -> Scheme:
         """The scheme for derivatives in one direction, if that makes a difference."""

@@ -130,7 +130,7 @@ class Smooth(Scheme):
         chosen.check_precision(kind)
         return chosen
 
-    def check_precision(self, precision: Precision) -> None:
+    def check_precision(self, precision: str) -> None:
         """See `Scheme.check_precision`: relative tolerances below rounding errors cannot be reached."""
         least = _LEAST_RTOL * float(np.finfo(precision).eps)
         if self.rtol < least:

@@ -54,7 +54,7 @@ def test_tolerances_below_rounding_are_told(kind, rtol):
 
 
 def test_the_tolerances_of_a_given_scheme_are_checked_too():
-    with pytest.raises(ValueError, match="rtol must be at least .* in float32, got 1e-10"):
+    with pytest.raises(ValueError, match=r"rtol must be at least .* in float32, got 1e-10"):
         simulate(Oscillator(), scheme=Smooth.of(Oscillator(), rtol=1e-10), precision="float32")
 
 
