@@ -457,3 +457,17 @@ def test_frames_of_a_trc_file_without_times(tmp_path):
     found = _read(tmp_path, "\n".join([*lines[:at], *blank]), "walk.trc")
     np.testing.assert_allclose(found.time, W.time, atol=1e-9)
     assert "no times are written: (frame - 1) / DataRate is used" in found.notes
+
+
+def test_coordinates_in_the_words_of_opensim_4(tmp_path):
+    lines = walker.mot(W, degrees=False).splitlines()
+    at = lines.index("endheader") + 1
+    time, *names = lines[at].split("\t")
+    speed = ["/jointset/knee_r/knee_angle_r/speed", *(f"{20.0 + i}" for i in range(len(lines) - at - 1))]
+    lines[at] = "\t".join([time, *(f"/jointset/joint_of/{n}/value" for n in names)])
+    text = "\n".join([*lines[:at], *(f"{line}\t{x}" for line, x in zip(lines[at:], speed, strict=True))])
+    found, same = _read(tmp_path, text, "states.sto"), _read(tmp_path, walker.mot(W, degrees=False), "ik.mot")
+    assert list(found.angles) == list(same.angles)
+    for name, angle in same.angles.items():
+        np.testing.assert_array_equal(found.angles[name], angle)
+    assert any("1 columns of other states" in note for note in found.notes)

@@ -15,6 +15,8 @@ from jaxgait.motion.text import delimiter_of
 
 _LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
 """Names of coordinates that are not angles."""
+_STATE = re.compile(r"^/(?:[^/]+/)*(?P<name>[^/]+)/value$")
+"""A coordinate in the words of OpenSim 4: /jointset/knee_r/knee_angle_r/value."""
 
 
 def read_storage(source: Source, name: str) -> Recording:
@@ -40,8 +42,11 @@ def read_storage(source: Source, name: str) -> Recording:
     header = source.lines[:at]
     sheet = read_sheet(source, start, len(names))
     notes = _doubts(header, sheet.values.shape) + sheet.notes
-    names = labels.unique(names, notes)
+    names = labels.unique([state["name"] if (state := _STATE.match(n)) else n for n in names], notes)
     columns = labels.sort(names, (), notes, source.file)
+    if paths := [k for k in columns.others if k.startswith("/")]:
+        columns = columns._replace(others={k: i for k, i in columns.others.items() if k not in paths})
+        notes.append(f"{len(paths)} columns of other states (speeds, activations) are not read, such as {paths[0]}")
     if columns.time is None:
         raise source.error("no column 'time'", "export it with times", at)
     ticks = clock(source.file, sheet.values[:, columns.time], sheet.lines)
