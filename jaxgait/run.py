@@ -359,7 +359,7 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
 def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
     """Values along a leading axis, in their own unit, where `keep` is true.
 
-    Elsewhere real numbers are NaN, integers -1, and flags False.
+    Elsewhere real numbers are NaN, signed integers -1, and flags False; other types do not change.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -367,9 +367,11 @@ def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
         >>> print(blank(jnp.array([80.0, 75.0, 60.0]), jnp.array([True, True, False])))
         [80. 75. nan]
     """
-    real, integer = (jnp.issubdtype(values.dtype, kind) for kind in (jnp.inexact, jnp.signedinteger))
-    none = jnp.asarray(jnp.nan if real else -1 if integer else 0, values.dtype)
-    return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, none)
+    nothing = {jnp.inexact: jnp.nan, jnp.signedinteger: -1, jnp.bool_: False}
+    none = next((x for kind, x in nothing.items() if jnp.issubdtype(values.dtype, kind)), None)
+    if none is None:
+        return values
+    return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, jnp.asarray(none, values.dtype))
 
 
 @float64_default

@@ -15,7 +15,7 @@ Range = tuple[float, float]
 
 
 def unstable_ranges(
-    branch: Gaits, found: Sequence[Crossing], member: int, who: Sequence[int] | None = None
+    branch: Gaits, found: Sequence[Crossing], member: int, members: Sequence[int] | None = None
 ) -> list[Range]:
     """Ranges of the parameter, in its unit, in which a member's gait is unstable; their ends are located crossings.
 
@@ -25,7 +25,7 @@ def unstable_ranges(
         branch: followed gaits, shape (values, members).
         found: crossings of any members.
         member: number of the member.
-        who: numbers of the members that the branch holds, in order; None: 0, 1, ...
+        members: numbers of the members that the branch holds, in order; None: 0, 1, ...
 
     Raises:
         ValueError: if the branch does not hold the member.
@@ -41,7 +41,7 @@ def unstable_ranges(
         >>> unstable_ranges(branch, [doubling], member=0)
         [(2.2, inf)]
     """
-    held = list(range(branch.parameter.shape[1]) if who is None else who)
+    held = list(range(branch.parameter.shape[1]) if members is None else members)
     if member not in held:
         raise ValueError(f"the branch holds the members {held}, not {member}")
     at = held.index(member)

@@ -295,7 +295,7 @@ def check_members(model: Model, members: Members) -> None:
         elif not np.isfinite(values).all():
             raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
     labels = {_label(name, x, members.dims) for name, x in members.values.items()}
-    for name in {*members.dims, *members.labels} - {*members.values, *labels}:
+    for name in sorted({*members.labels} - {*members.values, *labels}):
         if name in known or name.startswith((INITIAL, DRIVE)):
             what = f"the members have the label {name!r}, but no values of it"
             raise ParameterError(f"{what}: give them, or the axis another name")

@@ -265,7 +265,7 @@ class Goal:
 
 
 def _numbered(limits: Sequence[Limit]) -> tuple[Limit, ...]:
-    """The limits with different texts, by which results name them: all lambdas have the same name."""
+    """The limits, made distinct, because results name them by their texts, and all lambdas have the same one."""
     texts = [str(one) for one in limits]
     before = [texts[:i].count(text) for i, text in enumerate(texts)]
     return tuple(replace(one, number=n + 1) if n else one for one, n in zip(limits, before, strict=True))

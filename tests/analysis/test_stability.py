@@ -44,6 +44,6 @@ def test_a_second_crossing_within_a_range_does_not_end_it():
 
 def test_a_branch_of_some_members_is_read_at_theirs():
     one = followed(lambda k: np.where(k > 2.0e4, -1.5, -0.5))
-    assert unstable_ranges(one, [crossing(2.0e4, 7)], 7, who=[7]) == [(2.0e4, np.inf)]
+    assert unstable_ranges(one, [crossing(2.0e4, 7)], 7, members=[7]) == [(2.0e4, np.inf)]
     with pytest.raises(ValueError, match=r"the branch holds the members \[7\], not 1"):
-        unstable_ranges(one, [], 1, who=[7])
+        unstable_ranges(one, [], 1, members=[7])

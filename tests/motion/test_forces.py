@@ -205,3 +205,21 @@ def test_columns_that_look_like_forces_are_not_left_out_in_silence(tmp_path, nam
     rows = "".join(f"{0.01 * i:.2f},{10 * i},900,100,1,700,0\n" for i in range(20))
     found = _read(tmp_path, f"time,RHEE_x,RHEE_y,RHEE_z,{names}\n" + rows, "walk.csv")
     assert not found.forces and any("not read as ground forces" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", ["left", "R", "belt1", "treadmill", "1", "ground_force"])
+def test_plates_of_any_name_are_read(tmp_path, name):
+    rows = "".join(f"{0.01 * i:.2f},{10 * i},900,100,1,700,0\n" for i in range(20))
+    head = f"time,RHEE_x,RHEE_y,RHEE_z,{name}_vx,{name}_vy,{name}_vz\n"
+    (plate,) = _read(tmp_path, head + rows, "walk.csv").forces
+    np.testing.assert_array_equal(plate.force[0], [1.0, 700.0, 0.0])
+
+
+def test_a_brush_of_the_other_foot_is_no_step():
+    """On a second plate, without centres of pressure: noise before every other heel strike."""
+    w = walker.walker(duration=5.0)
+    time, force, _ = walker.pressed(w, 1000.0)
+    brush = np.where((time % (2 * w.period) > 2 * w.period - 0.1)[:, None], [0.0, 45.0, 0.0], 0.0)
+    plates = (Force("plate 1", time, force, None), Force("plate 2", time, brush, None))
+    one, two = (measure([walker_recording(w, forces=plates[:n])], mass=walker.MASS) for n in (1, 2))
+    assert two.period == one.period and two.events[0].strikes.tolist() == one.events[0].strikes.tolist()

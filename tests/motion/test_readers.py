@@ -471,3 +471,11 @@ def test_coordinates_in_the_words_of_opensim_4(tmp_path):
     for name, angle in same.angles.items():
         np.testing.assert_array_equal(found.angles[name], angle)
     assert any("1 columns of other states" in note for note in found.notes)
+
+
+def test_a_trc_header_with_tabs_above_blanks(tmp_path):
+    lines = walker.trc(W).splitlines()
+    mixed = [*lines[:2], lines[2].replace("\t", " "), *lines[3:]]
+    found, same = _read(tmp_path, "\n".join(mixed), "walk.trc"), _read(tmp_path, walker.trc(W), "walk.trc")
+    np.testing.assert_array_equal(found.markers["RASI"], same.markers["RASI"])
+    assert found.rate == same.rate and found.notes == same.notes

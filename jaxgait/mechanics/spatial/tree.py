@@ -366,10 +366,10 @@ def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
 
 @float64_default
 def check_rotation(name: str, rotation: Float[ArrayLike, "... 3 3"]) -> None:
-    """Rejects matrices (no dimension) that turn no frame into another; there may be a batch axis.
+    """Rejects matrices (no dimension) that are not rotations; there may be a batch axis.
 
     Raises:
-        ValueError: naming the body, for a matrix that is not orthonormal and right-handed.
+        ValueError: naming the body, for a matrix that is not orthonormal (to 0.001) and right-handed.
 
     Examples:
         >>> import numpy as np
@@ -380,7 +380,7 @@ def check_rotation(name: str, rotation: Float[ArrayLike, "... 3 3"]) -> None:
         ValueError: body 'shank': its rotation must be orthonormal and right-handed, got [[1.0, 0.0, 0.0], ...
     """
     matrices = np.asarray(rotation, dtype=float).reshape(-1, 3, 3)
-    close = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(3)).max(axis=(1, 2)) < 1e-6  # not NaN
+    close = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(3)).max(axis=(1, 2)) < 1e-3  # not NaN
     wrong = ~(close & (np.linalg.det(np.where(close[:, None, None], matrices, np.eye(3))) > 0.0))
     if wrong.any():
         found = matrices[wrong][0].tolist()

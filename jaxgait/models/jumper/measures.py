@@ -192,9 +192,11 @@ def _at_lift_off(depth: Float[Array, " times"]) -> Callable[[ArrayLike], Number]
     """What a history is at the last zero of a falling depth: a cubic in the depth through the four samples around it.
 
     A line through the two beside it would do for values, but its slope has an error of first order in the interval, and
-    so have derivatives, as the zero moves along it. It remains where the depth does not fall on all four samples.
+    so have derivatives, as the zero moves along it. It remains where the depth does not fall evenly on all four.
     """
     touching, count = depth > 0.0, depth.shape[0]
+    if count < 2:
+        return lambda history: jnp.full((), jnp.nan)
     last = count - 1 - jnp.argmax(touching[::-1])
     flies = jnp.any(touching) & (last < count - 1)
     last = jnp.minimum(last, count - 2)
@@ -203,14 +205,15 @@ def _at_lift_off(depth: Float[Array, " times"]) -> Callable[[ArrayLike], Number]
     around = lambda history: jax.lax.dynamic_slice_in_dim(history, first, used)
     beside = lambda history: jax.lax.dynamic_slice_in_dim(history, last, 2)
     falls = jnp.all(jnp.diff(around(depth)) < 0.0)  # not where some of them are NaN
+    # Where the depth rises or is unknown, any other numbers: derivatives of the choice must not be NaN.
+    nodes = jnp.where(falls, around(depth), jnp.arange(1.0, used + 1.0))
+    number = _at_zero(nodes, jnp.arange(1.0 * used)) - jnp.asarray(last - first, depth.dtype)
+    smooth = falls & (number >= 0.0) & (number <= 1.0)  # nearly equal depths would put the zero anywhere
 
     def at_lift_off(history: ArrayLike) -> Number:
         history = jnp.asarray(history)
-        # Where the depth rises or is unknown, any other numbers: derivatives of the choice must not be NaN.
-        nodes, values = (
-            jnp.where(falls, around(x), y) for x, y in ((depth, jnp.arange(1.0, used + 1.0)), (history, 0.0))
-        )
-        found = jnp.where(falls, _at_zero(nodes, values), _at_zero(beside(depth), beside(history)))
+        values = jnp.where(smooth, around(history), 0.0)
+        found = jnp.where(smooth, _at_zero(nodes, values), _at_zero(beside(depth), beside(history)))
         return jnp.where(flies, found, jnp.nan)
 
     return at_lift_off

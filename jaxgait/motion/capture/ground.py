@@ -17,8 +17,10 @@ MIN_CONTACT = 0.15
 """Shortest contact in s."""
 NEAR = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot on it."""
-BRIDGED = 0.03
+LONGEST_GAP = 0.03
 """Longest interruption in s of a contact, on one plate or from one plate to the next."""
+SHORTEST_PART = 0.03
+"""Shortest time in s on one of several plates."""
 TOGETHER = 0.15
 """Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
@@ -45,7 +47,7 @@ class Load(NamedTuple):
     contacts: tuple[Contact, ...]
     """One for each plate that the foot stands on."""
     stances: tuple[Contact, ...]
-    """The same, those on two plates at once, or on one after the other, as one."""
+    """The contacts merged: those that overlap in time, or follow within `LONGEST_GAP`, are one."""
     notes: tuple[str, ...]
 
 
@@ -61,38 +63,42 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
         if loaded.any() and np.mean(force[loaded, 1]) < 0:
             force = -force
             notes.append(f"{plate.name}: forces point downward and are reversed: the reaction on the foot is needed")
-        stood = stretches(force[:, 1], plate.time, BRIDGED)  # a foot may be on one plate only for a moment
+        stood = stretches(force[:, 1], plate.time, SHORTEST_PART)
         for i, (start, end) in enumerate(stood):
             if _ours(leg, plate, start, end, strikes):
                 others = stood[i - 1][1] if i else None, stood[i + 1][0] if stood[i + 1 :] else None
                 first, last = _to_the_ends(force[:, 1], start, end, others)
                 pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])[first:last]
-                load = _averaged(leg, plate.time[first:last], pressed)
-                steps.append(_Step(plate.time[start], plate.time[end - 1], _contact(plate, number, start, end), load))
+                contact, span = _contact(plate, number, start, end), (plate.time[start], plate.time[end - 1])
+                steps.append(_Step(*span, contact, plate.time[first:last], pressed))
     stances = [s for s in _stances(steps) if max(step.last for step in s) - s[0].first >= MIN_CONTACT]
     if not stances:
         return None
     contacts = tuple(step.contact for stance in stances for step in stance)
-    total += sum(step.load for stance in stances for step in stance)
+    for step in (step for stance in stances for step in stance):
+        total += _averaged(leg, step.time, step.pressed)
     plates = sorted({c.plate for c in contacts})
     notes.append(f"ground forces of {len(contacts)} contacts of the {leg.side} foot on {', '.join(plates)}")
     return Load(total[:, :2], total[:, 2], contacts, tuple(map(_joined, stances)), tuple(notes))
 
 
 class _Step(NamedTuple):
-    """A contact with one plate, from its first to its last sample, in s, and its load at the frames."""
+    """A contact with one plate."""
 
     first: float
     last: float
+    """Times in s of its first and last sample."""
     contact: Contact
-    load: np.ndarray
+    time: np.ndarray
+    pressed: np.ndarray
+    """Force in N and moment about the ankle in Nm at these times in s, with the force's rise and fall."""
 
 
 def _stances(steps: list[_Step]) -> list[list[_Step]]:
     """The contacts in order of time, those with two plates at once, or with one after the other, together."""
     found: list[list[_Step]] = []
     for step in sorted(steps, key=lambda step: step.first):
-        if found and step.first <= max(other.last for other in found[-1]) + BRIDGED:
+        if found and step.first <= max(other.last for other in found[-1]) + LONGEST_GAP:
             found[-1].append(step)
         else:
             found.append([step])
@@ -121,7 +127,7 @@ def stretches(
     step = float(np.median(np.diff(time)))
     loaded = vertical > LOADED
     for a, b in runs(~loaded):
-        if a > 0 and b < loaded.size and (b - a) * step < BRIDGED:
+        if a > 0 and b < loaded.size and (b - a) * step < LONGEST_GAP:
             loaded[a:b] = True
     return [(a, b) for a, b in runs(loaded) if (b - a) * step >= least]
 
@@ -148,10 +154,15 @@ def _contact(plate: Force, number: int, start: int, end: int) -> Contact:
 
 
 def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> bool:
-    """Whether a contact is of the leg's own foot: by centre of pressure, else by the plate's name, else by time."""
+    """Whether a contact is of the leg's own foot: by centre of pressure, else by the plate's name, else by time.
+
+    A short one, which may be noise or a brush of the other foot, needs a centre of pressure.
+    """
     own, other = distances(leg, plate, start, end)
     if np.isfinite(own):
         return own < NEAR and not own >= other
+    if plate.time[end - 1] - plate.time[start] < MIN_CONTACT:
+        return False
     named = _named(plate.name)
     if named:
         return named == leg.side

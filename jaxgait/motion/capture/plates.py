@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture.ground import LOADED, NEAR, TOGETHER, Contact, Load, distances, stretches
+from jaxgait.motion.capture.ground import LOADED, MIN_CONTACT, NEAR, TOGETHER, Contact, Load, distances, stretches
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.recording import Force, runs
@@ -45,13 +45,15 @@ def problems(
     if scale or not plates:
         return scale
     found = [line for plate in plates for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
-    whole = [c for c in (load.contacts if load is not None else ()) if np.isfinite(c.start) and np.isfinite(c.end)]
+    known = lambda found: [c for c in found if np.isfinite(c.start) and np.isfinite(c.end)]
+    whole, stances = ([], []) if load is None else (known(load.contacts), known(load.stances))
+    whole = [c for c in whole if c.end - c.start >= MIN_CONTACT]
     stride = float(np.median(np.diff(strikes))) if strikes.size > 1 else np.inf
     long = [c for c in whole if c.end - c.start > LONG * stride]
     if long:
         what = f"a contact of {long[0].end - long[0].start:.2f} s on {long[0].plate}, in strides of {stride:.2f} s"
         found.append(f"{what}: are both feet on the plate?")
-    found += _paces(leg.recording.rate, whole, strikes, offs) or _clocks(whole, strikes, offs)
+    found += _paces(leg.recording.rate, stances, strikes, offs) or _clocks(stances, strikes, offs)
     curves = [_contact_curves(leg, plates[c.number], c.start, c.end) for c in whole]
     return [*found, *_turned([force for force, _ in curves]), *_path([ahead for _, ahead in curves])]
 

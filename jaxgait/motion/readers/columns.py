@@ -25,7 +25,7 @@ _ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECAS
 """The unit that the label of an angle states."""
 _TURNING = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
 """In the names of angles."""
-_LIKE_FORCES = re.compile(r"(^|[\s._])(grf|cop|f[xyz](?![a-z]))|force", re.IGNORECASE)
+_LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z]))|force", re.IGNORECASE)
 """In the names of columns that may be meant to be forces."""
 _SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
 
@@ -65,7 +65,7 @@ def read_columns(source: Source, name: str) -> Recording:
     columns = labels.sort(names, units, notes, source.file)
     if unread := [name for name in (*columns.others, *columns.markers) if _LIKE_FORCES.search(name)]:
         wanted = "ground_force_vx, ..., and ground_force_px, ... for the centre of pressure"
-        notes.append(f"not read as ground forces: {', '.join(unread)}; name the columns {wanted}")
+        notes.append(f"not read as ground forces: {', '.join(unread)}; if they are, name them {wanted}")
     turning = any(map(_TURNING.search, columns.others))
     short = len(units) < len(names) and len(set(units)) > 1 and delimiter_of(source.lines[start]) == " "
     if short and (columns.forces or turning):

@@ -22,8 +22,6 @@ _FORCES = (  # in the words of OpenSim, HBM, Fukuchi's data set and exported for
     re.compile(rf"^(?P<kind>f|cop)_?(?P<axis>[xyz])_?(?P<name>\d*){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<name>.*?)[._\s]?(?P<kind>f|grf|cop)_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
 )
-_OF_FORCES = re.compile(r"force|grf|plate|ground|^(fp|p|f)?\d*$", re.IGNORECASE)
-"""In the names of force plates."""
 _POINT = ("p", "cop")
 _MARKER = re.compile(
     rf"^(?P<name>.+?)(?P<separator>[\s._:\-\[(]*(?:pos)?[\s._]*)(?P<axis>[xyz])[\])]?{_UNIT}$", re.IGNORECASE
@@ -121,8 +119,9 @@ def _forces(
 ) -> tuple[dict[str, dict[str, tuple[int, int, int]]], dict[int, float]]:
     """Columns of forces and points by plate, and the units stated for them by column.
 
-    Without a centre of pressure, three columns v or p are forces only if their name says so: markers have velocities.
+    RHEE_vx, RHEE_vy and RHEE_vz beside RHEE_x, RHEE_y and RHEE_z are the velocities of a marker.
     """
+    moving = {marker["name"].lower() for name in left.values() if (marker := _MARKER.match(name))}
     for pattern in _FORCES:
         found: dict[str, dict[str, dict[str, int]]] = {}
         stated: dict[int, float] = {}
@@ -140,7 +139,7 @@ def _forces(
             for name, kinds in found.items()
             if len(kinds.get("force", {})) > 1
             and not name.lower().startswith("pelvis")
-            and (pattern is not _FORCES[0] or "point" in kinds or _OF_FORCES.search(name))
+            and not (pattern is _FORCES[0] and name.lower() in moving)
         }
         if plates:
             return plates, _shared(plates, stated, notes, file)

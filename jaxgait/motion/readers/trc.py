@@ -50,9 +50,8 @@ def _header(source: Source, at: int) -> dict[str, float | str]:
     """Keys in lower case with the values that stand below them."""
     for i in range(at):
         if "datarate" in source.lines[i].lower().replace(" ", ""):
-            delimiter = delimiter_of(source.lines[i])
-            keys = cells(source.lines[i], delimiter)
-            below = cells(next((line for line in source.lines[i + 1 : at] if line.strip()), ""), delimiter)
+            line = next((line for line in source.lines[i + 1 : at] if line.strip()), "")
+            keys, below = (cells(one, delimiter_of(one)) for one in (source.lines[i], line))
             values = [number(v, comma="." not in v) if number(v, True) is not None else v for v in below]
             return {k.lower(): v for k, v, cell in zip(keys, values, below, strict=False) if cell and v is not None}
     return {}

@@ -74,3 +74,14 @@ def test_the_first_and_the_last_interval_have_lift_offs_too():
     t = jnp.linspace(0.0, 0.5, 6)
     depth = jnp.stack([0.04 - t, 0.47 - t, 0.6 - t, -0.1 - t], axis=1)
     np.testing.assert_allclose(lift_off_times(t, depth), [0.04, 0.47, jnp.nan, jnp.nan], atol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [[1.02, 1.01, 1.0, 0.999, -1.0, -3.0], [1.0, 0.9, 0.8, 0.5, -1.0, -1.001]])
+def test_a_lift_off_lies_between_its_samples(depth):
+    """Also where depths are nearly equal, whose inverse cubic goes anywhere."""
+    (found,) = lift_off_times(np.arange(6.0), np.array(depth)[:, None])
+    assert 3.0 < found < 4.0
+
+
+def test_one_sample_shows_no_lift_off():
+    assert np.isnan(lift_off_times(np.zeros(1), np.ones((1, 1)))).all()

@@ -247,6 +247,11 @@ def turned(rotation):
     return Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5), rotation=rotation)
 
 
+def test_a_rotation_with_the_digits_of_a_paper_is_one():
+    turn = np.array([[np.cos(0.3), 0.0, np.sin(0.3)], [0.0, 1.0, 0.0], [-np.sin(0.3), 0.0, np.cos(0.3)]])
+    TreeModel([turned(turn.round(4))]).validate()
+
+
 SKEWED = (np.diag([1.0, -1.0, 1.0]), 1.1 * np.eye(3), np.zeros((3, 3)))
 BALL = Link("b", None, ball(), **rod(1.0, 0.5))
 
