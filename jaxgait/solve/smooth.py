@@ -131,7 +131,16 @@ class Smooth(Scheme):
         return chosen
 
     def check_precision(self, precision: str) -> None:
-        """See `Scheme.check_precision`: relative tolerances below rounding errors cannot be reached."""
+        """Checks that `rtol` is above rounding errors; see `Scheme.check_precision`.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> from jaxgait.solve.smooth import Smooth
+            >>> Smooth.of(Bungee(), rtol=1e-10).check_precision("float32")
+            Traceback (most recent call last):
+                ...
+            ValueError: rtol must be at least 3.6e-06 in float32, got 1e-10
+        """
         least = _LEAST_RTOL * float(np.finfo(precision).eps)
         if self.rtol < least:
             raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {self.rtol:g}")

@@ -7,7 +7,6 @@ from jaxtyping import Array
 
 from jaxgait.measure import Measures, mask
 from jaxgait.models.creeper.measures import MEASURES
-from jaxgait.outcome import Outcome
 from jaxgait.run import Run, Sampling
 from jaxgait.solve.smooth import Smooth, integrate
 
@@ -30,6 +29,5 @@ def performance(robot, cycles=4, samples=250, settings=None):
     sampling = Sampling(cycles, samples)
     trajectory = integrate(robot, sampling.times(robot), settings or Smooth.of(robot), watch=ALL.watch)
     steps = jnp.diff(trajectory.ys.x[::samples])
-    completed = trajectory.status == Outcome.COMPLETED
-    found = mask({"steps": steps, **ALL(Run(robot, trajectory, sampling))}, completed)
+    found = mask({"steps": steps, **ALL(Run(robot, trajectory, sampling))}, trajectory.status)
     return Performance(**found, status=trajectory.status)
