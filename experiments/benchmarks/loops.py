@@ -18,7 +18,7 @@ from jaxgait.native import looped, native
 from jaxgait.parameters import parameters
 from jaxgait.solve.smooth import ASSURED
 
-from .mechanisms import MECHANISMS, Mechanism, outcome
+from .mechanisms import MECHANISMS, SAMPLES, Mechanism, outcome
 from .rows import Program, Row, Target, Timing, announce, row
 
 REPEATS = 3
@@ -94,6 +94,22 @@ def waiting(name: str, apart: int) -> Target:
     return Target(what, 1.05, min(whole) / float(expected), True, spread)
 
 
+def recording(name: str, count: int, samples: int) -> Target:
+    """Time of a value and `count` derivatives with many samples over that with few, which fit into registers."""
+    case = CASES[name]
+    announce(f"{name}: value and {count} derivatives in {SAMPLES} and in {samples} samples")
+    own = float(parameters(case.model())[case.parameters[0]].value)
+    values = {case.parameters[0]: own * jnp.linspace(0.99, 1.01, 256)}
+    few, many = (
+        Program(kernels(outcome(case.model(), case.span, case.parameters[:count], n)), values)
+        for n in (SAMPLES, samples)
+    )
+    times = [[p.time(values, repeats=1).cpu_min for p in (few, many)] for _ in range(REPEATS)]
+    least = np.min(times, axis=0)
+    what = f"{name}, value and {count} derivatives: {samples} samples over {SAMPLES}, CPU time"
+    return Target(what, 1.25, float(least[1] / least[0]), True, f"{1e3 * least[1] / 256:.3g} ms/member")
+
+
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:
     """All mechanisms with up to 8 derivatives, one member of each by itself, and uneven scans."""
     if quick:
@@ -104,4 +120,4 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
         for count in (0, 1, 2, 4, 8):
             if count <= len(case.parameters):
                 rows += compared(name, 256, count)
-    return rows, [waiting(name, 17) for name in UNEVEN]
+    return rows, [*(waiting(name, 17) for name in UNEVEN), recording("knee", 8, 200)]

@@ -47,9 +47,11 @@ def _ends(run: Run) -> dict[str, jax.Array]:
     return {f"{name}_end": y for name, y in state_variables(run.trajectory.y_end).items()}
 
 
-def outcome(model: Any, span: dict[str, Any], gradient: tuple[str, ...] = ()) -> Callable[[Any], dict[str, Any]]:
+def outcome(
+    model: Any, span: dict[str, Any], gradient: tuple[str, ...] = (), samples: int = SAMPLES
+) -> Callable[[Any], dict[str, Any]]:
     """How a run ended, the state there and its gradient, as a function of parameters by name."""
-    whole = {"strides": None, "duration": None, "samples": SAMPLES, **span}
+    whole = {"strides": None, "duration": None, "samples": samples, **span}
     scheme = scheme_for(model, precision=precision.in_force()).in_mode("forward")
     job = Job(scheme, Sampling.of(model, **whole), _ends, gradient=gradient)
     cast = precision.cast(model)

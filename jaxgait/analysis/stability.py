@@ -41,10 +41,10 @@ def unstable_ranges(
         >>> unstable_ranges(branch, [doubling], member=0)
         [(2.2, inf)]
     """
-    held = list(range(branch.parameter.shape[1]) if members is None else members)
-    if member not in held:
-        raise ValueError(f"the branch holds the members {held}, not {member}")
-    at = held.index(member)
+    followed = list(range(branch.parameter.shape[1]) if members is None else members)
+    if member not in followed:
+        raise ValueError(f"the branch holds the members {followed}, not {member}")
+    at = followed.index(member)
     values, largest = branch.parameter[:, at], np.abs(branch.multipliers[:, at, 0])
     known = np.isfinite(largest)
     located = sorted(c.parameter for c in found if c.member == member)

@@ -184,9 +184,9 @@ class Sources:
         self._closure(function)
         for name, default in _defaults(function):  # the source shows their names, not what they are
             self._visit(default, f"default {name} of {name_of(function)}")
-        for name, held in vars(function).items():
+        for name, attribute in vars(function).items():
             if not name.startswith("__"):
-                self._visit(held, f"value of {name_of(function)}.{name}")
+                self._visit(attribute, f"value of {name_of(function)}.{name}")
 
     def _globals(self, known: Mapping[str, Any], paths: Iterable[Sequence[str]]) -> None:
         """What is used of a module: names, each with the attributes that are taken of it at once."""
