@@ -86,13 +86,13 @@ NEED_A_VALUE = (
 def needs_a_value(what: str, error: BaseException) -> str:
     """The message for an error of `NEED_A_VALUE`, with the line that raised it and what to write instead."""
     return (
-        f"{what} needs a value that is known only when the compiled program runs ({place(error)}): write "
+        f"{what} needs a value that is known only when the compiled program runs ({location(error)}): write "
         "jnp.where(condition, a, b) instead of `if` and x[condition], and jnp functions instead of float(), math and "
         "numpy ones"
     )
 
 
-def place(error: BaseException) -> str:
+def location(error: BaseException) -> str:
     """The line of the user's code that raised an error."""
     frames = traceback.extract_tb(error.__traceback__)
     at = next((f for f in frames[::-1] if "site-packages" not in f.filename), frames[-1])

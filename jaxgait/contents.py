@@ -36,8 +36,8 @@ def contents(model: Any) -> dict[str, Any]:
     """
     usual = _usual(type(model))
     fields = [f for f in dataclasses.fields(model) if not _is_parameter(model, f)]
-    held = {f.name: getattr(model, f.name) for f in fields}
-    changed = {n: _record(x) for n, x in held.items() if n not in usual or usual[n] != _record(x, numbers=False)}
+    values = {f.name: getattr(model, f.name) for f in fields}
+    changed = {n: _record(x) for n, x in values.items() if n not in usual or usual[n] != _record(x, numbers=False)}
     return {n: x if len(json.dumps(x)) <= MAX_LENGTH else {_OTHER: "too long"} for n, x in changed.items()}
 
 

@@ -198,6 +198,6 @@ def _replaced(settings: T, kind: type, by: Iterator[Any]) -> T:
     """A copy with the leaves of one type replaced, without calling the constructor."""
     found = copy.copy(settings)
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
-        held = getattr(settings, field.name)
-        object.__setattr__(found, field.name, jax.tree.map(lambda x: next(by) if isinstance(x, kind) else x, held))
+        value = getattr(settings, field.name)
+        object.__setattr__(found, field.name, jax.tree.map(lambda x: next(by) if isinstance(x, kind) else x, value))
     return found

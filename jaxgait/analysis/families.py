@@ -396,7 +396,7 @@ def crossings(
         [('period doubling', 3.0)]
     """
     tests = test_values(branches.multipliers)
-    at = lambda *place: Gaits(*(field[place] for field in branches))
+    at = lambda *index: Gaits(*(field[index] for field in branches))
     brackets = [
         _Bracket(int(who[lane]), int(kind), at(point, lane), at(point + 1, lane))
         for point, lane, kind in zip(*np.nonzero(sign_changes(tests)), strict=True)

@@ -98,7 +98,7 @@ TOO_FAR = 1e-3
 """Probability of the chi-square below which the model is reported not to fit the data."""
 UNFINISHED = 0.1
 """Predicted further fall of chi-square above which a fit is not a minimum; 1 is a distance of one standard error."""
-ALIKE = 0.5
+CORRELATED = 0.5
 """Correlation of neighbouring residuals above which they are reported not to be noise."""
 EXACT = 1e-9
 """Noise, relative to the largest value, below which the residuals are rounding of the search and the solver."""
@@ -383,11 +383,11 @@ def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, esti
             "which the standard errors ignore",
         ),
         (
-            seen and together > ALIKE,
+            seen and together > CORRELATED,
             f"neighbouring residuals are correlated ({together:.2f}): the residual is not independent noise, so the "
             "standard errors are too small",
         ),
-        (seen and together > ALIKE and bool(unlike), unlike),
+        (seen and together > CORRELATED and bool(unlike), unlike),
         (multiplier >= 1.0, f"the gait is not stable (largest multiplier {multiplier:.3g}): walks diverge from it"),
         (
             apart > INTERPOLATION,

@@ -18,10 +18,10 @@ from jaxgait.ensembles import ensemble, grid, summary
 from jaxgait.ensembles.members import INITIAL, as_members, constant
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
+from jaxgait.optimization.local_sensitivity import differentiable, sensitivities
 from jaxgait.optimization.methods import GRADIENT_FREE
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.pareto import front
-from jaxgait.optimization.sensitivity import differentiable, sensitivities
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.run import Sampling
 

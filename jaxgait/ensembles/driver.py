@@ -40,7 +40,7 @@ from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import RECORDED
 
-ABSURD = 1e30
+LARGEST_GRADIENT = 1e30
 """Size above which a derivative, in SI units, is taken for one that the steps have lost."""
 
 
@@ -176,13 +176,13 @@ def _warn_of_gradients(data: xr.Dataset) -> None:
     for gradient in (x for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
         name = str(gradient.name).removesuffix("_gradient")
         value = data[name if name in data else f"{name}_end"]
-        wrong = ~(abs(gradient) < ABSURD) & np.isfinite(value) & (status == Outcome.COMPLETED)
+        wrong = ~(abs(gradient) < LARGEST_GRADIENT) & np.isfinite(value) & (status == Outcome.COMPLETED)
         if count := int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum()):
             lost[name] = count
     if lost:
         listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
         advice = "the measure has no derivative there, or explicit steps lost it: try solver='Ros4'"
-        warnings.warn(f"gradients are not finite or larger than {ABSURD:g}: {listed}; {advice}", stacklevel=4)
+        warnings.warn(f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; {advice}", stacklevel=4)
 
 
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:

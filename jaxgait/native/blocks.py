@@ -74,8 +74,8 @@ class Block:
 
     def _inline(self, program: ClosedJaxpr, inputs: Sequence[int]) -> list[int]:
         jaxpr = program.jaxpr
-        held = [self._constant(c, v.aval) for c, v in zip(program.consts, jaxpr.constvars, strict=True)]
-        number = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*held, *inputs), strict=True))
+        constants = [self._constant(c, v.aval) for c, v in zip(program.consts, jaxpr.constvars, strict=True)]
+        number = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *inputs), strict=True))
         read = lambda v: self._literal(v) if isinstance(v, Literal) else number[v]
         for equation in jaxpr.eqns:
             results = self._append(equation, tuple(read(v) for v in equation.invars))

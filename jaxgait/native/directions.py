@@ -105,10 +105,10 @@ def _copies(code: Code, loop: PartLoop) -> list[Statement]:
 def _seeds(code: Code, shapes: Sequence[tuple[int, ...]], n: int) -> list[list[tuple[int, ...]]]:
     """Of each operand whose first axis has length n, the values of each part."""
     found = []
-    for held, shape in zip(code.operands, shapes, strict=True):
-        if not isinstance(held, int) and shape and shape[0] == n:
+    for operand, shape in zip(code.operands, shapes, strict=True):
+        if not isinstance(operand, int) and shape and shape[0] == n:
             size = math.prod(shape[1:])
-            found.append([held[i * size : (i + 1) * size] for i in range(n)])
+            found.append([operand[i * size : (i + 1) * size] for i in range(n)])
     return found
 
 
@@ -217,7 +217,7 @@ class _Rewriting:
         self._code, self._parts, self._n = code, parts, n
         self._check_writes(code.statements)
         self._uses = Counter(v for s in code.statements for v in used(s))
-        self._uses.update(v for held in code.results if not isinstance(held, int) for v in held)
+        self._uses.update(v for result in code.results if not isinstance(result, int) for v in result)
 
     def _check_writes(self, statements: Sequence[Statement]) -> None:
         """Raises `Different` if both parts and other code write to a memory, in an order that would change."""

@@ -228,10 +228,10 @@ class Emitter:
             shared: which operands are the same for all members.
             sizes: numbers per member of each operand.
         """
-        for i, (held, same, size) in enumerate(zip(self.code.operands, shared, sizes, strict=True)):
-            if not isinstance(held, int):
+        for i, (operand, same, size) in enumerate(zip(self.code.operands, shared, sizes, strict=True)):
+            if not isinstance(operand, int):
                 base = self.w.emit(f"mul i64 {begin}, {size}") if not same else "0"
-                for k, v in enumerate(held):
+                for k, v in enumerate(operand):
                     self.scope.names[v] = self._loaded(f"%in{i}", v, base, k, same, size)
 
     def _loaded(self, pointer: str, v: int, base: str, k: int, same: bool, size: int) -> str:
@@ -309,13 +309,13 @@ class Emitter:
 
     def results(self, begin: str) -> None:
         """Stores the results that are not in memory yet."""
-        for i, held in enumerate(self.code.results):
-            if isinstance(held, int):
+        for i, result in enumerate(self.code.results):
+            if isinstance(result, int):
                 continue
-            base = self.w.emit(f"mul i64 {begin}, {len(held)}")
-            for k, v in enumerate(held):
+            base = self.w.emit(f"mul i64 {begin}, {len(result)}")
+            for k, v in enumerate(result):
                 at = self.w.emit(f"add i64 {base}, {k}")
-                Cells(self.scope, len(held)).store(self.scope.get(v), f"%out{i}", self.code.dtypes[v], at)
+                Cells(self.scope, len(result)).store(self.scope.get(v), f"%out{i}", self.code.dtypes[v], at)
 
 
 def width_for(code: Code, members: int) -> int:

@@ -113,7 +113,7 @@ def _narrow(code: Code, wanted: Sequence[bool]) -> None:
     An array that the code itself reads remains a result: it is nobody else's memory.
     """
     whole = code.results
-    code.results = [held for held, used in zip(whole, wanted, strict=True) if used]
+    code.results = [result for result, used in zip(whole, wanted, strict=True) if used]
     memories = _live(code).memories
     code.given = [i for i, used in enumerate(wanted) if used or whole[i] in memories]
     code.results = [whole[i] for i in code.given]
@@ -148,16 +148,16 @@ class _Needs(NamedTuple):
 def _live(code: Code) -> _Live:
     needs, live = _Needs({}, {}, {}), _Live(set(), set())
     _gather(code.statements, (), needs)
-    waiting = [v for held in code.results if not isinstance(held, int) for v in held]
+    waiting = [v for result in code.results if not isinstance(result, int) for v in result]
 
     def keep(memory: int) -> None:
         if memory not in live.memories:
             live.memories.add(memory)
             waiting.extend(needs.writes.get(memory, ()))
 
-    for held in code.results:
-        if isinstance(held, int):
-            keep(held)
+    for result in code.results:
+        if isinstance(result, int):
+            keep(result)
     while waiting:
         v = waiting.pop()
         if v not in live.values:
@@ -220,7 +220,7 @@ SIGNS = {"add": (False, False), "add_any": (False, False), "sub": (False, True)}
 def fused(code: Code) -> tuple[Statement, ...]:
     """The code's statements, with a product that is used once as part of the sum that uses it, in the same block."""
     uses = Counter(v for s in code.statements for v in used(s))
-    uses.update(v for held in code.results if not isinstance(held, int) for v in held)
+    uses.update(v for result in code.results if not isinstance(result, int) for v in result)
     return _fuse(code.statements, uses, code)
 
 

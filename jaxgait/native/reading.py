@@ -292,8 +292,8 @@ class Reader:
     def inline(self, program: ClosedJaxpr, inputs: Sequence[Array]) -> list[Array]:
         """Translates a program and returns its results."""
         jaxpr = program.jaxpr
-        held = [self.array(c) for c in program.consts]
-        known: dict[Any, Array] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*held, *inputs), strict=True))
+        constants = [self.array(c) for c in program.consts]
+        known: dict[Any, Array] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *inputs), strict=True))
 
         def get(v: Any) -> Array:
             if isinstance(v, Literal):

@@ -98,9 +98,9 @@ def _is_one_loop(code: Code) -> bool:
     if len(code.statements) != 1 or not isinstance(code.statements[0], Loop):
         return False
     loop = code.statements[0]
-    held = {v for operand in code.operands if not isinstance(operand, int) for v in operand}
+    inputs = {v for operand in code.operands if not isinstance(operand, int) for v in operand}
     results = {v for result in code.results if not isinstance(result, int) for v in result}
-    return loop.where is None and held | code.constants.keys() >= set(loop.initial) and results <= set(loop.carried)
+    return loop.where is None and inputs | code.constants.keys() >= set(loop.initial) and results <= set(loop.carried)
 
 
 class _Refilling(Emitter):
@@ -250,11 +250,11 @@ class _Refilling(Emitter):
     def _store_results(self, lane: str) -> None:
         """Stores the results of the member in a lane that are not in memory yet."""
         member = self._id(lane)
-        for i, held in enumerate(self.code.results):
-            for k, v in enumerate(() if isinstance(held, int) else held):
+        for i, result in enumerate(self.code.results):
+            for k, v in enumerate(() if isinstance(result, int) else result):
                 dtype = self.code.dtypes[v]
                 cell = Cells.cell(dtype)
                 source = self.w.emit(f"getelementptr {cell}, ptr {self.slots[v]}, i64 {lane}")
                 x = self.w.emit(f"load {cell}, ptr {source}, align {dtype.itemsize}")
-                to = self._at(f"%out{i}", cell, member, len(held), k)  # type: ignore[arg-type]
+                to = self._at(f"%out{i}", cell, member, len(result), k)  # type: ignore[arg-type]
                 self.w.line(f"store {cell} {x}, ptr {to}, align {dtype.itemsize}")

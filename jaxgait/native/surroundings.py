@@ -171,17 +171,17 @@ _theirs: dict[int, types.FunctionType] = {}
 
 @no_type_check
 def foreign() -> Iterator[tuple[str, types.FunctionType]]:
-    """Functions that were patched into modules and classes of libraries, with their places."""
+    """Functions that were patched into modules and classes of libraries, with their names."""
     for name in sorted(n for n in sys.modules if n.partition(".")[0] in LIBRARIES):
         for key, value in list(vars(sys.modules[name]).items()):
             if type(value) is types.FunctionType:
                 if id(value) not in _theirs and _is_foreign(value):
                     yield f"{name}.{key}", value
             elif isinstance(value, type) and value.__module__ == name:
-                for part, held in list(vars(value).items()):
-                    kind = type(held)
+                for part, attribute in list(vars(value).items()):
+                    kind = type(attribute)
                     wrapped = kind in (classmethod, staticmethod, property)
-                    member = (held.fget if kind is property else held.__func__) if wrapped else held
+                    member = (attribute.fget if kind is property else attribute.__func__) if wrapped else attribute
                     if type(member) is types.FunctionType and id(member) not in _theirs and _is_foreign(member):
                         yield f"{name}.{key}.{part}", member
 

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import EDGE, FAILED, FIRST_STEP, RESTARTS, STEEP, Ended, Settings, inside
-from jaxgait.optimization.optimum import ACTIVE, holding
+from jaxgait.optimization.optimum import ACTIVE, active_normals
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask
@@ -133,7 +133,7 @@ def worst_balance(
         Norm of the unbalanced slope, in units of the objective per box; the multipliers of bounds and limits as from
         `jaxgait.optimization.optimum.balance`; and the shares in the worst case, which sum to one.
     """
-    each, normals = goal.each(values), holding(space, goal, x, values, slopes)
+    each, normals = goal.each(values), active_normals(space, goal, x, values, slopes)
     near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE * abs(values[0]))
     pushing = sign * goal.each(slopes)[near]
     size = max(np.abs(pushing).max(), 1e-300)
@@ -143,5 +143,5 @@ def worst_balance(
     left = float(np.linalg.norm(system @ forces) * size)
     shares = np.zeros(len(each))
     shares[near] = forces[: len(near)] / forces[: len(near)].sum()
-    held = forces[len(near) :] / normals.widths
-    return left, dict(zip(normals.names, held.tolist(), strict=True)), shares
+    multipliers = forces[len(near) :] / normals.widths
+    return left, dict(zip(normals.names, multipliers.tolist(), strict=True)), shares

@@ -27,7 +27,7 @@ from jaxtyping import Float
 
 from jaxgait import checks, precision
 from jaxgait.optimization.evaluate import Evaluated
-from jaxgait.optimization.goals import KEPT, Goal
+from jaxgait.optimization.goals import VIOLATION, Goal
 from jaxgait.optimization.together import Ask
 
 FIRST_STEP = 0.1
@@ -100,7 +100,7 @@ class Scaled:
     def steep(self, x: Float[np.ndarray, " n"]) -> bool:
         """Whether the objective still has a steep slope into the box; False near a limit."""
         found = self._asked(x)
-        if not found.valid[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * KEPT):
+        if not found.valid[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * VIOLATION):
             return False
         slope = np.linalg.norm(projected(x, self.scale * found.slopes[0, 0]))
         return bool(FIRST_STEP * slope > STEEP * self.tolerance)
@@ -209,11 +209,11 @@ def restored(
         slopes_at: its derivative, (limits, n).
         x: a point of the unit box that nearly meets the limits.
     """
-    margin = 0.1 * KEPT
+    margin = 0.1 * VIOLATION
     for _ in range(RESTORING):
         slack = slack_at(x)
         exceeded = np.flatnonzero(slack < 0.0)
-        if not exceeded.size or slack.min() >= -KEPT:
+        if not exceeded.size or slack.min() >= -VIOLATION:
             break
         slopes = slopes_at(x)[exceeded]
         free = np.ones(len(x), bool)

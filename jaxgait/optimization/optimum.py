@@ -20,7 +20,7 @@ from jaxgait.optimization.space import Space
 
 LOSS = 1e-3
 """Loss, relative to the objective, for which the tolerances around an optimum are computed."""
-NEAR = 0.02
+APART = 0.02
 """Step of the differences of slopes for the Hessian, as a fraction of the box."""
 ACTIVE = 1e-5
 """A limit with less slack than this, relative to its value, can be active at an optimum."""
@@ -156,7 +156,7 @@ def balance(
         unit by which a bound or a limit is relaxed, by "name = value" or the text of the limit; of arrays only the
         active elements.
     """
-    pushing, normals = sign * slopes[0], holding(space, goal, x, values, slopes)
+    pushing, normals = sign * slopes[0], active_normals(space, goal, x, values, slopes)
     if not normals.names:
         return float(np.linalg.norm(pushing)), {}
     forces, left = nnls(normals.slopes.T, -pushing)
@@ -168,15 +168,15 @@ class Normals(NamedTuple):
     """Bounds and limits on which a point lies."""
 
     names: list[str]
-    slopes: Float[np.ndarray, "held n"]
+    slopes: Float[np.ndarray, "active n"]
     """Derivatives of their slacks by the unit box, in the units of measures."""
-    widths: Float[np.ndarray, " held"]
+    widths: Float[np.ndarray, " active"]
     """Widths of the box in the units of the parameters for bounds, one for limits."""
-    elements: Bool[np.ndarray, " held"]
+    elements: Bool[np.ndarray, " active"]
     """Which of them are elements of an array."""
 
 
-def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Normals:
+def active_normals(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Normals:
     """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units."""
     scales = np.array([one.scale for one in goal.bounds])
     near = goal.slack(values) < ACTIVE if goal.limits else np.zeros(0, bool)
@@ -208,7 +208,7 @@ def around(
         None if a run around the point failed.
     """
     n = len(x)
-    points = np.clip(x + NEAR * np.concatenate([-np.eye(n), np.eye(n)]), 0.0, 1.0)
+    points = np.clip(x + APART * np.concatenate([-np.eye(n), np.eye(n)]), 0.0, 1.0)
     sides = evaluate(np.full(2 * n, who), points)
     if not sides.valid.all():
         return None
@@ -221,7 +221,7 @@ def around(
     hessian = 0.5 * (hessian + hessian.T)
     differences = (sides.values[n:, 0] - sides.values[:n, 0]) / apart
     # The mean slope by Simpson's rule, but beside a wall of the box, where x is an end of the interval.
-    ends, centred = np.diagonal(sides.slopes[n:, 0] + sides.slopes[:n, 0]), (x >= NEAR) & (x <= 1.0 - NEAR)
+    ends, centred = np.diagonal(sides.slopes[n:, 0] + sides.slopes[:n, 0]), (x >= APART) & (x <= 1.0 - APART)
     means = np.where(centred, (ends + 4.0 * found.slopes[0, 0]) / 6.0, 0.5 * ends)
     size = np.linalg.norm([sides.slopes[:, 0].max(), sides.slopes[:, 0].min()]) or 1.0
     curvature, directions = np.linalg.eigh(hessian)

@@ -27,7 +27,7 @@ from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, check_run, check_search
 from jaxgait.optimization.evaluate import Evaluated, Runs
-from jaxgait.optimization.goals import KEPT, Goal, Limit, Objective, name_of
+from jaxgait.optimization.goals import VIOLATION, Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.space import Box, Space, Starts
@@ -287,7 +287,7 @@ def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Trial], tried: Sequence[
 
 
 def _allowed(goal: Goal, objectives: int, row: Trial) -> bool:
-    return bool(row.found.valid) and bool((_slack(goal, objectives, row) >= -KEPT).all())
+    return bool(row.found.valid) and bool((_slack(goal, objectives, row) >= -VIOLATION).all())
 
 
 def _slack(goal: Goal, objectives: int, row: Trial) -> np.ndarray:

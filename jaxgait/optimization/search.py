@@ -24,7 +24,7 @@ from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph, worst_balance
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
-from jaxgait.optimization.goals import KEPT
+from jaxgait.optimization.goals import VIOLATION
 from jaxgait.optimization.methods import (
     EDGE,
     FAILED,
@@ -131,11 +131,11 @@ class Search:
         """A search that ends at the best point so far if its gradient proves unreliable."""
         goal, sign = self._settings.goal, self._settings.sign
         names = ["the objective", *map(str, goal.bounds)]
-        least = [0.0, *(KEPT * one.scale for one in goal.bounds)]
+        least = [0.0, *(VIOLATION * one.scale for one in goal.bounds)]
 
         def cost(values: np.ndarray) -> tuple[float, float]:
             exceeded = max(-float(goal.slack(values).min(initial=0.0)), 0.0)
-            return (exceeded if exceeded > KEPT else 0.0), -sign * float(values[0])
+            return (exceeded if exceeded > VIOLATION else 0.0), -sign * float(values[0])
 
         def lane(ask: Ask) -> Ended:
             guard = Guard(ask, names, least)

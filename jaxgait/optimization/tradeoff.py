@@ -37,11 +37,11 @@ BETTER = 1e-4
 """Improvement, in spans of the front, from which a point evaluated elsewhere starts another search."""
 STILL, STEPS = 1e-4, 5
 """A search has settled if its last `STEPS` points lie within the fraction `STILL` of the box."""
-NEAR = 1e-3
+BINDING = 1e-3
 """A limit with less slack than this, relative to its value, can be active at a point."""
 FIRM = 1e3
 """Weight of the condition that the objectives' weights sum to one, relative to slopes of order one."""
-ALIKE = 1e-9
+COINCIDENT = 1e-9
 """Ends whose objectives differ by less than this, relative to their size, are one point: no conflict."""
 
 
@@ -167,7 +167,7 @@ def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Trial]) -> Mix
     """
     losses = np.array([-signs * row.found.values[:2] for row in ends])
     span = np.array([losses[1, 0] - losses[0, 0], losses[0, 1] - losses[1, 1]])
-    if not (span > ALIKE * np.abs(losses).max(axis=0)).all():
+    if not (span > COINCIDENT * np.abs(losses).max(axis=0)).all():
         return None
     count = len(ends[0].found.values)
     weights, shift = np.eye(count), np.zeros(count)
@@ -304,11 +304,11 @@ def rate(
         weight), and the norm of the imbalance, in spans of the front per box.
     """
     falls = -signs[:, None] * row.found.slopes[:2] / span[:, None]
-    near = np.flatnonzero(goal.slack(row.found.values)[1:] < NEAR)
-    held = -goal.slack_slopes(row.found.slopes)[1:][near]
+    near = np.flatnonzero(goal.slack(row.found.values)[1:] < BINDING)
+    limits = -goal.slack_slopes(row.found.slopes)[1:][near]
     walls = np.concatenate([-np.eye(len(row.x))[row.x <= 0.0], np.eye(len(row.x))[row.x >= 1.0]])
     size = max(float(np.linalg.norm(falls)), 1.0)
-    forces = np.concatenate([falls / size, held, walls]).T
+    forces = np.concatenate([falls / size, limits, walls]).T
     together_one = np.r_[1.0, 1.0, np.zeros(forces.shape[1] - 2)]
     weights, _ = nnls(np.vstack([forces, FIRM * together_one]), np.r_[np.zeros(len(row.x)), FIRM])
     left = size * float(np.linalg.norm(forces @ weights)) / weights[:2].sum()

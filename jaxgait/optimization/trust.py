@@ -103,7 +103,6 @@ class Guard:
         self._points: list[np.ndarray] = []
         self._values: list[np.ndarray] = []
         self._right: np.ndarray | None = None
-        self.evaluations = 0
 
     def __call__(self, points: Float[np.ndarray, "p n"]) -> Evaluated:
         """The evaluation of points of the unit box.
@@ -122,7 +121,6 @@ class Guard:
 
     def _asked(self, points: np.ndarray) -> Evaluated:
         found = self._ask(points)
-        self.evaluations += len(points)
         for k in np.flatnonzero(_ran(found)):
             self._points.append(np.array(points[k]))
             self._values.append(found.values[k])

@@ -174,8 +174,8 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> None:
         ax.set_prop_cycle(cycler(linestyle=DASHES) * cycler(color=PALETTE))
     lines = ax.plot(x[dim], curves, lw=1, **drawn)
     if named:
-        for line, place in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
-            text = [f"{value:g}" if isinstance(value, float) else str(value) for value in place]
+        for line, point in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
+            text = [f"{value:g}" if isinstance(value, float) else str(value) for value in point]
             line.set_label(", ".join(f"{d} = {value}" for d, value in zip(others, text, strict=True)))
     ax.set_ylabel(_broken(axis_label(str(x.name), x.attrs.get("units"))), fontsize=8)
 

@@ -16,13 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision
-from jaxgait.checks import NEED_A_VALUE, is_concrete, needs_a_value, place, shown
+from jaxgait.checks import NEED_A_VALUE, is_concrete, location, needs_a_value, shown
 from jaxgait.kinds import Transition
+from jaxgait.mechanics.spatial import check_quaternions
 from jaxgait.model import LABELS, TAKEN, Model, System
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
 from jaxgait.parameters import check, is_real
+from jaxgait.plausible import warn_turned
 from jaxgait.run import state_variables
 
 
@@ -93,6 +95,27 @@ def check_state(name: str, y: Any, like: Any) -> None:
             raise ValueError(f"{component} must be a real number, got {shown(leaf)}")
         if is_concrete(leaf) and not np.all(np.isfinite(np.asarray(leaf, dtype=float))):
             raise ValueError(f"{component} must be finite, got {shown(leaf)}")
+
+
+def check_start(model: Model, start: Mapping[str, Any]) -> None:
+    """Checks the values of components of an initial state, by name and in their units; there may be a batch axis.
+
+    Args:
+        model: the mechanism.
+        start: the components.
+
+    Warns:
+        jaxgait.plausible.ImplausibleValue: of angles beyond a full turn.
+
+    Raises:
+        ValueError: for a quaternion that is not of length 1, naming it.
+    """
+    warn_turned(model, start)
+    labels = model.labels()
+    for name, values in start.items():
+        dims = model.variables[name].dims if name in model.variables else ()
+        if len(dims) == 1 and dims[0] in labels:
+            check_quaternions(labels[dims[0]], values)
 
 
 T = TypeVar("T")
@@ -251,7 +274,7 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
             raise TypeError(needs_a_value(name, error)) from error
         if _swapped(function, *arguments):
             raise TypeError(
-                f"{name} takes its arguments in the wrong order ({place(error)}): it is called with the time first, "
+                f"{name} takes its arguments in the wrong order ({location(error)}): it is called with the time first, "
                 "then the state, (t, y)"
             ) from error
         last = traceback.extract_tb(error.__traceback__)[-1]

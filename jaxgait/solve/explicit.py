@@ -9,6 +9,7 @@ stage of a step is the first of the next.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
@@ -26,8 +27,8 @@ Weights: TypeAlias = Float[np.ndarray, " _"]
 Row: TypeAlias = tuple[float, Weights]
 
 
-def combine(weights: Weights, stages: Sequence[State]) -> State:
-    """``sum_i weights_i stages_i``, leaving out weights that are zero.
+def combine(weights: Sequence[float] | Weights, stages: Sequence[State], start: State | None = None) -> State:
+    """``start + sum_i weights_i stages_i``, leaving out weights that are zero and factors of one.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -37,15 +38,12 @@ def combine(weights: Weights, stages: Sequence[State]) -> State:
         >>> print(combine(np.array([0.25, 0.75]), stages)["x"])
         7.0
     """
-    terms = [(float(w), k) for w, k in zip(weights, stages, strict=False) if w != 0.0]
-
-    def leaf(*parts: Any) -> Any:
-        total = terms[0][0] * parts[0]
-        for (w, _), part in zip(terms[1:], parts[1:], strict=True):
-            total = total + w * part
-        return total
-
-    return jax.tree.map(leaf, *[k for _, k in terms])
+    total = start
+    for w, stage in zip(weights, stages, strict=False):
+        if w != 0.0:
+            scaled = stage if w == 1.0 else jax.tree.map(lambda k, w=float(w): w * k, stage)
+            total = scaled if total is None else jax.tree.map(operator.add, total, scaled)
+    return jax.tree.map(jnp.zeros_like, stages[0]) if total is None else total
 
 
 def _stages(
@@ -58,7 +56,7 @@ def _stages(
     """
     h, increments, y, value = terms.contr(t0, t1), list(increments), y0, None
     for c, weights in rows:
-        y = jax.tree.map(jnp.add, y0, combine(weights, increments))
+        y = jax.tree.map(operator.add, y0, combine(weights, increments))
         value = computed_once(terms.vf(t0 + float(c) * (t1 - t0), y, args))
         increments.append(terms.prod(value, h))
     return y, value, increments

@@ -30,6 +30,7 @@ from jaxtyping import Array
 from jaxgait.mechanics import linalg
 from jaxgait.native.once import computed_once, derivatives_once
 from jaxgait.solve.dense import StageInterpolation
+from jaxgait.solve.explicit import combine
 from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, RosenbrockTableau
 
 UNROLLED = 8
@@ -40,16 +41,6 @@ State: TypeAlias = Any
 Components: TypeAlias = list[Array]
 """The state as a list: of n scalars (unrolled) or of one vector."""
 Field: TypeAlias = Callable[[Time, Components], Components]
-
-
-def _combine(weights: Sequence[float], stages: Sequence[Components], start: Components | None = None) -> Components:
-    """``start + sum_i weights_i stages_i``, leaving out weights that are zero."""
-    total = start
-    for w, stage in zip(weights, stages, strict=False):
-        if w != 0.0:
-            scaled = stage if w == 1.0 else [w * s for s in stage]
-            total = scaled if total is None else [a + b for a, b in zip(total, scaled, strict=True)]
-    return [jnp.zeros_like(s) for s in stages[0]] if total is None else total
 
 
 def _real(like: State, y: State) -> list[Array]:
@@ -186,10 +177,10 @@ def rosenbrock_stages(
     stages: list[Components] = []
     for i in range(tableau.stages):
         if i > 0 and not tableau.reuses_evaluation(i):
-            value = computed_once(f(t + tableau.alpha[i] * span, _combine(tableau.a[i], stages, y)))
+            value = computed_once(f(t + tableau.alpha[i] * span, combine(tableau.a[i], stages, y)))
         b = value
         if any(tableau.c[i]):
-            b = [p + q * rate_of_step for p, q in zip(b, _combine(tableau.c[i], stages), strict=True)]
+            b = [p + q * rate_of_step for p, q in zip(b, combine(tableau.c[i], stages), strict=True)]
         if tableau.d[i] != 0.0:
             b = [p + (tableau.d[i] * span) * q for p, q in zip(b, rate, strict=True)]
         stages.append(computed_once(solve(b)))
@@ -257,9 +248,9 @@ def _step(
 
     y = algebra.split(real)
     stages = rosenbrock_stages(tableau, algebra, field, t, span, h, y)
-    y1 = join(_combine(tableau.m, stages, y))
-    error = join(jax.lax.stop_gradient(_combine(tableau.e, stages)))
-    return y1, error, tuple(join(_combine(row, stages)) for row in tableau.dense)
+    y1 = join(combine(tableau.m, stages, y))
+    error = join(jax.lax.stop_gradient(combine(tableau.e, stages)))
+    return y1, error, tuple(join(combine(row, stages)) for row in tableau.dense)
 
 
 class Rodas3(AbstractRosenbrock):

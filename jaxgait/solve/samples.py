@@ -60,7 +60,7 @@ def at_first(first: Snapshot) -> dict[str, Extremes]:
     return {name: Extremes(x, x) for name, x in first.values.items()}
 
 
-def widened(seen: dict[str, Extremes], start: Snapshot, end: Snapshot) -> dict[str, Extremes]:
+def including_step(seen: dict[str, Extremes], start: Snapshot, end: Snapshot) -> dict[str, Extremes]:
     """The extremes including one more step: its end and the turning points within it."""
     found = {}
     for name, old in seen.items():
@@ -133,7 +133,9 @@ class Samples:
         i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
         due = moved & (t >= self.ts[i]) & (seen.next < self.ts.shape[0])
         here = self._snapshot(t, y, field)
-        extremes, last = select(moved, (widened(seen.extremes, seen.last, here), here), (seen.extremes, seen.last))
+        extremes, last = select(
+            moved, (including_step(seen.extremes, seen.last, here), here), (seen.extremes, seen.last)
+        )
         ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
         return _Seen(seen.next + due.astype(int), ys, extremes, last)
 
@@ -144,7 +146,7 @@ class Samples:
         """
         seen = self.step(seen, t, states[0], jnp.asarray(True), fields[0])
         after = self._snapshot(t, states[1], fields[1])
-        return seen._replace(extremes=widened(seen.extremes, after, after), last=after)
+        return seen._replace(extremes=including_step(seen.extremes, after, after), last=after)
 
     def samples(self, seen: _Seen, t_end: Array, y_end: State, completed: Array) -> State:
         """The samples up to the end at `t_end` in s (a scalar), with a leading axis; the end is the last one."""

@@ -20,10 +20,9 @@ from jaxgait.model import Model, State, Variable, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
-from jaxgait.plausible import warn_turned
 from jaxgait.run import Run, Sampling, Trajectory, state_variables
 from jaxgait.scheme import Scheme, Settings, with_numbers
-from jaxgait.solve.checks import check_equations, check_state
+from jaxgait.solve.checks import check_equations, check_start, check_state
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import ASSURED, RECORDED, Smooth
@@ -113,7 +112,7 @@ def simulate(
         y0 = None if initial_state is None else precisions.cast(initial_state)
         if y0 is not None:
             check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
-            warn_turned(model, state_variables(y0))
+            check_start(model, state_variables(y0))
         trajectory, outputs, found = _run(cast, sampling, chosen, y0, seen, progress)
         data = trajectory_dataset(model, trajectory, outputs, chosen, precision, sampling)
     data = _with_observed(data, found, getattr(seen, "variables", {}))

@@ -9,7 +9,6 @@ within one step is missed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import diffrax
@@ -21,11 +20,12 @@ from jaxtyping import Array, Float, Int
 from jaxgait.precision import float64_default
 from jaxgait.run import Events, Extremes, State
 from jaxgait.scheme import Mode
-from jaxgait.solve.samples import Snapshot, at_first, snapshot, widened
+from jaxgait.solve.samples import Snapshot, at_first, including_step, snapshot
 from jaxgait.solve.steps import select, unfilled
 
 HALVINGS = 40
-"""Bisections of the step in which a guard falls; Newton's iteration then reaches rounding."""
+"""Bisections of the step in which a guard falls (secants are slow where a guard jumps); Newton's step then reaches
+rounding."""
 
 
 class _End(NamedTuple):
@@ -105,7 +105,7 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
             t0, t1, y0, y1_candidate, args, y_error, error_order, state.inner
         )
         here = self._snapshot(t1, y1_candidate, args)
-        new = widened(state.extremes, state.last, here), here
+        new = including_step(state.extremes, state.last, here), here
         extremes, last = select(jnp.asarray(keep), new, (state.extremes, state.last))
         crossings = state.crossings
         if crossings is not None:
@@ -165,35 +165,27 @@ def located(model: Any, crossings: Crossings) -> Events:
 
 def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, State]:
     """Time and state of one event, with the derivatives of an implicit function."""
-    dt = end.t - start.t
-    path = _cubic(start.y, end.y, *_velocities(model, start, end))
-    guard = lambda s: _guards(model, start.t + s * dt, path(s))[kind]
+    k0, k1 = _increments(model, start, end)
+    path = diffrax.ThirdOrderHermitePolynomialInterpolation(
+        t0=start.t, t1=end.t, y0=start.y, y1=end.y, k0=k0, k1=k1
+    ).evaluate
+    guard = lambda t: _guards(model, t, path(t))[kind]
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         middle = 0.5 * (ends[0] + ends[1])
         above = guard(middle) > 0.0
         return jnp.where(above, middle, ends[0]), jnp.where(above, ends[1], middle)
 
-    ends = jax.lax.fori_loop(0, HALVINGS, halved, (jnp.zeros_like(dt), jnp.ones_like(dt)))
-    s = jax.lax.stop_gradient(0.5 * (ends[0] + ends[1]))
-    value, slope = jax.jvp(guard, (s,), (jnp.ones_like(s),))
+    ends = jax.lax.fori_loop(0, HALVINGS, halved, (start.t, end.t))
+    t = jax.lax.stop_gradient(0.5 * (ends[0] + ends[1]))
+    value, slope = jax.jvp(guard, (t,), (jnp.ones_like(t),))
     slope = jax.lax.stop_gradient(slope)
-    s = s - jnp.where(slope == 0.0, 0.0, value / jnp.where(slope == 0.0, 1.0, slope))
-    return start.t + s * dt, path(s)
+    t = t - jnp.where(slope == 0.0, 0.0, value / jnp.where(slope == 0.0, 1.0, slope))
+    return t, path(t)
 
 
-def _velocities(model: Any, start: _End, end: _End) -> tuple[State, State]:
+def _increments(model: Any, start: _End, end: _End) -> tuple[State, State]:
     """The step's length times the velocities at both ends, in one call because vector fields are long programs."""
     both = jax.tree.map(lambda a, b: jnp.stack([a, b]), start, end)
     v = jax.tree.map(lambda leaf: (end.t - start.t) * leaf, jax.vmap(model.vector_field)(*both))
     return jax.tree.map(lambda leaf: leaf[0], v), jax.tree.map(lambda leaf: leaf[1], v)
-
-
-def _cubic(y0: State, y1: State, v0: State, v1: State) -> Callable[[Array], State]:
-    """Hermite's polynomial between two states, from 0 to 1, with velocities per unit."""
-
-    def at(s: Array) -> State:
-        a, b, c, d = (1 + 2 * s) * (1 - s) ** 2, s**2 * (3 - 2 * s), s * (1 - s) ** 2, s**2 * (s - 1)
-        return jax.tree.map(lambda p, q, v, w: a * p + b * q + c * v + d * w, y0, y1, v0, v1)
-
-    return at

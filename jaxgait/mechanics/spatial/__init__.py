@@ -40,7 +40,16 @@ from jaxgait.mechanics.spatial.frames import (
 )
 from jaxgait.mechanics.spatial.joints import Joint, ball, fixed, free, hinge, planar, prismatic, screws, universal
 from jaxgait.mechanics.spatial.points import Momentum, Points, energy, momentum, point_motion, point_wrenches
-from jaxgait.mechanics.spatial.tree import Link, Motion, PlanarTree, Tree, check_inertia, check_rotation, kinematics
+from jaxgait.mechanics.spatial.tree import (
+    Link,
+    Motion,
+    PlanarTree,
+    Tree,
+    check_inertia,
+    check_quaternions,
+    check_rotation,
+    kinematics,
+)
 from jaxgait.mechanics.spatial.vectors import Placement, quaternion_about, rotation_about, rotation_of_quaternion
 
 __all__ = [
@@ -55,6 +64,7 @@ __all__ = [
     "Tree",
     "ball",
     "check_inertia",
+    "check_quaternions",
     "check_rotation",
     "energy",
     "fixed",

@@ -388,6 +388,32 @@ def check_rotation(name: str, rotation: Float[ArrayLike, "... 3 3"]) -> None:
 
 
 @float64_default
+def check_quaternions(names: Sequence[str], q: Float[ArrayLike, "... n"]) -> None:
+    """Rejects coordinates whose quaternions are not of length 1 (to 0.5 %); there may be batch axes.
+
+    Args:
+        names: of the coordinates; those of a quaternion end in q_w, q_x, q_y, q_z.
+        q: the coordinates, in m and rad.
+
+    Raises:
+        ValueError: naming the quaternion and its length.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import check_quaternions
+        >>> check_quaternions(["hip_q_w", "hip_q_x", "hip_q_y", "hip_q_z"], [1.0, 0.5, 0.0, 0.0])
+        Traceback (most recent call last):
+            ...
+        ValueError: hip_q_w, _x, _y, _z must be a quaternion of length 1, give all four of it; got the length 1.118
+    """
+    x = np.asarray(q, dtype=float)
+    for i, name in enumerate(names):
+        length = np.linalg.norm(x[..., i : i + 4], axis=-1) if name.endswith("q_w") else np.ones(())
+        if (wrong := ~(np.abs(length - 1.0) < 5e-3)).any():  # not NaN
+            what = f"{name}, _x, _y, _z must be a quaternion of length 1, give all four of it"
+            raise ValueError(f"{what}; got the length {length[wrong].flat[0]:.4g}")
+
+
+@float64_default
 def check_inertia(name: str, mass: Float[ArrayLike, " ..."], inertia: Float[ArrayLike, "... 3 3"]) -> None:
     """Rejects a mass in kg or an inertia tensor in kg m^2 that no rigid body can have; both may have a batch axis.
 

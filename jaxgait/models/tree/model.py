@@ -322,13 +322,9 @@ class TreeModel(Model):
         for names, given in ((tree.coordinate_names, self.start), (tree.velocity_names, self.start_rates)):
             for name in given:
                 _index(names, name)
-        neutral = dict(zip(tree.coordinate_names, np.asarray(tree.neutral()).tolist(), strict=True))
-        for one in (name.removesuffix("w") for name in tree.coordinate_names if name.endswith("q_w")):
-            square = sum(np.square(np.asarray(self.start.get(one + x, neutral[one + x]))) for x in "wxyz")
-            if not (np.abs(square - 1.0) < 1e-2).all():
-                raise ValueError(
-                    f"{one}w, _x, _y, _z at the start must be a quaternion of length 1: give all four of it"
-                )
+        neutral = zip(tree.coordinate_names, np.asarray(tree.neutral()).tolist(), strict=True)
+        start = [np.asarray(self.start.get(name, usual)) for name, usual in neutral]
+        spatial.check_quaternions(tree.coordinate_names, np.stack(np.broadcast_arrays(*start), axis=-1))
 
 
 @float64_default

@@ -160,8 +160,8 @@ def _carried(markers: Markers, standing: Standing) -> tuple[Track, Track]:
     sign = np.sign(np.linalg.det(u) * np.linalg.det(vt))
     flip = np.stack([np.ones_like(sign), np.ones_like(sign), sign], axis=1)
     rotation = np.einsum("fba,fb,fcb->fac", vt, flip, u)
-    place = lambda p: np.where(there[:, None], centres + np.einsum("fab,b->fa", rotation, p - centre), np.nan)
-    return place(standing.knee), place(standing.ankle)
+    moved = lambda p: np.where(there[:, None], centres + np.einsum("fab,b->fa", rotation, p - centre), np.nan)
+    return moved(standing.knee), moved(standing.ankle)
 
 
 def _front(knee: Track, ankle: Track) -> Track:

@@ -284,6 +284,17 @@ def test_parts_of_another_kind_are_rejected(options, match):
         TreeModel(**({"links": [Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))]} | options)).validate()
 
 
+def test_starts_of_runs_and_members_have_unit_quaternions():
+    """They are normalised inside, so a wrong length would only show in what is stored."""
+    model = TreeModel([BALL], span=0.1)
+    stretched = np.array([1.0, 0.2, 0.0, 0.0])
+    with pytest.raises(ValueError, match=r"b\.q_w, _x, _y, _z must be a quaternion of length 1.* length 1\.02"):
+        simulate(model, initial_state=model.initial_state()._replace(q=stretched))
+    members = {"initial.q": np.stack([stretched / np.linalg.norm(stretched), stretched])}
+    with pytest.raises(ValueError, match=r"b\.q_w, _x, _y, _z must be a quaternion of length 1.* length 1\.02"):
+        ensemble(model, members, observe=_end)
+
+
 def _end(run):
     return {"q": run["q"][-1]}
 

@@ -7,7 +7,7 @@ from jaxgait import Bungee
 from jaxgait.models import Creeper
 from jaxgait.optimization import at_most, sensitivities, sensitivity
 from jaxgait.optimization.evaluate import Evaluated
-from jaxgait.optimization.sensitivity import differentiable
+from jaxgait.optimization.local_sensitivity import differentiable
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError
 from jaxgait.registry import model
