@@ -46,7 +46,7 @@ def view(
     if json is not None:
         write_json(json, _record(data))
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
-    print("\n".join(scan_lines(data) if _is_scan(data) else run_lines(data) if is_run(data) else [str(data)]))
+    print("\n".join(scan_lines(data) if _is_scan(data) else run_lines(data) if _is_run(data) else [str(data)]))
     if serve:
         serve_page(_explorer(file, chosen, members))
     elif out is not None:
@@ -59,7 +59,7 @@ def view(
         print(f"wrote {out}")
     elif found is not None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")
-    elif not is_run(data):
+    elif not _is_run(data):
         _page_next_to(file, data, chosen, members)
     return DONE
 
@@ -89,11 +89,15 @@ def _is_scan(data: xr.Dataset) -> bool:
     return "status" in data and "status_legend" in data.attrs
 
 
+def _is_run(data: xr.Dataset) -> bool:
+    return is_run(data) and study(data) is None  # a fit to a time history has a time, too
+
+
 def _record(data: xr.Dataset) -> dict[str, Any]:
     """The record that the command which wrote the file gives with `--json`."""
     if _is_scan(data):
         return scan_record(data)
-    return run_record(data) if is_run(data) else dataset_record(data)
+    return run_record(data) if _is_run(data) else dataset_record(data)
 
 
 def _drawn_by(file: pathlib.Path) -> str:

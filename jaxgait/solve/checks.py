@@ -111,7 +111,7 @@ def check_start(model: Model, start: Mapping[str, Any]) -> None:
         ValueError: for a quaternion that is not of length 1, naming it.
     """
     warn_turned(model, start)
-    labels = model.labels()
+    labels = model.labels
     for name, values in start.items():
         dims = model.variables[name].dims if name in model.variables else ()
         if len(dims) == 1 and dims[0] in labels:
