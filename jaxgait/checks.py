@@ -43,21 +43,22 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         who, known = function.__name__, inspect.signature(function).parameters
-        placed = [p.name for p in known.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        positional = [p.name for p in known.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         named = {p.name for p in known.values() if p.kind is not p.VAR_KEYWORD}
         is_open = len(named) < len(known)
         wanted = [p.name for p in known.values() if p.name in named and p.default is p.empty]
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if len(args) > len(placed):
-                more = ", ".join(shown(x) for x in args[len(placed) :])
-                raise TypeError(f"{who} takes only {' and '.join(placed)} without a name, got also {more}: {example}")
+            if len(args) > len(positional):
+                more = ", ".join(shown(x) for x in args[len(positional) :])
+                few = " and ".join(positional)
+                raise TypeError(f"{who} takes only {few} without a name, got also {more}: {example}")
             unknown = [] if is_open else [name for name in kwargs if name not in named]
             if unknown:
                 hint = nearest(unknown[0], named, limit=1, otherwise=example, cutoff=0.65)
                 raise TypeError(f"{who} takes no {unknown[0]!r}: {hint}")
-            missing = [name for name in wanted if name not in kwargs and name not in placed[: len(args)]]
+            missing = [name for name in wanted if name not in kwargs and name not in positional[: len(args)]]
             if missing:
                 raise TypeError(f"{who} needs {' and '.join(missing)}: {example}")
             return function(*args, **kwargs)

@@ -76,6 +76,12 @@ def default_of(field: dataclasses.Field) -> Any:
     return field.default if made is dataclasses.MISSING else made()
 
 
+def is_default(owner: Any, name: str) -> bool:
+    """Whether a field of a dataclass has its default."""
+    default = default_of(owner.__dataclass_fields__[name])
+    return default is not dataclasses.MISSING and bool(eqx.tree_equal(default, getattr(owner, name)))
+
+
 def _is_parameter(owner: Any, field: dataclasses.Field) -> bool:
     return "unit" in field.metadata and not isinstance(getattr(owner, field.name), eqx.Module)
 

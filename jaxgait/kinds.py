@@ -129,7 +129,9 @@ class Step(NamedTuple):
     work: tuple[Array, ...]
     """Work in J of each impulse on the mechanism (order of `impulses`): negative where it dissipates energy."""
     violation: Float[Array, ""]
-    """Residual of the contact law, see `jaxgait.mechanics.complementarity.ContactSolution`."""
+    """Residual in m/s of the contact law, see `jaxgait.mechanics.complementarity.ContactSolution`."""
+    unsolved: Bool[Array, ""]
+    """Whether it is too large for the impulses to be a solution."""
 
 
 @runtime_checkable

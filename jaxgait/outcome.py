@@ -24,6 +24,7 @@ class Outcome(enum.IntEnum):
     NOT_CONVERGED = 6
     NO_RETURN = 7
     EVENTS_CROWDED = 8
+    CONTACTS_UNSOLVED = 9
 
 
 FIRST_TERMINATION = 10
@@ -41,6 +42,7 @@ _SENTENCES = {
     Outcome.NO_RETURN: "not found: the motion does not return to the section from the guess",
     Outcome.EVENTS_CROWDED: "gave up: events follow each other too fast to be distinguished (give the mechanism a "
     "phase of rest, or a transition that ends the motion)",
+    Outcome.CONTACTS_UNSOLVED: "gave up: no impulses satisfy the contact law (several contacts with much friction)",
 }
 
 
@@ -69,15 +71,17 @@ def sentence(model: Any, code: int) -> str:
 
 
 def failures(codes: Any) -> Any:
-    """Which status codes, of any shape, mean that the computation failed; the model's own terminations (a fall) do not.
+    """Which status codes, of any shape, mean that the computation failed.
+
+    The model's own terminations (a fall) do not, and neither does -1 (a member of a store that has not run yet).
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.outcome import failures
-        >>> failures(np.array([0, 1, 10]))
-        array([False,  True, False])
+        >>> failures(np.array([0, 1, 10, -1]))
+        array([False,  True, False, False])
     """
-    return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
+    return (codes > Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 
 
 def code(model: Any, termination: str) -> int:

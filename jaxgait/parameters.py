@@ -151,9 +151,9 @@ def choice(default: Any, *, doc: str, of: str = "") -> Any:
         >>> from jaxgait.parameters import choice
         >>> from jaxgait.parts import parts
         >>> class Rod(eqx.Module):
-        ...     ends: Literal["free", "held"] = choice("free", doc="how the ends are held")
+        ...     ends: Literal["free", "clamped"] = choice("free", doc="how the ends are supported")
         >>> list(parts(Rod())["ends"].options)
-        ['free', 'held']
+        ['free', 'clamped']
     """
     return eqx.field(default=default, static=True, metadata={"doc": doc, "of": of})
 
@@ -332,10 +332,12 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
 
 
 def _like(value: Any, info: ParameterInfo) -> Any:
-    """A list as a tuple or an array, like the parameter, and NumPy's numbers as Python's; anything else unchanged."""
+    """A list or an axis as a tuple or an array, like the parameter, NumPy's numbers as Python's; others unchanged."""
     # A model may multiply named tuples by its numbers: one of NumPy would turn them into arrays.
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu":
         return value.item()
+    if isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and isinstance(info.value, tuple):
+        return tuple(value.tolist()) if isinstance(value, np.ndarray) else tuple(value)
     if not isinstance(value, list):
         return value
     try:

@@ -296,6 +296,13 @@ def test_what_would_be_wrong_without_a_word_is_an_error(model, message):
         simulate(model, samples=2, scheme="EventDriven")
 
 
+def test_components_of_the_state_with_one_name_are_an_error():
+    start = lambda self: {"hip": {"x": 1.0}, "hip_x": 2.0}
+    twice = type("Twice", (_Ball,), {"initial_state": start, "vector_field": lambda self, t, y: y})()
+    with pytest.raises(ValueError, match="two components of the state of Twice have one name: it has hip_x"):
+        simulate(twice, samples=2, scheme="Smooth")
+
+
 class _Lawful(_Ball):
     """Its outputs are those of a plain function."""
 

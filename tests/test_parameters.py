@@ -92,6 +92,7 @@ def test_batched_leaves_pass():
 def test_lists_become_what_the_parameter_is():
     leg = with_parameters(Leg(), {"masses": [3.0, 4.0], "mass": [1.0, 2.0]})
     assert leg.masses == (3.0, 4.0) and isinstance(leg.mass, np.ndarray)
+    assert with_parameters(Leg(), {"masses": np.array([3.0, 4.0])}).masses == (3.0, 4.0)
     with pytest.raises(ParameterError, match=r"mass.*one number in kg.*one trajectory has one value"):
         check_single(leg)
 

@@ -13,9 +13,9 @@ import xarray as xr
 
 from jaxgait import ensemble
 from jaxgait.ensembles.members import zipped
-from jaxgait.mechanics.friction import length
+from jaxgait.mechanics.linalg import length
 from jaxgait.models.exoskeleton.formulations import vectors
-from jaxgait.models.exoskeleton.measures import Step, step_figures
+from jaxgait.models.exoskeleton.measures import StepFigures, step_figures
 from jaxgait.models.exoskeleton.model import five_links
 from jaxgait.models.exoskeleton.walking import WalkingGait, joined_amplitudes
 from jaxgait.parameters import with_parameters
@@ -50,12 +50,12 @@ def samples(seed: int = 0) -> dict[str, np.ndarray]:
     return {name: rng.uniform(*limits, MEMBERS) for name, limits in ranges.items()}
 
 
-def walkers(drawn: dict[str, np.ndarray]) -> Step:
+def walkers(drawn: dict[str, np.ndarray]) -> StepFigures:
     base = five_links(mode="gait")
     assert isinstance(base.gait, WalkingGait)
     phase = base.gait.phase
 
-    def one(x: dict[str, jax.Array]) -> Step:
+    def one(x: dict[str, jax.Array]) -> StepFigures:
         changes = {
             "masses": base.masses * x["mass_scale"],
             "lengths": base.lengths * x["length_scale"],

@@ -94,7 +94,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=list(GATES), default=list(GATES), help="these gates")
     parser.add_argument("--page", type=pathlib.Path, help="Markdown page to write")
     given = parser.parse_args(arguments)
-    counts = {name: getattr(given, name) or count for name, count in (QUICK if given.quick else FULL).items()}
+    usual = QUICK if given.quick else FULL
+    counts = {name: count if getattr(given, name) is None else getattr(given, name) for name, count in usual.items()}
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, precision.use("float64"):
         size = Size(**counts, folder=pathlib.Path(folder))

@@ -22,7 +22,7 @@ GRID = {"mass": np.linspace(40.0, 100.0, 12), "stiffness": np.linspace(15.0, 40.
 QUICK: dict[str, Any] = {"duration": 5.0, "samples": 20, "rtol": 1e-6, "observe": ["clearance"], "progress": False}
 NEW = 21
 """Samples that no other gate asks for: a program of its own."""
-PAGE = 4096
+PAGE = os.sysconf("SC_PAGE_SIZE")
 """Bytes of a page of memory on Linux."""
 
 _compiled: list[str] = []

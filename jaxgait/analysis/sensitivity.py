@@ -27,6 +27,7 @@ from jaxgait.measure import Measure, Measures, observer, with_gaps
 from jaxgait.model import Model, as_model
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info
+from jaxgait.solve.schemes import scheme_for
 
 MIN_ROWS = 16
 """Least number of rows for an index to be meaningful."""
@@ -41,7 +42,7 @@ def sensitivity(
     seed: int = 0,
     confidence: float = 0.95,
     resamples: int = 200,
-    local: bool = True,
+    local: bool | None = None,
     **run: Any,
 ) -> xr.Dataset:
     """First-order and total Sobol indices of measures over a box of parameters, with confidence intervals.
@@ -54,7 +55,7 @@ def sensitivity(
         seed: seed of the sample and of the bootstrap.
         confidence: confidence level of the intervals.
         resamples: number of resamples of the bootstrap.
-        local: whether to also differentiate the measures at the centre of the box.
+        local: whether to also differentiate the measures at the centre of the box; None: if the scheme can.
         run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, ...
 
     Returns:
@@ -87,6 +88,8 @@ def sensitivity(
     columns = low + _points(len(names), rows, seed) * (high - low)
     members = zipped({name: columns[..., k].ravel() for k, name in enumerate(names)})
     centre = dict(zip(names, 0.5 * (low + high), strict=True))
+    if local is None:
+        local = not scheme_for(as_model(model), run.get("scheme")).no_gradient
     slopes = _local(model, centre, high - low, measures, run) if local else xr.Dataset()
     found = ensemble(model, members, observe=list(measures), **run)
     completed = found.status.values == Outcome.COMPLETED

@@ -22,9 +22,8 @@ from jaxgait import outcome
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Evaluator
+from jaxgait.optimization.evaluate import UNSTABLE, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.search import UNSTABLE
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.parameters import with_parameters
@@ -128,9 +127,8 @@ def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCu
 
 
 def _times(model: Model, space: Space, sampling: Sampling) -> Float[np.ndarray, " times"]:
-    ends = [with_parameters(model, space.named(x)) for x in (np.zeros(len(space.names)), np.ones(len(space.names)))]
-    first, other = (np.asarray(sampling.times(one)) for one in ends)
-    if not np.allclose(first, other, rtol=1e-9):
+    first, *others = (np.asarray(sampling.times(with_parameters(model, space.named(x)))) for x in space.corners)
+    if not all(np.allclose(first, other, rtol=1e-9) for other in others):
         raise ValueError(
             "the length of a run depends on the fitted parameters: give a duration, or data over the phase"
         )

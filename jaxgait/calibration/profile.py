@@ -83,7 +83,7 @@ class _Side:
         self.points = [_Point(start, 0.0, found.memory)]
 
     def fitted(self, at: float, threshold: float) -> _Point | None:
-        """The fit with the parameter held at a value; None if no run completed.
+        """The fit with the parameter fixed at a value; None if no run completed.
 
         A fit above the threshold is repeated from another guess, in case the search got stuck.
         """
@@ -116,7 +116,7 @@ class _Side:
                 return sign * np.inf, "runs failed before a limit was reached"
             if point.rise >= threshold:
                 end = self._between(before, point, threshold)
-                return end, "chi-square reached its threshold" + self._held()
+                return end, "chi-square reached its threshold" + self._on_bounds()
             self.points.append(point)
             if _root(point.rise) - _root(before.rise) < SLOW * np.sqrt(threshold):
                 step *= 2.0
@@ -140,7 +140,7 @@ class _Side:
         self.points.append(outside)
         return at
 
-    def _held(self) -> str:
+    def _on_bounds(self) -> str:
         """The other parameters that lie on a bound at the end of the trace."""
         x, names = self.points[-1].x, self._problem.space.names
         on = [

@@ -23,7 +23,7 @@ from jaxgait.calibration.measured import MeasuredCurve, over_phase, over_time
 from jaxgait.checks import nearest
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.table import Header, Table, read_columns
+from jaxgait.motion.table import Header, Table, read_chosen_columns
 from jaxgait.units import COMMON, factor
 
 _EXAMPLE = "time (s),height (m)"
@@ -120,7 +120,7 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
     if output is not None and output not in known:
         raise ValueError(f"{kind} has no output {output!r}: {nearest(output, known, limit=2)}")
     roles_of = lambda header: _roles(header, kind, known, output)
-    table = read_columns(path, lambda header: {c.text: c.position for c in roles_of(header).read})
+    table = read_chosen_columns(path, lambda header: {c.text: c.position for c in roles_of(header).read})
     roles = roles_of(table.header)
     return _checked(table, roles, roles.values.quantity if output is None else output)
 

@@ -111,7 +111,7 @@ _CURVES = (
     "measured. Right: correlation of the parameters' errors; near 1 or -1 only a combination of them is determined. "
     "For two parameters, the joint 95 % region from their standard errors."
 )
-_PROFILE = "Rise of chi-square with {} held at other values and all other parameters refitted. {}."
+_PROFILE = "Rise of chi-square with {} fixed at other values and all other parameters refitted. {}."
 
 
 def write(

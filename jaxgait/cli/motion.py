@@ -210,12 +210,16 @@ def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
     drive, model = verdict_drive(verdict), registry.model(name)
     sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
     found = {label: _differences(before, before.driven(drive)) for label, before in sets.items()}
+    own = {label: parameters(before) for label, before in sets.items()}
     for parameter in dict.fromkeys(p for changes in found.values() for p in changes):
-        info = parameters(model)[parameter]
+        info = next(own[label][parameter] for label, changes in found.items() if parameter in changes)
         yield f"--motion adapts the {name}: {parameter} ({info.doc}) becomes"
         for label, changes in found.items():
             which = f" for the parameter set {label} (--preset {label})" if label else ""
-            yield f"  {changes[parameter]:.4f} {info.unit}{which}".rstrip()
+            if parameter in changes:
+                yield f"  {changes[parameter]:.4f} {info.unit}{which}".rstrip()
+            elif parameter in own[label]:
+                yield f"  {float(own[label][parameter].value):.4f} {info.unit} (unchanged){which}"
 
 
 def _differences(before: Model, after: Model) -> dict[str, float]:

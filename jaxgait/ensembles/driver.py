@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,8 @@ from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import RECORDED
 
+PART = 1 << 20
+"""Numbers of a result that are read from a store at a time."""
 LARGEST_GRADIENT = 1e30
 """Size above which a derivative, in SI units, is taken for one that the steps have lost."""
 
@@ -106,7 +108,8 @@ def ensemble(
         dt: step length in s, for schemes with fixed steps.
         max_events: maximum number of events of a trajectory; for smooth motion, the largest number to record (1000 if a
             measure reads events, otherwise none).
-        batch: number of members that run together; by default as many as pay off and fit in the free memory.
+        batch: number of members that run together; by default as many as pay off on this machine and fit in its free
+            memory, so give the number for a cluster of other machines.
         workers: number of batches that run at once; by default one per core on CPUs and one on other devices.
         devices: number of local devices that share every batch.
         store: directory of a Zarr store to which results are written block by block; the same call on an existing
@@ -173,16 +176,27 @@ def _warn_of_failures(data: xr.Dataset) -> None:
 def _warn_of_gradients(data: xr.Dataset) -> None:
     """Warns of derivatives that are none although their values are numbers: step control bounds values alone."""
     lost, status = {}, data["status"]
-    for gradient in (x for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
-        name = str(gradient.name).removesuffix("_gradient")
-        value = data[name if name in data else f"{name}_end"]
-        wrong = ~(abs(gradient) < LARGEST_GRADIENT) & np.isfinite(value) & (status == Outcome.COMPLETED)
-        if count := int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum()):
+    for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
+        name = str(gradient).removesuffix("_gradient")
+        if count := sum(_lost(part["status"], part[name], part[gradient]) for part in _parts(data, str(gradient))):
             lost[name] = count
     if lost:
         listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
         advice = "the measure has no derivative there, or explicit steps lost it: try solver='Ros4'"
         warnings.warn(f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; {advice}", stacklevel=4)
+
+
+def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:
+    """The number of members with a value, but without a derivative."""
+    wrong = ~(abs(gradient) < LARGEST_GRADIENT) & np.isfinite(value) & (status == Outcome.COMPLETED)
+    return int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum())
+
+
+def _parts(data: xr.Dataset, name: str) -> Iterator[xr.Dataset]:
+    """The members in parts, so that a variable of a store is read piece by piece, and not kept."""
+    dim, size = str(data["status"].dims[0]), data["status"].shape[0]
+    rows = max(1, PART * size // max(1, data[name].size))
+    return (data.isel({dim: slice(start, start + rows)}) for start in range(0, size, rows))
 
 
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:

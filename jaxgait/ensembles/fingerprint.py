@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from jaxgait.contents import default_of
+from jaxgait.contents import is_default
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan
 from jaxgait.ensembles.source import Sources, digest, name_of, value
@@ -125,15 +125,9 @@ def _setting(setting: Any, sources: Sources) -> Any:
     if not isinstance(setting, eqx.Module):
         return setting if isinstance(setting, bool | int | float | str | None) else value(setting)
     sources.add(type(setting), "solver")
-    fields = {f.name: getattr(setting, f.name) for f in dataclasses.fields(setting) if f.init}
-    chosen = {n: _setting(x, sources) for n, x in fields.items() if not _is_default(setting, n, x)}
+    given = [f.name for f in dataclasses.fields(setting) if f.init and not is_default(setting, f.name)]
+    chosen = {n: _setting(getattr(setting, n), sources) for n in given}
     return f"{name_of(type(setting))}({', '.join(f'{n}={x}' for n, x in chosen.items())})"
-
-
-def _is_default(module: Any, name: str, given: Any) -> bool:
-    """Whether a field has its default, so that fields added by a new version of a library do not appear."""
-    default = default_of(module.__dataclass_fields__[name])
-    return default is not dataclasses.MISSING and bool(eqx.tree_equal(default, given))
 
 
 def _observed(observe: Any, sources: Sources) -> dict[str, Any]:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from jaxgait import precision as precisions
 from jaxgait import xr
-from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, MOTION
 from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import failures
 from jaxgait.parameters import parameters
-from jaxgait.run import Sampling
 from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
 from jaxgait.solve.smooth import FLOAT64_RETRY
 
@@ -58,7 +53,7 @@ class Description(NamedTuple):
 def descriptions(plan: Plan) -> dict[str, Description]:
     """All results of a plan by name. Shared sampling times are a coordinate and not listed."""
     found = dict(plan.results)
-    shared = shared_times(plan) is not None
+    shared = plan.times is not None
     if shared:
         found.pop("time")
     result = {}
@@ -77,7 +72,7 @@ def coordinates(plan: Plan) -> dict[str, Any]:
     for name, (dims, x) in plan.members.labels.items():
         extra = tuple(f"{name}_{i}" for i in range(x.ndim - len(dims)))
         coords[name] = xr.DataArray(x, dims=dims + extra, attrs=described_value(plan.model, name))
-    times = shared_times(plan)
+    times = plan.times
     if times is not None:
         coords["time"] = xr.DataArray(times, dims="time", attrs={"units": "s", "long_name": "time"})
     if plan.job.gradient:
@@ -103,24 +98,6 @@ def attributes(plan: Plan) -> dict[str, Any]:
         **provenance(plan.model, plan.job.scheme, plan.precision, plan.job.sampling),
         "retries_legend": json.dumps(dict(enumerate(attempts))),
     }
-
-
-def shared_times(plan: Plan) -> np.ndarray | None:
-    """Sampling times in s if trajectories are kept and all have the same times; None otherwise."""
-    if not plan.job.trajectories:
-        return None
-    sampling = plan.job.sampling
-
-    with precisions.use(plan.precision):
-        model, values = precisions.cast((plan.model, plan.members.values))
-
-        def times(values: Any, sampling: Sampling) -> Any:
-            return sampling.times(member_of(model, values)[0])
-
-        ends = np.asarray(jax.jit(jax.vmap(lambda v: times(v, replace(sampling, samples=1))[-1]))(values))
-        if np.any(ends != ends[0]):
-            return None
-        return np.asarray(times({name: x[0] for name, x in values.items()}, sampling))
 
 
 def summary(data: xr.Dataset) -> dict[str, int]:
@@ -172,7 +149,7 @@ def failed(data: xr.Dataset) -> xr.Dataset:
     found = np.nonzero(failures(data["status"].to_numpy()))
     rows = keep.isel({d: xr.DataArray(i, dims="member") for d, i in zip(dims, found, strict=True)})
     legend = json.loads(data.attrs["status_legend"])
-    sentences = [legend.get(str(code), "not run yet") for code in rows["status"].to_numpy()]
+    sentences = [legend[str(code)] for code in rows["status"].to_numpy()]
     return rows.assign(sentence=("member", np.array(sentences, dtype=object)))
 
 

@@ -10,6 +10,7 @@ over k and c 128 members, one process, interleaved).
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -21,11 +22,12 @@ import numpy as np
 
 from jaxgait import precision as precisions
 from jaxgait.checks import UNKNOWN_MEMORY, free_memory
-from jaxgait.ensembles.batch import Job, compile_batch, lanes, run_batch, shapes
+from jaxgait.ensembles.batch import Job, compile_batch, lanes, member_of, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.model import TAKEN, Model, Variable
 from jaxgait.native import Lanes
 from jaxgait.outcome import failures
+from jaxgait.run import Sampling
 from jaxgait.scheme import Retry
 
 LANES = 8
@@ -85,6 +87,24 @@ class Plan:
     def size(self) -> int:
         """Number of blocks."""
         return math.prod(self.blocks)
+
+    @functools.cached_property
+    def times(self) -> np.ndarray | None:
+        """Sampling times in s if trajectories are kept and all have the same times; None otherwise."""
+        if not self.job.trajectories:
+            return None
+        sampling = self.job.sampling
+
+        with precisions.use(self.precision):
+            model, values = precisions.cast((self.model, self.members.values))
+
+            def times(values: Any, sampling: Sampling) -> Any:
+                return sampling.times(member_of(model, values)[0])
+
+            ends = np.asarray(jax.jit(jax.vmap(lambda v: times(v, replace(sampling, samples=1))[-1]))(values))
+            if np.any(ends != ends[0]):
+                return None
+            return np.asarray(times({name: x[0] for name, x in values.items()}, sampling))
 
     def region(self, block: int) -> tuple[slice, ...]:
         """The part of the box that a block covers."""

@@ -95,7 +95,7 @@ class Store:
                 content = self._content(block, results[name], self._described[name])
                 checksum.update(content)
                 chunks.append(_chunk(self.path, name, self._extra, self.plan.blocks, block))
-                _place(self.path, chunks[-1], content)
+                _moved_into(self.path, chunks[-1], content)
             inside = {folder for file in chunks for folder in file.parents if folder.is_relative_to(self.path)}
             files.flush(*chunks, *inside)
             codes, counts = np.unique(results["status"], return_counts=True)
@@ -460,11 +460,11 @@ def _advice(error: OSError) -> str:
 
 def _write_file(root: pathlib.Path, target: pathlib.Path, content: bytes) -> None:
     """Replaces a file atomically."""
-    _place(root, target, content, flushed=True)
+    _moved_into(root, target, content, flushed=True)
     files.flush(target.parent)
 
 
-def _place(root: pathlib.Path, target: pathlib.Path, content: bytes, *, flushed: bool = False) -> None:
+def _moved_into(root: pathlib.Path, target: pathlib.Path, content: bytes, *, flushed: bool = False) -> None:
     """Writes a file elsewhere and renames it; `flushed`, so that a loss of power leaves the old file or the new one."""
     draft = root / ".jaxgait" / "tmp" / f"{os.getpid()}"
     for folder in (draft.parent, target.parent):

@@ -10,7 +10,6 @@ Parameters that follow from the motion (a prosthesis is fitted to the person who
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +25,7 @@ from jaxgait.model import Model, as_model
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import FourierSeries, GaitDrive
 from jaxgait.motion.naming import motion_drive, motion_strides
+from jaxgait.motion.text import distinct
 from jaxgait.parameters import ParameterError, get_parameter, parameters
 from jaxgait.precision import float64_default
 
@@ -62,7 +62,7 @@ def people(
     if isinstance(motions, str) or not motions:
         raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {motions!r}")
     drives = [motion_drive(m) if isinstance(m, str) else m for m in motions]
-    names = np.array(_distinct([d.name for d in drives]), dtype=object)
+    names = np.array(distinct([d.name for d in drives], "{} ({})"), dtype=object)
     unknown = [n for n, d in zip(names, drives, strict=True) if d.person is not None and d.person.mass is None]
     if unknown and any(d.person is not None and d.person.mass is not None for d in drives):
         what = f"{', '.join(unknown)}: the body mass is not known, as it is for others, so that masses stay the model's"
@@ -102,15 +102,6 @@ def single_strides(
     if not drives:
         raise ParameterError("give at least one stride of a walk, got none")
     return _members(model, drives, ("stride", np.arange(1, len(drives) + 1)), then)
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, with numbers appended to repeated ones."""
-    found: list[str] = []
-    for name in names:
-        numbered = itertools.chain([name], (f"{name} ({k})" for k in itertools.count(2)))
-        found.append(next(n for n in numbered if n not in found))
-    return found
 
 
 def _members(

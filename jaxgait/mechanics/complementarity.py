@@ -157,8 +157,8 @@ def projected(
 ) -> ContactSolution:
     """`contact_impulses` by projected Gauss-Seidel sweeps, for a `G` with a positive diagonal.
 
-    It ends when a sweep changes the velocities by at most `tolerance` in m/s (`violation` is the last change), or after
-    `max_sweeps`.
+    It ends when a sweep changes the velocities by at most `tolerance` in m/s or by rounding (`violation` is the last
+    change), or after `max_sweeps`.
 
     Examples:
         >>> from jaxgait.mechanics.complementarity import projected
@@ -170,6 +170,7 @@ def projected(
     matrix = jnp.stack([jnp.stack([jnp.asarray(g) for g in row]) for row in G])
     offset, mu, on = (jnp.stack([jnp.asarray(z) for z in v]) for v in (b, friction, closed))
     diagonal = jnp.diagonal(matrix)
+    least = jnp.maximum(tolerance, 8.0 * float(jnp.finfo(offset.dtype).eps) * jnp.max(jnp.abs(offset)))
 
     def visit(i: Int[Array, ""], P: Array) -> Array:
         n, t = 2 * i, 2 * i + 1
@@ -184,7 +185,7 @@ def projected(
         return count + 1, new, jnp.max(jnp.abs(new - P) * diagonal)
 
     def unfinished(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
-        return (carry[0] < max_sweeps) & (carry[2] > tolerance)
+        return (carry[0] < max_sweeps) & (carry[2] > least)
 
     start = (jnp.asarray(0), jnp.zeros_like(offset), jnp.asarray(jnp.inf, offset.dtype))
     _, P, change = jax.lax.while_loop(unfinished, sweep, start)

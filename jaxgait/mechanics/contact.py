@@ -57,6 +57,19 @@ def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
 
 
 @float64_default
+def smoothstep(s: Real) -> RealArray:
+    """Smooth step of a dimensionless number with ends: 0 below zero, 1 above one, a cubic with level ends between.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import smoothstep
+        >>> print(smoothstep(-1.0), smoothstep(0.5), smoothstep(2.0))
+        0.0 0.5 1.0
+    """
+    s = jnp.clip(s, 0.0, 1.0)
+    return s * s * (3.0 - 2.0 * s)
+
+
+@float64_default
 def softplus(x: Real) -> RealArray:
     """Smooth positive part ``log(1 + exp(x))`` of a dimensionless number.
 
@@ -355,8 +368,7 @@ class HystereticHertz(_PowerLaw):
 
     def engaged(self, depth: Real) -> RealArray:
         """A smooth step from 0 to 1 over the engagement depth."""
-        s = jnp.clip(depth / self.engagement_depth, 0.0, 1.0)
-        return s * s * (3.0 - 2.0 * s)
+        return smoothstep(depth / self.engagement_depth)
 
 
 @float64_default

@@ -9,7 +9,7 @@ friction force in N on the sliding body, against the velocity, and the rate of t
 |---|---|---|---|
 | `Coulomb` | constant coefficient, smooth through zero velocity | none | sliding contacts; creeps under static load |
 | `Stribeck` | coefficient falls from static to kinetic | none | the same, with breakaway |
-| `Bristle` | elastic bristles that bend before they slip (LuGre) | deflection in m | holding a static load |
+| `Bristle` | elastic bristles that bend before they slip (LuGre) | deflection in m | carrying a static load |
 | `Dahl` | bristles of constant stiffness | deflection in m | static loads under a normal force that never vanishes |
 | `Incremental` | spring with a capped deflection | deflection in m | models with time steps of their own |
 
@@ -30,6 +30,7 @@ from jaxtyping import Array, Float
 
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Real, RealArray, Scalar
+from jaxgait.mechanics.linalg import length
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
 
@@ -38,8 +39,8 @@ _SLOPES: dict[Regularisation, float] = {"arctan": 2.0 / math.pi, "tanh": 1.0, "a
 """Slope of `sign` at rest."""
 _ANY: dict[str, Any] = {"plausible": (0.0, math.inf)}
 """Plausible values depend on the model: a pad, a stud, a rigid foot."""
-_SMALL = 1e-12
-"""Speed in m/s below which the direction of sliding is ignored."""
+_SLOW = 0.1
+"""Fraction of the Stribeck velocity below which `Incremental` slips along its spring."""
 
 
 @float64_default
@@ -282,7 +283,12 @@ class Dahl(Immutable):
 
 @float64_default
 class Incremental(Immutable):
-    """Stick and slip in time steps: a spring of constant stiffness whose deflection is capped as it slips.
+    """Stick and slip in time steps: a spring of constant stiffness that is set to the limit of friction as it slips.
+
+    The spring is bent by ``z = z0 + v dt``. It sticks below the static limit, ``|z| < static N / stiffness``, with the
+    force -stiffness z; else it slips with the force -mu(|v|) N e, and z becomes mu N / stiffness e. As in the source,
+    the direction e of slip is that of the velocity, v / |v|. Below a tenth of the Stribeck velocity we take that of the
+    spring, z / |z|, or a contact at rest whose load falls would lose its force or turn it round.
 
     Not a differential equation: the result depends on the step. While sliding, the force chatters between the kinetic
     and the static limit. Source: Chen, Yan, Jin 2003.
@@ -325,25 +331,18 @@ class Incremental(Immutable):
         speed = length(velocity)
         coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
         sticks = (self.stiffness * length(trial) < self.static * normal)[..., None]
-        direction = velocity / jnp.maximum(speed, _SMALL)[..., None]
-        slipping = -(coefficient * normal)[..., None] * direction
+        slipping = -(coefficient * normal)[..., None] * _slip_direction(velocity, trial, _SLOW * self.stribeck_velocity)
         force = jnp.where(sticks, -self.stiffness * trial, slipping)
         return force, jnp.where(sticks, trial, -slipping / self.stiffness)
 
 
-@float64_default
-def length(vectors: Float[Array, "... axes"]) -> Float[Array, " ..."]:
-    """Length of vectors along the last axis, in their unit; its derivative at the zero vector is zero, not NaN.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.mechanics.friction import length
-        >>> print(length(jnp.array([[3.0, 4.0], [0.0, 2.0]])))
-        [5. 2.]
-    """
-    square = jnp.sum(vectors * vectors, axis=-1)
-    moving = square > 0.0
-    return jnp.where(moving, jnp.sqrt(jnp.where(moving, square, 1.0)), 0.0)
+def _slip_direction(
+    velocity: Float[Array, "... axes"], trial: Float[Array, "... axes"], slow: Real
+) -> Float[Array, "... axes"]:
+    """Unit vector along the velocity in m/s, below the speed `slow` along the trial deflection in m; zero at zero."""
+    along = jnp.where((length(velocity) < slow)[..., None], trial, velocity)
+    size = length(along)
+    return along / jnp.where(size > 0.0, size, 1.0)[..., None]
 
 
 def _along(

@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from jaxgait.precision import float64_default
 
@@ -233,8 +233,8 @@ def stacked(values: Vector) -> Array:
 
 
 @float64_default
-def cross(a: Vector, b: Vector) -> tuple[Entry, Entry, Entry]:
-    """Cross product of two triples.
+def cross(a: Vector | Array, b: Vector | Array) -> tuple[Entry, Entry, Entry]:
+    """Cross product of two triples, as a triple; `spatial.vectors.cross` has it as an array.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import cross
@@ -254,6 +254,21 @@ def dot(a: Vector, b: Vector) -> Entry:
         5.0
     """
     return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
+
+
+@float64_default
+def length(vectors: Float[Array, "... axes"]) -> Float[Array, " ..."]:
+    """Length of vectors along the last axis, in their unit; its derivative at the zero vector is zero, not NaN.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.linalg import length
+        >>> print(length(jnp.array([[3.0, 4.0], [0.0, 2.0]])))
+        [5. 2.]
+    """
+    square = jnp.sum(vectors * vectors, axis=-1)
+    moving = square > 0.0
+    return jnp.where(moving, jnp.sqrt(jnp.where(moving, square, 1.0)), 0.0)
 
 
 @float64_default

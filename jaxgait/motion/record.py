@@ -22,7 +22,7 @@ from jaxtyping import Float
 from jaxgait import files
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
-from jaxgait.motion.capture.strides import StrideCurve, closed
+from jaxgait.motion.capture.strides import SAMPLES, StrideCurve, closed
 from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier, sampled
 from jaxgait.motion.text import content
@@ -37,6 +37,9 @@ CONVENTION = (
 RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
 """Measurement resolution: harmonics that contribute less are dropped."""
 MAX_HARMONICS = 12
+"""Largest number of harmonics that is chosen."""
+RESOLVED_HARMONICS = (SAMPLES - 1) // 2 - 1
+"""Largest number of harmonics that the samples of a stride determine: of the next one they have only the cosine."""
 
 
 def choose_harmonics(
@@ -75,7 +78,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
     The number of harmonics is by default that of `choose_harmonics`.
 
     Raises:
-        ValueError: for less than one harmonic.
+        ValueError: for less than one harmonic, or more than `RESOLVED_HARMONICS`.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -86,8 +89,9 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         rajagopal_1.26ms 6 1.13
     """
     frames = walk.period * walk.legs[0].recording.rate
-    if harmonics is not None and harmonics < 1:
-        raise ValueError(f"harmonics must be at least 1, got {harmonics}; 6 to 8 are usual")
+    if harmonics is not None and not 1 <= harmonics <= RESOLVED_HARMONICS:
+        bound = "at least 1" if harmonics < 1 else f"at most {RESOLVED_HARMONICS}"
+        raise ValueError(f"harmonics must be {bound}, got {harmonics}; 6 to 8 are usual")
     count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
     return {
         "schema": SCHEMA,

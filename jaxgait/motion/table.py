@@ -7,7 +7,6 @@ doubt; the encoding is UTF-8, UTF-16 with a byte order mark, or compatible with 
 from __future__ import annotations
 
 import array
-import csv
 import difflib
 import math
 import pathlib
@@ -21,7 +20,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.motion import MotionFormatError, MotionWarning
-from jaxgait.motion.text import GAPS, content, decimal_comma, decoded, delimiter_of, is_remark, number
+from jaxgait.motion.text import (
+    GAPS,
+    cells,
+    content,
+    decimal_comma,
+    decoded,
+    delimiter_of,
+    is_remark,
+    no_number,
+    number,
+)
 
 MAX_BYTES = 16 * 2**20
 """Largest file in bytes: a stride of 100 000 samples has less."""
@@ -96,10 +105,10 @@ def read_table(
         >>> print(table.columns["knee_rad"], table.lines)
         [0.1 1. ] [2 3]
     """
-    return read_columns(path, lambda header: _names(header, required, optional, advice or {}))
+    return read_chosen_columns(path, lambda header: _names(header, required, optional, advice or {}))
 
 
-def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]]) -> Table:
+def read_chosen_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]]) -> Table:
     """Reads columns of numbers that are chosen by the header of a text file; others are ignored.
 
     Args:
@@ -108,6 +117,14 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
 
     Raises:
         FileNotFoundError, MotionFormatError: as `read_table`, with its warnings.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.motion.table import read_chosen_columns
+        >>> pd.DataFrame({"time (s)": [0.0, 0.5], "knee (rad)": [0.1, 1.0]}).to_csv("a.csv", index=False)
+        >>> table = read_chosen_columns("a.csv", lambda header: {"knee": header.names.index("knee (rad)")})
+        >>> print(table.columns)
+        {'knee': array([0.1, 1. ])}
     """
     file = str(path)
     raw = content(pathlib.Path(path), MAX_BYTES, "a CSV file", "cut out what is needed: some hundred rows are enough")
@@ -121,7 +138,7 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
     if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)
     delimiter = delimiter_of(lines[first])
-    header = Header(file, first + 1, [cell.strip() for cell in _cells(lines[first], delimiter)])
+    header = Header(file, first + 1, cells(lines[first], delimiter))
     names = choose(header)
     rows = [i for i in range(first + 1, len(lines)) if lines[i].strip(delimiter + ' "') and not is_remark(lines[i])]
     if len(rows) < 2:
@@ -130,9 +147,9 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
     comma = delimiter != "," and decimal_comma(file, lines, rows)
     values = array.array("d")  # one row of cells at a time: their texts would be many times the file
     for i in rows:
-        cells = _cells(lines[i], delimiter)
-        _check_count(file, i + 1, len(cells), len(header.names))
-        values.extend(_number(cells[k].strip(), comma, file, i + 1, name) for name, k in names.items())
+        row = cells(lines[i], delimiter)
+        _check_count(file, i + 1, len(row), len(header.names))
+        values.extend(_number(row[k], comma, file, i + 1, name) for name, k in names.items())
     every = np.array(values).reshape(len(rows), len(names))
     whole = _without_gaps(file, every, np.array(rows) + 1, list(names))
     return Table(file, dict(zip(names, every[whole].T, strict=True)), np.array(rows)[whole] + 1, remarks, header)
@@ -150,16 +167,6 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
         listed = ", ".join(map(str, gaps[:6])) + (", ..." if gaps.size > 6 else "")
         warnings.warn(f"{file}: {gaps.size} rows with gaps are left out (lines {listed})", MotionWarning, stacklevel=4)
     return whole
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    # A field size limit or an open quotation mark cannot reach beyond the line.
-    try:
-        return next(
-            csv.reader([line.strip() if delimiter == " " else line], delimiter=delimiter, skipinitialspace=True)
-        )
-    except csv.Error:
-        return [line]
 
 
 def _names(
@@ -191,17 +198,16 @@ def _instead(name: str, others: list[str]) -> str:
     return f"rename {near[0][:40]!r} to {name!r} if it is that" if near else ""
 
 
-def _check_count(file: str, line: int, cells: int, names: int) -> None:
-    if cells != names:
+def _check_count(file: str, line: int, count: int, names: int) -> None:
+    if count != names:
         advice = "write one value per column; decimal commas need ';' or tabs between the cells"
-        raise MotionFormatError(f"{cells} values under {names} column names", advice, file, line)
+        raise MotionFormatError(f"{count} values under {names} column names", advice, file, line)
 
 
 def _number(cell: str, comma: bool, file: str, line: int, name: str) -> float:
     value = number(cell, comma)
     if value is None:
-        what = f"{reprlib.repr(cell)} is not a number"
-        raise MotionFormatError(what, "write a number, or nothing for a gap", file, line, name)
+        raise no_number(cell, file, line, name)
     if math.isnan(value) and cell.lower() not in GAPS:
         raise MotionFormatError(f"{cell} is not finite", "fill the gap, or leave the whole row out", file, line, name)
     return value

@@ -1,11 +1,14 @@
-"""Bytes and text of files that laboratories and spreadsheets write."""
+"""Bytes, text, cells, numbers and names in files that laboratories and spreadsheets write."""
 
 from __future__ import annotations
 
 import codecs
+import csv
+import itertools
 import math
 import pathlib
 import re
+import reprlib
 from collections.abc import Sequence
 from typing import BinaryIO
 
@@ -27,24 +30,94 @@ GAPS = frozenset(("", "-", "--", "nan", "-nan", "na", "n/a", "null", "none", "<n
 """Cells, in lower case, that stand for a missing value: those of pandas, dashes, and Excel's #N/A in Europe."""
 _EXPONENT = re.compile(r"(?<=\d)[dD](?=[-+\d])")
 _MISSING = re.compile(r"#n(/?a|v|/d|/b)\b", re.IGNORECASE)
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 def delimiter_of(line: str) -> str:
     """The delimiter of a line: a tab, else a semicolon, else a comma, else a blank.
 
-    Between semicolons there are at most as many decimal commas as cells.
+    Between semicolons there are at most as many decimal commas as cells. What stands in quotation marks does not count,
+    unless the whole line does.
 
     Examples:
         >>> from jaxgait.motion.text import delimiter_of
         >>> delimiter_of("0,01;12,5;3,0")  # decimal commas between semicolons
         ';'
     """
+    if '"' in line:
+        line = _QUOTED.sub("", line) if _QUOTED.sub("", line).strip() else line
     if "\t" in line.strip():
         return "\t"
     semicolons, commas = line.count(";"), line.count(",")
     if semicolons and commas <= semicolons + 1:
         return ";"
     return "," if commas else " "
+
+
+def cells(line: str, delimiter: str) -> list[str]:
+    """The cells of a line, without the blanks and quotation marks around them; delimiters in quotes are text.
+
+    A line that is in quotes as a whole is divided as well: spreadsheets with another delimiter write such lines.
+
+    Examples:
+        >>> from jaxgait.motion.text import cells
+        >>> cells('0.01, "knee, right", 12', ",")
+        ['0.01', 'knee, right', '12']
+    """
+    if '"' not in line:
+        return [part.strip() for part in (line.split() if delimiter == " " else line.split(delimiter))]
+    found = _unquoted(" ".join(line.split()) if delimiter == " " else line, delimiter)
+    if len(found) == 1 and line.rstrip().endswith('"'):
+        found = _unquoted(found[0], delimiter)
+    return [part.strip().strip('"').strip() for part in found]
+
+
+def _unquoted(line: str, delimiter: str) -> list[str]:
+    # A field size limit or an open quotation mark cannot reach beyond the line.
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [""])
+    except csv.Error:
+        return [line]
+
+
+def no_number(cell: str, file: str, line: int, column: str | int) -> MotionFormatError:
+    """An error about a cell in a line, counted from 1, under a name, or in a column counted from 1.
+
+    Examples:
+        >>> from jaxgait.motion.text import no_number
+        >>> print(no_number("fast", "walk.csv", 3, 2))
+        walk.csv, line 3: 'fast' in column 2 is not a number; write a number, or NaN for a gap
+    """
+    where, name = (f" in column {column}", None) if isinstance(column, int) else ("", column)
+    what = f"{reprlib.repr(cell)}{where} is not a number"
+    return MotionFormatError(what, "write a number, or NaN for a gap", file, line, name)
+
+
+def distinct(names: Sequence[str], numbered: str = "{}_{}") -> list[str]:
+    """The names, with numbers appended to repeated ones: each time the first one from 2 on whose name is free.
+
+    Args:
+        names: of which the first one of each kind stays as it is.
+        numbered: how a name and its number are joined.
+
+    Returns:
+        Names that all differ, in the same order.
+
+    Examples:
+        >>> from jaxgait.motion.text import distinct
+        >>> print(distinct(["RASI", "RASI_2", "RASI"]), distinct(["walk", "walk"], "{} ({})"))
+        ['RASI', 'RASI_2', 'RASI_3'] ['walk', 'walk (2)']
+    """
+    given, numbers, found = set(names), {}, []
+    for name in names:
+        if name not in numbers:
+            numbers[name] = itertools.count(2)
+            found.append(name)
+            continue
+        free = next(n for n in (numbered.format(name, k) for k in numbers[name]) if n not in given)
+        given.add(free)
+        found.append(free)
+    return found
 
 
 def number(cell: str, comma: bool = False) -> float | None:

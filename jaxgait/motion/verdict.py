@@ -193,7 +193,7 @@ def _copies(v: Verdict) -> Iterator[Finding]:
 def _ranges(v: Verdict) -> Iterator[Finding]:
     for k, x in v.cycle.signals.items():
         if np.ptp(x) <= 1e-9 * max(1.0, np.max(np.abs(x))):
-            advice = "was it measured? a joint that is held still on purpose needs check=False"
+            advice = "was it measured? a joint that is kept still on purpose needs check=False"
             yield Finding(f"is {x[0] + 0.0:g} {UNITS[k]} throughout", advice, True, k)
             continue
         outside = [(f, norm) for f, norm in SIGNAL_NORMS[k].items() if not inside(FIGURES[f](x), norm.usual)]

@@ -64,7 +64,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     lanes = Scope(w, known, kernel.width, uniform)
     extra = Scope(w, known, kernel.width, lanes)
     used = {value.kind for value in kernel.values.values()}
-    _place(kernel, Kind.UNIFORM, Memory(uniform), 0)
+    _level(kernel, Kind.UNIFORM, Memory(uniform), 0)
     if used & {Kind.LANE, Kind.EXTRA}:
         # The last vector overlaps the one before; what it computes again is the same.
         before = w.block
@@ -72,7 +72,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
         w.label("lanes")
         w.line(f"%i = phi i64 [ 0, %{before} ], [ %i.next, %lanes.end ]")
         begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(kernel.grid.members - kernel.width))])
-        _place(kernel, Kind.LANE, Memory(lanes), begin)
+        _level(kernel, Kind.LANE, Memory(lanes), begin)
         w.line("br label %lanes.done")
         w.label("lanes.done")
         if Kind.EXTRA in used:
@@ -81,7 +81,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
             w.label("extra")
             w.line("%j = phi i64 [ 0, %lanes.done ], [ %j.next, %extra.done ]")
             across, along = w.emit(f"mul i64 {begin}, {member}"), w.emit(f"mul i64 %j, {number}")
-            _place(kernel, Kind.EXTRA, Memory(extra, member), w.emit(f"add i64 {across}, {along}"))
+            _level(kernel, Kind.EXTRA, Memory(extra, member), w.emit(f"add i64 {across}, {along}"))
             w.line("br label %extra.done")
             w.label("extra.done")
             w.line("%j.next = add i64 %j, 1")
@@ -98,7 +98,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     return "\n".join([*w.lines, "}", *sorted(w.declared), ""])
 
 
-def _place(kernel: Kernel, kind: Kind, memory: Memory, index: str | int) -> None:
+def _level(kernel: Kernel, kind: Kind, memory: Memory, index: str | int) -> None:
     scope, values = memory.scope, kernel.values
     for i, v in enumerate(kernel.inputs):
         if values[v].kind == kind:

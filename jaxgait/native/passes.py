@@ -52,7 +52,7 @@ def read_loop(
         avals: shapes and dtypes of the operands.
         wanted: which of its results are used.
         assured: see `jaxgait.native.primitives`.
-        registers: numbers up to which an operand is held in registers; None: `reading.SMALL`, or fewer if the loop
+        registers: numbers up to which an operand is kept in registers; None: `reading.SMALL`, or fewer if the loop
             writes many records.
 
     Raises:
@@ -76,7 +76,7 @@ def read_loop(
 
 
 def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:
-    """Numbers up to which an operand is held in registers, such that a loop's records (samples, events) are not.
+    """Numbers up to which an operand is kept in registers, such that a loop's records (samples, events) are not.
 
     Records are many arrays of one length, written to one element at a time. In registers every element would be
     selected in each iteration, which takes LLVM minutes (18 arrays of 50: 440 s; in memory 2 s).

@@ -21,7 +21,7 @@ from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, na
 from jaxgait.native.primitives import Branches, Call, While, passed, read
 
 SMALL = 64
-"""Numbers up to which an array is held in registers."""
+"""Numbers up to which an array is kept in registers."""
 
 OWN = 16_384
 """Bytes of temporary arrays of a member."""

@@ -21,13 +21,13 @@ class Row(NamedTuple):
     """One evaluation."""
 
     who: int
-    """The start that requested it."""
+    """The search that requested it: the start, or the sweep along a front."""
     x: np.ndarray
     """The point in the unit box, (n,)."""
     found: Evaluated
     """The values there, without a leading axis."""
     memory: Any = None
-    """The evaluator's memory of this start, as lists."""
+    """The evaluator's memory of this search, as lists; None if it has none."""
 
 
 class Checkpoint:

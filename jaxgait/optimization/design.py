@@ -280,5 +280,5 @@ def _labelled(model: Model, values: Mapping[str, list[float]], found: Sequence[O
         data[name] = ("stage", np.array(column), described_value(model, name))
     data["objective"] = ("stage", np.array([one.objective for one in found]), {"long_name": "objective at the optimum"})
     evaluations = np.array([int(one.ends.evaluations.sum()) for one in found])
-    data["evaluations"] = ("stage", evaluations, {"units": "1", "long_name": "runs that were evaluated"})
+    data["evaluations"] = ("stage", evaluations, {"units": "1", "long_name": "points that were evaluated"})
     return xr.Dataset(data)

@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.optimization.methods import EDGE, FAILED, FIRST_STEP, RESTARTS, STEEP, Ended, Settings, inside
+from jaxgait.optimization.methods import EDGE_TEXT, FAILED_TEXT, FIRST_STEP, RESTARTS, STEEP, Ended, Settings, inside
 from jaxgait.optimization.optimum import ACTIVE, active_normals
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
@@ -46,7 +46,7 @@ def with_epigraph(method: Method) -> Method:
             if not at.unfinished(x, ended):
                 break
             x, ended = ended.x[:-1], at.search(method, ended.x[:-1])
-        return ended._replace(x=at.best() if ended.message == EDGE else ended.x[:-1])
+        return ended._replace(x=at.best() if ended.message == EDGE_TEXT else ended.x[:-1])
 
     return search
 
@@ -64,7 +64,7 @@ class _Epigraph:
         """Searches from a point, with t in a range around the worst value there."""
         found = self._found(x)
         if not found.valid[0]:
-            return Ended(np.append(x, 0.5), False, FAILED)
+            return Ended(np.append(x, 0.5), False, FAILED_TEXT)
         value = float(found.values[0, 0])
         steepest = np.linalg.norm(self._goal.each(found.slopes[0]), axis=1).max()
         self._width = REACH * steepest or abs(value) or 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -29,6 +29,8 @@ from jaxgait.plausible import ImplausibleValue
 
 STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
+UNSTABLE = int(Outcome.NO_RETURN)
+"""The status of a gait that is found but not stable; see `jaxgait.optimization.failures.sentence`."""
 
 
 class Extra(NamedTuple):
@@ -50,12 +52,22 @@ def extent(space: Space, extra: Extra) -> dict[str, np.ndarray]:
 
 
 class Evaluated(NamedTuple):
-    """Results at several points, with a leading axis over them, or at one point."""
+    """Results at several points, with a leading axis over them, or at one point.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.evaluate import UNSTABLE, Evaluated
+        >>> found = Evaluated(np.ones((3, 1)), np.zeros((3, 1, 2)), np.zeros(3, int), np.array([0.5, 1.5, np.nan]))
+        >>> found.judged(1.0).status.tolist() == [0, UNSTABLE, 0]
+        True
+        >>> Evaluated.stacked([found.at(2), found.at(0)]).multiplier.tolist()
+        [nan, 0.5]
+    """
 
     values: Float[np.ndarray, "*b values"]
     """Objective, then limited measures, each in its unit; NaN if the run failed. More may follow (`scenarios`)."""
     slopes: Float[np.ndarray, "*b values n"]
-    """Their derivatives by the coordinates of the unit box; NaN if they were not requested."""
+    """Their derivatives by the coordinates of the unit box; zeros where a method uses values alone."""
     status: Int[Any, "*b"]
     """How the runs ended, codes of `jaxgait.outcome`."""
     multiplier: Float[Any, "*b"]
@@ -66,6 +78,20 @@ class Evaluated(NamedTuple):
         """Whether the run completed with finite numbers, so that a search may step to the points."""
         values, slopes = np.isfinite(self.values).all(axis=-1), np.isfinite(self.slopes).all(axis=(-2, -1))
         return (self.status == Outcome.COMPLETED) & values & slopes
+
+    def at(self, which: Any) -> Evaluated:
+        """The results at one of several points (a number, without the leading axis) or at some (a slice, an array)."""
+        return Evaluated(*(field[which] for field in self))
+
+    @classmethod
+    def stacked(cls, found: Sequence[Evaluated]) -> Evaluated:
+        """Results at single points, with a leading axis over them."""
+        return cls(*(np.stack(field) for field in zip(*found, strict=True)))
+
+    def judged(self, stability: float) -> Evaluated:
+        """The results with the status `UNSTABLE` where a gait's multiplier reaches `stability` (no dimension)."""
+        lost = (np.asarray(self.multiplier) >= stability) & (self.status == Outcome.COMPLETED)
+        return self._replace(status=np.where(lost, UNSTABLE, self.status).astype(np.int32))
 
 
 @runtime_checkable

@@ -105,7 +105,6 @@ class Strides:
         with precision.use("float64"):
             self._model, self._box = precision.cast((model, (jnp.asarray(space.low), jnp.asarray(space.width))))
         self._program = _lanes(stride)
-        self.count = 0
 
     def __call__(
         self,
@@ -127,7 +126,6 @@ class Strides:
         value, slope, status = self._lanes((where, np.tile(directions, (b, 1, 1)), others))
         value, status = value.reshape(b, groups, -1)[:, 0], status.reshape(b, groups)[:, 0]
         columns = np.swapaxes(slope.reshape(b, groups, -1, TANGENTS), 1, 2).reshape(b, value.shape[1], -1)
-        self.count += b
         return Linear(value[:, :m], value[:, m:], columns[:, :, : n + m], status)
 
     def _lanes(self, lanes: tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, ...]:
@@ -186,7 +184,7 @@ class PeriodicGait:
         self, model: Model, space: Space, goal: Goal, scheme: Smooth, samples: int | None, extra: Extra = Extra()
     ):
         sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
-        goal.checked(spaced(sampling, model, extent(space, extra)))
+        goal = goal.checked(spaced(sampling, model, extent(space, extra)))
         self._stride = StrideMap(scheme, sampling, goal, tuple(space.names))
         self.strides = Strides(model, space, self._stride)
         self._model, self._space, self._rule = model, space, Rule(NOISE * scheme.rtol)

@@ -28,9 +28,9 @@ from jaxgait.plausible import ImplausibleValue
 
 SHARE = 0.01
 """Relative change of each parameter; the box extends as far to either side."""
-STEP = 0.05
+STEP_OF_DIFFERENCES = 0.05
 """Step of central differences as a fraction of the box, for `gradient="differences"`: 0.1 % of a parameter."""
-SMALL = 0.05
+IGNORED = 0.05
 """Disagreements of slopes and runs below this, relative to the largest change of the objective, are ignored."""
 CHECKED = 5
 """Number of parameters (the most important ones) whose slopes are compared with runs."""
@@ -98,7 +98,7 @@ def sensitivities(
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*names, *fixed})
     space = _near(model, names)
     x = np.full((1, len(names)), 0.5)
-    evaluate = evaluator_for(model, space, goal, gradient, run, fixed, x, scenarios, step=STEP)
+    evaluate = evaluator_for(model, space, goal, gradient, run, fixed, x, scenarios, step=STEP_OF_DIFFERENCES)
     goal = goal.sized(evaluate.shapes(x)).flat()
     found = evaluate(np.zeros(1, int), x)
     if found.status[0] != Outcome.COMPLETED:
@@ -207,7 +207,7 @@ def _disagreeing(data: xr.Dataset) -> list[str]:
     """Parameters whose slope does not predict the effect of a 1 % change on the objective."""
     slope, runs = data.change.values[0], data.difference.values[0]
     apart, size = np.abs(runs - slope), np.fmax(np.abs(runs), np.abs(slope))
-    noticed = apart > SMALL * np.nanmax(np.abs(slope), initial=0.0)
+    noticed = apart > IGNORED * np.nanmax(np.abs(slope), initial=0.0)
     return data.parameter.values[noticed & (apart > DISAGREES * size)].tolist()
 
 

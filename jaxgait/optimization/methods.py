@@ -39,11 +39,13 @@ RESTARTS = 3
 STEEP = 100.0
 """A slope counts as steep if a first step along it promises this many times the tolerance."""
 STUCK = 4
-"""Number of consecutive failed runs that end a search: by then, the step is a thousand times shorter."""
+"""Number of consecutive failed runs that end a search along a slope: by then, its step is a thousand times shorter."""
+SIMPLEX, SMALLEST = 0.05, 2.5e-4
+"""Steps of Nelder-Mead's first simplex, relative to each coordinate, and the smallest one, as a fraction of the box."""
 ROUNDING = 1e-9
 """Distance from a wall of the unit box below which a point counts as on it."""
 STILL = 1e-4
-"""Adam has settled if three steps stay within this fraction of the box."""
+"""A search has settled if its last points lie within this fraction of the box."""
 RESTORING = 6
 """Maximum number of Newton steps on limits that are violated at the end."""
 
@@ -77,14 +79,18 @@ class Stuck(Exception):
 class Scaled:
     """Objective (to minimise) and slacks of one search, scaled to order one (no dimension); rejects failed runs."""
 
-    def __init__(self, ask: Ask, settings: Settings):
-        self._ask, self._settings, self._known = ask, settings, {}
+    def __init__(self, ask: Ask, settings: Settings, patience: float | int = STUCK):
+        """`patience` is the number of consecutive failed runs that end the search."""
+        self._ask, self._settings, self._known, self._patience = ask, settings, {}, patience
         self._good: Evaluated | None = None
         self._failed = 0
-        self.best = np.zeros(0)
+        self.best, self._least = np.zeros(0), np.inf
 
     def begin(self, x0: Float[np.ndarray, " n"]) -> bool:
-        """Sets the scale from the slope at a point; returns whether the run there succeeded."""
+        """Sets the scale from the slope at a point; returns whether the run there succeeded.
+
+        The best point remains that of earlier searches, if one met the limits.
+        """
         first = self._asked(x0)
         if not first.valid[0]:
             return False
@@ -93,9 +99,16 @@ class Scaled:
         # The slope is zero for derivative-free methods and at flat starts.
         self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * size else 1.0 / size)
         self.tolerance = abs(self.scale) * self._settings.tolerance * size
-        self._good, self._worst = first, self.scale * first.values[0, 0]
-        self.best, self._least, self._failed = x0, self._worst, 0
+        self._good, self._worst, self._failed = first, self.scale * first.values[0, 0], 0
+        self.best = x0 if np.isinf(self._least) else self.best
+        self._keep(x0, first)
         return True
+
+    def _keep(self, x: np.ndarray, found: Evaluated) -> None:
+        """Makes a point the best one if it meets the limits and none was better."""
+        value = -self._settings.sign * found.values[0, 0]
+        if value <= self._least and self._settings.goal.met(found.values).all():
+            self.best, self._least = inside(x), value
 
     def steep(self, x: Float[np.ndarray, " n"]) -> bool:
         """Whether the objective still has a steep slope into the box; False near a limit."""
@@ -118,25 +131,31 @@ class Scaled:
         if not found.valid[0]:
             assert self._good is not None
             return self._good, False
-        value = self.scale * found.values[0, 0]
-        self._good, self._worst, self._failed = found, max(self._worst, value), 0
-        if value <= self._least and self._settings.goal.met(found.values).all():
-            self.best, self._least = inside(x), value
+        self._good, self._worst, self._failed = found, max(self._worst, self.scale * found.values[0, 0]), 0
+        self._keep(x, found)
         return found, True
 
+    def cost(self, x: Float[np.ndarray, " n"]) -> float:
+        """The objective, to minimise; worse than any so far if the run failed."""
+        found, valid = self._usable(x)
+        return float(self.scale * found.values[0, 0] if valid else self._worst + PENALTY)
+
     def value(self, x: Float[np.ndarray, " n"]) -> float:
-        """The objective, to minimise; worse than any so far if the run failed.
+        """The same, for the steps of a search.
 
         Raises:
             Stuck: after too many consecutive failed runs.
         """
-        found, valid = self._usable(x)
-        if valid:
-            return float(self.scale * found.values[0, 0])
-        self._failed += 1
-        if self._failed >= STUCK:
+        self._failed += not self._asked(x).valid[0]
+        if self._failed >= self._patience:
             raise Stuck
-        return float(self._worst + PENALTY)
+        return self.cost(x)
+
+    def simplex(self) -> Float[np.ndarray, "corners n"]:
+        """The best point and steps from it along each coordinate: SciPy's, backwards where a run ahead fails."""
+        steps = np.diag(np.maximum(SIMPLEX * self.best, SMALLEST))
+        ahead = [bool((self.best + s <= 1.0).all() and self._asked(self.best + s).valid[0]) for s in steps]
+        return np.concatenate([self.best[None], self.best + np.where(np.array(ahead)[:, None], steps, -steps)])
 
     def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The derivative of `value`."""
@@ -161,34 +180,54 @@ def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> 
     return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without SciPy's warnings of rejected steps: the message of a search says how it ended.
+
+    Filters belong to the whole process, so only the main thread may change them, around all searches: one that waits
+    for an evaluation would otherwise mute it, and ends in another order than it began.
+
+    Examples:
+        >>> import warnings
+        >>> from jaxgait.optimization.methods import quiet
+        >>> before = list(warnings.filters)
+        >>> with quiet():
+        ...     print(len(warnings.filters) - len(before))
+        1
+        >>> warnings.filters == before
+        True
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"scipy\.")
+        yield
+
+
 def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], Ended]:
     def once(at: Scaled, x0: np.ndarray, settings: Settings) -> Any:
         limited = {"constraints": _constraints(name, at)} if settings.goal.limits and name in LIMITED else {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about rejected steps; the message says how the search ended
-            return scipy.optimize.minimize(
-                at.value,
-                x0,
-                method=name,
-                jac=None if name in GRADIENT_FREE else at.slope,
-                bounds=[(0.0, 1.0)] * len(x0),
-                options={key: value(settings, at, len(x0)) for key, value in options.items()},
-                **limited,
-            )
+        return scipy.optimize.minimize(
+            at.value,
+            x0,
+            method=name,
+            jac=None if name in GRADIENT_FREE else at.slope,
+            bounds=[(0.0, 1.0)] * len(x0),
+            options={key: value(settings, at, len(x0)) for key, value in options.items()},
+            **limited,
+        )
 
     def search(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
-        at = Scaled(ask, settings)
+        at = Scaled(ask, settings, np.inf if name in GRADIENT_FREE else STUCK)
         if not at.begin(x0):
-            return Ended(x0, False, FAILED)
+            return Ended(x0, False, FAILED_TEXT)
         x, ended = x0, Ended(x0, False, "")
         for _ in range(1 + RESTARTS):
-            before = at.value(x)
+            before = at.cost(x)
             try:
                 found = once(at, x, settings)
                 ended = Ended(inside(found.x), bool(found.success), str(found.message))
             except Stuck:
-                ended = Ended(at.best, True, EDGE)
-            gained = before - at.value(ended.x) > STEEP * at.tolerance
+                ended = Ended(at.best, True, EDGE_TEXT)
+            gained = before - at.cost(ended.x) > STEEP * at.tolerance
             x = ended.x
             if name in GRADIENT_FREE or not (gained and ended.converged and at.steep(x) and at.begin(x)):
                 break
@@ -254,7 +293,7 @@ def _adam(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
         x = np.clip(x + np.asarray(step), 0.0, 1.0) if valid else 0.5 * (x + good)
         recent = [*recent[-3:], x]
         if len(recent) == 4 and np.ptp(recent, axis=0).max() < STILL:
-            return Ended(good, valid, "settled" if valid else "no run near its start succeeded")
+            return Ended(good, valid, "settled" if valid else NONE_TEXT)
     return Ended(good, False, "the last iteration was reached")
 
 
@@ -266,7 +305,10 @@ def _optax() -> Iterator[None]:
 
 
 def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
-    """CMA-ES of the package `cma`; a population is one batch."""
+    """CMA-ES of the package `cma`; a population is one batch.
+
+    A population without a result, which would look flat, is replaced by another one.
+    """
     cma = checks.library("cma", "this search needs", "cma")
     options: dict[str, Any] = {"bounds": [0.0, 1.0]}
     options |= {"seed": settings.seed + 1, "verbose": -9, "maxiter": settings.iterations}
@@ -274,25 +316,34 @@ def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
     options |= {"maxstd": np.inf} if len(x0) == 1 else {}  # (cma fails where it would limit a single deviation)
     evolution = cma.CMAEvolutionStrategy(x0, FIRST_STEP, options)
     size = 0.0
-    while not evolution.stop():
+    for _ in range(settings.iterations):
         points = evolution.ask()
         found = ask(np.array(points))
+        if not found.valid.any():
+            continue
         # Of order one, as the penalties are; fixed by the first population with a result.
-        size = size or float(np.abs(found.values[found.valid, 0]).max(initial=0.0))
+        size = size or float(np.abs(found.values[found.valid, 0]).max())
         cost = -settings.sign * found.values[:, 0] / (size or 1.0)
         short = np.maximum(-settings.goal.slack(found.values), 0.0).sum(axis=1)
-        worst = np.nanmax(np.where(found.valid, cost, np.nan)) if found.valid.any() else 0.0
+        worst = np.max(cost, where=found.valid, initial=-np.inf)
         evolution.tell(points, np.where(found.valid, cost + PENALTY * short, worst + PENALTY).tolist())
-    reasons = ", ".join(evolution.stop())
+        if evolution.stop():
+            break
+    if not evolution.countiter:
+        return Ended(x0, False, NONE_TEXT)
+    reasons = ", ".join(evolution.stop()) or "maxiter"
     return Ended(np.clip(evolution.result.xbest, 0.0, 1.0), "maxiter" not in reasons, f"CMA-ES: {reasons}")
 
 
 _iterations = lambda settings, at, n: settings.iterations
 _evaluations = lambda settings, at, n: settings.iterations * (n + 1)
 _tolerance = lambda settings, at, n: at.tolerance
+_still = lambda settings, at, n: STILL
+_simplex = lambda settings, at, n: at.simplex()
 
-EDGE = "further along the slope, runs fail or gaits lose their stability"
-FAILED = "the run at its start failed"
+EDGE_TEXT = "further along the slope, runs fail or gaits lose their stability"
+FAILED_TEXT = "the run at its start failed"
+NONE_TEXT = "no run near its start succeeded"
 GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
 FALLBACK = "COBYQA"
 """The method used where gradients are unreliable."""
@@ -305,7 +356,7 @@ METHODS: dict[str, Callable[[Ask, np.ndarray, Settings], Ended]] = {
     "trust-constr": _scipy("trust-constr", maxiter=_iterations, gtol=lambda s, at, n: 10 * at.tolerance),
     "adam": _adam,
     "COBYQA": _scipy("COBYQA", maxfev=_evaluations, initial_tr_radius=lambda *_: FIRST_STEP),
-    "Nelder-Mead": _scipy("Nelder-Mead", maxfev=_evaluations, fatol=_tolerance, xatol=lambda *_: 1e-4),
+    "Nelder-Mead": _scipy("Nelder-Mead", maxfev=_evaluations, fatol=_tolerance, xatol=_still, initial_simplex=_simplex),
     "CMA-ES": _cma,
 }
 """Functions from the evaluating function, a starting point and settings to the end of a search."""

@@ -174,20 +174,28 @@ class Normals(NamedTuple):
     """Widths of the box in the units of the parameters for bounds, one for limits."""
     elements: Bool[np.ndarray, " active"]
     """Which of them are elements of an array."""
+    scales: Float[np.ndarray, " active"]
+    """Scales of the slacks of limits in the units of measures, one for bounds."""
 
 
-def active_normals(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Normals:
-    """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units."""
+def active_normals(
+    space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray, near: float = ACTIVE
+) -> Normals:
+    """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units.
+
+    A limit can be active if its slack, relative to its value, is less than `near` (no dimension).
+    """
     scales = np.array([one.scale for one in goal.bounds])
-    near = goal.slack(values) < ACTIVE if goal.limits else np.zeros(0, bool)
-    normals = goal.slack_slopes(slopes)[near] * scales[near, None] if goal.limits else np.zeros((0, len(x)))
+    binding = goal.slack(values) < near if goal.limits else np.zeros(0, bool)
+    normals = goal.slack_slopes(slopes)[binding] * scales[binding, None] if goal.limits else np.zeros((0, len(x)))
     low, high = np.eye(len(x))[x <= 0.0], -np.eye(len(x))[x >= 1.0]
-    active = [one for one, is_near in zip(goal.bounds, near, strict=True) if is_near]
+    active = [one for one, binds in zip(goal.bounds, binding, strict=True) if binds]
     names = [*map(str, active), *space.walls(x)]
-    widths = np.concatenate([np.ones(near.sum()), space.width[x <= 0.0], space.width[x >= 1.0]])
+    widths = np.concatenate([np.ones(len(active)), space.width[x <= 0.0], space.width[x >= 1.0]])
     elements = np.zeros(len(names), bool)
     elements[: len(active)] = [one.element is not None for one in active]
-    return Normals(names, np.concatenate([normals, low, high]), widths, elements)
+    scales = np.concatenate([scales[binding], np.ones(len(low) + len(high))])
+    return Normals(names, np.concatenate([normals, low, high]), widths, elements, scales)
 
 
 def around(

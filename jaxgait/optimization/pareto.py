@@ -20,23 +20,24 @@ import xarray as xr
 from jaxtyping import Bool, Float
 from scipy.stats import qmc
 
-from jaxgait import checks, outcome
+from jaxgait import checks
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
+from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.design import as_limits, check_run, check_search
 from jaxgait.optimization.evaluate import Evaluated, Runs
+from jaxgait.optimization.failures import POPULATION, no_result
 from jaxgait.optimization.goals import VIOLATION, Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.space import Box, Space, Starts
-from jaxgait.optimization.tradeoff import Record, Trial, rate, trace_front
-from jaxgait.outcome import NoResult
+from jaxgait.optimization.tradeoff import Record, rate, trace_front
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 
-METHODS = ("gradient", "NSGA-II")
+FRONT_METHODS = ("gradient", "NSGA-II")
 BALANCED = 0.1
 """Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
 BESIDE = 1e-6
@@ -81,7 +82,8 @@ def front(
             searched. Pieces of a front behind failing runs need starts near them, such as designs found by NSGA-II.
         iterations: for the method "gradient": largest number of steps for each point.
         tolerance: for the method "gradient": relative change of an objective at which a search stops.
-        stability: modulus of the largest Floquet multiplier at which a gait counts as failed.
+        stability: for the method "gradient": modulus of the largest Floquet multiplier at which a gait counts as
+            failed. NSGA-II evaluates entire runs, whose multipliers are unknown, and takes no value but 1.
         population: for NSGA-II: number of members of a generation, which run as one ensemble.
         generations: for NSGA-II: number of generations.
         seed: seed of the Sobol points, and of NSGA-II.
@@ -98,8 +100,8 @@ def front(
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
         TypeError: for anything but a model, and for objectives that are not functions.
-        ValueError: for fewer than two objectives, two of one name, more than two with the method "gradient", impossible
-            counts and limits.
+        ValueError: for fewer than two objectives, two of one name, more than two with the method "gradient", a
+            stability with NSGA-II, impossible counts and limits.
         ModuleNotFoundError: without pymoo, for NSGA-II.
         jaxgait.outcome.NoResult: if every trajectory failed, or none met the limits.
 
@@ -113,7 +115,7 @@ def front(
     """
     space, goal, signs = Space(as_model(model), over), *_goal(model, maximize, minimize, as_limits(subject_to))
     _names(goal, len(signs), space)
-    checks.one_of("method", method, METHODS)
+    checks.one_of("method", method, FRONT_METHODS)
     check_search(iterations, 0.1, tolerance, stability, seed)
     check_run("front", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
@@ -129,6 +131,10 @@ def front(
         with record:
             chosen = trace_front(model, space, record, signs, settings, x, points)
     else:
+        if stability != 1.0:
+            raise ValueError(
+                f"NSGA-II evaluates entire runs and knows no multipliers: leave out stability={stability:g}"
+            )
         checks.count("population", population, least=4)
         checks.count("generations", generations)
         x = np.full((1, len(over)), 0.5)
@@ -233,17 +239,17 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
 
 
 def _labelled(
-    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Record, chosen: list[Trial], method: str
+    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Record, chosen: list[Row], method: str
 ) -> xr.Dataset:
     """The front, if there is one, and all evaluations, labelled."""
     on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
     if not on_front:
-        raise NoResult(_nothing(model, goal, len(signs), record.rows))
+        raise no_result(model, *_without_objectives(goal, len(signs), record.rows), POPULATION)
     on_front.sort(key=lambda row: -signs[0] * row.found.values[0])
     on_front = _apart(on_front, len(signs))
     data = _columns(model, space, goal, len(signs), on_front, "", "point")
     if method == "gradient":
-        data |= _exactness(goal, _names(goal, 2, space), signs, on_front)
+        data |= _exactness(space, goal, _names(goal, 2, space), signs, on_front)
     everything = _columns(model, space, goal, len(signs), record.rows, "tried.", "evaluation")
     status = np.array([row.found.status for row in record.rows], np.int32)
     best = {row.x.tobytes() for row in on_front}
@@ -257,14 +263,14 @@ def _labelled(
     return xr.Dataset(data | everything, attrs=attrs)
 
 
-def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Trial]) -> list[Trial]:
+def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Row]) -> list[Row]:
     """The allowed, nondominated evaluations, each point once."""
     allowed = list({row.x.tobytes(): row for row in rows if _allowed(goal, len(signs), row)}.values())
     losses = np.array([-signs * row.found.values[: len(signs)] for row in allowed]).reshape(-1, len(signs))
     return [row for row, kept in zip(allowed, nondominated(losses), strict=True) if kept]
 
 
-def _apart(rows: Sequence[Trial], objectives: int) -> list[Trial]:
+def _apart(rows: Sequence[Row], objectives: int) -> list[Row]:
     """The evaluations without those that equal another one up to rounding in every objective."""
     values, kept = np.array([row.found.values[:objectives] for row in rows]), list[int]()
     span = np.maximum(np.ptp(values, axis=0), 1e-300)
@@ -274,7 +280,7 @@ def _apart(rows: Sequence[Trial], objectives: int) -> list[Trial]:
     return [rows[i] for i in kept]
 
 
-def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Trial], tried: Sequence[Trial]) -> list[Trial]:
+def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Row], tried: Sequence[Row]) -> list[Row]:
     """Each point, or an evaluation that is better in every objective by more than rounding."""
     get = lambda some: np.array([-signs * row.found.values[: len(signs)] for row in some]).reshape(-1, len(signs))
     allowed = [row for row in tried if _allowed(goal, len(signs), row)]
@@ -286,28 +292,24 @@ def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Trial], tried: Sequence[
     return _front(goal, signs, chosen)
 
 
-def _allowed(goal: Goal, objectives: int, row: Trial) -> bool:
+def _allowed(goal: Goal, objectives: int, row: Row) -> bool:
     return bool(row.found.valid) and bool((_slack(goal, objectives, row) >= -VIOLATION).all())
 
 
-def _slack(goal: Goal, objectives: int, row: Trial) -> np.ndarray:
+def _slack(goal: Goal, objectives: int, row: Row) -> np.ndarray:
     """Slacks of the limits, without those that represent objectives."""
     return goal.slack(row.found.values)[objectives - 1 :]
 
 
-def _nothing(model: Model, goal: Goal, objectives: int, rows: Sequence[Trial]) -> str:
-    if not any(row.found.valid for row in rows):
-        codes = sorted({int(row.found.status) for row in rows})
-        why = "; ".join(outcome.sentence(model, c) for c in codes if c) or "an objective is not finite"
-        return f"every trajectory failed ({why}): try other bounds"
-    nearest = max((row for row in rows if row.found.valid), key=lambda row: _slack(goal, objectives, row).min())
-    worst = objectives - 1 + int(np.argmin(_slack(goal, objectives, nearest)))
-    reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
-    return f"no point met the limits: nearest to {goal.limits[worst]} was {reached}; loosen it or the bounds"
+def _without_objectives(goal: Goal, objectives: int, rows: Sequence[Row]) -> tuple[Goal, list[Evaluated]]:
+    """The goal with the first objective and the limits alone, and the evaluations with its values."""
+    chosen = np.r_[0, objectives : len(goal.measures)]
+    own = Goal(tuple(goal.measures[i] for i in chosen), goal.limits[objectives - 1 :])
+    return own, [row.found._replace(values=row.found.values[chosen]) for row in rows]
 
 
 def _columns(
-    model: Model, space: Space, goal: Goal, objectives: int, rows: Sequence[Trial], prefix: str, dim: str
+    model: Model, space: Space, goal: Goal, objectives: int, rows: Sequence[Row], prefix: str, dim: str
 ) -> dict[str, Any]:
     x, data = space.physical(np.array([row.x for row in rows])), {}
     for i, name in enumerate(space.names):
@@ -319,12 +321,14 @@ def _columns(
     return data
 
 
-def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequence[Trial]) -> dict[str, Any]:
+def _exactness(
+    space: Space, goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequence[Row]
+) -> dict[str, Any]:
     """Rates of exchange, and unbalanced slopes."""
     span = np.abs(rows[-1].found.values[:2] - rows[0].found.values[:2])
     found = np.full((len(rows), 2), np.nan)
     if len(rows) > 1:
-        found = np.array([rate(goal, signs, span, row) for row in rows])
+        found = np.array([rate(space, goal, signs, span, row) for row in rows])
         found[0, 0] = np.nan
         found[found[:, 1] > BALANCED, 0] = np.nan
     units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
@@ -334,7 +338,7 @@ def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequen
     return {"rate": ("point", found[:, 0], gained), "slope": ("point", found[:, 1], left)}
 
 
-FAILED = 1e6
+VIOLATION_OF_FAILURES = 1e6
 """Violation of the limits assigned to a failed run: larger than that of any that completed."""
 
 
@@ -379,5 +383,5 @@ def _losses(goal: Goal, signs: np.ndarray, found: Evaluated) -> dict[str, np.nda
     valid, objectives = found.valid[:, None], len(signs)
     exceeded = -goal.slack(found.values)[:, objectives - 1 :]
     losses = np.where(valid, -signs * found.values[:, :objectives], 0.0)
-    failed = np.where(valid, -1.0, FAILED)
+    failed = np.where(valid, -1.0, VIOLATION_OF_FAILURES)
     return {"F": losses, "G": np.concatenate([failed, np.where(valid, exceeded, 0.0)], axis=1)}

@@ -15,7 +15,6 @@ import xarray as xr
 from jaxtyping import Float
 from tqdm import tqdm
 
-from jaxgait import outcome
 from jaxgait.ensembles.fingerprint import RUNS_A_MEMBER
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.source import Sources, digest, value
@@ -23,11 +22,12 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph, worst_balance
-from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.evaluate import UNSTABLE, Evaluated, Evaluator
+from jaxgait.optimization.failures import OPTIMUM, Wording, no_result, sentence
 from jaxgait.optimization.goals import VIOLATION
 from jaxgait.optimization.methods import (
-    EDGE,
-    FAILED,
+    EDGE_TEXT,
+    FAILED_TEXT,
     FIRST_STEP,
     GRADIENT_FREE,
     METHODS,
@@ -35,18 +35,16 @@ from jaxgait.optimization.methods import (
     STEEP,
     Ended,
     Settings,
+    quiet,
 )
 from jaxgait.optimization.optimum import Local, Optimum, around, balance
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import DISAGREES, Guard, UnreliableGradient
-from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import with_parameters
 from jaxgait.report import labels
 
-UNSTABLE = int(Outcome.NO_RETURN)
-"""The status of a gait that is found but not stable."""
 WHERE = ("batch", "cluster", "devices", "workers")
 """Options of runs that do not affect their results."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable; -1: this start had stopped)"
@@ -66,11 +64,15 @@ class Search:
         checkpoint: pathlib.Path | str | None,
         fallback: str | None = None,
         run: Mapping[str, Any] = MappingProxyType({}),
+        wording: Wording = OPTIMUM,
     ):
-        """`fallback` continues starts with an unreliable gradient (None: they end); `run` are options of the runs."""
+        """`fallback` continues starts with an unreliable gradient (None: they end); `run` are options of the runs.
+
+        `wording` is that of the error of a search without a result.
+        """
         self._model, self._space, self._evaluate, self._method = model, space, evaluate, method
         self._settings, self._stability = settings, stability
-        self._file, self._fallback, self._options = checkpoint, fallback, run
+        self._file, self._fallback, self._options, self._wording = checkpoint, fallback, run, wording
         self._rows: list[list[Row]] = []
         self._lost: dict[int, str] = {}
         self._strict = False
@@ -121,11 +123,12 @@ class Search:
         lanes: list[Callable[[Ask], Ended]] = [lambda ask, i=i: search(ask, begin[i], self._settings) for i in who]
         if method not in GRADIENT_FREE:
             lanes = [self._guarded(i, lane) for i, lane in zip(who, lanes, strict=True)]
-        if method not in SERIAL:
-            found = together(lanes, lambda asking, questions: self._answer([who[i] for i in asking], questions))
-            return dict(zip(who, found, strict=True))
-        one = lambda i: lambda _, questions: self._answer([i], questions)
-        return {i: together([lane], one(i))[0] for i, lane in zip(who, lanes, strict=True)}
+        with quiet():
+            if method not in SERIAL:
+                found = together(lanes, lambda asking, questions: self._answer([who[i] for i in asking], questions))
+                return dict(zip(who, found, strict=True))
+            one = lambda i: lambda _, questions: self._answer([i], questions)
+            return {i: together([lane], one(i))[0] for i, lane in zip(who, lanes, strict=True)}
 
     def _guarded(self, i: int, search: Callable[[Ask], Ended]) -> Callable[[Ask], Ended]:
         """A search that ends at the best point so far if its gradient proves unreliable."""
@@ -198,15 +201,14 @@ class Search:
             found = self._evaluate(lanes[new], points[new])
             memory = getattr(self._evaluate, "memory", lambda i: None)
             for k, i in enumerate(np.flatnonzero(new)):
-                one = Evaluated(*(field[k] for field in found))
-                rows[i] = self._known.add(Row(int(lanes[i]), points[i], one, memory(int(lanes[i]))))
+                rows[i] = self._known.add(Row(int(lanes[i]), points[i], found.at(k), memory(int(lanes[i]))))
         judged = [self._judged(row) for row in rows if row is not None]
         for row in judged:
             self._rows[row.who].append(row)
         self._bar.update(len(rows))
         self._bar.set_postfix_str(f"best {self._best_so_far():.7g}, {len(who)} starts active")
         answers = iter(row.found for row in judged)
-        return [_stacked([next(answers) for _ in q]) for q in questions]
+        return [Evaluated.stacked([next(answers) for _ in q]) for q in questions]
 
     def _judged(self, row: Row) -> Row:
         """An evaluation as its search sees it.
@@ -216,9 +218,7 @@ class Search:
         """
         if row.who in self._lost and self._fallback is not None:
             row = row._replace(found=row.found._replace(slopes=np.zeros_like(row.found.slopes)))
-        if not (self._strict and row.found.multiplier >= self._stability):
-            return row
-        return row._replace(found=row.found._replace(status=np.int32(UNSTABLE)))
+        return row._replace(found=row.found.judged(self._stability)) if self._strict else row
 
     def _best_so_far(self) -> float:
         sign = self._settings.sign
@@ -236,7 +236,8 @@ class Search:
     def _best(self) -> Row:
         sign, rows = self._settings.sign, [row for rows in self._rows for row in rows if self._allowed(row)]
         if not rows:
-            raise self._no_result()
+            found = [row.found for rows in self._rows for row in rows]
+            raise no_result(self._model, self._settings.goal, found, self._wording)
         return max(rows, key=lambda row: sign * row.found.values[0])
 
     def _summarised(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
@@ -245,7 +246,7 @@ class Search:
         named = space.named(best.x)
         local = None
         if self._method not in GRADIENT_FREE and self._worst is None and best.who not in self._lost:
-            local = around(self._evaluate, space, goal, sign, best.who, best.x, _stacked([best.found]))
+            local = around(self._evaluate, space, goal, sign, best.who, best.x, Evaluated.stacked([best.found]))
         return Optimum(
             with_parameters(self._model, named),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},
@@ -290,28 +291,6 @@ class Search:
             shares = worst_balance(self._space, goal, self._settings.sign, row.x, found.values, found.slopes)[2]
         return goal.table(found.values, shares)
 
-    def _no_result(self) -> NoResult:
-        rows = [row for rows in self._rows for row in rows]
-        valid = [row for row in rows if row.found.valid]
-        goal = self._settings.goal
-        if not valid:
-            codes = sorted({int(row.found.status) for row in rows})
-            why = "; ".join(outcome.sentence(self._model, c) for c in codes if c) or "the objective is not finite"
-            return NoResult(f"every trajectory of every start failed ({why}): try other bounds")
-        if not any(goal.met(row.found.values) for row in valid):
-            nearest = max(valid, key=lambda row: goal.slack(row.found.values).min())
-            worst = int(np.argmin(goal.slack(nearest.found.values)))
-            reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
-            return NoResult(
-                f"no start met the limits: nearest to {goal.bounds[worst]} was {reached}; loosen it, widen the bounds, "
-                "or use more starts"
-            )
-        least = min(float(row.found.multiplier) for row in valid)
-        return NoResult(
-            f"no stable gait was found from any start (smallest multiplier {least:.3g}): use more starts or other "
-            "bounds; gradient='run' with method='COBYQA' also accepts walks that do not repeat"
-        )
-
     def _end(self, i: int, end: Ended) -> Row:
         """The last evaluation at the point where a start ended; the start's best one if that failed."""
         rows = self._rows[i]
@@ -332,7 +311,7 @@ class Search:
     def _why(self, i: int, end: Ended, row: Row) -> str:
         """One sentence on how a start ended."""
         found, goal = row.found, self._settings.goal
-        if end.message == FAILED or not found.valid:
+        if end.message == FAILED_TEXT or not found.valid:
             return self._failed(self._rows[i][0].found)
         if not goal.met(found.values):
             worst = int(np.argmin(goal.slack(found.values)))
@@ -361,14 +340,14 @@ class Search:
             where = f" ({first}: {missing.sum()} of {missing.size} scenarios have no result)"
         if not status:
             return f"the objective or its slope is not finite at its start{where}"
-        reason = "is an unstable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
+        reason = "is an unstable gait" if status == UNSTABLE else f"failed: {sentence(self._model, status)}"
         return f"the run at its start {reason}{where}"
 
     def _content(self, end: Ended, at: str, slope: float, size: float) -> str:
         """How an allowed start ended, with the remaining slope."""
         left = f"remaining slope {slope:.1e} over the width of the bounds"
-        if end.message == EDGE:
-            return f"ended at an edge{at} ({left}): {EDGE}"
+        if end.message == EDGE_TEXT:
+            return f"ended at an edge{at} ({left}): {EDGE_TEXT}"
         if not end.converged:
             return f"stopped{at}: {end.message}"
         flat = FIRST_STEP * slope <= 10 * STEEP * self._settings.tolerance * max(size, FIRST_STEP * slope)
@@ -429,13 +408,11 @@ class Search:
             "basin": (basin, "number of the basin (see `basins`) in which it ended, the best first; -1: none"),
             "slope": ([self._slope(row) for row in rows], "unbalanced slope, in units of the objective per box"),
             "multiplier": ([float(row.found.multiplier) for row in rows], "modulus of the largest Floquet multiplier"),
-            "evaluations": ([len(r) for r in self._rows], "runs that were evaluated"),
-            "failed": ([sum(not r.found.valid for r in rows_) for rows_ in self._rows], "runs among them that failed"),
+            "evaluations": ([len(r) for r in self._rows], "points that were evaluated"),
+            "failed": (
+                [sum(not r.found.valid for r in rows_) for rows_ in self._rows],
+                "points among them whose run failed",
+            ),
         }
         ends = xr.Dataset(data | {n: (dims, np.array(v), labels("1", label)) for n, (v, label) in numbers.items()})
         return ends, basins(ends, bests)
-
-
-def _stacked(found: Sequence[Evaluated]) -> Evaluated:
-    """Single evaluations with a leading axis over them."""
-    return Evaluated(*(np.stack(field) for field in zip(*found, strict=True)))

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,13 +20,15 @@ from scipy.optimize import nnls
 from tqdm import tqdm
 
 from jaxgait.model import Model
+from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.failures import ENDS
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.optimization.methods import METHODS, Settings
-from jaxgait.optimization.search import UNSTABLE, Search
+from jaxgait.optimization.methods import METHODS, STILL, Settings, quiet
+from jaxgait.optimization.optimum import active_normals
+from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
-from jaxgait.outcome import Outcome
 
 TIE = 1e-4
 """Loss of an objective at its optimum, in spans of the front, that is accepted to improve the other one."""
@@ -35,8 +36,8 @@ WORTH = 0.1
 """Improvement of the other objective, in spans, from which that loss is accepted: the optimum is then not unique."""
 BETTER = 1e-4
 """Improvement, in spans of the front, from which a point evaluated elsewhere starts another search."""
-STILL, STEPS = 1e-4, 5
-"""A search has settled if its last `STEPS` points lie within the fraction `STILL` of the box."""
+SETTLED = 5
+"""Number of points within the fraction `STILL` of the box with which a search has settled."""
 BINDING = 1e-3
 """A limit with less slack than this, relative to its value, can be active at a point."""
 FIRM = 1e3
@@ -45,21 +46,12 @@ COINCIDENT = 1e-9
 """Ends whose objectives differ by less than this, relative to their size, are one point: no conflict."""
 
 
-class Trial(NamedTuple):
-    """An evaluation."""
-
-    who: int
-    x: Float[np.ndarray, " n"]
-    """In the unit box."""
-    found: Evaluated
-
-
 class Record:
     """An evaluator that records its evaluations and treats unstable gaits as failed runs."""
 
     def __init__(self, evaluate: Evaluator, stability: float, progress: bool | None):
         self._evaluate, self.stability, self._shown = evaluate, stability, progress
-        self.name, self.rows = evaluate.name, list[Trial]()
+        self.name, self.rows = evaluate.name, list[Row]()
 
     def __enter__(self) -> Record:
         self._bar = tqdm(desc="front", unit="run", disable=None if self._shown is None else not self._shown)
@@ -79,10 +71,8 @@ class Record:
     def _judged(self, who: np.ndarray, x: np.ndarray) -> tuple[Evaluated, Evaluated]:
         """The evaluation, and the same with the status of unstable gaits."""
         found = self._evaluate(who, x)
-        unstable = (np.asarray(found.multiplier) >= self.stability) & (found.status == Outcome.COMPLETED)
-        judged = found._replace(status=np.where(unstable, UNSTABLE, found.status).astype(np.int32))
-        for i in range(len(x)):
-            self.rows.append(Trial(int(who[i]), x[i].copy(), Evaluated(*(part[i] for part in judged))))
+        judged = found.judged(self.stability)
+        self.rows += [Row(int(who[i]), x[i].copy(), judged.at(i)) for i in range(len(x))]
         self._bar.update(len(x))
         return found, judged
 
@@ -114,7 +104,7 @@ def trace_front(
     settings: Settings,
     x: Float[np.ndarray, "starts n"],
     points: int,
-) -> list[Trial]:
+) -> list[Row]:
     """Points spread evenly along a front, its ends first and last; fewer if searches fail.
 
     Args:
@@ -149,18 +139,16 @@ def trace_front(
     return [ends[0], *(row for row in [*found, *more] if row is not None), ends[1]]
 
 
-def _end(
-    model: Model, space: Space, record: Record, settings: Settings, x: np.ndarray, which: int, sign: float
-) -> Trial:
+def _end(model: Model, space: Space, record: Record, settings: Settings, x: np.ndarray, which: int, sign: float) -> Row:
     """The optimum of one objective alone, within the limits; the search may cross unstable gaits."""
     goal, columns = settings.goal, np.r_[which, 2 : len(settings.goal.measures)]
     own = replace(settings, sign=sign, goal=Goal(tuple(goal.measures[i] for i in columns), goal.limits[1:]))
     alone = Mixed(record.lenient, np.eye(len(goal.measures))[columns], np.zeros(len(columns)))
-    best = Search(model, space, alone, "SLSQP", own, record.stability, None).best(x)
+    best = Search(model, space, alone, "SLSQP", own, record.stability, None, wording=ENDS).best(x)
     return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.found.valid)
 
 
-def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Trial]) -> Mixed | None:
+def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Row]) -> Mixed | None:
     """Losses that are 0 at the ideal corner and 1 at the other end of the front, then the limited measures.
 
     None if both ends are the same point.
@@ -182,7 +170,7 @@ def _tied(unit: Mixed, which: int) -> Mixed:
     return replace(unit, weights=unit.weights[order], shift=shift)
 
 
-def _lane(settings: Settings, problems: Sequence[Mixed], begin: Trial, who: int) -> Callable[[Ask], list[Trial | None]]:
+def _lane(settings: Settings, problems: Sequence[Mixed], begin: Row, who: int) -> Callable[[Ask], list[Row | None]]:
     """One sweep: the best evaluation within the limits for each problem, starting from the previous one.
 
     The first of a problem's combinations is minimised, the second must not exceed 1.
@@ -190,14 +178,14 @@ def _lane(settings: Settings, problems: Sequence[Mixed], begin: Trial, who: int)
     goal = _sided(settings)
     own = replace(settings, sign=-1.0, goal=goal)
 
-    def sweep(ask: Ask) -> list[Trial | None]:
+    def sweep(ask: Ask) -> list[Row | None]:
         found, at = [], begin.x
         for mixed in problems:
-            rows = list[Trial]()
+            rows = list[Row]()
 
-            def asked(points: np.ndarray, mixed: Mixed = mixed, rows: list[Trial] = rows) -> Evaluated:
+            def asked(points: np.ndarray, mixed: Mixed = mixed, rows: list[Row] = rows) -> Evaluated:
                 raw = ask(points)
-                rows += [Trial(who, p, Evaluated(*(part[i] for part in raw))) for i, p in enumerate(points)]
+                rows += [Row(who, p, raw.at(i)) for i, p in enumerate(points)]
                 if _settled(goal, mixed, rows):
                     raise _Settled
                 return mixed.mixed(raw)
@@ -212,8 +200,8 @@ def _lane(settings: Settings, problems: Sequence[Mixed], begin: Trial, who: int)
 
 
 def _from_elsewhere(
-    record: Record, settings: Settings, normals: Sequence[Sequence[Mixed]], found: Sequence[Sequence[Trial | None]]
-) -> list[Trial | None]:
+    record: Record, settings: Settings, normals: Sequence[Sequence[Mixed]], found: Sequence[Sequence[Row | None]]
+) -> list[Row | None]:
     """Searches again from evaluations anywhere in the box that are better than what the sweeps found.
 
     Sweeps cannot cross failing runs between pieces of a front. `normals` and `found` are ordered from either end.
@@ -236,14 +224,14 @@ class _Settled(Exception):
     """The search no longer moves."""
 
 
-def _settled(goal: Goal, mixed: Mixed, rows: Sequence[Trial]) -> bool:
+def _settled(goal: Goal, mixed: Mixed, rows: Sequence[Row]) -> bool:
     """Whether the last points coincide within rounding, and one of them is a result.
 
     Where two limits are active, a library merely steps through the noise of an adaptive solver, because its own
     tolerance on limits is finer.
     """
-    last = rows[-STEPS:]
-    still = len(last) == STEPS and bool(np.ptp([row.x for row in last], axis=0).max() < STILL)
+    last = rows[-SETTLED:]
+    still = len(last) == SETTLED and bool(np.ptp([row.x for row in last], axis=0).max() < STILL)
     return still and _best(goal, mixed, last) is not None
 
 
@@ -261,32 +249,32 @@ def _beyond(unit: Mixed, first: int, along: float) -> Mixed:
     return replace(unit, weights=to @ unit.weights, shift=to @ unit.shift + shift)
 
 
-def _best(goal: Goal, mixed: Mixed, rows: Sequence[Trial]) -> Trial | None:
+def _best(goal: Goal, mixed: Mixed, rows: Sequence[Row]) -> Row | None:
     """The best evaluation that meets the limits."""
     allowed = [row for row in rows if row.found.valid and goal.met(mixed.mixed(row.found).values)]
     return min(allowed, key=lambda row: mixed.mixed(row.found).values[0], default=None)
 
 
-def _better(unit: Mixed, pair: Sequence[Trial | None]) -> Trial | None:
+def _better(unit: Mixed, pair: Sequence[Row | None]) -> Row | None:
     """Of two sweeps' points at one normal, the one nearer to the ideal corner."""
     found = [row for row in pair if row is not None]
     return min(found, key=lambda row: unit.mixed(row.found).values[:2].sum(), default=None)
 
 
-def _side_by_side(record: Record, lanes: Sequence[Callable[[Ask], list[Trial | None]]]) -> list[list[Trial | None]]:
+def _side_by_side(record: Record, lanes: Sequence[Callable[[Ask], list[Row | None]]]) -> list[list[Row | None]]:
     """Runs sweeps in parallel, with their requests answered in batches."""
 
     def answers(asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
         sizes = [len(q) for q in questions]
         found = record(np.repeat(asking, sizes), np.concatenate(questions))
-        parts = [np.split(part, np.cumsum(sizes)[:-1]) for part in found]
-        return [Evaluated(*one) for one in zip(*parts, strict=True)]
+        return [found.at(part) for part in np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])]
 
-    return together(lanes, answers)
+    with quiet():
+        return together(lanes, answers)
 
 
 def rate(
-    goal: Goal, signs: Float[np.ndarray, " objectives"], span: Float[np.ndarray, " objectives"], row: Trial
+    space: Space, goal: Goal, signs: Float[np.ndarray, " objectives"], span: Float[np.ndarray, " objectives"], row: Row
 ) -> tuple[float, float]:
     """The rate of exchange at a point of a front, and the imbalance of the slopes there.
 
@@ -294,6 +282,7 @@ def rate(
     weights. The ratio of the two objectives' weights is the rate.
 
     Args:
+        space: the box.
         goal: two objectives, the second as a limit, then the limits.
         signs: 1 for an objective to maximise, -1 for one to minimise.
         span: of the front in each objective, in its unit.
@@ -304,11 +293,10 @@ def rate(
         weight), and the norm of the imbalance, in spans of the front per box.
     """
     falls = -signs[:, None] * row.found.slopes[:2] / span[:, None]
-    near = np.flatnonzero(goal.slack(row.found.values)[1:] < BINDING)
-    limits = -goal.slack_slopes(row.found.slopes)[1:][near]
-    walls = np.concatenate([-np.eye(len(row.x))[row.x <= 0.0], np.eye(len(row.x))[row.x >= 1.0]])
+    limited = Goal(goal.measures[1:], goal.limits[1:])
+    normals = active_normals(space, limited, row.x, row.found.values[1:], row.found.slopes[1:], BINDING)
     size = max(float(np.linalg.norm(falls)), 1.0)
-    forces = np.concatenate([falls / size, limits, walls]).T
+    forces = np.concatenate([falls / size, -normals.slopes / normals.scales[:, None]]).T
     together_one = np.r_[1.0, 1.0, np.zeros(forces.shape[1] - 2)]
     weights, _ = nnls(np.vstack([forces, FIRM * together_one]), np.r_[np.zeros(len(row.x)), FIRM])
     left = size * float(np.linalg.norm(forces @ weights)) / weights[:2].sum()

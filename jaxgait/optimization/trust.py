@@ -3,6 +3,8 @@
 Through irregular walks a derivative grows with every stride although the objective does not; a rounded or counted
 objective has zero slope; at a bifurcation the implicit derivative is infinite. Only the change of the objective over a
 step shows this.
+
+All points are points of the unit box, and their distances have no dimension; values are in the units of measures.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.together import Ask
 from jaxgait.outcome import Outcome
 
-STEPS = (1e-3, 1e-2)
+HALF_STEPS = (1e-3, 1e-2)
 """Half steps of the differences, as fractions of the box: a gradient that agrees with either is accepted."""
 DISAGREES = 0.5
 """Deviation of slope and difference, relative to the larger one, above which they disagree."""
@@ -25,8 +27,8 @@ SMALL = 1e-3
 """Disagreements below this, relative to the objective and per box, are ignored."""
 MAX_STARTS = 8
 """Largest number of starts to check."""
-ABSURD = 100.0
-"""A slope is absurd if it promises this many times the entire observed variation of a value."""
+LARGEST_PROMISE = 100.0
+"""Largest change that a credible slope predicts, relative to the entire observed variation of a value."""
 STEEPER = 10.0
 """A slope that proved right is checked again when it is this many times as steep."""
 _LANE = 1_000_000
@@ -36,7 +38,8 @@ _LANE = 1_000_000
 def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
     """Why the gradient of the objective is unreliable; empty unless it disagrees at most starts.
 
-    Takes three or five runs for each of at most eight starts (in the unit box); ignores starts whose run fails.
+    Takes three or five runs for each of at most eight starts (in the unit box, without dimension); ignores starts whose
+    run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MAX_STARTS)).round().astype(int)
     memory, recall = getattr(evaluate, "memory", None), getattr(evaluate, "recall", None)
@@ -50,9 +53,9 @@ def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str
     if valid.size > 1 and not found.slopes[valid, 0].any() and np.ptp(found.values[valid, 0]) > 0.0:
         return f"it is zero at {valid.size} starts although the objective differs between them"
     wrong = valid
-    for step in STEPS:
+    for step in HALF_STEPS:
         if wrong.size:
-            wrong = wrong[_disagree(evaluate, wrong, x[wrong], Evaluated(*(f[wrong] for f in found)), step)]
+            wrong = wrong[_disagree(evaluate, wrong, x[wrong], found.at(wrong), step)]
     if 2 * wrong.size <= valid.size:
         return ""
     return f"it disagrees with differences of runs by more than {DISAGREES:.0%} at {wrong.size} of {valid.size} starts"
@@ -87,12 +90,12 @@ class Guard:
     """Evaluates the points of one start, and compares its slopes with the changes of its values between evaluations.
 
     A slope is suspect if it is not finite, or if it promises, over the distance from an earlier evaluation of the same
-    start, more than `ABSURD` times the observed variation of the value (at the first evaluation: if a slope of the
-    objective promises that many times its value across the box). Since a sound objective may be flat next to a steep
-    wall, two more points are evaluated, `STEPS[0]` of the box to either side. Only if the slopes at all three points
-    promise more than `ABSURD` times the variation over that distance is the gradient unreliable: a sound objective
-    would have to traverse its entire range a hundred times within two thousandths of the box. Distances are in boxes
-    and changes relative to the observed variation, so that units do not matter.
+    start, more than `LARGEST_PROMISE` times the observed variation of the value (at the first evaluation: if a slope of
+    the objective promises that many times its value across the box). Since a sound objective may be flat next to a
+    steep wall, two more points are evaluated, `HALF_STEPS[0]` of the box to either side. Only if the slopes at all
+    three points promise more than `LARGEST_PROMISE` times the variation over that distance is the gradient unreliable:
+    a sound objective would have to traverse its entire range a hundred times within two thousandths of the box.
+    Distances are in boxes and changes relative to the observed variation, so that units do not matter.
 
     Values include the limited measures, and the objectives of scenarios.
     """
@@ -116,7 +119,7 @@ class Guard:
         return found
 
     def best(self, costs: Any) -> Float[np.ndarray, " n"]:
-        """The point with the least cost, a function of values in the units of measures."""
+        """The point of the unit box with the least cost, a function of values in the units of measures."""
         return min(zip(self._points, self._values, strict=True), key=lambda one: costs(one[1]))[0]
 
     def _asked(self, points: np.ndarray) -> Evaluated:
@@ -134,14 +137,14 @@ class Guard:
         if not suspect.any():
             return
         along = _direction(np.nan_to_num(slopes[[np.argmax(suspect)]], posinf=0.0, neginf=0.0))
-        ends = np.clip(x + STEPS[0] * np.concatenate([-along, along]), 0.0, 1.0)
+        ends = np.clip(x + HALF_STEPS[0] * np.concatenate([-along, along]), 0.0, 1.0)
         sides = self._asked(ends)
         ran = _ran(sides)
         if not ran.any():
             return
         there = np.concatenate([slopes[None], sides.slopes[ran]])
         promised, varied = _promised(there, ends[1] - ends[0]).min(axis=0), self._varied()
-        if (wrong := suspect & (promised > ABSURD * varied)).any():
+        if (wrong := suspect & (promised > LARGEST_PROMISE * varied)).any():
             value = int(np.argmax(wrong))
             raise UnreliableGradient(self._sentence(value, promised[value], varied[value]))
         self._right = np.where(suspect & np.isfinite(size), size, right)
@@ -150,10 +153,10 @@ class Guard:
         """The values whose slopes promise too much."""
         if len(self._points) > 1:
             steps = x - np.array(self._points)
-            return np.max([_promised(slopes, step) for step in steps], axis=0) > ABSURD * self._varied()
+            return np.max([_promised(slopes, step) for step in steps], axis=0) > LARGEST_PROMISE * self._varied()
         size = _size(slopes)
         size[1:] = np.where(np.isfinite(size[1:]), 0.0, size[1:])
-        return size > ABSURD * np.abs(self._values[0])
+        return size > LARGEST_PROMISE * np.abs(self._values[0])
 
     def _varied(self) -> np.ndarray:
         """The observed variation of each value, at least the one to ignore."""
@@ -167,7 +170,7 @@ class Guard:
             return f"the slopes of {what} are not finite"
         if not varied:
             return f"the slopes of {what} promise a change, but there is none"
-        span = f"{2 * STEPS[0]:g} of the box"
+        span = f"{2 * HALF_STEPS[0]:g} of the box"
         return f"over {span} the slopes of {what} promise {promised / varied:.0e} times its entire variation"
 
 

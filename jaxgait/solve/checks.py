@@ -114,8 +114,9 @@ def check_start(model: Model, start: Mapping[str, Any]) -> None:
     labels = model.labels
     for name, values in start.items():
         dims = model.variables[name].dims if name in model.variables else ()
-        if len(dims) == 1 and dims[0] in labels:
-            check_quaternions(labels[dims[0]], values)
+        names = labels.get(dims[0], ()) if len(dims) == 1 else ()
+        if len(names) and all(isinstance(one, str) for one in names):  # others are positions or numbers
+            check_quaternions(names, values)
 
 
 T = TypeVar("T")
@@ -198,7 +199,10 @@ def _known(function: Callable[[Any], T], shapes: Any) -> T:
 
 
 def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
-    for taken, by in ((state_variables(y), "a component of the state"), ((*TAKEN, *LABELS), "part of every result")):
+    components = state_variables(y)
+    if len(components) < len(jax.tree.leaves(y)):
+        raise ValueError(f"two components of the state of {name} have one name: it has {', '.join(components)}")
+    for taken, by in ((components, "a component of the state"), ((*TAKEN, *LABELS), "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
 

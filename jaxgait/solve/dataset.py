@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import diffrax
+import equinox as eqx
 import jax
 import numpy as np
 
 from jaxgait import xr
-from jaxgait.contents import contents
+from jaxgait.contents import contents, is_default
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import legend
 from jaxgait.parameters import parameters
@@ -25,6 +26,8 @@ from jaxgait.run import Events, Sampling, Trajectory, state_variables
 from jaxgait.scheme import Scheme
 
 _IN_SECONDS = ("first_step", "max_step", "dt")
+_ROUNDING = ("pivoting", "unrolled", "scan_kind")
+"""Options of solvers that only change rounding, or which derivatives go through."""
 """Options in seconds, whose attributes end in `_s`."""
 
 
@@ -126,8 +129,19 @@ def made_by() -> dict[str, str]:
 def scheme_options(scheme: Scheme) -> dict[str, Any]:
     """The scheme and its options as attributes, without None, which files cannot hold."""
     found = {f.name: getattr(scheme, f.name) for f in dataclasses.fields(scheme)}
-    plain = {n: x if isinstance(x, int | float | str) else type(x).__name__ for n, x in found.items() if x is not None}
+    plain = {n: _plain(x) for n, x in found.items() if x is not None}
     return {"scheme": type(scheme).__name__, **{f"{n}_s" if n in _IN_SECONDS else n: x for n, x in plain.items()}}
+
+
+def _plain(setting: Any) -> int | float | str:
+    """A setting as an attribute; a solver or controller as the call that makes it, without defaults."""
+    if isinstance(setting, int | float | str):
+        return setting
+    if not isinstance(setting, eqx.Module):
+        return getattr(setting, "__name__", type(setting).__name__)
+    given = [f.name for f in dataclasses.fields(setting) if f.init and f.name not in _ROUNDING]
+    chosen = [f"{n}={_plain(getattr(setting, n))}" for n in given if not is_default(setting, n)]
+    return f"{type(setting).__name__}({', '.join(chosen)})" if chosen else type(setting).__name__
 
 
 def _sampled(sampling: Sampling) -> dict[str, int | float]:

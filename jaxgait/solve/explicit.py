@@ -28,7 +28,7 @@ Row: TypeAlias = tuple[float, Weights]
 
 
 def combine(weights: Sequence[float] | Weights, stages: Sequence[State], start: State | None = None) -> State:
-    """``start + sum_i weights_i stages_i``, leaving out weights that are zero and factors of one; in the units of the state.
+    """``start + sum_i weights_i stages_i``, in the units of the state; weights of zero and factors of one are left out.
 
     Examples:
         >>> import jax.numpy as jnp

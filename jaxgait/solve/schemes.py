@@ -16,8 +16,8 @@ from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import given_options
 from jaxgait.solve.time_stepping import TimeStepping
 
-SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping, Marching, Prescribed)
-"""All schemes; the first that suits a model is its default."""
+SCHEMES: tuple[type[Scheme], ...] = (EventDriven, Smooth, TimeStepping, Marching, Prescribed)
+"""All schemes; the first that suits a model is its default: transitions are not left out."""
 
 
 def schemes(model: Model) -> list[type[Scheme]]:

@@ -20,7 +20,7 @@ from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
 from jaxgait.solve.resolving import all_finite
 from jaxgait.solve.samples import Samples
-from jaxgait.solve.steps import select, unfilled
+from jaxgait.solve.steps import prepared, select, unfilled
 
 POLISHING = 2
 """Newton iterations in time after the secants: quadratic, and on one guard where the secants saw several."""
@@ -58,10 +58,11 @@ class Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 
     def __init__(self, model: HybridModel, t_end: Array, scheme: Any, looked_at: Samples | None = None) -> None:
-        transitions = model.transitions()
+        system = prepared(model)
+        transitions = system.transitions()
         self.names = tuple(transitions)
         self.transitions: Sequence[Transition] = tuple(transitions.values())
-        self.fields = tuple(_traced_once(phase) for phase in model.phases())
+        self.fields = tuple(_traced_once(phase) for phase in system.phases())
         self.t_end, self.scheme, self.looked_at = t_end, scheme, looked_at
         self._order = scheme.solver.order(None) or 1
 
@@ -276,11 +277,13 @@ class Engine:
             return jnp.clip(dt + jax.lax.stop_gradient(shift), 0.0, b.dt)
 
         dt = _located(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.scheme.iterations)
-        dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING, nearer, dt), 0.0)
+        # Without an event a whole step is taken and dropped: linearly implicit ones of length 0 would be NaN.
+        dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING, nearer, dt), b.dt)
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
         fired, shift, velocity, value, rates = self._next(b, t, y, phase)
         located = (jnp.abs(shift) <= _instant(b, t)) | (jnp.abs(value / started)[fired] <= _instant(b, t) / b.dt)
         t, y = t + shift, jax.tree.map(lambda yi, vi: yi + shift * vi, y, velocity)
+        t, y = select(b.found, (t, y), (b.t, b.y))
         return _Event(t, y, fired, rates, located, self._armed(t, y, phase)[fired])
 
     def _next(self, b: _Bracket, t: Array, y: State, phase: Array) -> tuple[Array, Array, State, Array, Array]:

@@ -103,7 +103,9 @@ def simulate(
     if isinstance(seen, Measures):
         seen = seen.checked(sampling)
     asked = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
-    chosen = _recording(model, scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **asked))
+    chosen = scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **asked)
+    if max_events is None:
+        chosen = _recording(model, chosen)
     if initial_state is not None:
         chosen.check_start(model, "initial_state")
     with precisions.use(precision):

@@ -240,7 +240,7 @@ def integrate(
     def vector_field(t: Any, y: State, args: Any) -> State:
         return args.vector_field(t, y)
 
-    start = model.initial_state() if y0 is None else y0
+    start, system = model.initial_state() if y0 is None else y0, model.prepared()
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(vector_field),
         scheme.solver,
@@ -248,7 +248,7 @@ def integrate(
         t1=ts[-1],
         dt0=jnp.maximum(scheme.first_step, resolution(ts[0])),
         y0=start,
-        args=model.prepared(),
+        args=system,
         saveat=diffrax.SaveAt(
             subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch or max_events)
         ),
@@ -265,7 +265,7 @@ def integrate(
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
     ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
     ys = jax.tree.map(lambda leaf, y: leaf.at[0].set(y), ys, start)  # and where a run ends at once
-    events = located(model.prepared(), saved.controller_state.crossings) if max_events else None
+    events = located(system, saved.controller_state.crossings) if max_events else None
     ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), scheme.mode)
     return Trajectory(
         ts,

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.checks import nearest
 from jaxgait.mechanics import Scalar
-from jaxgait.model import State
+from jaxgait.model import Model, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables
 from jaxgait.solve.resolving import all_finite
@@ -40,6 +40,11 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
     steps = max(1, math.ceil(sampling.interval / dt - ROUNDING))
     blocks = 1 if longest is None else math.ceil(steps / longest)
     return blocks, math.ceil(steps / blocks)
+
+
+def prepared(model: Any) -> Any:
+    """A model with everything derived from its parameters; itself if it only has the methods of a protocol."""
+    return model.prepared() if isinstance(model, Model) else model
 
 
 def start_state(model: Any, y0: State | None) -> State:

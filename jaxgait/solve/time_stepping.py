@@ -45,10 +45,13 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.solve.checks import check_kind, check_model, check_state
 from jaxgait.solve.marching import FixedSteps
-from jaxgait.solve.steps import Motion, division, select, start_state, time_after
+from jaxgait.solve.steps import Motion, division, prepared, select, start_state, time_after
 
 T = TypeVar("T")
 
+UNSOLVED = 100.0
+"""Violation of the contact law, relative to the largest speed without impulses and the square root of machine epsilon,
+above which the impulses are no solution."""
 STEPS_PER_SEPARATION = 10
 """Least number of steps within `ObservedContacts.separation`."""
 
@@ -192,6 +195,8 @@ class _Stepper(NamedTuple):
         before, after = (time_after(self.t0, self.dt, old.steps + i) for i in (0, 1))
         new = step(self.model, before, old.y, self.dt)._replace(t=after)
         motion, amounts, counts = old.moved(self.model, after, new.y, self._amounts(new), self.watch)
+        lost = counts & new.unsolved & (motion.status == Outcome.COMPLETED)
+        motion = motion._replace(status=jnp.where(lost, jnp.int32(Outcome.CONTACTS_UNSOLVED), motion.status))
         events = [
             Events(after, jnp.int32(kind), old.y, new.y, old.totals, amounts) for kind in range(2 * len(contacts))
         ]
@@ -264,14 +269,15 @@ def step(model: NonsmoothModel | System, t: Scalar, y: State, dt: Scalar) -> Ste
     ]
     responses = [kinetics.solve(row) for row in rows]
     free = [a * dt for a in kinetics.solve(kinetics.force)]
-    solution = _solve_contacts(contacts, rows, drift, responses, free, u)
+    solution, unsolved = _solve_contacts(contacts, rows, drift, responses, free, u)
     change = [f + sum(P * r[i] for P, r in zip(solution.impulses, responses, strict=True)) for i, f in enumerate(free)]
     u_new = [ui + d for ui, d in zip(u, change, strict=True)]
     q_new = [qi + 0.5 * dt * ui for qi, ui in zip(middle[:n], u_new, strict=True)]
     mean = [0.5 * (a + b) for a, b in zip(u, u_new, strict=True)]
     velocities = [dot(row, mean) for row in rows]
     work = tuple(P * v for P, v in zip(solution.impulses, velocities, strict=True))
-    return Step(t + dt, type(y)(*q_new, *u_new), solution.impulses, tuple(velocities[1::2]), work, solution.violation)
+    y_new, slips = type(y)(*q_new, *u_new), tuple(velocities[1::2])
+    return Step(t + dt, y_new, solution.impulses, slips, work, solution.violation, unsolved)
 
 
 def _solve_contacts(
@@ -281,7 +287,8 @@ def _solve_contacts(
     responses: Sequence[Vector],
     free: Vector,
     u: Vector,
-) -> ContactSolution:
+) -> tuple[ContactSolution, Bool[Array, ""]]:
+    """The impulses, and whether the contact law is violated by more than rounding and slow convergence explain."""
     G = [[dot(left, response) for response in responses] for left in drift]
     restitution = [e for c in contacts for e in (c.normal_restitution, c.tangent_restitution)]
     b = [
@@ -289,7 +296,10 @@ def _solve_contacts(
         for left, row, e in zip(drift, rows, restitution, strict=True)
     ]
     closed = [(c.gap <= 0.0) & jnp.asarray(c.enabled) for c in contacts]
-    return contact_impulses(G, b, [c.friction for c in contacts], closed)
+    solution = contact_impulses(G, b, [c.friction for c in contacts], closed)
+    speeds = jnp.abs(jnp.stack([jnp.asarray(x) for x in b]))
+    allowed = UNSOLVED * float(jnp.finfo(speeds.dtype).eps) ** 0.5
+    return solution, jax.lax.stop_gradient(solution.violation > allowed * jnp.max(speeds))
 
 
 @float64_default
@@ -357,9 +367,11 @@ def march(
         start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
     reduce = summarise or (lambda steps: jax.tree.map(lambda leaf: leaf[-1], steps))
 
+    system = prepared(model)
+
     def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Step]:
         index, y = carry
-        after = step(model, time_after(t0, dt, index), y, dt)._replace(t=time_after(t0, dt, index + 1))
+        after = step(system, time_after(t0, dt, index), y, dt)._replace(t=time_after(t0, dt, index + 1))
         return (index + 1, after.y), after
 
     def block(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], T]:

@@ -11,6 +11,7 @@ from jaxgait.analysis.sensitivity import indices, sensitivity
 from jaxgait.measure import Measure, table
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.outcome import NoResult
+from tests.solve.test_time_stepping import Ball
 
 FIRST, TOTAL = [0.3139, 0.4424, 0.0], [0.5576, 0.4424, 0.2437]
 """For a = 7, b = 0.1 (Ishigami and Homma 1990)."""
@@ -133,3 +134,12 @@ def test_impossible_requests_are_named(changes, error, message):
     request = {"over": {"x": (0.0, 1.0)}, "observe": ["value"], "rows": 16, **QUICK, **changes}
     with pytest.raises(error, match=message):
         sensitivity(Function(), **request)
+
+
+def test_a_scheme_without_derivatives_gives_indices_alone():
+    request = {"observe": Measure("lowest", lambda run: run["y"].min(), "m", "lowest point"), "rows": 16}
+    box = {"height": (0.1, 0.2), "restitution": (0.2, 0.5)}
+    found = sensitivity(Ball(), box, **request, duration=0.02, samples=2, dt=1e-3)
+    assert "slope" not in found and found.total.idxmax("parameter").item() == "height"
+    with pytest.raises(ValueError, match="has no gradient"):
+        sensitivity(Ball(), box, **request, local=True, duration=0.02, samples=2, dt=1e-3)

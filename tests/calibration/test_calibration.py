@@ -23,6 +23,7 @@ from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
 from jaxgait.plot import fits
+from tests.oscillator import Oscillator
 
 # --- curves in closed form ------------------------------------------------------------------------------------------
 
@@ -355,6 +356,14 @@ METRES = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
 def test_impossible_requests_say_what_would_be_right(change, message):
     with pytest.raises(ValueError, match=message):
         fit(Bungee(), **{"measured": METRES, "over": JUMP, "noise": NOISE, **RUN, **change})
+
+
+def test_times_that_depend_on_any_parameter_are_an_error():
+    """The period is that of mass over stiffness, the same at the lowest and the highest corner of the box."""
+    data = over_time([0.0, 1.0, 2.0], [1.0, 0.0, -1.0], unit="m")
+    with pytest.raises(ValueError, match="the length of a run depends on the fitted parameters"):
+        box = {"mass": (1.0, 4.0), "stiffness": (4.0, 16.0)}
+        fit(Oscillator(), data, over=box, output="x", noise=NOISE, strides=1, samples=20, starts=1)
 
 
 def test_something_else_than_a_curve_is_no_data():

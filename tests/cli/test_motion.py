@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from jaxgait import cli
+from jaxgait import Prosthesis, cli
 from jaxgait.cli import console
-from jaxgait.motion.drive import REFERENCE_GAITS
+from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from tests.motion import walker
 from tests.motion.bad_strides import BAD, GOOD
 
@@ -58,6 +58,18 @@ def test_the_verdict_on_a_good_stride(tmp_path, capsys):
     assert "usable as a drive: yes" in out
     assert "  -0.1175 m for the parameter set R2 (--preset R2)" in out
     assert picture.stat().st_size > 20_000
+
+
+def test_a_parameter_that_changes_under_one_parameter_set_only(capsys, monkeypatch):
+    driven, (first, *others) = Prosthesis.driven, Prosthesis.presets
+    kept = float(Prosthesis().preset(first).height_offset)
+    monkeypatch.setattr(Prosthesis, "driven", lambda self, d: self if self.height_offset == kept else driven(self, d))
+    cli.main(["motion", REFERENCE_GAITS[1]])
+    lines = capsys.readouterr().out.splitlines()
+    assert f"  {kept:.4f} m (unchanged) for the parameter set {first} (--preset {first})" in lines
+    for label in others:
+        suits = float(driven(Prosthesis().preset(label), reference_gait(REFERENCE_GAITS[1])).height_offset)
+        assert f"  {suits:.4f} m for the parameter set {label} (--preset {label})" in lines
 
 
 def test_the_verdict_on_a_bad_stride(tmp_path, capsys):

@@ -108,6 +108,8 @@ def test_a_poisoned_member_changes_no_other_bit():
     report = failed(bad)
     np.testing.assert_array_equal(report.stiffness, K[[1, 4]])
     assert all("gave up" in str(s) for s in report.sentence.values)
+    unfinished = bad.assign(status=bad.status.where(bad.status == 0, -1))
+    assert failed(unfinished).sizes["member"] == 0, "what has not run has not failed"
     assert sum(summary(bad).values()) == 9 and summary(bad)["ended early: broke"] == 1
 
 

@@ -72,7 +72,8 @@ def test_histories_and_gradients_are_stored_too(tmp_path):
         "members": {"mass": [60.0, 70.0, 80.0]},
         "batch": 2,
     }
-    data = small_scan(tmp_path / "scan.zarr", **kwargs).load()
+    data = small_scan(tmp_path / "scan.zarr", **kwargs)
+    assert not data.lowest_gradient.variable._in_memory, "a large store does not fit"
     assert data.x.dims == ("mass", "time") and data.x.shape == (3, 11)
     assert data.lowest_gradient.dims == ("mass", "parameter") and list(data.parameter.values) == ["mass", "stiffness"]
     np.testing.assert_array_equal(data.lowest, data.x.max("time"))

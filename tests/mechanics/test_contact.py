@@ -16,6 +16,7 @@ from jaxgait.mechanics.contact import (
     HystereticHertz,
     ImpactHertz,
     KelvinVoigt,
+    LinearSpring,
     NoContact,
     UnilateralSpring,
     softplus,
@@ -166,3 +167,9 @@ def test_the_smooth_positive_part_and_its_derivatives_are_those_of_jax(derive):
     x = x if derive(abs) is abs else x[1:-1]
     mine, jaxs = jax.vmap(derive(softplus))(x), jax.vmap(derive(jax.nn.softplus))(x)
     np.testing.assert_allclose(mine, jaxs, rtol=2e-15, atol=1e-300)
+
+
+def test_a_linear_spring_pushes_and_pulls_and_stores_what_it_does_not_lose():
+    leg, depth = LinearSpring(stiffness=2e4, damping=30.0), jnp.linspace(-0.01, 0.01, 5)
+    np.testing.assert_allclose(leg.force(depth, -0.5), 2e4 * depth - 15.0, rtol=1e-12)
+    np.testing.assert_allclose(jax.vmap(jax.grad(leg.energy))(depth), leg.force(depth, 0.0), atol=1e-12)

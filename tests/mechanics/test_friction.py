@@ -163,6 +163,19 @@ def test_incremental_and_bristle_laws_agree_in_slip():
     assert -0.9 * 28.6 <= float(stepped) <= -0.7 * 28.6  # its reset makes it chatter between both coefficients
 
 
+def test_the_incremental_spring_of_a_falling_load_keeps_its_direction():
+    """At rest it slips along the spring, to the static limit; sliding, along the velocity, as in the source."""
+    law, spring = Incremental(stiffness=1e4), jnp.array([[3e-3, 4e-3]])  # m, 50 N
+    for v in (-1e-9, 0.0, 1e-9):  # m/s
+        force, left = law.step(jnp.array([[v, 0.0]]), jnp.array([10.0]), spring, 1e-5)
+        np.testing.assert_allclose(force, [[-0.9 * 6.0, -0.9 * 8.0]], rtol=1e-6)
+        np.testing.assert_allclose(left, -force / 1e4, rtol=1e-12)
+    force, _ = law.step(jnp.array([[-0.5, 0.0]]), jnp.array([10.0]), spring, 1e-5)
+    np.testing.assert_allclose(force, [[7.0, 0.0]], rtol=1e-12)
+    unloaded, left = law.step(jnp.zeros((1, 2)), jnp.zeros(1), jnp.zeros((1, 2)), 1e-5)
+    np.testing.assert_array_equal(jnp.stack([unloaded, left]), 0.0)
+
+
 def test_every_parameter_of_every_law_has_a_finite_gradient_at_rest():
     for law in [*MEMORYLESS, Bristle(), dataclasses.replace(Bristle(), damping=0.0)]:
         slopes = jax.grad(lambda law: law.force(0.0, 10.0, law.at_rest())[0])(law)

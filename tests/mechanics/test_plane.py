@@ -69,6 +69,20 @@ def test_motion(both):
         same(flat["motion"].world[body].r, space["motion"].world[body].r[::2])
 
 
+def test_what_needs_a_tree_in_space_says_so():
+    tree = figure(spatial.planar())
+    flat = tree.in_plane()
+    motion = spatial.kinematics(flat, [0.0] * flat.nq, [0.0] * flat.nv)
+    points = spatial.Points((0,), np.zeros((1, 3)))
+    for call in (
+        lambda: spatial.mass_matrix(tree, motion),
+        lambda: spatial.point_motion(motion, points),
+        lambda: spatial.point_wrenches(motion, points, jnp.zeros((1, 3)), jnp.zeros((1, 3))),
+    ):
+        with pytest.raises(TypeError, match=r"needs the motion of a Tree in space, got that of a PlanarTree"):
+            call()
+
+
 def test_dynamics(both):
     _, space, flat = both
     same(flat["hybrid"].vdot, space["hybrid"].vdot)

@@ -538,6 +538,9 @@ def test_trials_of_one_name_are_told_apart():
     other = Recording(
         "walk", "day2/walk.trc", 100.0, first.time[40:] - 0.4, later, forces=(plate._replace(time=time - 0.4),)
     )
+    again = dataclasses.replace(other, name="walk (2)")
+    names = [leg.recording.name for leg in measure([recording(first), other, again]).legs]
+    assert names == ["walk", "walk (3)", "walk (2)"]
     both = measure([recording(first, forces=(plate,)), other], mass=85.0)
     alone = measure([recording(first, forces=(plate,))], mass=85.0)
     assert {s.trial for s in both.strides} == {"walk", "walk (2)"} and not any("twice" in w for w in both.warnings)

@@ -200,6 +200,22 @@ def test_velocities_of_markers_are_no_forces(tmp_path):
     assert not found.forces and list(found.markers) == ["RHEE"]
 
 
+def test_markers_that_are_labelled_like_plates_are_markers(tmp_path):
+    """RHEE_px and RHEE_vx are position and velocity, ground_force_px and ground_force_vx point and force."""
+    names = ("RHEE", "RTOE", "RKNE")
+    head = ",".join(f"{name}_{kind}{axis}" for name in (*names, "ground_force") for kind in "pv" for axis in "xyz")
+    row = "10,50,100,9,9,9,20,40,110,9,9,9,30,520,120,9,9,9,0.1,0,0.2,1,700,0"
+    text = "\n".join([f"time,{head}", *(f"{0.01 * i:.2f},{row}" for i in range(20))])
+    found = _read(tmp_path, text.replace("RKNE_px", "RKNE_px_mm"), "walk.csv")
+    assert list(found.markers) == list(names) and not found.angles
+    np.testing.assert_allclose([found.markers[k][-1, 1] for k in names], [0.05, 0.04, 0.52])
+    (plate,) = found.forces
+    np.testing.assert_array_equal([*plate.force[0], *plate.point[0]], [1.0, 700.0, 0.0, 0.1, 0.0, 0.2])
+    assert "columns such as RHEE_px are read as positions of markers (RHEE, RTOE, RKNE)" in found.notes
+    assert "columns such as RHEE_vx are velocities of markers: not read (RHEE, RTOE, RKNE)" in found.notes
+    assert any("read as ground forces: ground_force; rename the columns if" in note for note in found.notes)
+
+
 @pytest.mark.parametrize("names", ["Fx_right,Fy_right,Fz_right", "GRFxR,GRFyR,GRFzR", "FP1 CoP X,FP1 CoP Y,FP1 CoP Z"])
 def test_columns_that_look_like_forces_are_not_left_out_in_silence(tmp_path, names):
     rows = "".join(f"{0.01 * i:.2f},{10 * i},900,100,1,700,0\n" for i in range(20))
@@ -207,7 +223,7 @@ def test_columns_that_look_like_forces_are_not_left_out_in_silence(tmp_path, nam
     assert not found.forces and any("not read as ground forces" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("name", ["left", "R", "belt1", "treadmill", "1", "ground_force"])
+@pytest.mark.parametrize("name", ["left", "R", "belt1", "treadmill", "1", "ground_force", "r_foot"])
 def test_plates_of_any_name_are_read(tmp_path, name):
     rows = "".join(f"{0.01 * i:.2f},{10 * i},900,100,1,700,0\n" for i in range(20))
     head = f"time,RHEE_x,RHEE_y,RHEE_z,{name}_vx,{name}_vy,{name}_vz\n"

@@ -5,9 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Recording
 from tests.motion import walker
+from tests.motion.measured import RAW, needs_raw
 
 W = walker.walker(duration=4.0, seed=1)
 FEET = ("RANK", "RANKM", "RHEE", "RTOE")
@@ -22,6 +25,23 @@ def recording(moved=(), late=0.0, low=0.0, pace=1.0, plates=True) -> Recording:
     markers["RASI"] = markers["RASI"] - np.array([0.0, low, 0.0])
     forces = (Force("plate 1", TIME, FORCE, POINT),) if plates else ()
     return Recording("walk", "walk.trc", W.rate * pace, W.time / pace, markers, forces=forces)
+
+
+MEASURED = ["bmc_Gait.c3d", "gatk_rawdata.txt", "rajagopal_markers_walk.trc", "subject01_walk_free_01.trc"]
+
+
+@needs_raw
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_floor_above_the_markers_of_the_foot_is_not_the_floor(name):
+    """No marker is in the floor: one that is 45 mm too high is found from the lowest marker, to 12 mm."""
+    trial = read_recording(RAW / name)
+    options = Options(static=read_recording(RAW / "subject01_static.trc") if name.startswith("subject01") else None)
+    whole = leg_of(trial, "right", options)
+    sunk = {k: x - 0.045 * whole.axes.rotation[1] for k, x in trial.markers.items()}
+    found = leg_of(dataclasses.replace(trial, markers=sunk), "right", options)
+    said = [[line for line in leg.warnings if "the floor is not at" in line] for leg in (whole, found)]
+    assert [len(lines) for lines in said] == [0, 1]
+    np.testing.assert_allclose(found.hip[:, 1], whole.hip[:, 1], atol=0.012)
 
 
 def said(trial: Recording) -> list[str]:

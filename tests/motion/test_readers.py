@@ -180,6 +180,11 @@ BROKEN = {
     "decimal commas between commas": (
         "walk.csv",
         CSV.replace(".", ","),
+        "line 2: 134 cells under 133 labels; label every column; decimal commas need ';' or tabs between the cells",
+    ),
+    "whole seconds": (
+        "a.csv",
+        "time,knee_flexion\n" + "".join(f"{i // 100},{i}\n" for i in range(300)),
         "most frames have the time of the frame before",
     ),
     "a word": ("walk.trc", _cell(TRC, 12, 5, "oops"), "line 13: 'oops' in column 6 is not a number"),
@@ -205,6 +210,30 @@ BROKEN = {
     "points and commas": ("walk.csv", walker.csv(W, ";") + "\n" + "1,0;" * 90 + "1,0", "decimal commas"),
     "no times": ("walk.csv", CSV.replace("time", "moment", 1), "no times and no rate"),
     "prose": ("walk.txt", "Dear colleague,\nplease find attached\n", "no rows of numbers"),
+    "a delimiter in a label": (
+        "a.csv",
+        "time,knee, right,hip_flexion_r,ankle_angle_r\n" + "".join(f"{0.01 * i:.2f},1,2,3\n" for i in range(30)),
+        "line 2: 4 cells under 5 labels, as in 30 of 30 rows; write one label over every column (in quotation marks if",
+    ),
+    "nearly all rows too short": (
+        "walk.trc",
+        "\n".join(
+            line if i in (0, 1, 2, 3, 4, 5, 9) else line.rpartition("\t")[0] for i, line in enumerate(TRC.split("\n"))
+        ),
+        "line 7: 67 cells under 68 labels, as in ",
+    ),
+    "a label too few": (
+        "a.csv",
+        "time,knee_flexion\n" + "".join(f"{0.01 * i:.2f},1,2\n" for i in range(30)),
+        "line 2: 3 cells under 2 labels; label every column",
+    ),
+    "a marker more than labels": (
+        "walk.trc",
+        "\n".join(line + "\t1\t2\t3" * (i > 5) for i, line in enumerate(TRC.rstrip("\n").split("\n"))).replace(
+            f"\t{len(W.markers)}\tmm", f"\t{len(W.markers) + 1}\tmm"
+        ),
+        f"line 4: {len(W.markers)} labels of markers, where the header counts {len(W.markers) + 1} and rows have more",
+    ),
     "many columns": ("walk.csv", "t," * 30_000 + "\n" + "1," * 30_000 + "\n" + "2," * 30_000, "more than 20000 cells"),
 }
 
@@ -457,20 +486,6 @@ def test_frames_of_a_trc_file_without_times(tmp_path):
     found = _read(tmp_path, "\n".join([*lines[:at], *blank]), "walk.trc")
     np.testing.assert_allclose(found.time, W.time, atol=1e-9)
     assert "no times are written: (frame - 1) / DataRate is used" in found.notes
-
-
-def test_coordinates_in_the_words_of_opensim_4(tmp_path):
-    lines = walker.mot(W, degrees=False).splitlines()
-    at = lines.index("endheader") + 1
-    time, *names = lines[at].split("\t")
-    speed = ["/jointset/knee_r/knee_angle_r/speed", *(f"{20.0 + i}" for i in range(len(lines) - at - 1))]
-    lines[at] = "\t".join([time, *(f"/jointset/joint_of/{n}/value" for n in names)])
-    text = "\n".join([*lines[:at], *(f"{line}\t{x}" for line, x in zip(lines[at:], speed, strict=True))])
-    found, same = _read(tmp_path, text, "states.sto"), _read(tmp_path, walker.mot(W, degrees=False), "ik.mot")
-    assert list(found.angles) == list(same.angles)
-    for name, angle in same.angles.items():
-        np.testing.assert_array_equal(found.angles[name], angle)
-    assert any("1 columns of other states" in note for note in found.notes)
 
 
 def test_a_trc_header_with_tabs_above_blanks(tmp_path):

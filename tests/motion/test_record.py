@@ -54,6 +54,14 @@ def test_the_fields_are_those_of_the_shipped_gaits(walk):
     assert record["key_figures"]["n_strides"] == len(walk.kept)
 
 
+def test_harmonics_are_those_that_the_samples_determine(walk):
+    record = walk_record(walk, 49)
+    assert len(record["signals"]["knee_rad"]["a"]) == record["n_harmonics"] == 49
+    for count in (50, 60):
+        with pytest.raises(ValueError, match=f"harmonics must be at most 49, got {count}; 6 to 8 are usual"):
+            walk_record(walk, count)
+
+
 @pytest.mark.skipif(not GAIT.is_dir(), reason="the measured files are not here")
 @pytest.mark.parametrize("name", REFERENCE_GAITS)
 def test_shipped_files_are_read(name):

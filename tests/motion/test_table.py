@@ -49,6 +49,12 @@ def test_a_comma_in_a_name_delimits_nothing_between_tabs(tmp_path):
     assert set(table(tmp_path, b"a\tb, left\n1\t2\n3\t4\n", required=("a", "b, left")).columns) == {"a", "b, left"}
 
 
+def test_a_delimiter_in_quotation_marks_is_text(tmp_path):
+    for delimiter in (b",", b";", b" "):
+        read = table(tmp_path, b'a "b; or, c" b\n1 "x, y" 2\n3 z 4\n'.replace(b" ", delimiter), required=("a", "b"))
+        np.testing.assert_array_equal(read.columns["b"], [2.0, 4.0])
+
+
 def test_optional_columns_come_together_or_not_at_all(tmp_path):
     assert set(table(tmp_path, b"a,b\n1,2\n3,4\n", optional=("c", "d")).columns) == {"a", "b"}
     assert set(table(tmp_path, b"a,b,c,d\n1,2,3,4\n3,4,5,6\n", optional=("c", "d")).columns) == {"a", "b", "c", "d"}

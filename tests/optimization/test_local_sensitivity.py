@@ -5,7 +5,7 @@ import pytest
 
 from jaxgait import Bungee
 from jaxgait.models import Creeper
-from jaxgait.optimization import at_most, sensitivities, sensitivity
+from jaxgait.optimization import at_most, local_sensitivity, sensitivities
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.local_sensitivity import differentiable
 from jaxgait.outcome import NoResult, Outcome
@@ -53,7 +53,7 @@ class Linear:
 def of(monkeypatch):
     def asked(slopes, jumper=None, multiplier=np.nan, failing=0, edge=2.0, **options):
         runs = Linear(slopes, multiplier, failing, edge)
-        monkeypatch.setattr(sensitivity, "evaluator_for", lambda *_, **__: runs)
+        monkeypatch.setattr(local_sensitivity, "evaluator_for", lambda *_, **__: runs)
         return sensitivities(jumper or Bungee(), **{**ROPE, "by": ["mass", "gravity", "stiffness"], **options})
 
     return asked

@@ -100,7 +100,7 @@ def test_the_two_ways_agree(front_of, swapped):
     assert many.sizes["evaluation"] == 24 * 20 and many["tried.on_front"].sum() == many.sizes["point"]
 
 
-@pytest.mark.parametrize("method", pareto.METHODS)
+@pytest.mark.parametrize("method", pareto.FRONT_METHODS)
 def test_failed_and_beaten_members_are_never_on_it(front_of, swapped, method):
     """Runs fail in a band across the front, and gaits are not stable in another."""
     failing = lambda x: np.full(3, np.nan) if 0.45 < x[0] < 0.5 else swapped(squares)(x)
@@ -115,7 +115,7 @@ def test_failed_and_beaten_members_are_never_on_it(front_of, swapped, method):
     assert not any(better(one) for one in losses(found)) and nondominated(losses(found)).all()
 
 
-@pytest.mark.parametrize("method", pareto.METHODS)
+@pytest.mark.parametrize("method", pareto.FRONT_METHODS)
 def test_limits_are_kept_along_it(front_of, swapped, method):
     limits = ["late <= 0.5"]
     found = front_of(
@@ -156,6 +156,14 @@ def test_that_nothing_is_found_is_said(front_of, swapped):
         front_of(fails, method="NSGA-II", population=4, generations=2)
     with pytest.raises(NoResult, match="nearest to late >= 2 was"):
         front_of(swapped(squares), subject_to="late >= 2", method="NSGA-II", population=4, generations=2)
+
+
+def test_that_no_gait_is_stable_is_said(front_of, swapped):
+    unstable = lambda x: 1.2
+    with pytest.raises(NoResult, match=r"smallest multiplier 1.2\): .*; method='NSGA-II' also accepts walks"):
+        front_of(swapped(squares), unstable)
+    with pytest.raises(NoResult, match=r"every trajectory failed \(the gait is not stable\)"):
+        front_of(swapped(squares), unstable, method="NSGA-II", population=4, generations=2)
 
 
 def test_dominance_and_hypervolume_are_those_of_pymoo():
@@ -204,6 +212,7 @@ def test_of_a_jump_in_its_units(tmp_path):
         ({"method": "NSGA"}, ValueError, "method must be 'gradient' or 'NSGA-II'"),
         ({"points": 1}, ValueError, "points must be a whole number, at least 2"),
         ({"method": "NSGA-II", "population": 2}, ValueError, "population must be a whole number, at least 4"),
+        ({"method": "NSGA-II", "stability": 0.9}, ValueError, "knows no multipliers: leave out stability=0.9"),
         ({"maximize": "excurson"}, ValueError, "has no measure 'excurson'"),
         ({"maximize": lambda run: run.ts[-1]}, ValueError, "an objective of a front needs a name"),
         ({"maximize": "power"}, ValueError, "the front has power twice"),

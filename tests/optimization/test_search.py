@@ -1,6 +1,7 @@
 """The search: optima known in closed form, limits, gaits against runs, what cannot be had, what is kept in a file."""
 
 import json
+import warnings
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +11,11 @@ import pytest
 from jaxgait.measure import Measure
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, optimize
+from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.methods import METHODS, NONE_TEXT, Scaled, Settings
+from jaxgait.optimization.search import Search
+from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
 from tests.optimization.oscillator import Oscillator, amplitude
 
@@ -280,3 +285,73 @@ def test_limits_on_functions_of_the_same_name_stay_apart():
     assert list(goal.left(np.array([1.0, 2.0, 3.0]))) == [
         *("a function of the run >= 0", "a function of the run >= -5", "a function of the run (2) >= 0")
     ]
+
+
+def distances(x, edge=0.5):
+    """Squared distances from 0.1 in every coordinate; runs fail where one is larger than `edge`."""
+    failed = (x > edge).any(axis=1)
+    values = np.where(failed, np.nan, ((x - 0.1) ** 2).sum(axis=1))
+    return Evaluated(values[:, None], 2.0 * (x - 0.1)[:, None], failed.astype(np.int32), np.full(len(x), np.nan))
+
+
+def settings(*limits):
+    return Settings(-1.0, Goal.of(Oscillator(), "power", limits), 30, 1e-6, 0.06, 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "n"), [("COBYQA", 4), ("COBYQA", 6), ("Nelder-Mead", 2), ("Nelder-Mead", 6), ("CMA-ES", 4)]
+)
+def test_without_gradients_a_search_leaves_a_start_at_an_edge_of_failing_runs(method, n):
+    if method == "CMA-ES":
+        pytest.importorskip("cma")
+    ended = METHODS[method](distances, np.full(n, 0.5), settings())
+    assert np.abs(ended.x - 0.1).max() < 0.05
+
+
+def test_a_population_without_a_result_is_not_converged():
+    pytest.importorskip("cma")
+    ended = METHODS["CMA-ES"](lambda x: distances(x, edge=-1.0), np.full(2, 0.5), settings())
+    assert not ended.converged and ended.message == NONE_TEXT
+
+
+def test_a_start_outside_the_limits_is_not_the_best_point():
+    """The second column is the limited measure, the first coordinate itself."""
+
+    def asked(x):
+        found = distances(x, edge=1.0)
+        twice = lambda field, extra: np.concatenate([field, extra], axis=1)
+        return found._replace(values=twice(found.values, x), slopes=twice(found.slopes, np.ones((len(x), 1, 1))))
+
+    at = Scaled(asked, settings("excursion >= 0.5"))
+    assert at.begin(np.array([0.1])) and at.best == [0.1]
+    at.value(np.array([0.6]))
+    assert at.best == [0.6]
+    assert at.begin(np.array([0.2])) and at.best == [0.6]  # again, from elsewhere
+    at.value(np.array([0.55]))
+    assert at.best == [0.55]
+
+
+class OfRun(UserWarning):
+    """A warning of a run."""
+
+
+class Warns:
+    """An evaluator whose runs warn."""
+
+    name = "of a function"
+
+    def __call__(self, who, x):
+        warnings.warn("as a run does", OfRun, stacklevel=2)
+        return distances(x, edge=1.0)
+
+
+def test_a_search_leaves_filters_of_warnings_as_they_were_and_shows_those_of_runs():
+    before = list(warnings.filters)
+    space = Space(Oscillator(), {"k": (0.0, 1.0)})
+    search = Search(Oscillator(), space, Warns(), "SLSQP", settings(), 1.0, None)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        within = list(warnings.filters)
+        search.optimum(np.array([[0.9], [0.5], [0.0]]), False)
+        assert warnings.filters == within
+    assert warnings.filters == before and len([one for one in seen if one.category is OfRun]) > 2

@@ -1,6 +1,6 @@
 """Hybrid solves against closed forms: a bouncing ball (one phase) and a ball on a spring floor (two phases)."""
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from jaxgait.kinds import Transition
-from jaxgait.model import Numerics, Scalar
+from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.run import Sampling
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.segments import Engine
@@ -356,3 +357,73 @@ def test_an_event_is_armed_where_its_guard_falls():
 def test_a_guard_that_becomes_nan_is_a_status():
     """The ball fell through the floor, without a word."""
     assert int(hybrid(Rooted(), events=3, t_end=2.0).status) == Outcome.NONFINITE
+
+
+class StiffBall(Model):
+    """The bouncing ball, dropped from 1 m, by the solver of stiff models."""
+
+    gravity: Scalar = parameter(9.8, unit="m/s^2", doc="gravity", bounds="positive")
+    variables: ClassVar = {"h": Variable("m", "height"), "v": Variable("m/s", "velocity")}
+    numerics: ClassVar = Numerics(stiff=True)
+    duration: ClassVar = 1.0
+
+    def initial_state(self):
+        return Ball(1.0, 0.0)
+
+    def phases(self):
+        return (lambda t, y: Ball(y.v, -self.gravity),)
+
+    def transitions(self):
+        return {"bounce": Transition(0, 0, lambda t, y: y.h, reset=lambda t, y: Ball(-y.h, -0.8 * y.v))}
+
+
+def test_members_that_end_before_others_keep_their_derivatives_in_reverse_mode():
+    """A stiff solver's step of length 0 would be NaN, and so would be every derivative that passes it."""
+    scheme = EventDriven.of(StiffBall(), mode="reverse")
+    sampling = Sampling(None, 4, 1.0)
+
+    def end(gravity):
+        return scheme.run(StiffBall(gravity=gravity), sampling).y_end.h
+
+    gravity = jnp.array([1.5, 9.8])  # without and with a bounce, which takes another iteration
+    slopes = jax.jit(jax.vmap(jax.grad(end)))(gravity)
+    late = lambda g: 0.8 * jnp.sqrt(2 * g) * (1.0 - jnp.sqrt(2 / g)) - 0.5 * g * (1.0 - jnp.sqrt(2 / g)) ** 2
+    np.testing.assert_allclose(slopes, [-0.5, float(jax.grad(late)(9.8))], rtol=1e-5)
+
+
+def test_a_stiff_run_that_gives_up_keeps_its_last_state():
+    scheme = EventDriven.of(StiffBall(), max_steps=3)
+    found = scheme.run(StiffBall(), Sampling(None, 4, 1.0))
+    assert int(found.status) == Outcome.MAX_STEPS and np.isfinite(float(found.y_end.h))
+
+
+class Prepared(Model):
+    """A ball whose acceleration is derived before a run."""
+
+    weight: float = parameter(19.6, unit="N", doc="weight", bounds="positive")
+    variables: ClassVar = {"h": Variable("m", "height"), "v": Variable("m/s", "velocity")}
+    duration: ClassVar = 0.4
+
+    def initial_state(self):
+        return Ball(1.0, 0.0)
+
+    def prepared(self):
+        return Derived(self, self.weight / 2.0)
+
+    def phases(self):
+        raise AssertionError("the model itself is not integrated")
+
+    def transitions(self):
+        return {"bounce": Transition(0, 0, lambda t, y: y.h, reset=lambda t, y: Ball(-y.h, -y.v))}
+
+
+class Derived(System):
+    gravity: Any
+
+    def phases(self):
+        return (lambda t, y: Ball(y.v, -self.gravity),)
+
+
+def test_event_driven_runs_are_those_of_the_prepared_model():
+    found = EventDriven.of(Prepared()).run(Prepared(), Sampling(None, 4, 0.4))
+    assert float(found.y_end.h) == pytest.approx(1.0 - 0.5 * 9.8 * 0.16, abs=EXACT)

@@ -76,7 +76,7 @@ def test_what_a_given_motion_does_not_take_is_named(call, message):
 @pytest.mark.slow
 def test_the_chain_is_a_model():
     run = simulate(CreeperChain(manoeuvre="steer"), samples=500)
-    assert run.q.dims == ("time", "coordinate") and list(run.coordinate.values[6:8]) == ["quaternion z", "shaft 1"]
+    assert run.q.dims == ("time", "coordinate") and list(run.coordinate.values[6:8]) == ["q_z", "shaft 1"]
     assert run.v.dims == run.vdot.dims == ("time", "velocity") and run.sizes["velocity"] == 9
     np.testing.assert_allclose(run.q.sel(coordinate="shaft 1"), run.stroke)
     np.testing.assert_allclose(

@@ -9,7 +9,7 @@ import pytest
 
 from jaxgait import Measure, Model, Numerics, Transition, Variable, ensemble, parameter, precision
 from jaxgait.model import Scalar
-from jaxgait.solve.samples import Snapshot, at_first, widened
+from jaxgait.solve.samples import Snapshot, at_first, including_step
 from jaxgait.solve.smooth import Smooth, integrate
 from tests.solve.swing import Harmonic, Swing
 
@@ -71,7 +71,7 @@ def test_a_flag_is_watched_without_a_slope():
 def test_a_jump_within_a_step_is_no_peak(before, after):
     one = lambda t, pair: Snapshot(jnp.asarray(t), {"f": jnp.asarray(pair[0])}, {"f": jnp.asarray(pair[1])})
     start, end = one(0.0, before), one(1.0, after)
-    seen = jax.jit(widened)(at_first(start), start, end)["f"]
+    seen = jax.jit(including_step)(at_first(start), start, end)["f"]
     assert float(seen.largest) == 100.0 and float(seen.least) == 0.0
 
 

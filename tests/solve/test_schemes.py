@@ -1,14 +1,27 @@
 """Which scheme moves a model, what it takes, and what derivatives go through."""
 
+from typing import ClassVar, NamedTuple
+
 import jax
 import pytest
 
 from jaxgait import simulate
+from jaxgait.kinds import Transition
+from jaxgait.model import Model, Variable
 from jaxgait.models import Bungee
 from jaxgait.parameters import with_parameters
+from jaxgait.plot.explorer import again
 from jaxgait.run import Sampling
+from jaxgait.solve.dataset import scheme_options
+from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.schemes import scheme_for, schemes
 from jaxgait.solve.smooth import Smooth
+
+
+class Ball(NamedTuple):
+    h: float
+    v: float
 
 
 def test_a_smooth_model_moves_smoothly():
@@ -29,6 +42,35 @@ def test_what_does_not_suit_says_what_would(options, error, message):
         simulate(Bungee(), **options)
 
 
+class Bouncing(Model):
+    """It has a vector field, which its one phase calls, and a transition."""
+
+    variables: ClassVar = {"h": Variable("m", "height"), "v": Variable("m/s", "velocity")}
+    duration: ClassVar = 1.0
+
+    def initial_state(self):
+        return Ball(1.0, 0.0)
+
+    def vector_field(self, t, y):
+        return Ball(y.v, -9.8)
+
+    def phases(self):
+        return (self.vector_field,)
+
+    def transitions(self):
+        return {"bounce": Transition(0, 0, lambda t, y: y.h, reset=lambda t, y: Ball(-y.h, -0.8 * y.v))}
+
+
+def test_transitions_are_not_left_out_because_there_is_a_vector_field():
+    assert schemes(Bouncing()) == [EventDriven, Smooth]
+    run = simulate(Bouncing())
+    assert run.attrs["scheme"] == "EventDriven" and run.sizes["event"] == 1 and float(run.h[-1]) > 0.0
+
+
+def test_no_events_are_recorded_on_request():
+    assert simulate(Bungee(), duration=5.0, max_events=0).attrs["max_events"] == 0
+
+
 def _fall(mode):
     model = Bungee()
     sampling, scheme = Sampling.of(model, None, 1.0, 2), Smooth.of(model, mode=mode)
@@ -43,3 +85,14 @@ def test_grad_in_forward_mode_says_what_to_do():
 def test_both_modes_give_the_same_derivative():
     forward, reverse = jax.jacfwd(_fall("forward"))(70.0), jax.grad(_fall("reverse"))(70.0)
     assert float(forward) == pytest.approx(float(reverse), rel=1e-9) and forward != 0.0
+
+
+def test_the_options_of_solvers_and_controllers_are_recorded():
+    usual = scheme_options(EventDriven.of(Bouncing()))
+    assert usual["solver"] == "Dopri8" and usual["controller"].startswith("Resolving(rtol=")
+    rough = Resolving(1e-2, 1e-3, dtmax=0.3)
+    found = scheme_options(EventDriven.of(Bouncing(), controller=rough))
+    assert found["controller"] == "Resolving(rtol=0.01, atol=0.001, dtmax=0.3)"
+    run = simulate(Bouncing(), scheme=EventDriven.of(Bouncing(), controller=rough))
+    with pytest.raises(ValueError, match=r"ran with controller='Resolving\(rtol=0.01.*which simulate does not accept"):
+        again(run, model=Bouncing())

@@ -228,3 +228,38 @@ def test_a_state_that_is_lost_is_a_status():
     run = lambda height: TimeStepping(1e-3).run(dropped(height), Sampling.of(Ball(), None, 0.1, 5))
     ball = jax.jit(run)(jnp.asarray(jnp.nan))
     assert ball.status == Outcome.NONFINITE and ball.steps == 1 and not float(ball.totals["impulse"][0])
+
+
+class Pose(NamedTuple):
+    x: float
+    z: float
+    angle: float
+    vx: float
+    vz: float
+    omega: float
+
+
+class Table(Model):
+    """1 kg on four feet in a plane, 0.3 m below its centre of mass, for small angles."""
+
+    friction: Scalar = parameter(0.3, unit="1", doc="friction coefficient")
+    duration: ClassVar[float] = 0.05
+    variables: ClassVar = {name: Variable("", "") for name in Pose._fields}
+
+    def initial_state(self):
+        return Pose(0.0, 0.0, 0.0, 2.0, -0.5, 1.0)
+
+    def kinetics(self, y):
+        return Kinetics(lambda f: [f[0], f[1], f[2] / 0.02], [0.0, -9.8, 0.0])
+
+    def contacts(self, y):
+        none = [0.0, 0.0, 0.0]
+        feet = [([0.0, 1.0, s], [1.0, 0.0, 0.3], y.z + s * y.angle) for s in (-0.5, -0.2, 0.2, 0.5)]
+        return [Contact(gap, n, t, none, none, self.friction, 0.0, 0.0, True) for n, t, gap in feet]
+
+
+def test_contacts_that_no_impulses_satisfy_end_the_run():
+    """With four feet and much friction, the sweeps over more than three contacts do not converge."""
+    with pytest.warns(IncompleteRun, match="no impulses satisfy the contact law"):
+        run = simulate(Table(friction=1.0))
+    assert run.attrs["status"] == Outcome.CONTACTS_UNSOLVED and run.attrs["t_end_s"] < 0.05

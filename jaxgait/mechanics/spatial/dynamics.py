@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_lengths, plus
+from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_in_space, check_lengths, plus
 from jaxgait.precision import float64_default
 
 
@@ -93,6 +93,9 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
 
     The block of a free base is its composite inertia in the base's axes (kg m^2, kg m, kg).
 
+    Raises:
+        TypeError: for a planar tree.
+
     Examples:
         >>> import jax
         >>> import jax.numpy as jnp
@@ -103,6 +106,7 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
         >>> print(jax.jit(lambda q: mass_matrix(rod, kinematics(rod, q, q)))(jnp.zeros(1)))  # about its end: m l^2 / 3
         [[1.]]
     """
+    check_in_space("mass_matrix", motion)
     composite = tree.inertias()
     for i in reversed(range(len(composite))):
         p = tree.parents[i]

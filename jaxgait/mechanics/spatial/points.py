@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics.spatial import plane
-from jaxgait.mechanics.spatial.tree import Motion, PlanarTree, Tree
+from jaxgait.mechanics.spatial.tree import Motion, PlanarTree, Tree, check_in_space
 from jaxgait.mechanics.spatial.vectors import Vec3, cross
 from jaxgait.precision import float64_default
 
@@ -39,6 +39,9 @@ class Momentum(NamedTuple):
 def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], Float[Array, "m 3"]]:
     """Positions in m and velocities in m/s of points, in the world.
 
+    Raises:
+        TypeError: for the motion of a planar tree.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import Link, Points, Tree, hinge, kinematics, point_motion
@@ -48,6 +51,7 @@ def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], F
         >>> print(position[0], velocity[0])  # m, m/s
         [ 0.   0.  -0.5] [-1.  0.  0.]
     """
+    check_in_space("point_motion", motion)
     local = jnp.asarray(points.position)
     R, origin, twist = _gather(motion, points)
     w, v = twist[:, :3], twist[:, 3:]
@@ -66,6 +70,9 @@ def point_wrenches(
         position: of each force in the world, m (not necessarily that of a material point).
         force: N, world axes.
 
+    Raises:
+        TypeError: for the motion of a planar tree.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import Link, Points, Tree, hinge, kinematics, point_wrenches
@@ -75,6 +82,7 @@ def point_wrenches(
         >>> print(point_wrenches(motion, Points((0,), toe), toe, push)[0])  # N m about the hip, N
         [   0. -140.    0.    0.    0.  700.]
     """
+    check_in_space("point_wrenches", motion)
     R, origin, _ = _gather(motion, points)
     Rt = jnp.swapaxes(R, 1, 2)
     f = _turn(Rt, force)

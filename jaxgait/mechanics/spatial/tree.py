@@ -244,8 +244,9 @@ class Tree(Topology):
 class PlanarTree(Topology):
     """The planar form of a `Tree`, from `Tree.in_plane`: the same names, joints, coordinates and velocities.
 
-    Functions of trees accept it too, with scalars (sequences of numbers, `plane.Vector`, `plane.Vec`) instead of
-    arrays.
+    `kinematics`, `inverse_dynamics`, `joint_wrenches`, `forward_dynamics`, `hybrid_dynamics`, `momentum` and `energy`
+    accept it too, with scalars (sequences of numbers, `plane.Vector`, `plane.Vec`) instead of arrays; `mass_matrix`,
+    `point_motion` and `point_wrenches` need a `Tree`.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
@@ -350,6 +351,24 @@ def check_lengths(wanted: int, **given: Any) -> None:
             raise ValueError(f"{name} must have {wanted} entries in this tree, got {len(x)}")
 
 
+@float64_default
+def check_in_space(who: str, motion: Motion) -> None:
+    """Checks that a motion is that of a `Tree`, not of its planar form.
+
+    Raises:
+        TypeError: naming the function that needs it.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Link, Tree, fixed, kinematics
+        >>> from jaxgait.mechanics.spatial.tree import check_in_space
+        >>> post = Tree.build(Link("post", None, fixed(), mass=1.0))
+        >>> check_in_space("mass_matrix", kinematics(post, jnp.zeros(0), jnp.zeros(0)))
+    """
+    if any(not isinstance(world, Placement) for world in motion.world):
+        raise TypeError(f"{who} needs the motion of a Tree in space, got that of a PlanarTree (Tree.in_plane)")
+
+
 def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
     """The sum of two vectors, either of which may be None; `neither()` if both are.
 
@@ -399,8 +418,9 @@ def check_quaternions(names: Sequence[str], q: Float[ArrayLike, "... n"]) -> Non
         ValueError: naming the quaternion and its length.
 
     Examples:
+        >>> import numpy as np
         >>> from jaxgait.mechanics.spatial import check_quaternions
-        >>> check_quaternions(["hip_q_w", "hip_q_x", "hip_q_y", "hip_q_z"], [1.0, 0.5, 0.0, 0.0])
+        >>> check_quaternions(["hip_q_w", "hip_q_x", "hip_q_y", "hip_q_z"], np.array([1.0, 0.5, 0.0, 0.0]))
         Traceback (most recent call last):
             ...
         ValueError: hip_q_w, _x, _y, _z must be a quaternion of length 1, give all four of it; got the length 1.118

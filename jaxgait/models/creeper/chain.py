@@ -162,7 +162,7 @@ class CreeperChain(Model):
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Names of the entries of the state, unit by unit from the base (see `ChainState`)."""
-        base = ["x", "y", "z", "quaternion w", "quaternion x", "quaternion y", "quaternion z"]
+        base = ["x", "y", "z", "q_w", "q_x", "q_y", "q_z"]
         rates = ["spin x", "spin y", "spin z", "x", "y", "z"]
         give = [] if self.bearing is None else ["give x", "give y"]
         joints = ["shaft", "bend z", "bend y", *give]
@@ -244,8 +244,7 @@ class CreeperChain(Model):
         In extension the base rests (except for yaw) and the shaft slides; in retraction the base follows the shaft,
         along its own axis.
         """
-        if self.units != 2:
-            raise ValueError(f"the manoeuvres of figure 5 are defined for 2 units, this robot has {self.units}")
+        self._check_two_units()
         stroke, rate = self.robot.gait.stroke_at(t), jnp.asarray(self.turning_rate)
         zero = jnp.zeros_like(stroke.s)
         follows = jnp.where(t < 0.5 * self.robot.gait.period, 0.0, -1.0)
@@ -258,6 +257,10 @@ class CreeperChain(Model):
         v = [zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *give]
         vdot = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero, *give]
         return ChainState(*map(jnp.stack, (q, v, vdot)))
+
+    def _check_two_units(self) -> None:
+        if self.units != 2:
+            raise ValueError(f"the manoeuvres of figure 5 are defined for 2 units, this robot has {self.units}")
 
     def _displacement(self, t: Scalar) -> Float[Array, " 2"]:
         """Displacement (x, y) in m of a yawing base at time `t` in s: the integral of its velocity in retraction."""
@@ -322,13 +325,17 @@ class CreeperChain(Model):
             >>> wrenches = robot.loads(kinematics(robot.tree(), state.q, state.v), 0.25, jnp.asarray(True))
             >>> print(wrenches.shape, float(wrenches[1, 3]))  # none on the shaft
             (4, 6) 0.0
+
+        Raises:
+            ValueError: for more than two units, whose order of sliding is not defined.
         """
-        robot, rear, front = self.robot, motion.twist[0][3], motion.twist[3][3]
+        self._check_two_units()
+        robot, rear, front = self.robot, motion.twist[0][3], motion.twist[-1][3]
         blood_front, blood_rear = robot.fluid_forces(robot.inflow(t), front, rear)
         drag, _ = Coulomb(1.0, self.drag_width, "tanh").force(jnp.stack([front, rear]), robot.pads.limit(0.0))
         on_front = blood_front + jnp.where(extending, drag[0], 0.0)
         on_rear = blood_rear + jnp.where(extending, 0.0, drag[1])
-        return jnp.zeros((len(motion.twist), 6), dtype=on_front.dtype).at[3, 3].set(on_front).at[0, 3].set(on_rear)
+        return jnp.zeros((len(motion.twist), 6), dtype=on_front.dtype).at[-1, 3].set(on_front).at[0, 3].set(on_rear)
 
     def validate(self) -> None:
         """Rejects impossible parts, and a robot too long for its vessel or its steering; warns of unused parameters."""

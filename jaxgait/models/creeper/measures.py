@@ -88,7 +88,7 @@ def peak_load(creeper: Creeper) -> Float[Array, ""]:
 def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
     """Friction coefficient (no dimension) of a solid pad below which the flow pushes the robot back: a static estimate.
 
-    The holding pad carries the peak load and the drag of the sliding, liquid pad.
+    The solid pad carries the peak load and the drag of the sliding, liquid pad.
 
     Examples:
         >>> from jaxgait.models.creeper.measures import grip_threshold

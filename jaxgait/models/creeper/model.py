@@ -32,6 +32,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from jaxgait.fields import Immutable
+from jaxgait.mechanics.contact import smoothstep
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.artery import Blood, Inflow
@@ -111,7 +112,7 @@ class Gait(Immutable):
 
     def grip(self, g: Scalar, span: Scalar) -> Float[Array, ""]:
         """Activation in [0, 1] of a pad that lets go at g = 0 and grips again at g = span; times in s."""
-        return 1.0 - _smoothstep(g / self.coil_time) * _smoothstep((span - g) / self.coil_time)
+        return 1.0 - smoothstep(g / self.coil_time) * smoothstep((span - g) / self.coil_time)
 
     def check_fits(self, moves: int = 2) -> None:
         """Rejects dwells, ramps or coil times that do not fit into their move, one of `moves` in a period.
@@ -130,11 +131,6 @@ class Gait(Immutable):
                 value, bound = (np.broadcast_to(x, spare.shape)[worst] for x in (used, share))
                 part = {2: "half the period"}.get(moves, f"1/{moves} of the period")
                 raise ParameterError(f"{label} is {value:g} s, longer than {part}, {bound:g} s")
-
-
-def _smoothstep(x: Scalar) -> Array:
-    y = jnp.clip(x, 0.0, 1.0)
-    return (3.0 - 2.0 * y) * y * y
 
 
 @float64_default

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from jaxgait import precision
 from jaxgait.measure import Measure
-from jaxgait.models.exoskeleton.measures import Step, step_figures
+from jaxgait.models.exoskeleton.measures import StepFigures, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
 from jaxgait.models.exoskeleton.walking import JoinedGait
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
@@ -50,12 +50,12 @@ def example() -> Exoskeleton:
     return five_links(mode="gait", gait=JoinedGait())
 
 
-def _step(run: Run) -> Step:
+def _step(run: Run) -> StepFigures:
     """Figures of the prescribed step at midpoints between the samples of a run of one step."""
     return step_figures(run.model, samples=run.sampling.intervals, rounding=ROUNDING)  # type: ignore[arg-type]
 
 
-def _of_step(name: str, read: Callable[[Step], Array], unit: str, long_name: str, *dims: str) -> Measure:
+def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_name: str, *dims: str) -> Measure:
     return Measure(name, lambda run: read(run.once(_step)), unit, long_name, dims=dims)
 
 

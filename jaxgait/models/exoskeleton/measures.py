@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from jaxgait import checks
 from jaxgait import precision as precisions
-from jaxgait.mechanics import friction
+from jaxgait.mechanics import linalg
 from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind
@@ -70,11 +70,11 @@ def _samples(strides: float | int, samples: int) -> int:
     return round(exact)
 
 
-class Step(NamedTuple):
+class StepFigures(NamedTuple):
     """Figures of one step of the prescribed gait; all differentiable."""
 
     length: Float[Array, ""]
-    """Step length in m."""
+    """StepFigures length in m."""
     speed: Float[Array, ""]
     """Mean speed in m/s."""
     foot: Float[Array, "samples d"]
@@ -94,7 +94,7 @@ class Step(NamedTuple):
 
 
 @float64_default
-def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) -> Step:
+def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) -> StepFigures:
     """Figures of one step in pure JAX: `vmap` over the model for ensembles, differentiate for optimisation.
 
     Args:
@@ -119,7 +119,7 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
     angle = out[kinds[-2]]
     reaction = out["reaction"]
     length = exo.landing()[0]
-    return Step(
+    return StepFigures(
         length=length,
         speed=length / duration,
         foot=out["joints"][:, exo.exchange[0] - 1, 1],
@@ -127,7 +127,7 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
         work=work,
         work_per_metre=jnp.sum(work) / length,
         ankle=jnp.max(jnp.abs(out["torque"][:, 0])),
-        friction=jnp.max(friction.length(reaction[:, :-1]) / reaction[:, -1]),
+        friction=jnp.max(linalg.length(reaction[:, :-1]) / reaction[:, -1]),
         lift=jnp.min(reaction[:, -1]),
     )
 

@@ -41,7 +41,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxgait.mechanics.friction import length
+from jaxgait.mechanics.linalg import length
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
 from jaxgait.models.exoskeleton.formulations.tree import Real, mass_table

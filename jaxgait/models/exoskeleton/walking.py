@@ -33,6 +33,7 @@ from jaxgait.precision import float64_default
 _OURS = "our choice; the paper gives none"
 _SWING = 0.28  # rad, of all elevations at the exchange
 _PHASE = np.array([np.pi / 2, 0.3, 0.3, 0.45, 0.0])
+_TORSO = 0.1  # rad
 
 
 class Role(NamedTuple):
@@ -57,7 +58,7 @@ FIVE_ROLES = (STANCE_SHANK, STANCE_THIGH, SWING_THIGH, SWING_SHANK, TORSO)
 
 
 @float64_default
-def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0.1) -> Float[Array, " n"]:
+def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = _TORSO) -> Float[Array, " n"]:
     """Amplitudes j in rad with which consecutive steps of the five-link gait join without a jump.
 
     At the exchange of roles each leg is the mirror image of the other:
@@ -70,8 +71,13 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0
         >>> print(joined_amplitudes(0.2, phase).round(6))  # rad
         [0.2 0.2 0.4 0.4 0.1]
     """
-    at_exchange = jnp.stack([jnp.sin(phase[0]), jnp.cos(phase[1]), jnp.cos(phase[2]), jnp.sin(phase[3])])
-    return jnp.concatenate([swing / at_exchange, jnp.asarray(torso, dtype=at_exchange.dtype)[None]])
+    return _joined(jnp, swing, phase, torso)
+
+
+def _joined(xp: Any, swing: Scalar, phase: Float[Real, " n"], torso: Scalar) -> Any:
+    """`joined_amplitudes` by NumPy or `jax.numpy`."""
+    at_exchange = xp.stack([xp.sin(phase[0]), xp.cos(phase[1]), xp.cos(phase[2]), xp.sin(phase[3])])
+    return xp.concatenate([swing / at_exchange, xp.asarray(torso, dtype=at_exchange.dtype)[None]])
 
 
 @float64_default
@@ -88,7 +94,7 @@ class WalkingGait(Immutable):
     """
 
     amplitude: Float[Real, "*batch n"] = parameter(
-        _SWING / np.array([1.0, np.cos(0.3), np.cos(0.3), np.sin(0.45), 2.8]),
+        _joined(np, _SWING, _PHASE, _TORSO),
         unit="rad",
         doc="angular amplitudes of the links",
         source=_OURS,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
@@ -24,7 +24,7 @@ class Jump(NamedTuple):
     """The figures of a jump."""
 
     take_off: Number
-    """Time in s when the last stud leaves the ground for good; NaN if it never does."""
+    """Time in s when the last stud leaves the ground before the centre of mass is highest; NaN if it never does."""
     x: Number
     """Centre of mass at take-off, m."""
     z: Number
@@ -48,7 +48,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
     """The figures of a jump from its time histories; differentiable.
 
     Args:
-        time: in s, dense enough for interpolation by cubics (`INTERVAL`).
+        time: in s, dense enough for interpolation by cubics (`INTERVAL`). Landing and bounces may follow the jump.
         run: histories by name, from a jumper's `outputs` and state: `depth`, `com_x`, `com_z`, `com_vx`, `com_vz`,
             `grf_z`, `angular_momentum`, `pitch`.
         weight: body weight in N.
@@ -64,20 +64,21 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
         >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s, m
         0.15 0.45
     """
-    at_take_off = _at_take_off(run["depth"])
-    z, vz = at_take_off(run["com_z"]), at_take_off(run["com_vz"])
+    of = lambda name: jnp.asarray(run[name])
+    at_take_off = _at_take_off(of("depth"), of("com_z"))
+    z, vz = at_take_off(of("com_z")), at_take_off(of("com_vz"))
     height = vz**2 / (2.0 * gravity)
     return Jump(
         at_take_off(time),
-        at_take_off(run["com_x"]),
+        at_take_off(of("com_x")),
         z,
-        at_take_off(run["com_vx"]),
+        at_take_off(of("com_vx")),
         vz,
         height,
         z + height,
-        jnp.max(jnp.asarray(run["grf_z"])) / weight,
-        at_take_off(run["angular_momentum"]),
-        at_take_off(run["pitch"]),
+        jnp.max(of("grf_z")) / weight,
+        at_take_off(of("angular_momentum")),
+        at_take_off(of("pitch")),
     )
 
 
@@ -121,7 +122,7 @@ def _spatial_jump(run: Run) -> Jump:
 
 
 def _sideways(run: Run) -> Number:
-    return _at_take_off(run["depth"])(run["com_velocity"][:, 1])
+    return _at_take_off(jnp.asarray(run["depth"]), jnp.asarray(run["com"][:, 2]))(run["com_velocity"][:, 1])
 
 
 def _peak_force(run: Run) -> Number:
@@ -179,26 +180,43 @@ def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "ti
         [0.05 0.15]
     """
     time, depth = jnp.asarray(time), jnp.asarray(depth)
-    return jnp.stack([_at_lift_off(depth[:, k])(time) for k in range(depth.shape[1])])
+    return jnp.stack([_at_lift_off(depth[:, k], _last(depth[:, k] > 0.0))(time) for k in range(depth.shape[1])])
 
 
-def _at_take_off(depth: ArrayLike) -> Callable[[ArrayLike], Number]:
-    """What a history is when the last stud leaves the ground, by depths of shape (times, ...)."""
-    depth = jnp.asarray(depth)
-    return _at_lift_off(jnp.max(depth.reshape(depth.shape[0], -1), axis=1))
+def _at_take_off(depth: Array, com_z: Array) -> Callable[[ArrayLike], Number]:
+    """What a history is when the last stud leaves the ground for the highest flight.
+
+    Args:
+        depth: compressions of shape (times, ...) in m.
+        com_z: heights (times,) of the centre of mass in m; with the highest one on the ground, the next flight counts,
+            and those before the first contact do not.
+    """
+    largest = jnp.max(depth.reshape(depth.shape[0], -1), axis=1)
+    touching, number = largest > 0.0, jnp.arange(depth.shape[0])
+    jumps = ~jnp.isnan(com_z) & (number >= jnp.argmax(touching))  # the run may have ended early
+    highest = jnp.argmax(jnp.where(jumps, com_z, -jnp.inf))
+    before = _last(touching & (number <= highest))
+    aloft = ~touching & (number > before)
+    return _at_lift_off(largest, jnp.where(jnp.any(aloft), jnp.argmax(aloft) - 1, depth.shape[0] - 1))
 
 
-def _at_lift_off(depth: Float[Array, " times"]) -> Callable[[ArrayLike], Number]:
-    """What a history is at the last zero of a falling depth: a cubic in the depth through the four samples around it.
+def _last(flags: Bool[Array, " times"]) -> Int[Array, ""]:
+    """Index of the last flag that is set; of the last one if none is."""
+    return flags.shape[0] - 1 - jnp.argmax(flags[::-1])
+
+
+def _at_lift_off(depth: Float[Array, " times"], last: Int[Array, ""]) -> Callable[[ArrayLike], Number]:
+    """What a history is at the zero of a falling depth after the sample `last`, if it touches and another one follows.
+
+    Interpolated by a cubic in the depth through the four samples around the zero.
 
     A line through the two beside it would do for values, but its slope has an error of first order in the interval, and
     so have derivatives, as the zero moves along it. It remains where the depth does not fall evenly on all four.
     """
-    touching, count = depth > 0.0, depth.shape[0]
+    count = depth.shape[0]
     if count < 2:
         return lambda history: jnp.full((), jnp.nan)
-    last = count - 1 - jnp.argmax(touching[::-1])
-    flies = jnp.any(touching) & (last < count - 1)
+    flies = (depth[last] > 0.0) & (last < count - 1)
     last = jnp.minimum(last, count - 2)
     used = min(4, count)
     first = jnp.clip(last - 1, 0, count - used)

@@ -77,7 +77,7 @@ class Contact(NamedTuple):
     studs: StudForces
 
 
-class Settled(NamedTuple):
+class Derived(NamedTuple):
     """Constants of a run."""
 
     tree: PlanarTree
@@ -106,7 +106,7 @@ class PlanarJumper(Model):
         [38, 90, 90, -30, 0]
         >>> print(len(jumper.links()), jumper.joint_to(0).nv, jumper.joint_to(1).nv, len(jumper.tips()))
         9 3 1 9
-        >>> y = jumper.settled().initial_state()
+        >>> y = jumper.derived().initial_state()
         >>> moved, still = jumper.motion(0.0, y), jumper.posed(crouch, foot=(y.x, y.z, y.pitch))
         >>> print(float(moved.world[8].r.z - still.world[8].r.z))  # m: the same posture
         0.0
@@ -127,7 +127,7 @@ class PlanarJumper(Model):
         0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source="chosen"
     )
     sole: Sole = Sole()
-    _settled: Settled | None = None
+    _derived: Derived | None = None
     """Set only in the result of `prepared`."""
 
     duration: ClassVar[float] = 0.6
@@ -199,23 +199,23 @@ class PlanarJumper(Model):
 
     def tree(self) -> PlanarTree:
         """The bars, foot first."""
-        return self.build() if self._settled is None else self._settled.tree
+        return self.build() if self._derived is None else self._derived.tree
 
-    def settled(self) -> PlanarJumper:
+    def derived(self) -> PlanarJumper:
         """The same jumper with bars and crouch computed; only for `prepared`."""
-        settled = Settled(self.build(), self.crouch_ankle())
-        return eqx.tree_at(lambda m: m._settled, self, settled, is_leaf=lambda leaf: leaf is None)
+        derived = Derived(self.build(), self.crouch_ankle())
+        return eqx.tree_at(lambda m: m._derived, self, derived, is_leaf=lambda leaf: leaf is None)
 
     def prepared(self) -> System:
         """The jumper with bars and crouch computed."""
-        return System(self.settled())
+        return System(self.derived())
 
     # --- joint motions -------------------------------------------------------------------------------------------
 
     def crouch_ankle(self) -> Float[Array, ""]:
         """Ankle angle in rad of the static crouch, its centre of mass `com_ahead` of the ankle; NaN if impossible."""
-        if self._settled is not None:
-            return jnp.asarray(self._settled.ankle)
+        if self._derived is not None:
+            return jnp.asarray(self._derived.ankle)
         return self.balanced_ankle(self._crouch(0.0), self.com_ahead)
 
     def balanced_ankle(self, flexions: Sequence[Turn], com_ahead: Scalar) -> Float[Array, ""]:
@@ -427,6 +427,8 @@ class PlanarJumper(Model):
         """Rejects joint motions beyond the limits and crouches that the sole cannot carry."""
         check(self)
         self.sole.validate()
+        for joint in self.joints:
+            getattr(self, joint.name).validate()
         batched = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, self)
         with precision.use("float64"):
             found = _examine(precision.cast(self), eqx.filter(batched, lambda axis: axis == 0))
@@ -465,7 +467,7 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
     """The quantities that `validate` checks: the crouch and the range of the joint angles."""
 
     def one(model: PlanarJumper) -> dict[str, Array]:
-        model, found = model.settled(), {}
+        model, found = model.derived(), {}
         ankle = model.crouch_ankle()
         for joint in model.joints:
             start = ankle if joint.name == "ankle" else getattr(model, f"{joint.name}_start")

@@ -75,7 +75,7 @@ class SpatialJumper(Model):
     plane: Jumper = Jumper()
     """Body, posture, swings and sole, shared with the planar model."""
     asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative", source="chosen")
-    _settled: spatial.Tree | None = None
+    _derived: spatial.Tree | None = None
     """The bodies; only in the result of `prepared`."""
 
     labels: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -115,12 +115,12 @@ class SpatialJumper(Model):
 
     def prepared(self) -> System:
         """The jumper with bodies and crouch computed."""
-        known = (self.plane.settled(), self.build())
-        return System(eqx.tree_at(lambda m: (m.plane, m._settled), self, known, is_leaf=lambda leaf: leaf is None))
+        known = (self.plane.derived(), self.build())
+        return System(eqx.tree_at(lambda m: (m.plane, m._derived), self, known, is_leaf=lambda leaf: leaf is None))
 
     def tree(self) -> spatial.Tree:
         """The fifteen bodies, lower trunk first."""
-        return self.build() if self._settled is None else self._settled
+        return self.build() if self._derived is None else self._derived
 
     def build(self) -> spatial.Tree:
         """The bodies from the parameters."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.checks import is_concrete, shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import part
+from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
 
 _MODEL = "see the model's swings"
-_PROBES = 33  # angles between two keyframes, for the extremes of a joint's motion
+_PROBES = 33  # angles in each piece, for the extremes of a joint's motion
 
 
 class Turn(NamedTuple):
@@ -48,8 +51,11 @@ class Keyframes(Immutable):
     Examples:
         >>> from jaxgait.models.jumper.swing import Keyframes
         >>> knee = Keyframes(times=(0.0, 0.4), angles=(0.0, 1.0))
-        >>> print(round(float(knee.turn(0.2).angle), 6))  # rad
-        0.5
+        >>> print(round(float(knee.turn(0.2).angle), 6), knee.pieces())  # rad, s
+        0.5 [0.0, 0.4]
+        >>> print(*map(float, knee.corners()))  # rad
+        0.0 1.0
+        >>> knee.validate()
     """
 
     times: tuple[Scalar, ...] = parameter((0.0, 0.3), unit="s", doc="times of the keyframes, after the delay")
@@ -64,6 +70,17 @@ class Keyframes(Immutable):
         counts = {name: len(getattr(self, name)) for name in ("times", "angles", "rates", "accelerations")}
         if len(set(counts.values())) > 1 or counts["times"] < 2:
             raise ValueError(f"keyframes need as many {', '.join(counts)}, at least two of each, got {counts}")
+        self.validate()
+
+    def validate(self) -> None:
+        """Rejects known times that do not increase.
+
+        Raises:
+            ParameterError: with the two times.
+        """
+        for a, b in itertools.pairwise(self.times):
+            if is_concrete((a, b)) and not np.all(np.asarray(b) > np.asarray(a)):
+                raise ParameterError(f"times of keyframes must increase, got {shown(a)} s before {shown(b)} s")
 
     def turn(self, t: Scalar) -> Turn:
         """Angle, rate and acceleration at time `t` in s after the quiet phase."""
@@ -92,10 +109,11 @@ class Keyframes(Immutable):
 
     def corners(self) -> list[Float[Array, ""]]:
         """Least and largest angle in rad."""
-        times = stacked(self.times)
-        probes = times[None, :-1] + jnp.linspace(0.0, 1.0, _PROBES)[:, None] * jnp.diff(times)[None]
-        angles = jax.vmap(lambda t: self.turn(t).angle)(self.delay + probes.ravel())
-        return [jnp.min(angles), jnp.max(angles)]
+        return _extremes(self)
+
+    def pieces(self) -> list[Scalar]:
+        """Times in s after the quiet phase between which the motion is smooth: those of the keyframes."""
+        return [self.delay + time for time in self.times]
 
 
 @float64_default
@@ -108,8 +126,9 @@ class Swing(Immutable):
         >>> half = hip.turn(0.2)
         >>> print(round(float(half.angle), 6), round(float(half.rate), 6))  # rad, rad/s
         0.5 5.0
-        >>> print(*map(float, hip.corners()))  # rad
-        0.0 1.0
+        >>> print(*map(float, hip.corners()), hip.pieces())  # rad, s
+        0.0 1.0 [0.0, 0.4]
+        >>> hip.validate()
     """
 
     angle: Scalar = parameter(0.0, unit="rad", doc="angle of the joint's whole swing", source=_MODEL)
@@ -130,6 +149,27 @@ class Swing(Immutable):
         return own if self.then is None else Turn(*(a + b for a, b in zip(own, self.then.turn(t), strict=True)))
 
     def corners(self) -> list[Float[Array, ""]]:
-        """Extreme angles in rad, relative to the start."""
+        """Extreme angles in rad, relative to the start, of the sum with a further motion."""
         here = jnp.asarray(self.angle, dtype=float)
-        return [0.0 * here, here] if self.then is None else [0.0 * here, *(here + c for c in self.then.corners())]
+        return [0.0 * here, here] if self.then is None else _extremes(self)
+
+    def pieces(self) -> list[Scalar]:
+        """Times in s after the quiet phase between which the motion is smooth: start and end, also of what follows."""
+        return [self.delay, self.delay + self.duration, *(() if self.then is None else self.then.pieces())]
+
+    def validate(self) -> None:
+        """Rejects keyframes, among the motions that follow, whose known times do not increase.
+
+        Raises:
+            ParameterError: with the two times.
+        """
+        if self.then is not None:
+            self.then.validate()
+
+
+def _extremes(motion: Keyframes | Swing) -> list[Float[Array, ""]]:
+    """Least and largest angle in rad of a motion, sampled within its pieces."""
+    times = jnp.sort(stacked(motion.pieces()))
+    probes = times[None, :-1] + jnp.linspace(0.0, 1.0, _PROBES)[:, None] * jnp.diff(times)[None]
+    angles = jax.vmap(lambda t: motion.turn(t).angle)(probes.ravel())
+    return [jnp.min(angles), jnp.max(angles)]

@@ -31,7 +31,7 @@ EQUAL_RHO = 0.01
 CARRIED = 0.25
 """Least mean ground force of a leg that walks, in body weights. In a symmetric gait, each leg carries half of it."""
 LANDING_SHARE = 0.1
-"""Fraction of a stride: `with_drive` keeps the mean depth of the straight leg in its deepest part of this length."""
+"""Fraction of a stride in which the ankle of the straight leg is below the height that `with_drive` keeps."""
 
 
 @float64_default
@@ -39,11 +39,11 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
     """The leg driven by another measured stride, with `height_offset` set so that the leg meets the floor as before.
 
     Subjects differ by centimetres of leg length, and a walk changes within millimetres of hip height: if the hip is too
-    high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the depth of the straight leg's
-    ankle in the floor is kept over the deepest tenth (`LANDING_SHARE`) of the stride. Only the hip height and the thigh
-    angle of the new stride enter, not its knee angle, which depends on marker placement. A leg that was fitted to a
-    person (by the segments of its drive) meets the floor as the default leg does. The leg is first `fitted` to the
-    person of the drive; `aligned` finds the last millimetres.
+    high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the height
+    is kept below which the straight leg's ankle is for a tenth (`LANDING_SHARE`) of the stride. Only the hip height and
+    the thigh angle of the new stride enter, not its knee angle, which depends on marker placement. A leg that was
+    fitted to a person (by the segments of its drive) meets the floor as the default leg does. The leg is first `fitted`
+    to the person of the drive; `aligned` finds the last millimetres.
 
     Args:
         model: the leg, with a drive at which it walks well.
@@ -167,7 +167,7 @@ def _mass(person: Person) -> float:
 
 @float64_default
 def straight_ankle_height(leg: Prosthesis) -> float:
-    """Height in m of the ankle of a straight leg above the floor, in the deepest `LANDING_SHARE` of the stride.
+    """Height in m above the floor below which the ankle of a straight leg is for `LANDING_SHARE` of the stride.
 
     It is negative, as a walking leg bends its knee.
 

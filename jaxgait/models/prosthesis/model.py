@@ -458,7 +458,7 @@ class Prosthesis(Model):
         return jnp.abs(knee.cosine) > 1.0 - FOLD_MARGIN
 
     def validate(self) -> None:
-        """Rejects impossible numbers and a linkage that does not assemble, straight or at the start."""
+        """Rejects impossible numbers and a linkage that does not assemble, straight or flexed by 60 deg."""
         super().validate()
         self.linkage.validate()
         if self.socket is not None and self.drive.load is None and np.any(np.asarray(self.socket.load_share) != 0.0):

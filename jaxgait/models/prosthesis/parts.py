@@ -174,7 +174,7 @@ class Ground(Immutable):
     @property
     def normal_law(self) -> NormalLaw:
         """The law of the normal force."""
-        return self.normal or KelvinVoigt(self.stiffness, self.damping, self.steepness, self.smoothing)
+        return _normal_law(self)
 
     @property
     def friction_law(self) -> FrictionLaw:
@@ -228,11 +228,16 @@ class Lock(Immutable):
     @property
     def normal_law(self) -> NormalLaw:
         """The law of the stop."""
-        return self.normal or KelvinVoigt(self.stiffness, self.damping, self.steepness, self.smoothing)
+        return _normal_law(self)
 
     def torque(self, angle: Scalar, rate: Scalar) -> Scalar:
         """Torque in N m on the thigh, its opposite on link BC, at an overextension in rad and its rate in rad/s."""
         return self.arm * self.normal_law.force(self.arm * angle, self.arm * rate)
+
+
+def _normal_law(part: Ground | Lock) -> NormalLaw:
+    """A part's own law, or the paper's Kelvin-Voigt element with the part's numbers."""
+    return part.normal or KelvinVoigt(part.stiffness, part.damping, part.steepness, part.smoothing)
 
 
 @float64_default

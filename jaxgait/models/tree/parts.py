@@ -85,15 +85,14 @@ class Contact(Immutable):
     radius: Scalar = parameter(0.0, unit="m", doc="radius of the ball", bounds="nonnegative", plausible=ANY)
 
     def __check_init__(self) -> None:
-        """Checks that the friction law can be called as in `_friction`: some laws hold for closed contacts only."""
-        if self.friction is None:
-            return
+        """Checks that the laws can be called as in `forces`: some need more than a contact of this model knows."""
+        if not _takes(self.normal, 2):
+            laws = "a law of jaxgait.mechanics.contact with force(depth, rate), or a function of depth and rate"
+            raise ParameterError(f"a Contact cannot have the normal law {shown(self.normal)}: give {laws}")
         given, named = (4, {"axes": True}) if hasattr(self.friction, "at_rest") else (2, {})
-        try:
-            inspect.signature(getattr(self.friction, "force", self.friction)).bind(*range(given), **named)
-        except TypeError:
+        if self.friction is not None and not _takes(self.friction, given, **named):
             laws = "Coulomb, Stribeck or Bristle of jaxgait.mechanics.friction, or a function of slip and normal force"
-            raise ParameterError(f"a Contact cannot have the friction {shown(self.friction)}: give {laws}") from None
+            raise ParameterError(f"a Contact cannot have the friction {shown(self.friction)}: give {laws}")
 
     def forces(
         self, depth: Scalar, rate: Scalar, slip: Float[Array, " 2"], memory: Float[Array, " 2"]
@@ -232,6 +231,18 @@ class Force(Immutable):
     def force(self, t: Scalar, position: Float[Array, " 3"], velocity: Float[Array, " 3"]) -> Float[Array, " 3"]:
         """Force in N in world axes."""
         return jnp.asarray(_called(self.law, t, position, velocity), dtype=position.dtype)
+
+
+def _takes(law: Any, given: int, **named: Any) -> bool:
+    """Whether `_called` can call a law with this many arguments and these by name."""
+    function = law.function if isinstance(law, Function) else getattr(law, "force", law)
+    try:
+        inspect.signature(function).bind(*range(given), **named)
+    except TypeError:
+        return False
+    except ValueError:  # functions of C have no signature
+        return True
+    return True
 
 
 def _called(law: Any, *args: Any) -> Any:

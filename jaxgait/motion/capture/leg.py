@@ -19,13 +19,16 @@ from jaxgait.motion.recording import Recording
 Plane = Float[np.ndarray, "frames 2"]
 Signal = Float[np.ndarray, " frames"]
 
-FLOOR = (-0.03, 0.12)
-"""Heights in m above the laboratory's zero that the lowest marker of a standing foot may have."""
+FLOOR = (0.0, 0.12)
+"""Heights in m above the laboratory's zero that the lowest marker of a standing foot may have: none is in the floor.
+
+In seven measured walks of four people it is 0.019 to 0.040 high.
+"""
 FASTEST = 20.0
 """Speed in m/s that no marker reaches, not even on a sprinter's foot."""
-STILL = 0.03
+STANDING_SWAY = 0.03
 """Standard deviation in m of a marker's position above which nobody stands still."""
-SAME = 0.015
+SKIN_SHIFT = 0.015
 """Change in m of the distance of two markers on a shank that skin movement does not explain."""
 SOLE = 0.03
 """Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
@@ -235,7 +238,7 @@ def _standing_doubts(static: Recording, recording: Recording, found: Found) -> l
     both = [name for name in sorted(_wanted(found)) if name in static.markers]
     moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
     most = max(moved, key=moved.__getitem__, default=None)
-    if most is not None and moved[most] > STILL:
+    if most is not None and moved[most] > STANDING_SWAY:
         where = f"{most} moves by {1e3 * moved[most]:.0f} mm (standard deviation)"
         return [f"the standing trial {static.name} does not stand still: {where}: is it the walk?"]
     roles = ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
@@ -246,7 +249,7 @@ def _standing_doubts(static: Recording, recording: Recording, found: Found) -> l
         if not all(np.isfinite(x).any() for x in apart):
             continue  # never seen together
         there, here = (float(np.nanmedian(x)) for x in apart)
-        if abs(there - here) > max(SAME, 0.05 * here):
+        if abs(there - here) > max(SKIN_SHIFT, 0.05 * here):
             what = f"{a} and {b} are {1e3 * there:.0f} mm apart in it, and {1e3 * here:.0f} mm in the walk"
             return [f"the standing trial {static.name} may be of another person, or with markers elsewhere: {what}"]
     return []

@@ -70,6 +70,24 @@ def known() -> dict[str, dict[str, list[str]]]:
     return tomllib.loads(text)
 
 
+@functools.cache
+def _known_names() -> frozenset[str]:
+    """All names of the known sets, except those that say the part of the body only, as a plate's may: RFOOT."""
+    options = [name for table in known().values() for names in table.values() for name in names]
+    return frozenset(name.format(S=side) for name in options for side in SIDES.values()) - {"RFOOT", "LFOOT"}
+
+
+def is_marker(name: str) -> bool:
+    """Whether a name is one of a marker in the known sets, and not also one of a force plate.
+
+    Examples:
+        >>> from jaxgait.motion.capture.maps import is_marker
+        >>> print(is_marker("Anna:RHEE"), is_marker("ground_force"), is_marker("right"))
+        True False False
+    """
+    return not _known_names().isdisjoint(spellings([name]))
+
+
 def plain(name: str) -> str:
     """A name without case, subject, dots, blanks, hyphens and underscores.
 

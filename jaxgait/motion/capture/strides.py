@@ -18,7 +18,7 @@ from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.norms import inside
 
-SAME = 0.15
+SAME_EVENT = 0.15
 """Largest time in s between two estimates of the same event."""
 MIN_STRIDE = 0.5
 """Shortest stride in s that is accepted."""
@@ -101,9 +101,9 @@ def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str]:
 def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarray, list[str], float]:
     """Exact times, those of the motion where no exact one is near, and the shift in s of the latter."""
     pairs = [(t, exact[np.argmin(np.abs(exact - t))]) for t in motion]
-    near = [e - t for t, e in pairs if abs(e - t) < SAME]
+    near = [e - t for t, e in pairs if abs(e - t) < SAME_EVENT]
     shift = float(np.median(near)) if near else 0.0
-    alone = [t + shift for t, e in pairs if abs(e - t) >= SAME]
+    alone = [t + shift for t, e in pairs if abs(e - t) >= SAME_EVENT]
     apart = [t for t in alone if np.min(np.abs(exact - t)) > MIN_STRIDE]
     times = [*((t, name) for t in exact), *((t, "motion") for t in apart)]
     times.sort()
@@ -118,9 +118,9 @@ BELT = 0.15
 """Speed in m/s of the standing foot above which it stands on a belt."""
 CROSSING = 0.3
 """Mean speed in m/s of the hip in the laboratory above which the walk is overground."""
-SLOWEST = 0.03
+SLOWEST_STRIDE = 0.03
 """Speed in m/s below which a stride does not go forward."""
-UNLIKE = {"thigh_rad": math.radians(8), "knee_rad": math.radians(10), "hip_y_m": 0.03}
+LARGEST_DEVIATION = {"thigh_rad": math.radians(8), "knee_rad": math.radians(10), "hip_y_m": 0.03}
 """Root mean square deviation from the median stride above which a stride is dropped."""
 REPEAT = 0.03
 """Time in s by which the end of a single stride may move to where the angles repeat best."""
@@ -172,7 +172,7 @@ def cut(leg: Leg, events: Events, load: Load | None, ends: Float[np.ndarray, " s
 
 def _forward(stride: StrideCurve) -> StrideCurve:
     """The stride, dropped if it does not go forward, as on the way back in a trial."""
-    if stride.reason or stride.speed > SLOWEST:
+    if stride.reason or stride.speed > SLOWEST_STRIDE:
         return stride
     return dataclasses.replace(stride, reason=f"it does not go forward ({stride.speed:.2f} m/s)")
 
@@ -294,14 +294,14 @@ def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
     if len(good) < 3:
         return strides
     period = float(np.median([s.period for s in good]))
-    middle = {k: np.median([s.signals[k] for s in good], axis=0) for k in UNLIKE}
+    middle = {k: np.median([s.signals[k] for s in good], axis=0) for k in LARGEST_DEVIATION}
     return [s if s.reason else dataclasses.replace(s, reason=_unlike(s, period, middle)) for s in strides]
 
 
 def _unlike(stride: StrideCurve, period: float, middle: dict[str, np.ndarray]) -> str:
     if abs(stride.period - period) > DURATION * period:
         return f"it takes {stride.period:.2f} s, the others {period:.2f} s"
-    for k, limit in UNLIKE.items():
+    for k, limit in LARGEST_DEVIATION.items():
         off = float(np.sqrt(np.mean((stride.signals[k] - middle[k]) ** 2)))
         if off > limit:
             size = f"{1e3 * off:.0f} mm" if k.endswith("_m") else f"{math.degrees(off):.0f} deg"

@@ -25,8 +25,9 @@ from jaxgait.motion.capture.strides import Events, StrideCurve, by_motion, event
 from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.norms import FIGURES, PEAKS, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
+from jaxgait.motion.text import distinct
 
-SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
+CURVES = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""
 LOADS = ("ground_x_N", "ground_y_N")
 STIFF = 2.0
@@ -55,7 +56,7 @@ class Walk:
     strides: tuple[StrideCurve, ...]
     """All of them; those with a `reason` were dropped."""
     mean: dict[str, Float[np.ndarray, " samples"]]
-    """Mean of the kept strides at 101 even times, closed: `SIGNALS` and, if measured, `LOADS`."""
+    """Mean of the kept strides at 101 even times, closed: `CURVES` and, if measured, `LOADS`."""
     deviation: dict[str, Float[np.ndarray, " samples"]]
     """Standard deviation of the kept strides; empty for one stride."""
     gaps: dict[str, float]
@@ -132,7 +133,7 @@ def measure(
     kept = [s for s in strides if not s.reason]
     if not kept:
         raise _no_stride(recordings[0], events, strides)
-    closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in SIGNALS}
+    closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in CURVES}
     load, odd = _mean_load(kept)
     segments = _segments(legs, kept)
     walked = float(np.mean([s.speed for s in kept])) if speed is None else speed
@@ -146,7 +147,7 @@ def measure(
         events=events,
         strides=tuple(strides),
         mean={k: curve for k, (curve, _) in closed.items()} | load,
-        deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in SIGNALS} if kept[1:] else {},
+        deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in CURVES} if kept[1:] else {},
         gaps={k: gap for k, (_, gap) in closed.items()},
         period=float(np.mean([s.period for s in kept])),
         speed=walked,
@@ -170,16 +171,13 @@ def measure(
 
 def _with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
     """The trials under different names, which their strides refer to, and a warning if one is given twice."""
-    apart: list[Recording] = []
     twice: list[str] = []
-    for trial in recordings:
-        taken = {other.name for other in apart}
-        tried = (trial.name, *(f"{trial.name} ({i})" for i in range(2, len(apart) + 2)))
-        same = next((other for other in apart if _same(trial, other)), None)
+    for i, trial in enumerate(recordings):
+        same = next((other for other in recordings[:i] if _same(trial, other)), None)
         if same is not None:
             twice.append(f"{trial.file} holds the same frames as {same.file}: its strides count twice")
-        apart.append(dataclasses.replace(trial, name=next(name for name in tried if name not in taken)))
-    return apart, twice
+    names = distinct([trial.name for trial in recordings], "{} ({})")
+    return [dataclasses.replace(trial, name=name) for trial, name in zip(recordings, names, strict=True)], twice
 
 
 def _same(one: Recording, other: Recording) -> bool:

@@ -7,7 +7,7 @@ import re
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers.c3d import read_c3d
-from jaxgait.motion.readers.columns import read_columns
+from jaxgait.motion.readers.columns import read_labelled
 from jaxgait.motion.readers.sheet import Source
 from jaxgait.motion.readers.storage import read_storage
 from jaxgait.motion.readers.trc import read_trc
@@ -67,4 +67,4 @@ def _reader(suffix: str, source: Source):
         return read_storage
     if re.match(r'[\s"]*PathFileType', start, re.IGNORECASE):
         return read_trc
-    return {".trc": read_trc, ".mot": read_storage, ".sto": read_storage}.get(suffix, read_columns)
+    return {".trc": read_trc, ".mot": read_storage, ".sto": read_storage}.get(suffix, read_labelled)

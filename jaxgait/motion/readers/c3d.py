@@ -27,7 +27,7 @@ SECONDS = 20
 """Time in s allowed for reading, plus a second for every 10 MB."""
 FORCES = {"n": 1.0, "nt": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3, "lb": 4.4482216, "lbf": 4.4482216}
 """Units of force in N, as C3D files write them, in lower case."""
-_MOMENT = re.compile(r"(?P<force>[a-z]+?)[\s.*·-]*(?P<length>mm|cm|m|in)")
+_MOMENT_UNIT = re.compile(r"(?P<force>[a-z]+?)[\s.*·-]*(?P<length>mm|cm|m|in)")
 SPARE = 2 * 2**30
 """Address space in bytes that the reading process has besides 24 times the file's size."""
 _CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
@@ -154,7 +154,7 @@ def _arm(text: str, force: float) -> float | None:
     """A unit of length, or of moments over that of forces in N, in m; None for an unknown one."""
     if text in labels.LENGTHS:
         return labels.LENGTHS[text]
-    match = _MOMENT.fullmatch(text)
+    match = _MOMENT_UNIT.fullmatch(text)
     if match is None or match["force"] not in FORCES or match["length"] not in labels.LENGTHS:
         return None
     return FORCES[match["force"]] * labels.LENGTHS[match["length"]] / force

@@ -15,7 +15,7 @@ JITTER = 0.5
 """Deviation of a step from the usual one, as a share of it, up to which uneven times are resampled."""
 MISSING = 0.5
 """Share of the frames that may be missing."""
-SLOWEST = 5.0
+LOWEST_RATE = 5.0
 """Lowest rate in Hz of a recorded walk: times in ms that are read as s give less."""
 AGREE = 0.02
 """Relative difference of a stated rate from that of the times."""
@@ -45,9 +45,9 @@ class Clock(NamedTuple):
     def on(self, column: np.ndarray) -> np.ndarray:
         """A column (rows, ...) at the even times (frames, ...), in its own unit; NaN at missing frames."""
         if self.frame is not None:
-            placed = np.full((self.time.size, *column.shape[1:]), np.nan)
-            placed[self.frame] = column
-            return placed
+            by_frame = np.full((self.time.size, *column.shape[1:]), np.nan)
+            by_frame[self.frame] = column
+            return by_frame
         if self.recorded is None:
             return column
         flat = column.reshape(column.shape[0], -1)
@@ -115,7 +115,7 @@ def clock(
     span = float(time[-1] - time[0])
     rounding = max(_quantum(time), 1e-6) / span
     rate, notes = _rate((time.size - 1) / span, 1 / usual, stated, rounding)
-    if rate < SLOWEST:
+    if rate < LOWEST_RATE:
         what = f"frames are {1 / rate:.4g} s apart, too far to show a walk"
         raise MotionFormatError(what, "if times are in ms, write time_ms above them", file, int(lines[1]) + 1, "time")
     even = time[0] + np.arange(time.size) / rate

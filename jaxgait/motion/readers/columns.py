@@ -14,9 +14,9 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock, counted
-from jaxgait.motion.readers.sheet import Sheet, Source, cells, first_data, read_sheet, recording, trimmed
+from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.text import delimiter_of
+from jaxgait.motion.text import cells, delimiter_of
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b[^\d\n]{0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
@@ -30,8 +30,8 @@ _LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z
 _SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
 
 
-class Header(NamedTuple):
-    """The lines above the numbers."""
+class _Above(NamedTuple):
+    """What the lines above the numbers state."""
 
     names: list[str]
     rate: float | None
@@ -39,29 +39,29 @@ class Header(NamedTuple):
     """A line of units by column in lower case, if there is one."""
 
 
-def read_columns(source: Source, name: str) -> Recording:
+def read_labelled(source: Source, name: str) -> Recording:
     """The recording of a text file with labelled columns.
 
     Raises:
         MotionFormatError: if it cannot be read.
 
     Examples:
-        >>> from jaxgait.motion.readers.columns import read_columns
+        >>> from jaxgait.motion.readers.columns import read_labelled
         >>> from jaxgait.motion.readers.sheet import Source
         >>> lines = ["time,knee_flexion_deg", "0.00,10", "0.01,20", "0.02,30"]
-        >>> found = read_columns(Source("knee.csv", lines), "knee")
+        >>> found = read_labelled(Source("knee.csv", lines), "knee")
         >>> print(found.rate, found.angles["knee_flexion_deg"].round(4))  # Hz, rad
         100.0 [0.1745 0.3491 0.5236]
     """
     section = next((i for i, line in enumerate(source.lines) if _SECTION.match(line)), 0)
     start = _start(source, section)
-    header = _header(source, section, start)
-    sheet = read_sheet(source, start, len(header.names))
+    above = _above(source, section, start)
+    sheet = read_sheet(source, start, len(above.names))
     notes = list(sheet.notes)
     if any(line.strip() for line in source.lines[:section]):
         notes.append(f"the {section} lines before the trajectories (ground forces of devices, say) are not read")
-    names = labels.unique(header.names, notes)
-    units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
+    names = labels.unique(above.names, notes)
+    units = above.units * len(names) if len(above.units) == 1 else above.units  # one above all columns
     columns = labels.sort(names, units, notes, source.file)
     if unread := [name for name in (*columns.others, *columns.markers) if _LIKE_FORCES.search(name)]:
         wanted = "ground_force_vx, ..., and ground_force_px, ... for the centre of pressure"
@@ -72,12 +72,12 @@ def read_columns(source: Source, name: str) -> Recording:
         what = f"the line of units has {len(units)} units for {len(names)} columns"
         raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
     stated = _marker_unit(source, columns, units, start - 1)
-    ticks = _clock(source, sheet, columns, header.rate, notes)
+    ticks = _clock(source, sheet, columns, above.rate, notes)
     values = ticks.on(sheet.values)
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     if any(-1 in three for three in columns.markers.values()):
         notes.append("markers have no z: they are taken to lie in the sagittal plane")
-    angles = _angles(values, columns.others, header.units, notes)
+    angles = _angles(values, columns.others, above.units, notes)
     plates = labels.forces(values, ticks.time, columns, notes)
     points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
     if not points & columns.force_units.keys():
@@ -96,19 +96,21 @@ def _start(source: Source, section: int) -> int:
     return start
 
 
-def _header(source: Source, section: int, start: int) -> Header:
+def _above(source: Source, section: int, start: int) -> _Above:
     delimiter = delimiter_of(source.lines[start])
     width = len(trimmed(cells(source.lines[start], delimiter)))
-    above = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
-    units, rows = [], [trimmed(cells(line.lstrip("#%!/ "), delimiter)) for line in above]
-    if rows and set(map(str.lower, rows[-1])) <= _UNITS and any(rows[-1]):
-        units = [cell.lower() for cell in rows.pop()]
-    rate = _rate(above)
+    lines = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
+    units, rows = [], [cells(line.lstrip("#%!/ "), delimiter) for line in lines]
+    if rows and set(map(str.lower, trimmed(rows[-1]))) <= _UNITS and any(rows[-1]):
+        units = [cell.lower() for cell in trimmed(rows.pop())]
     names = _names(rows, width)
     if names is None:
         what = f"no line of labels for {width} columns above the numbers"
         raise source.error(what, "write one, such as time,RASI.X,RASI.Y,RASI.Z", start)
-    return Header(names, rate, units)
+    if len(names) < width:
+        advice = "label every column; decimal commas need ';' or tabs between the cells"
+        raise source.error(f"{width} cells under {len(names)} labels", advice, start)
+    return _Above(names, _rate(lines), units)
 
 
 def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line: int) -> str | None:
@@ -120,9 +122,9 @@ def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line
     return next(iter(stated), None)
 
 
-def _rate(above: list[str]) -> float | None:
+def _rate(lines: list[str]) -> float | None:
     """The rate in Hz, after a word for it, or as a number alone in its line (Vicon)."""
-    for line in above:
+    for line in lines:
         match = _RATE.search(line)
         alone = re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*$', line)
         if match or alone:
@@ -132,7 +134,9 @@ def _rate(above: list[str]) -> float | None:
     return None
 
 
-def _names(rows: list[list[str]], width: int) -> list[str] | None:
+def _names(whole: list[list[str]], width: int) -> list[str] | None:
+    """The labels of so many columns, or fewer; None without a line of labels."""
+    rows = [trimmed(row) for row in whole]
     axes = next((i for i in range(len(rows) - 1, -1, -1) if sum(bool(_AXIS.match(c)) for c in rows[i]) >= 3), None)
     if axes is not None and axes > 0:
         return _over_axes(_named(rows[:axes], rows[axes]), rows[axes], width)
@@ -140,8 +144,8 @@ def _names(rows: list[list[str]], width: int) -> list[str] | None:
     if listed and 0 <= width - 3 * len(listed) <= 2:
         clocks = ["Frame", "Time"][: width - 3 * len(listed)]
         return clocks + [f"{name}.{axis}" for name in listed for axis in "XYZ"]
-    row = next((row for row in reversed(rows) if len(row) >= max(2, 0.5 * width)), None)
-    return None if row is None else row + [""] * (width - len(row))
+    at = next((i for i in range(len(rows) - 1, -1, -1) if len(rows[i]) >= max(2, 0.5 * width)), None)
+    return None if at is None else whole[at][: max(width, len(rows[at]))]
 
 
 def _named(above: list[list[str]], axes: list[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.maps import is_marker
 from jaxgait.motion.recording import Force, runs
+from jaxgait.motion.text import distinct
 
 AXES = "xyz"
 _TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|seconds|ms)[\])]?)?$", re.IGNORECASE)
@@ -26,6 +29,8 @@ _POINT = ("p", "cop")
 _MARKER = re.compile(
     rf"^(?P<name>.+?)(?P<separator>[\s._:\-\[(]*(?:pos)?[\s._]*)(?P<axis>[xyz])[\])]?{_UNIT}$", re.IGNORECASE
 )
+_KINEMATIC = re.compile(rf"^(?P<name>.+)[._\s](?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE)
+"""Velocities and positions of markers in the words that OpenSim has for forces and their points: RHEE_vx, RHEE_px."""
 _MOMENT = re.compile(r"torque|mom(ent)?(_[xyz])?$", re.IGNORECASE)
 """Free moments of plates, and joint moments: neither angles nor lengths."""
 _NO_MARKER = re.compile(r"torque|mom(ent)?$|force", re.IGNORECASE)
@@ -57,7 +62,7 @@ class Columns(NamedTuple):
 
 
 def unique(names: Sequence[str], notes: list[str]) -> list[str]:
-    """The names, with numbers appended to repeated ones, and names for empty ones.
+    """Names that all differ: numbers are appended to repeated ones, and empty ones are named.
 
     Examples:
         >>> from jaxgait.motion.readers.labels import unique
@@ -65,19 +70,13 @@ def unique(names: Sequence[str], notes: list[str]) -> list[str]:
         >>> print(unique(["RASI", "RASI", ""], notes), len(notes))
         ['RASI', 'RASI_2', 'unnamed_3'] 2
     """
-    seen: dict[str, int] = {}
-    result = []
-    for i, name in enumerate(names):
-        base = name or f"unnamed_{i + 1}"
-        seen[base] = seen.get(base, 0) + 1
-        result.append(base if seen[base] == 1 else f"{base}_{seen[base]}")
-    twice = [name for name, count in seen.items() if count > 1]
-    if twice:
+    named = [name or f"unnamed_{i}" for i, name in enumerate(names, 1)]
+    if twice := [name for name, count in Counter(named).items() if count > 1]:
         notes.append(f"repeated names are numbered: {', '.join(twice[:6])}")
     empty = sum(not name for name in names)
     if empty:
         notes.append(f"{empty} columns without a name are called unnamed_...")
-    return result
+    return distinct(named)
 
 
 def sort(
@@ -88,7 +87,7 @@ def sort(
     Args:
         names: the labels.
         units: the line of units.
-        notes: extended by what is assumed of forces without a unit.
+        notes: extended by what is assumed of forces without a unit, and of markers that are labelled like plates.
         file: for messages.
 
     Raises:
@@ -103,8 +102,9 @@ def sort(
     time = next((i for i, name in enumerate(names) if _TIME.match(name)), None)
     frame = next((i for i, name in enumerate(names) if _FRAME.match(name)), None)
     clocks = {i for i, name in enumerate(names) if _TIME.match(name) or _FRAME.match(name)}
-    left = {i: name for i, name in enumerate(names) if i not in clocks}
-    forces, stated = _forces(left, units, [] if notes is None else notes, file)
+    notes = [] if notes is None else notes
+    left = _without_velocities({i: name for i, name in enumerate(names) if i not in clocks}, notes)
+    forces, stated = _forces(left, units, notes, file)
     taken = {i for plate in forces.values() for three in plate.values() for i in three}
     left = {i: name for i, name in left.items() if i not in taken}
     markers, lengths = _markers(left)
@@ -114,13 +114,34 @@ def sort(
     return Columns(time, 1e-3 if in_ms else 1.0, frame, markers, lengths, forces, stated, others)
 
 
+def _without_velocities(left: Mapping[int, str], notes: list[str]) -> dict[int, str]:
+    """The labels without velocities of markers, and with RHEE_x for the position RHEE_px of a marker that is known.
+
+    RHEE_vx, RHEE_vy and RHEE_vz beside RHEE_x, RHEE_y and RHEE_z are the velocities of a marker of any name.
+    """
+    matches = {i: match for i, label in left.items() if (match := _KINEMATIC.match(label))}
+    known = {match["name"] for match in matches.values() if is_marker(match["name"])}
+    own = {marker["name"].lower() for label in left.values() if (marker := _MARKER.match(label))}
+    found, moved, fast = dict(left), {}, {}
+    for i, match in matches.items():
+        name, unit = match["name"], f"_{match['unit']}" if match["unit"] else ""
+        if match["kind"].lower() == "v" and (name in known or name.lower() in own):
+            fast.setdefault(name, found.pop(i))
+        elif name in known and name.lower() not in own:
+            found[i] = f"{name}_{match['axis']}{unit}"
+            moved.setdefault(name, left[i])
+    for columns, what in ((moved, "are read as positions of markers"), (fast, "are velocities of markers: not read")):
+        notes += [f"columns such as {next(iter(columns.values()))} {what} ({', '.join(columns)})"] if columns else []
+    plates = dict.fromkeys(m["name"] for i, m in matches.items() if i in found and m["kind"].lower() == "v")
+    if known and plates:
+        notes.append(f"read as ground forces: {', '.join(plates)}; rename the columns if these are markers as well")
+    return found
+
+
 def _forces(
     left: Mapping[int, str], units: Sequence[str], notes: list[str], file: str | None
 ) -> tuple[dict[str, dict[str, tuple[int, int, int]]], dict[int, float]]:
-    """Columns of forces and points by plate, and the units stated for them by column.
-
-    RHEE_vx, RHEE_vy and RHEE_vz beside RHEE_x, RHEE_y and RHEE_z are the velocities of a marker.
-    """
+    """Columns of forces and points by plate, and the units stated for them by column; none of markers."""
     moving = {marker["name"].lower() for name in left.values() if (marker := _MARKER.match(name))}
     for pattern in _FORCES:
         found: dict[str, dict[str, dict[str, int]]] = {}
@@ -139,7 +160,7 @@ def _forces(
             for name, kinds in found.items()
             if len(kinds.get("force", {})) > 1
             and not name.lower().startswith("pelvis")
-            and not (pattern is _FORCES[0] and name.lower() in moving)
+            and not (pattern is _FORCES[0] and (name.lower() in moving or is_marker(name)))
         }
         if plates:
             return plates, _shared(plates, stated, notes, file)

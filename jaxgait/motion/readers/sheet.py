@@ -9,7 +9,6 @@ from __future__ import annotations
 import array
 import math
 import re
-import reprlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -20,10 +19,12 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock
 from jaxgait.motion.recording import Force, Recording
-from jaxgait.motion.text import decimal_comma, delimiter_of, is_remark, number
+from jaxgait.motion.text import cells, decimal_comma, delimiter_of, is_remark, no_number, number
 
 MAX_CELLS = 20_000
 """Largest number of cells of a line: 6 600 markers."""
+MOST = 0.9
+"""Share of the rows above which rows of another length than the line of labels are no gaps: the labels do not fit."""
 _COMMENT = ("#", "%", "//", "!")
 
 
@@ -51,18 +52,8 @@ class Sheet(NamedTuple):
     lines: Int[np.ndarray, " rows"]
     """Line of every row in the file, counted from 0."""
     notes: list[str]
-
-
-def cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line, without blanks and quotation marks.
-
-    Examples:
-        >>> from jaxgait.motion.readers.sheet import cells
-        >>> cells('0.01, "RASI", 12', ",")
-        ['0.01', 'RASI', '12']
-    """
-    parts = line.split() if delimiter == " " else line.split(delimiter)
-    return [part.strip().strip('"').strip() for part in parts]
+    longer: int = 0
+    """Number of rows that continue after the last label."""
 
 
 def trimmed(row: list[str]) -> list[str]:
@@ -133,7 +124,7 @@ def _check_above(source: Source, first: int) -> None:
     if top < first and labelled:
         for i, (cell, x) in enumerate(row(top), 1):
             if x is None:
-                raise _no_number(source, top, i, cell)
+                raise no_number(cell, source.file, top + 1, i)
 
 
 def read_sheet(source: Source, start: int, width: int | None = None, beyond: int = 0) -> Sheet:
@@ -146,7 +137,8 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
         beyond: number of unlabelled cells that may follow, or a multiple of it: 3 for markers, 0 for none.
 
     Raises:
-        MotionFormatError: for a row with too many or too few cells, or a cell that is not a number.
+        MotionFormatError: for a row with too many or too few cells, a cell that is not a number, and labels of which
+            nearly every row lacks the last: they may stand over other columns than their own.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
@@ -171,13 +163,24 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
         kept.append(i)
         short += missing > 0
         long += missing < 0
+    if short > MOST * len(kept):
+        raise _other_length(source, rows, delimiter, width)
     if short:
         notes.append(f"{short} rows end early; their missing cells are gaps")
     if long:
         notes.append(f"{long} rows continue after the last label: those cells are not read")
     if len(kept) < 2:
         raise source.error("fewer than two whole rows of numbers", "export all frames of the trial", start)
-    return Sheet(np.array(values).reshape(len(kept), width), np.array(kept, dtype=np.int64), notes)
+    return Sheet(np.array(values).reshape(len(kept), width), np.array(kept, dtype=np.int64), notes, long)
+
+
+def _other_length(source: Source, rows: list[int], delimiter: str, width: int) -> MotionFormatError:
+    counts = {i: len(cells(source.lines[i], delimiter)) for i in rows}
+    first, count = next((i, n) for i, n in counts.items() if n < width)
+    short = sum(n < width for n in counts.values())
+    what = f"{count} cells under {width} labels, as in {short} of {len(rows)} rows"
+    advice = "write one label over every column (in quotation marks if it contains the delimiter) and NaN into gaps"
+    return source.error(what, advice, first)
 
 
 def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:
@@ -218,13 +221,9 @@ def _row(
     numbers: list[Any] | None = _plain(found) if not comma and "_" not in source.lines[i] else None
     numbers = [number(cell, comma) for cell in found] if numbers is None else numbers
     if None in numbers:
-        raise _no_number(source, i, numbers.index(None) + 1, found[numbers.index(None)])
+        at = numbers.index(None)
+        raise no_number(found[at], source.file, i + 1, at + 1)
     return numbers + [math.nan] * missing, missing - more
-
-
-def _no_number(source: Source, line: int, column: int, cell: str) -> MotionFormatError:
-    what = f"{reprlib.repr(cell)} in column {column} is not a number"
-    return source.error(what, "write a number, or NaN for a gap", line)
 
 
 def _plain(row: list[str]) -> list[float | None] | None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock, counted
-from jaxgait.motion.readers.sheet import Sheet, Source, cells, first_data, read_sheet, recording, trimmed
+from jaxgait.motion.readers.sheet import MOST, Sheet, Source, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.text import delimiter_of, number
+from jaxgait.motion.text import cells, delimiter_of, number
 
 
 def read_trc(source: Source, name: str) -> Recording:
@@ -40,6 +40,11 @@ def read_trc(source: Source, name: str) -> Recording:
     names = _names(source, at)
     sheet = read_sheet(source, start, 2 + 3 * len(names), beyond=3)
     notes = _doubts(header, sheet, len(names)) + sheet.notes
+    counted_markers = header.get("nummarkers")
+    unlike = isinstance(counted_markers, float) and counted_markers != len(names)
+    if unlike and sheet.longer > MOST * sheet.lines.size:
+        what = f"{len(names)} labels of markers, where the header counts {counted_markers:g} and rows have more"
+        raise source.error(what, "write one label for every marker", at)
     names = labels.unique(names, notes)
     ticks = _clock(source, sheet, header.get("datarate"), notes)
     markers = {k: ticks.on(sheet.values[:, 2 + 3 * i : 5 + 3 * i]) for i, k in enumerate(names)}

@@ -10,6 +10,7 @@ import pytest
 
 from jaxgait.ensembles import ensemble, zipped
 from jaxgait.measure import MeasureError
+from jaxgait.mechanics.spatial import check_quaternions, kinematics
 from jaxgait.models.creeper.artery import CLOSURE, SYSTOLE, Inflow
 from jaxgait.models.creeper.chain import CreeperChain, SoftExtension
 from jaxgait.models.creeper.model import Creeper, CreeperState, Gait
@@ -24,6 +25,19 @@ ROUNDING = 1e-12
 @pytest.fixture(scope="module")
 def run():
     return simulate(Creeper(), strides=4, samples=500)
+
+
+def test_a_chains_loads_are_those_of_two_units():
+    tree = CreeperChain(units=3).tree()
+    motion = kinematics(tree, jnp.zeros(tree.nq).at[3].set(1.0), jnp.zeros(tree.nv))
+    with pytest.raises(ValueError, match="2 units, this robot has 3"):
+        CreeperChain(units=3).loads(motion, 0.1, jnp.asarray(True))
+
+
+def test_a_chains_quaternion_is_found_by_its_labels():
+    names = CreeperChain().labels["coordinate"]
+    with pytest.raises(ValueError, match="q_w, _x, _y, _z must be a quaternion of length 1"):
+        check_quaternions(names, 2.0 * CreeperChain().initial_state().q)
 
 
 def test_stroke_derivatives_are_those_of_the_stroke():

@@ -10,7 +10,7 @@ from jaxgait import simulate
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.landing import Absorption, assess_landing, with_landing
 from jaxgait.models.jumper.swing import Keyframes, Swing
-from jaxgait.parameters import ParameterError
+from jaxgait.parameters import ParameterError, with_parameters
 
 WEIGHT = 70.0 * 9.81
 RISE = Swing(radians(120.0), 0.27, 0.30)
@@ -100,3 +100,19 @@ def test_keyframes_pass_through_their_angles_rates_and_accelerations():
     assert min(map(float, keys.corners())) < -0.0999
     with pytest.raises(ValueError, match=r"as many times, angles, rates, accelerations.* 'rates': 2"):
         Keyframes((0.0, 0.2, 0.5), (0.0, 0.3, -0.1))  # the third rate would be the second, unseen
+    with pytest.raises(ParameterError, match=r"times of keyframes must increase, got 0\.2 s before 0\.2 s"):
+        Keyframes((0.2, 0.2), (0.0, 0.3))
+
+
+def test_joint_limits_hold_for_overlapping_motions():
+    """The knee bends by 60 degrees, and stretches by 120 degrees within the first third of that time."""
+    both = Swing(np.pi / 3, duration=0.3, then=Swing(-2 * np.pi / 3, duration=0.1))
+    angles = [float(both.turn(t).angle) for t in np.linspace(-0.1, 0.5, 601)]
+    np.testing.assert_allclose(both.corners(), [min(angles), max(angles)], atol=2e-3)
+    jumper = eqx.tree_at(lambda m: m.knee, Jumper(), both)
+    with pytest.raises(ParameterError, match=r"knee swings to -20\.\d+ deg"):
+        jumper.validate()
+    keys = Keyframes((0.3, 0.4), (0.0, 0.1))
+    late = eqx.tree_at(lambda m: m.hip.then, Jumper(), keys, is_leaf=lambda leaf: leaf is None)
+    with pytest.raises(ParameterError, match="times of keyframes must increase"):
+        with_parameters(late, {"hip.then.times": (0.4, 0.4)}).validate()

@@ -70,6 +70,25 @@ def test_take_off_is_a_smooth_function_of_what_it_depends_on(known):
         np.testing.assert_allclose(slopes, jax.jacfwd(wanted)(p), rtol=1e-5 if whole else 5e-2)
 
 
+@pytest.mark.parametrize("samples", [120, 140, 200], ids=["in the air", "landed", "bounced"])
+def test_take_off_is_that_of_the_highest_flight(samples):
+    """Whatever follows the jump, also in derivatives: it lands at 0.6 s and leaves the ground again at 0.8 s."""
+    t = jnp.linspace(0.0, 0.995, 200)
+    exact = lambda p: (jnp.sqrt(1.0 + 4.0 * p) - 1.0) / 2.0  # of p - t - t^2
+
+    def figures(p):
+        depth = jnp.where(t < 0.45, p - t - t**2, 0.01 - (10.0 * (t - 0.7)) ** 2 / 100.0)
+        rise = jnp.where(t < 0.6, 0.3 - (t - 0.45) ** 2, 0.2 - (t - 0.9) ** 2)
+        run = {"depth": depth[:, None], "com_z": rise, "com_vz": jnp.sin(5.0 * t)}
+        run |= dict.fromkeys(("com_x", "com_vx", "grf_z", "angular_momentum", "pitch"), jnp.zeros(200))
+        jump = assess(t[:samples], {name: x[:samples] for name, x in run.items()}, WEIGHT)
+        return jnp.stack([jump.take_off, jump.vz])
+
+    wanted = lambda p: jnp.stack([exact(p), jnp.sin(5.0 * exact(p))])
+    np.testing.assert_allclose(figures(0.277), wanted(0.277), rtol=1e-6)
+    np.testing.assert_allclose(jax.jacfwd(figures)(0.277), jax.jacfwd(wanted)(0.277), rtol=1e-5)
+
+
 def test_the_first_and_the_last_interval_have_lift_offs_too():
     t = jnp.linspace(0.0, 0.5, 6)
     depth = jnp.stack([0.04 - t, 0.47 - t, 0.6 - t, -0.1 - t], axis=1)

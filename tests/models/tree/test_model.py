@@ -8,7 +8,7 @@ import pytest
 
 from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, simulate
-from jaxgait.mechanics.contact import UnilateralSpring
+from jaxgait.mechanics.contact import ImpactHertz, UnilateralSpring
 from jaxgait.mechanics.friction import Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, ball, free, hinge, planar, prismatic
 from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
@@ -318,6 +318,12 @@ def test_inertia_tensors_as_members():
 def test_a_friction_law_that_needs_a_permanent_load_is_refused(friction):
     with pytest.raises(ParameterError, match=rf"a Contact cannot have the friction {type(friction).__name__}\("):
         Contact("foot", UnilateralSpring(1e4), friction)
+
+
+@pytest.mark.parametrize("normal", [ImpactHertz(), None, lambda depth: 1e4 * depth])
+def test_a_normal_law_takes_a_depth_and_its_rate(normal):
+    with pytest.raises(ParameterError, match=r"cannot have the normal law .* with force\(depth, rate\)"):
+        Contact("foot", normal)
 
 
 class Rubber(eqx.Module):

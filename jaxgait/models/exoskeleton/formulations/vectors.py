@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.friction import length
+from jaxgait.mechanics.linalg import length
 from jaxgait.models.exoskeleton.formulations.elements import Coordinates, Planar, Spatial
 from jaxgait.models.exoskeleton.formulations.tree import Chain, Real, descendants, subtrees
 from jaxgait.precision import float64_default

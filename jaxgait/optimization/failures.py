@@ -1,0 +1,90 @@
+"""Why a search has no result, and what to try: the same sentences for single optima and fronts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxgait import outcome
+from jaxgait.model import Model
+from jaxgait.optimization.evaluate import UNSTABLE, Evaluated
+from jaxgait.optimization.goals import Goal
+from jaxgait.outcome import NoResult
+
+
+class Wording(NamedTuple):
+    """What a search calls its runs and points, and what it advises."""
+
+    runs: str
+    points: str
+    limits: str
+    """What to do if no point met the limits."""
+    walks: str
+    """How walks that do not repeat are accepted."""
+
+
+OPTIMUM = Wording(
+    runs="every trajectory of every start",
+    points="no start",
+    limits="loosen it, widen the bounds, or use more starts",
+    walks="gradient='run' with method='COBYQA' also accepts walks that do not repeat",
+)
+"""Of `jaxgait.optimize`."""
+ENDS = OPTIMUM._replace(walks="method='NSGA-II' also accepts walks that do not repeat")
+"""Of a front's ends."""
+POPULATION = ENDS._replace(runs="every trajectory", points="no point", limits="loosen it or the bounds")
+"""Of a front by NSGA-II."""
+
+
+def sentence(model: Model, code: int) -> str:
+    """The meaning of a status; other than in `jaxgait.outcome`, `UNSTABLE` is that of a gait that was found.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.evaluate import UNSTABLE
+        >>> from jaxgait.optimization.failures import sentence
+        >>> print(sentence(Bungee(), UNSTABLE), "/", sentence(Bungee(), 0))
+        the gait is not stable / completed
+    """
+    return "the gait is not stable" if code == UNSTABLE else outcome.sentence(model, code)
+
+
+def no_result(model: Model, goal: Goal, found: Sequence[Evaluated], wording: Wording) -> NoResult:
+    """The error of a search none of whose points may be the result.
+
+    Args:
+        model: the mechanism.
+        goal: objective and limits.
+        found: all evaluations, each of one point, in the units of measures.
+        wording: of the search.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.evaluate import Evaluated
+        >>> from jaxgait.optimization.failures import POPULATION, no_result
+        >>> from jaxgait.optimization.goals import Goal
+        >>> goal = Goal.of(Bungee(), "peak_rope_force", ["clearance >= 2"])
+        >>> found = Evaluated(np.array([1500.0, 1.5]), np.zeros((2, 1)), np.int32(0), np.float64("nan"))  # N, m
+        >>> print(no_result(Bungee(), goal, [found], POPULATION))
+        no point met the limits: nearest to clearance >= 2 was 1.5 m; loosen it or the bounds
+    """
+    valid = [one for one in found if one.valid]
+    if not valid:
+        codes = sorted({int(one.status) for one in found} - {0})
+        why = "; ".join(sentence(model, code) for code in codes) or "objective, limits or slopes are not finite"
+        return NoResult(f"{wording.runs} failed ({why}): try other bounds")
+    if not any(goal.met(one.values) for one in valid):
+        nearest = max((one.values for one in valid), key=lambda values: goal.slack(values).min())
+        worst = int(np.argmin(goal.slack(nearest)))
+        reached = f"{float(nearest[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
+        return NoResult(
+            f"{wording.points} met the limits: nearest to {goal.bounds[worst]} was {reached}; {wording.limits}"
+        )
+    least = min(float(one.multiplier) for one in valid)
+    return NoResult(
+        f"no stable gait was found from any start (smallest multiplier {least:.3g}): use more starts or other bounds; "
+        f"{wording.walks}"
+    )

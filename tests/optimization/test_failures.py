@@ -1,0 +1,43 @@
+"""Why a search has no result: what failed, which limit was missed, and that no gait is stable."""
+
+import numpy as np
+import pytest
+
+from jaxgait.optimization.evaluate import UNSTABLE, Evaluated
+from jaxgait.optimization.failures import ENDS, OPTIMUM, POPULATION, no_result
+from jaxgait.optimization.goals import Goal
+from jaxgait.outcome import Outcome
+from tests.optimization.oscillator import Oscillator
+
+
+def one(status=0, values=(1.0, 2.0), multiplier=np.nan):
+    return Evaluated(np.array(values), np.zeros((2, 1)), np.int32(status), np.float64(multiplier))
+
+
+@pytest.mark.parametrize(
+    ("found", "wording", "message"),
+    [
+        (
+            [one(Outcome.MAX_STEPS), one(UNSTABLE)],
+            POPULATION,
+            r"every trajectory failed \(gave up: the step limit .*; the gait is not stable\): try other bounds",
+        ),
+        ([one(values=(np.nan, 0.0))], OPTIMUM, r"every trajectory of every start failed \(objective, limits or slopes"),
+        (
+            [one(), one(values=(0.0, 3.0))],
+            OPTIMUM,
+            "no start met the limits: nearest to excursion >= 4 was 3 1;.* starts",
+        ),
+        ([one(values=(0.0, 5.0), multiplier=1.5)], OPTIMUM, r"\(smallest multiplier 1.5\): .* with method='COBYQA'"),
+        ([one(values=(0.0, 5.0), multiplier=1.5)], ENDS, "use more starts or other bounds; method='NSGA-II' also"),
+    ],
+)
+def test_the_reason_and_what_to_try_are_named(found, wording, message):
+    with pytest.raises(RuntimeError, match=message):
+        raise no_result(Oscillator(), Goal.of(Oscillator(), "power", ["excursion >= 4"]), found, wording)
+
+
+def test_unstable_gaits_are_judged_where_they_were_found():
+    several = Evaluated.stacked([one(multiplier=1.0), one(multiplier=0.9), one(Outcome.MAX_STEPS, multiplier=1.5)])
+    assert several.judged(1.0).status.tolist() == [UNSTABLE, 0, Outcome.MAX_STEPS]
+    assert several.judged(1.0).at(0).status == UNSTABLE and several.at(slice(1, 3)).valid.tolist() == [True, False]
