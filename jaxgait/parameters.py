@@ -301,7 +301,8 @@ def get_parameter(model: Any, name: str) -> Any:
 def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     """A copy of the model with some parameters replaced, addressed by dotted names.
 
-    Lists become tuples or arrays like the parameter, and NumPy's numbers Python's; other values are not converted.
+    Lists, and arrays of one axis, become tuples if the parameter is one; other lists become arrays, and NumPy's numbers
+    Python's. Other values are not converted.
     Arrays with a leading axis make the model an ensemble for `jax.vmap`.
 
     Raises:
@@ -332,7 +333,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
 
 
 def _like(value: Any, info: ParameterInfo) -> Any:
-    """A list or an axis as a tuple or an array, like the parameter, NumPy's numbers as Python's; others unchanged."""
+    """A value as `with_parameters` takes it: a tuple where the parameter is one, otherwise an array or a number."""
     # A model may multiply named tuples by its numbers: one of NumPy would turn them into arrays.
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu":
         return value.item()

@@ -41,6 +41,7 @@ def test_the_page():
     plt.close("all")
     run, twin, scan = page["run"], page["twin"], page["scan"]
     assert run.attrs["status_text"] == twin.attrs["status_text"] == "completed"
+    assert run.attrs["scheme"] == "EventDriven" and twin.attrs["scheme"] == "Smooth"
     assert float(abs(twin.z - run.z).max()) < SMOOTHING
     downs = [r.event_time[r.event_name == "touch-down"].values for r in (run, twin)]
     np.testing.assert_allclose(downs[1], downs[0], atol=1e-3)

@@ -196,8 +196,8 @@ class Problem:
 
     def __call__(self, who: Sequence[int], x: Float[np.ndarray, "b n"]) -> Residuals:
         """Residuals at points of the unit box (no dimension), requested by the searches `who`."""
-        found = self.evaluate(np.asarray(who), x)
-        lost = np.greater_equal(found.multiplier, self.stability)  # False where there is no gait
+        found = self.evaluate(np.asarray(who), x).judged(self.stability)
+        lost = np.equal(found.status, UNSTABLE)
         simulated = np.where(lost[:, None], np.nan, found.values @ self.reading.matrix.T)
         slopes = np.einsum("ps,bsn->bpn", self.reading.matrix, found.slopes)
         return Residuals(
@@ -205,7 +205,7 @@ class Problem:
             slopes / self.noise[:, None],
             simulated,
             found.values @ self.reading.coarse.T,
-            np.where(lost, UNSTABLE, found.status),
+            found.status,
             found.multiplier,
         )
 

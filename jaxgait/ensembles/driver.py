@@ -194,7 +194,7 @@ def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> 
 
 def _parts(data: xr.Dataset, name: str) -> Iterator[xr.Dataset]:
     """The members in parts, so that a variable of a store is read piece by piece, and not kept."""
-    dim, size = str(data["status"].dims[0]), data["status"].shape[0]
+    dim, size = max(((str(d), n) for d, n in data["status"].sizes.items()), key=lambda one: one[1])
     rows = max(1, PART * size // max(1, data[name].size))
     return (data.isel({dim: slice(start, start + rows)}) for start in range(0, size, rows))
 

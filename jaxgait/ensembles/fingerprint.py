@@ -103,14 +103,14 @@ def _model(model: Model, sources: Sources) -> dict[str, Any]:
 def _fields(module: Any, prefix: str, sources: Sources) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in dataclasses.fields(module):
-        name, value = prefix + field.name, getattr(module, field.name)
-        if isinstance(value, eqx.Module):
-            sources.add(type(value), name)
-            found |= {f"part {name}": name_of(type(value)), **_fields(value, name + ".", sources)}
+        name, given = prefix + field.name, getattr(module, field.name)
+        if isinstance(given, eqx.Module):
+            sources.add(type(given), name)
+            found |= {f"part {name}": name_of(type(given)), **_fields(given, name + ".", sources)}
         elif "unit" in field.metadata:
-            found[f"parameter {name}"] = jax.tree.map(lambda x: np.asarray(x).tolist(), value)
+            found[f"parameter {name}"] = jax.tree.map(lambda x: np.asarray(x).tolist(), given)
         else:
-            sources.add(value, f"{'choice' if field.metadata.get('static') else 'value of'} {name}")
+            sources.add(given, f"{'choice' if field.metadata.get('static') else 'value of'} {name}")
     return found
 
 

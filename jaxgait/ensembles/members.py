@@ -27,7 +27,7 @@ from jaxgait.parameters import ParameterError, check_value, parameter_info, para
 from jaxgait.plausible import ImplausibleValue, warn_implausible
 from jaxgait.precision import cast, float64_default
 from jaxgait.run import state_variables
-from jaxgait.solve.checks import check_start
+from jaxgait.solve.checks import check_start_values
 
 INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""
@@ -300,7 +300,7 @@ def check_members(model: Model, members: Members) -> None:
         if name in known or name.startswith((INITIAL, DRIVE)):
             what = f"the members have the label {name!r}, but no values of it"
             raise ParameterError(f"{what}: give them, or the axis another name")
-    check_start(model, {n.removeprefix(INITIAL): x for n, x in members.values.items() if n.startswith(INITIAL)})
+    check_start_values(model, {n.removeprefix(INITIAL): x for n, x in members.values.items() if n.startswith(INITIAL)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked
         with_parameters(model, varied).validate()

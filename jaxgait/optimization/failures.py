@@ -83,7 +83,7 @@ def no_result(model: Model, goal: Goal, found: Sequence[Evaluated], wording: Wor
         return NoResult(
             f"{wording.points} met the limits: nearest to {goal.bounds[worst]} was {reached}; {wording.limits}"
         )
-    least = min(float(one.multiplier) for one in valid)
+    least = min(float(one.multiplier) for one in valid if goal.met(one.values))
     return NoResult(
         f"no stable gait was found from any start (smallest multiplier {least:.3g}): use more starts or other bounds; "
         f"{wording.walks}"

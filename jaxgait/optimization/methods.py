@@ -152,10 +152,14 @@ class Scaled:
         return self.cost(x)
 
     def simplex(self) -> Float[np.ndarray, "corners n"]:
-        """The best point and steps from it along each coordinate: SciPy's, backwards where a run ahead fails."""
-        steps = np.diag(np.maximum(SIMPLEX * self.best, SMALLEST))
-        ahead = [bool((self.best + s <= 1.0).all() and self._asked(self.best + s).valid[0]) for s in steps]
-        return np.concatenate([self.best[None], self.best + np.where(np.array(ahead)[:, None], steps, -steps)])
+        """The best point and steps from it along each coordinate: SciPy's, or larger or backwards where runs fail."""
+        corners = [self.best]
+        for i, size in enumerate(np.maximum(SIMPLEX * self.best, SMALLEST)):
+            along = np.eye(len(self.best))[i]
+            tried = [self.best + step * along for step in (size, -size, SIMPLEX, -SIMPLEX)]
+            inside_box = [x for x in tried if 0.0 <= x[i] <= 1.0]
+            corners.append(next((x for x in inside_box if self._asked(x).valid[0]), inside_box[0]))
+        return np.array(corners)
 
     def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The derivative of `value`."""

@@ -97,7 +97,7 @@ def check_state(name: str, y: Any, like: Any) -> None:
             raise ValueError(f"{component} must be finite, got {shown(leaf)}")
 
 
-def check_start(model: Model, start: Mapping[str, Any]) -> None:
+def check_start_values(model: Model, start: Mapping[str, Any]) -> None:
     """Checks the values of components of an initial state, by name and in their units; there may be a batch axis.
 
     Args:

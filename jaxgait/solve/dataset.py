@@ -26,9 +26,9 @@ from jaxgait.run import Events, Sampling, Trajectory, state_variables
 from jaxgait.scheme import Scheme
 
 _IN_SECONDS = ("first_step", "max_step", "dt")
+"""Options in seconds, whose attributes end in `_s`."""
 _ROUNDING = ("pivoting", "unrolled", "scan_kind")
 """Options of solvers that only change rounding, or which derivatives go through."""
-"""Options in seconds, whose attributes end in `_s`."""
 
 
 def labelled(variables: Mapping[str, Variable], name: str, values: Any, dims: tuple[str, ...]) -> xr.DataArray:

@@ -17,11 +17,14 @@ from jaxgait.solve.solvers import given_options
 from jaxgait.solve.time_stepping import TimeStepping
 
 SCHEMES: tuple[type[Scheme], ...] = (EventDriven, Smooth, TimeStepping, Marching, Prescribed)
-"""All schemes; the first that suits a model is its default: transitions are not left out."""
+"""All schemes; the first that suits a model is its default (see `schemes`)."""
 
 
 def schemes(model: Model) -> list[type[Scheme]]:
     """The schemes that suit a model, its default first.
+
+    A model with transitions and a vector field is event-driven, so that no transition is left out, unless a subclass
+    adds the vector field to inherited transitions.
 
     Examples:
         >>> from jaxgait import RigidWalker
@@ -29,7 +32,16 @@ def schemes(model: Model) -> list[type[Scheme]]:
         >>> [scheme.__name__ for scheme in schemes(RigidWalker())]
         ['TimeStepping']
     """
-    return [scheme for scheme in SCHEMES if scheme.suits(model)]
+    suitable = [scheme for scheme in SCHEMES if scheme.suits(model)]
+    if EventDriven in suitable and _depth(model, "vector_field") < _depth(model, "transitions"):
+        suitable.sort(key=lambda scheme: scheme is not Smooth)
+    return suitable
+
+
+def _depth(model: Model, method: str) -> int:
+    """How far up among the base classes of a model a method is defined; beyond all of them if nowhere."""
+    kinds = type(model).__mro__
+    return next((i for i, kind in enumerate(kinds) if method in vars(kind)), len(kinds))
 
 
 def scheme_for(

@@ -22,7 +22,7 @@ from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
 from jaxgait.run import Run, Sampling, Trajectory, state_variables
 from jaxgait.scheme import Scheme, Settings, with_numbers
-from jaxgait.solve.checks import check_equations, check_start, check_state
+from jaxgait.solve.checks import check_equations, check_start_values, check_state
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import ASSURED, RECORDED, Smooth
@@ -114,7 +114,7 @@ def simulate(
         y0 = None if initial_state is None else precisions.cast(initial_state)
         if y0 is not None:
             check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
-            check_start(model, state_variables(y0))
+            check_start_values(model, state_variables(y0))
         trajectory, outputs, found = _run(cast, sampling, chosen, y0, seen, progress)
         data = trajectory_dataset(model, trajectory, outputs, chosen, precision, sampling)
     data = _with_observed(data, found, getattr(seen, "variables", {}))

@@ -49,9 +49,9 @@ from jaxgait.solve.steps import Motion, division, prepared, select, start_state,
 
 T = TypeVar("T")
 
-UNSOLVED = 100.0
-"""Violation of the contact law, relative to the largest speed without impulses and the square root of machine epsilon,
-above which the impulses are no solution."""
+UNSOLVED = 1e-6
+"""Violation of the contact law, relative to the largest speed of closed contacts without impulses, above which impulses
+are no solution; in float32 a thousand roundings."""
 STEPS_PER_SEPARATION = 10
 """Least number of steps within `ObservedContacts.separation`."""
 
@@ -297,8 +297,9 @@ def _solve_contacts(
     ]
     closed = [(c.gap <= 0.0) & jnp.asarray(c.enabled) for c in contacts]
     solution = contact_impulses(G, b, [c.friction for c in contacts], closed)
-    speeds = jnp.abs(jnp.stack([jnp.asarray(x) for x in b]))
-    allowed = UNSOLVED * float(jnp.finfo(speeds.dtype).eps) ** 0.5
+    both = [is_closed for is_closed in closed for _ in range(2)]
+    speeds = jnp.stack([jnp.where(is_closed, jnp.abs(x), 0.0) for is_closed, x in zip(both, b, strict=True)])
+    allowed = max(UNSOLVED, 1000.0 * float(jnp.finfo(speeds.dtype).eps))
     return solution, jax.lax.stop_gradient(solution.violation > allowed * jnp.max(speeds))
 
 

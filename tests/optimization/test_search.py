@@ -308,6 +308,18 @@ def test_without_gradients_a_search_leaves_a_start_at_an_edge_of_failing_runs(me
     assert np.abs(ended.x - 0.1).max() < 0.05
 
 
+def test_the_first_simplex_is_not_flat_on_a_wall_beside_failing_runs():
+    """Between 1e-4 and 1e-3 from the wall all runs fail, and SciPy clips points beyond the wall."""
+
+    def asked(x):
+        failed = (x[:, 1] > 1e-4) & (x[:, 1] < 1e-3)
+        values = np.where(failed, np.nan, ((x - 0.5) ** 2).sum(axis=1))
+        return Evaluated(values[:, None], np.zeros((len(x), 1, 2)), failed.astype(np.int32), np.full(len(x), np.nan))
+
+    ended = METHODS["Nelder-Mead"](asked, np.array([0.4, 0.0]), settings())
+    np.testing.assert_allclose(ended.x, 0.5, atol=1e-3)
+
+
 def test_a_population_without_a_result_is_not_converged():
     pytest.importorskip("cma")
     ended = METHODS["CMA-ES"](lambda x: distances(x, edge=-1.0), np.full(2, 0.5), settings())

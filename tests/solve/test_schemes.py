@@ -66,6 +66,12 @@ def test_transitions_are_not_left_out_because_there_is_a_vector_field():
     run = simulate(Bouncing())
     assert run.attrs["scheme"] == "EventDriven" and run.sizes["event"] == 1 and float(run.h[-1]) > 0.0
 
+    class Twin(Bouncing):  # replaces the inherited phases by one equation
+        def vector_field(self, t, y):
+            return Ball(y.v, -9.8)
+
+    assert schemes(Twin()) == [Smooth, EventDriven]
+
 
 def test_no_events_are_recorded_on_request():
     assert simulate(Bungee(), duration=5.0, max_events=0).attrs["max_events"] == 0
@@ -96,3 +102,5 @@ def test_the_options_of_solvers_and_controllers_are_recorded():
     run = simulate(Bouncing(), scheme=EventDriven.of(Bouncing(), controller=rough))
     with pytest.raises(ValueError, match=r"ran with controller='Resolving\(rtol=0.01.*which simulate does not accept"):
         again(run, model=Bouncing())
+    early = simulate(Bouncing()).assign_attrs(controller="Resolving")  # as files of early versions have it
+    assert again(early, model=Bouncing()).sizes["event"] == 1

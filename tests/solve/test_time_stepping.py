@@ -258,8 +258,18 @@ class Table(Model):
         return [Contact(gap, n, t, none, none, self.friction, 0.0, 0.0, True) for n, t, gap in feet]
 
 
-def test_contacts_that_no_impulses_satisfy_end_the_run():
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+def test_feet_at_rest_are_solved(kind):
+    """All speeds without impulses are then those that gravity gives in one step."""
+    rest = Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for mu in (0.3, 1.0):
+        run = simulate(Table(friction=mu), initial_state=rest, precision=kind)
+        assert run.attrs["status"] == Outcome.COMPLETED and abs(run.z[-1]) < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+def test_contacts_that_no_impulses_satisfy_end_the_run(kind):
     """With four feet and much friction, the sweeps over more than three contacts do not converge."""
     with pytest.warns(IncompleteRun, match="no impulses satisfy the contact law"):
-        run = simulate(Table(friction=1.0))
+        run = simulate(Table(friction=1.0), precision=kind, dt=5e-5)
     assert run.attrs["status"] == Outcome.CONTACTS_UNSOLVED and run.attrs["t_end_s"] < 0.05

@@ -258,9 +258,9 @@ class CreeperChain(Model):
         vdot = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero, *give]
         return ChainState(*map(jnp.stack, (q, v, vdot)))
 
-    def _check_two_units(self) -> None:
+    def _check_two_units(self, what: str = "the manoeuvres of figure 5 are") -> None:
         if self.units != 2:
-            raise ValueError(f"the manoeuvres of figure 5 are defined for 2 units, this robot has {self.units}")
+            raise ValueError(f"{what} defined for 2 units, this robot has {self.units}")
 
     def _displacement(self, t: Scalar) -> Float[Array, " 2"]:
         """Displacement (x, y) in m of a yawing base at time `t` in s: the integral of its velocity in retraction."""
@@ -298,6 +298,9 @@ class CreeperChain(Model):
             state: positions, velocities and accelerations.
             extending: whether the front unit slides; None: in the first half of the cycle.
 
+        Raises:
+            ValueError: for other than two units.
+
         Examples:
             >>> from jaxgait.models import CreeperChain
             >>> robot = CreeperChain()
@@ -316,6 +319,9 @@ class CreeperChain(Model):
     def loads(self, motion: Motion, t: Scalar, extending: Array) -> Float[Array, "n 6"]:
         """External wrenches (N m, N) in body axes, base first: blood on both units, friction on the sliding one.
 
+        Raises:
+            ValueError: for other than two units, whose order of sliding is not defined.
+
         Examples:
             >>> import jax.numpy as jnp
             >>> from jaxgait.mechanics.spatial import kinematics
@@ -325,11 +331,8 @@ class CreeperChain(Model):
             >>> wrenches = robot.loads(kinematics(robot.tree(), state.q, state.v), 0.25, jnp.asarray(True))
             >>> print(wrenches.shape, float(wrenches[1, 3]))  # none on the shaft
             (4, 6) 0.0
-
-        Raises:
-            ValueError: for more than two units, whose order of sliding is not defined.
         """
-        self._check_two_units()
+        self._check_two_units("loads are")
         robot, rear, front = self.robot, motion.twist[0][3], motion.twist[-1][3]
         blood_front, blood_rear = robot.fluid_forces(robot.inflow(t), front, rear)
         drag, _ = Coulomb(1.0, self.drag_width, "tanh").force(jnp.stack([front, rear]), robot.pads.limit(0.0))

@@ -74,7 +74,7 @@ class StepFigures(NamedTuple):
     """Figures of one step of the prescribed gait; all differentiable."""
 
     length: Float[Array, ""]
-    """StepFigures length in m."""
+    """Step length in m."""
     speed: Float[Array, ""]
     """Mean speed in m/s."""
     foot: Float[Array, "samples d"]

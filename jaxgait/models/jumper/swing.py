@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import is_concrete, shown
+from jaxgait.checks import is_concrete
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
@@ -78,9 +77,13 @@ class Keyframes(Immutable):
         Raises:
             ParameterError: with the two times.
         """
-        for a, b in itertools.pairwise(self.times):
-            if is_concrete((a, b)) and not np.all(np.asarray(b) > np.asarray(a)):
-                raise ParameterError(f"times of keyframes must increase, got {shown(a)} s before {shown(b)} s")
+        if not is_concrete(self.times):
+            return
+        times = np.stack(self.times, axis=-1) if isinstance(self.times, tuple) else np.asarray(self.times)
+        if (wrong := ~(np.diff(times, axis=-1) > 0.0)).any():
+            *member, i = np.argwhere(wrong)[0]
+            a, b = times[(*member, slice(i, i + 2))]
+            raise ParameterError(f"times of keyframes must increase, got {a:g} s before {b:g} s")
 
     def turn(self, t: Scalar) -> Turn:
         """Angle, rate and acceleration at time `t` in s after the quiet phase."""

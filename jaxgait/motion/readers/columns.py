@@ -30,7 +30,7 @@ _LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z
 _SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
 
 
-class _Above(NamedTuple):
+class _Header(NamedTuple):
     """What the lines above the numbers state."""
 
     names: list[str]
@@ -55,13 +55,13 @@ def read_labelled(source: Source, name: str) -> Recording:
     """
     section = next((i for i, line in enumerate(source.lines) if _SECTION.match(line)), 0)
     start = _start(source, section)
-    above = _above(source, section, start)
-    sheet = read_sheet(source, start, len(above.names))
+    header = _read_header(source, section, start)
+    sheet = read_sheet(source, start, len(header.names))
     notes = list(sheet.notes)
     if any(line.strip() for line in source.lines[:section]):
         notes.append(f"the {section} lines before the trajectories (ground forces of devices, say) are not read")
-    names = labels.unique(above.names, notes)
-    units = above.units * len(names) if len(above.units) == 1 else above.units  # one above all columns
+    names = labels.unique(header.names, notes)
+    units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
     columns = labels.sort(names, units, notes, source.file)
     if unread := [name for name in (*columns.others, *columns.markers) if _LIKE_FORCES.search(name)]:
         wanted = "ground_force_vx, ..., and ground_force_px, ... for the centre of pressure"
@@ -72,12 +72,12 @@ def read_labelled(source: Source, name: str) -> Recording:
         what = f"the line of units has {len(units)} units for {len(names)} columns"
         raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
     stated = _marker_unit(source, columns, units, start - 1)
-    ticks = _clock(source, sheet, columns, above.rate, notes)
+    ticks = _clock(source, sheet, columns, header.rate, notes)
     values = ticks.on(sheet.values)
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     if any(-1 in three for three in columns.markers.values()):
         notes.append("markers have no z: they are taken to lie in the sagittal plane")
-    angles = _angles(values, columns.others, above.units, notes)
+    angles = _angles(values, columns.others, header.units, notes)
     plates = labels.forces(values, ticks.time, columns, notes)
     points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
     if not points & columns.force_units.keys():
@@ -96,7 +96,7 @@ def _start(source: Source, section: int) -> int:
     return start
 
 
-def _above(source: Source, section: int, start: int) -> _Above:
+def _read_header(source: Source, section: int, start: int) -> _Header:
     delimiter = delimiter_of(source.lines[start])
     width = len(trimmed(cells(source.lines[start], delimiter)))
     lines = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
@@ -110,7 +110,7 @@ def _above(source: Source, section: int, start: int) -> _Above:
     if len(names) < width:
         advice = "label every column; decimal commas need ';' or tabs between the cells"
         raise source.error(f"{width} cells under {len(names)} labels", advice, start)
-    return _Above(names, _rate(lines), units)
+    return _Header(names, _rate(lines), units)
 
 
 def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line: int) -> str | None:

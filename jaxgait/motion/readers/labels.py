@@ -105,6 +105,9 @@ def sort(
     notes = [] if notes is None else notes
     left = _without_velocities({i: name for i, name in enumerate(names) if i not in clocks}, notes)
     forces, stated = _forces(left, units, notes, file)
+    alike = {match["name"] for name in names if (match := _KINEMATIC.match(name))}
+    if (plates := [plate for plate in forces if plate in alike]) and any(map(is_marker, alike)):
+        notes.append(f"read as ground forces: {', '.join(plates)}; rename the columns if these are markers as well")
     taken = {i for plate in forces.values() for three in plate.values() for i in three}
     left = {i: name for i, name in left.items() if i not in taken}
     markers, lengths = _markers(left)
@@ -132,9 +135,6 @@ def _without_velocities(left: Mapping[int, str], notes: list[str]) -> dict[int, 
             moved.setdefault(name, left[i])
     for columns, what in ((moved, "are read as positions of markers"), (fast, "are velocities of markers: not read")):
         notes += [f"columns such as {next(iter(columns.values()))} {what} ({', '.join(columns)})"] if columns else []
-    plates = dict.fromkeys(m["name"] for i, m in matches.items() if i in found and m["kind"].lower() == "v")
-    if known and plates:
-        notes.append(f"read as ground forces: {', '.join(plates)}; rename the columns if these are markers as well")
     return found
 
 

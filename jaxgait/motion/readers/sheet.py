@@ -23,7 +23,7 @@ from jaxgait.motion.text import cells, decimal_comma, delimiter_of, is_remark, n
 
 MAX_CELLS = 20_000
 """Largest number of cells of a line: 6 600 markers."""
-MOST = 0.9
+LARGEST_SHORT_SHARE = 0.9
 """Share of the rows above which rows of another length than the line of labels are no gaps: the labels do not fit."""
 _COMMENT = ("#", "%", "//", "!")
 
@@ -163,7 +163,7 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
         kept.append(i)
         short += missing > 0
         long += missing < 0
-    if short > MOST * len(kept):
+    if short > LARGEST_SHORT_SHARE * len(kept):
         raise _other_length(source, rows, delimiter, width)
     if short:
         notes.append(f"{short} rows end early; their missing cells are gaps")

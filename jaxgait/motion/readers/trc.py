@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock, counted
-from jaxgait.motion.readers.sheet import MOST, Sheet, Source, first_data, read_sheet, recording, trimmed
+from jaxgait.motion.readers.sheet import LARGEST_SHORT_SHARE, Sheet, Source, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number
 
@@ -42,7 +42,7 @@ def read_trc(source: Source, name: str) -> Recording:
     notes = _doubts(header, sheet, len(names)) + sheet.notes
     counted_markers = header.get("nummarkers")
     unlike = isinstance(counted_markers, float) and counted_markers != len(names)
-    if unlike and sheet.longer > MOST * sheet.lines.size:
+    if unlike and sheet.longer > LARGEST_SHORT_SHARE * sheet.lines.size:
         what = f"{len(names)} labels of markers, where the header counts {counted_markers:g} and rows have more"
         raise source.error(what, "write one label for every marker", at)
     names = labels.unique(names, notes)

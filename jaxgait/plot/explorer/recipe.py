@@ -225,7 +225,8 @@ def _changed(usual: Scheme, scheme: Scheme) -> dict[str, Any]:
 
 def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
     plain = {n.removesuffix("_s"): x for n, x in scheme_options(usual).items()}
-    found = {n: x for n, x in recorded.items() if n not in FREE and x != plain.get(n)}
+    bare = {n: str(x).partition("(")[0] for n, x in plain.items()}  # as in files of early versions
+    found = {n: x for n, x in recorded.items() if n not in FREE and x not in (plain.get(n), bare.get(n))}
     for name, value in found.items():
         if name not in SETTABLE:
             raise ValueError(f"its scheme ran with {name}={value!r}, which simulate does not accept")

@@ -116,3 +116,10 @@ def test_joint_limits_hold_for_overlapping_motions():
     late = eqx.tree_at(lambda m: m.hip.then, Jumper(), keys, is_leaf=lambda leaf: leaf is None)
     with pytest.raises(ParameterError, match="times of keyframes must increase"):
         with_parameters(late, {"hip.then.times": (0.4, 0.4)}).validate()
+
+
+def test_the_times_of_keyframes_may_differ_between_members():
+    array = lambda times: with_parameters(Keyframes(), {"times": np.array(times)})
+    array([[0.3, 0.4], [0.3, 0.5]]).validate()
+    with pytest.raises(ParameterError, match=r"must increase, got 0\.5 s before 0\.4 s"):
+        array([[0.3, 0.4], [0.5, 0.4]]).validate()
