@@ -30,7 +30,8 @@ class NotRecorded(ValueError):
 class Extremes(NamedTuple):
     """Least and largest value of one output over all accepted steps of the solver, including the start.
 
-    In smooth and event-driven motion, extremes within steps are included (`jaxgait.solve.samples`).
+    In smooth and event-driven motion, extremes within steps are included (`jaxgait.solve.samples`); a prescribed motion
+    has no steps, and its extremes are those of the samples.
     """
 
     least: Float[Array, ""]
