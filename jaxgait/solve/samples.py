@@ -133,9 +133,8 @@ class Samples:
         i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
         due = moved & (t >= self.ts[i]) & (seen.next < self.ts.shape[0])
         here = self._snapshot(t, y, field)
-        extremes, last = select(
-            moved, (including_step(seen.extremes, seen.last, here), here), (seen.extremes, seen.last)
-        )
+        new = including_step(seen.extremes, seen.last, here), here
+        extremes, last = select(moved, new, (seen.extremes, seen.last))
         ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
         return _Seen(seen.next + due.astype(int), ys, extremes, last)
 

@@ -39,11 +39,11 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
     """The leg driven by another measured stride, with `height_offset` set so that the leg meets the floor as before.
 
     Subjects differ by centimetres of leg length, and a walk changes within millimetres of hip height: if the hip is too
-    high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the height
-    is kept below which the straight leg's ankle is for a tenth (`LANDING_SHARE`) of the stride. Only the hip height and
-    the thigh angle of the new stride enter, not its knee angle, which depends on marker placement. A leg that was
-    fitted to a person (by the segments of its drive) meets the floor as the default leg does. The leg is first `fitted`
-    to the person of the drive; `aligned` finds the last millimetres.
+    high, the leg never lands (the knee folds); if too low, it walks on a bent knee. What is kept is the height below
+    which the ankle of the straight leg is for a tenth (`LANDING_SHARE`) of the stride. Only the hip height and the
+    thigh angle of the new stride enter, not its knee angle, which depends on marker placement. A leg that was fitted to
+    a person (by the segments of its drive) meets the floor as the default leg does. The leg is first `fitted` to the
+    person of the drive; `aligned` finds the last millimetres.
 
     Args:
         model: the leg, with a drive at which it walks well.
