@@ -29,14 +29,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.kinds import HybridModel
 from jaxgait.model import Numerics, Scalar, State
-from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
@@ -229,11 +227,8 @@ def hybrid(
     engine = Engine(model, jnp.asarray(t_end, dtype=float), chosen)
     t, y = jnp.asarray(t0, dtype=float), start_state(model, y0)
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
-    end, records = jax.lax.scan(lambda point, _: engine.segment(point), start, length=events)
-    ts, transitions, before, after = records
-    status = jnp.where(end.status < 0, Outcome.EVENT_LIMIT, end.status)
-    count = jnp.sum(transitions >= 0)
-    return HybridSolution(ts, transitions, before, after, end.t, end.y, end.phase, count, status)
+    end, found, count = engine.through(start, events)
+    return HybridSolution(found.t, found.kind, found.before, found.after, end.t, end.y, end.phase, count, end.status)
 
 
 def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any) -> State:

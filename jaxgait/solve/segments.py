@@ -72,45 +72,42 @@ class Engine:
         zero = jnp.asarray(0)
         return Point(t, y, self.guards(t, y), phase, jnp.asarray(-1, jnp.int32), zero, zero, seen)
 
+    def through(self, start: Point, most: int) -> tuple[Point, Events, Array]:
+        """Segment after segment, until the run ends or has had `most` events.
+
+        Returns:
+            The end (status `Outcome.EVENT_LIMIT` if it could go on), the events with a leading axis `most`, in their
+            own units and NaN after the last one, and their number.
+        """
+
+        def running(carry: tuple[Point, Events, Array]) -> Bool[Array, ""]:
+            return (carry[0].status < 0) & (carry[2] < most)
+
+        def onward(carry: tuple[Point, Events, Array]) -> tuple[Point, Events, Array]:
+            point, events, count = carry
+            point, event, happened = self.segment(point)
+            put = lambda whole, one: whole.at[count].set(jnp.where(happened, one, whole[count]))
+            return point, jax.tree.map(put, events, event), count + happened.astype(int)
+
+        nothing = self._no_events(start.y, most)
+        end, events, count = _loop(self.scheme.mode, most + 1)(running, onward, (start, nothing, jnp.asarray(0)))
+        status = jnp.where(end.status < 0, Outcome.EVENT_LIMIT, end.status).astype(jnp.int32)
+        return end._replace(status=status), events, count
+
     def trajectory(self, y0: State) -> Trajectory:
         """The whole trajectory with its samples and events."""
-        looked_at, scheme = self.looked_at, self.scheme
+        looked_at = self.looked_at
         assert looked_at is not None
-        point = self.start(looked_at.ts[0], y0, jnp.asarray(0, jnp.int32))
-        events = _no_events(y0, scheme.max_events)
+        ts = looked_at.ts
+        start = self.start(ts[0], y0, jnp.asarray(0, jnp.int32))
+        end, events, _ = self.through(start, self.scheme.max_events)
+        completed = end.status == Outcome.COMPLETED
+        t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
+        ys, extremes = looked_at.samples(end.seen, t_end, end.y, completed), end.seen.extremes
+        return Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
 
-        def running(carry: tuple[Point, tuple, Array]) -> Bool[Array, ""]:
-            return (carry[0].status < 0) & (carry[2] < scheme.max_events)
-
-        def onward(carry: tuple[Point, tuple, Array]) -> tuple[Point, tuple, Array]:
-            point, events, count = carry
-            point, (t, kind, before, after) = self.segment(point)
-            happened = kind >= 0
-            put = lambda whole, one: whole.at[count].set(jnp.where(happened, one, whole[count]))
-            events = jax.tree.map(put, events, (t, kind, before, after))
-            return point, events, count + happened.astype(int)
-
-        loop = _loop(scheme.mode, scheme.max_events + 1)
-        point, events, _ = loop(running, onward, (point, events, jnp.asarray(0)))
-        status = jnp.where(point.status < 0, Outcome.EVENT_LIMIT, point.status).astype(jnp.int32)
-        completed = status == Outcome.COMPLETED
-        t_end = jnp.where(completed, looked_at.ts[-1], point.t)  # located to rounding
-        ys = looked_at.samples(point.seen, t_end, point.y, completed)
-        return Trajectory(
-            looked_at.ts,
-            ys,
-            status,
-            t_end,
-            point.y,
-            point.steps,
-            point.rejected,
-            point.seen.extremes,
-            Events(*events, names=self.names),
-        )
-
-    def segment(self, point: Point) -> tuple[Point, tuple]:
-        """Integrates to the next event; a run that has ended stays where it is."""
-        running = point.status < 0
+    def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
+        """Integrates to the next event, and says whether one happened; the point must not be the end of a run."""
         bracket = self._search(point)
         event = self._locate(bracket, point.phase)
         happens = bracket.found & ~bracket.failed & event.located & event.armed
@@ -125,12 +122,9 @@ class Engine:
         fields = self._field(point.phase), self._field(phase)
         seen = None if self.looked_at is None else self.looked_at.event(bracket.seen, t, (y, y_after), fields)
         steps, rejected = bracket.steps + point.steps, bracket.rejected + point.rejected
-        after = Point(t, y_after, guards, phase, status, steps, rejected, None)
-        end = select(running, after, point._replace(seen=None))
-        end = end._replace(seen=seen)  # where there are samples, only the loop of what still runs comes here
-        happened = running & ~failed & (fired >= 0) & (fired < len(self.transitions))
-        t, y, y_after = jax.tree.map(lambda leaf: jnp.where(happened, leaf, jnp.nan), (t, y, y_after))
-        return end, (t, jnp.where(happened, fired, -1).astype(jnp.int32), y, y_after)
+        end = Point(t, y_after, guards, phase, status, steps, rejected, seen)
+        happened = ~failed & (fired >= 0) & (fired < len(self.transitions))
+        return end, Events(t, fired.astype(jnp.int32), y, y_after, names=self.names), happened
 
     def _guards_after(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
         """Guard values just after an event, without differences from zero that are rounding errors.
@@ -143,6 +137,10 @@ class Engine:
         due = bracket.fell & (jnp.arange(guards.shape[0]) != event.fired)
         zero = jnp.where(due, rounding, 0.0)
         return jax.lax.stop_gradient(jnp.where(near, zero, guards))
+
+    def _no_events(self, y: State, most: int) -> Events:
+        states = unfilled(y, most)
+        return Events(jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states, names=self.names)
 
     def _field(self, phase: Array) -> Callable[[Scalar, State], State]:
         if len(self.fields) == 1:
@@ -190,7 +188,7 @@ class Engine:
             jnp.asarray(False),
             jnp.zeros(guards.shape, dtype=bool),
             jnp.asarray(False),
-            point.status >= 0,
+            point.status >= 0,  # in a batch, members whose run has ended wait here for the others
             jnp.asarray(Outcome.COMPLETED, jnp.int32),
             zero,
             zero,
@@ -200,58 +198,65 @@ class Engine:
 
     def _advance(self, b: _Bracket, phase: Array) -> _Bracket:
         """One step of the search: accepted, found to hold an event, or to be repeated with another length."""
-        scheme = self.scheme
-        dt, t = (b.dt, b.t + b.dt) if self.looked_at is None else self.looked_at.landing(b.seen, b.t, b.dt)
-        y, error = self._try(b.t, dt, b.y, phase)
-        error = jax.tree.map(lambda e: jnp.where(jnp.isnan(e), jnp.inf, e), error)  # rejected, as in diffrax
-        keep, t0, t1, _, control, result = scheme.controller.adapt_step_size(
-            b.t, t, b.y, y, None, error, self._order, b.control
-        )
-        guards, still = self.guards(t, y), self._armed(t, y, phase)
-        armed = b.armed | still  # which of these it is where the guard falls shows when the event is located
+        tried = self._trial(b, phase)
+        armed = b.armed | tried.armed  # which of these it is where the guard falls shows when the event is located
         # Above zero and below it again within the step; or too little above it to be resolved.
-        back = jnp.any(b.leaving & ((guards < 0.0) | ((guards == 0.0) & b.halved)) & armed)
-        stuck = ~jnp.asarray(keep) & ~(result == diffrax.RESULTS.successful)
-        keep = jnp.asarray(keep) & ~back
-        fell = (b.guards > 0.0) & (guards <= 0.0) & armed & keep
+        below = (tried.guards < 0.0) | ((tried.guards == 0.0) & b.halved)
+        back = jnp.any(b.leaving & below & armed)
+        keep = tried.accepted & ~back
+        lost = keep & (~all_finite(tried.y) | jnp.any(jnp.isnan(tried.guards) & armed))
+        fell = (b.guards > 0.0) & (tried.guards <= 0.0) & armed & keep
         found = jnp.any(fell)
-        unknown = jnp.any(jnp.isnan(guards) & armed)
-        lost, spent = keep & (~all_finite(y) | unknown), b.steps + b.rejected + 1 >= scheme.max_steps
-        crowded = back & (0.5 * dt <= _rounding(b.t))
-        why = jnp.where(stuck, Outcome.STEP_UNDERFLOW, Outcome.MAX_STEPS)
-        why = jnp.where(crowded, Outcome.EVENTS_CROWDED, why)
-        why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
-        following = _following(b, dt, jnp.asarray(t1 - t0), keep, back)
         moved = keep & ~found & ~lost
-        seen = None if self.looked_at is None else self.looked_at.step(b.seen, t, y, moved, self._field(phase))
-        after = b._replace(
-            t=t,
-            y=y,
-            dt=following,
-            guards=guards,
-            guards_after=guards,
-            armed=still,
-            leaving=b.leaving & (guards == 0.0),
-            fell=fell,
-            found=found,
-            failed=lost | spent | crowded | stuck,
-            why=why,
-            steps=b.steps + 1,
-            control=select(back, b.control, control),
-            seen=None,
+        failed, why = self._failure(b, tried, lost, back)
+        following = _following(b, tried, keep, back)
+        control = select(back, b.control, tried.control)
+        either = b._replace(
+            guards_after=tried.guards, fell=fell, found=found, failed=failed, why=why, control=control, seen=None
         )
-        before = after._replace(
-            t=b.t,
-            y=b.y,
-            dt=jnp.where(found, dt, following),
-            guards=b.guards,
-            armed=b.armed,
-            leaving=b.leaving,
+        after = either._replace(
+            t=tried.t,
+            y=tried.y,
+            dt=following,
+            guards=tried.guards,
+            armed=tried.armed,
+            leaving=b.leaving & (tried.guards == 0.0),
+            steps=b.steps + 1,
+        )
+        before = either._replace(
+            dt=jnp.where(found, tried.dt, following),
             halved=b.halved | back,
             steps=b.steps + found.astype(int),
             rejected=b.rejected + (~keep).astype(int),
         )
-        return select(moved, after, before)._replace(seen=seen)
+        return select(moved, after, before)._replace(seen=self._seen(b, tried, moved, phase))
+
+    def _trial(self, b: _Bracket, phase: Array) -> _Trial:
+        """One step from the start of a bracket, and what the controller makes of its error."""
+        dt, t = (b.dt, b.t + b.dt) if self.looked_at is None else self.looked_at.landing(b.seen, b.t, b.dt)
+        y, error = self._try(b.t, dt, b.y, phase)
+        error = jax.tree.map(lambda e: jnp.where(jnp.isnan(e), jnp.inf, e), error)  # rejected, as in diffrax
+        accepted, t0, t1, _, control, result = self.scheme.controller.adapt_step_size(
+            b.t, t, b.y, y, None, error, self._order, b.control
+        )
+        accepted = jnp.asarray(accepted)
+        stuck = ~accepted & ~(result == diffrax.RESULTS.successful)
+        wanted = jnp.asarray(t1 - t0)
+        return _Trial(t, dt, y, self.guards(t, y), self._armed(t, y, phase), accepted, stuck, wanted, control)
+
+    def _failure(self, b: _Bracket, tried: _Trial, lost: Array, back: Array) -> tuple[Array, Array]:
+        """Whether the search ends without an event, and the outcome if it does."""
+        spent = b.steps + b.rejected + 1 >= self.scheme.max_steps
+        crowded = back & (0.5 * tried.dt <= _rounding(b.t))
+        why = jnp.where(tried.stuck, Outcome.STEP_UNDERFLOW, Outcome.MAX_STEPS)
+        why = jnp.where(crowded, Outcome.EVENTS_CROWDED, why)
+        why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
+        return lost | spent | crowded | tried.stuck, why
+
+    def _seen(self, b: _Bracket, tried: _Trial, moved: Array, phase: Array) -> Any:
+        if self.looked_at is None:
+            return None
+        return self.looked_at.step(b.seen, tried.t, tried.y, moved, self._field(phase))
 
     def _leaving(self, point: Point) -> Bool[Array, " guards"]:
         """Which guards are at zero (or a rounding error below it) and about to be positive."""
@@ -336,17 +341,32 @@ class _Bracket(NamedTuple):
     """See `Point`."""
 
 
-def _following(b: _Bracket, dt: Array, wanted: Array, keep: Array, back: Array) -> Array:
-    """Length in s of the step after one of `dt`: what the controller wants, within the limits of the bracket."""
-    following = jax.lax.stop_gradient(jnp.where(back, 0.5 * dt, wanted))
+class _Trial(NamedTuple):
+    """One step of the solver from the start of a bracket."""
+
+    t: Array
+    """Its end in s."""
+    dt: Array
+    """Its length in s."""
+    y: Any
+    guards: Array
+    armed: Bool[Array, " guards"]
+    accepted: Bool[Array, ""]
+    """Whether its error is small enough."""
+    stuck: Bool[Array, ""]
+    """Whether the controller cannot go on."""
+    wanted: Array
+    """Length in s of the next step that the controller suggests."""
+    control: Any
+
+
+def _following(b: _Bracket, tried: _Trial, keep: Array, back: Array) -> Array:
+    """Length in s of the next step: what the controller wants, within the limits of the bracket."""
+    longest = jax.lax.stop_gradient(b.dt)
+    following = jax.lax.stop_gradient(jnp.where(back, 0.5 * tried.dt, tried.wanted))
     # A step that was cut short at a sample does not reduce the next one.
-    following = jnp.where(keep & (dt < b.dt), jnp.maximum(following, jax.lax.stop_gradient(b.dt)), following)
-    return jnp.where(b.halved, jnp.minimum(following, jax.lax.stop_gradient(b.dt)), following)
-
-
-def _no_events(y: State, most: int) -> tuple[Array, Array, State, State]:
-    states = unfilled(y, most)
-    return jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states
+    following = jnp.where(keep & (tried.dt < b.dt), jnp.maximum(following, longest), following)
+    return jnp.where(b.halved, jnp.minimum(following, longest), following)
 
 
 def _loop(mode: Mode, most: int) -> Callable[..., Any]:

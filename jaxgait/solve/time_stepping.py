@@ -42,10 +42,10 @@ from jaxgait.mechanics.linalg import Vector, dot
 from jaxgait.model import State, System
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
-from jaxgait.run import Events, Sampling, Trajectory
+from jaxgait.run import Events, Sampling
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.marching import FixedSteps
-from jaxgait.solve.steps import Motion, division, prepared, select, start_state, time_after
+from jaxgait.solve.fixed import FixedSteps, Grid, Motion, division
+from jaxgait.solve.steps import prepared, select
 
 T = TypeVar("T")
 
@@ -96,31 +96,6 @@ class TimeStepping(FixedSteps):
         """For the events, and a few more."""
         return 4 * self.max_events + 8
 
-    def run(
-        self,
-        model: Any,
-        sampling: Sampling,
-        y0: State | None = None,
-        *,
-        watch: tuple[str, ...] = (),
-        progress: bool = False,
-    ) -> Trajectory:
-        """See `Scheme.run`."""
-        del progress
-        ts = sampling.times(model)
-        blocks, steps = sampling.steps or self._division(model, sampling)
-        observed = isinstance(model, ObservedContacts)
-        length = (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps)
-        stepper = _Stepper(model.prepared(), length, ts[0], steps, watch, self.max_events, observed)
-
-        def sample(state: _State, _: None) -> tuple[_State, tuple[State, dict[str, Array]]]:
-            state, _ = jax.lax.scan(lambda s, _: (stepper.block(s), None), state, length=blocks)
-            return state, (state.motion.y, state.motion.totals)
-
-        first = stepper.start(start_state(model, y0))
-        last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
-        return last.motion.trajectory(ts, length, first.motion, rest, stepper.events(last))
-
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
         """Blocks between two samples, and steps per block; a contact touches at most once per block."""
         longest: int | None = None
@@ -134,6 +109,9 @@ class TimeStepping(FixedSteps):
             longest = max(1, math.floor(model.separation / self.dt))
         return division(sampling, self.dt, longest)
 
+    def _stepper(self, model: Any, grid: Grid, watch: tuple[str, ...]) -> _Stepper:
+        return _Stepper(model.prepared(), grid, watch, self.max_events, isinstance(model, ObservedContacts))
+
 
 class _Touch(NamedTuple):
     last: Events
@@ -143,6 +121,8 @@ class _Touch(NamedTuple):
 
 
 class _Contact(NamedTuple):
+    """One contact during the steps of a block."""
+
     touched: Bool[Array, ""]
     """Whether it was closed in any of them."""
     first: Events
@@ -151,10 +131,9 @@ class _Contact(NamedTuple):
     """The last of those, or before the block."""
 
 
-class _State(NamedTuple):
-    """State of the march, carried from block to block."""
+class _Noted(NamedTuple):
+    """What is known of contacts after a block."""
 
-    motion: Motion
     touches: tuple[_Touch, ...]
     events: Events
     count: Int[Array, ""]
@@ -162,38 +141,43 @@ class _State(NamedTuple):
 
 class _Stepper(NamedTuple):
     model: Any
-    dt: Scalar
-    t0: Scalar
-    steps: int
-    """Steps per block."""
+    grid: Grid
     watch: tuple[str, ...]
     max_events: int
     observed: bool
 
-    def start(self, y: State) -> _State:
+    def start(self, y: State) -> tuple[Motion, _Noted]:
         contacts = range(len(self.model.event_names()) // 2 if self.observed else 0)
-        added = jax.eval_shape(lambda: self._amounts(step(self.model, self.t0, y, self.dt)))
-        motion = Motion.at_start(self.model, self.t0, y, added, self.watch)
-        none = Events(jnp.asarray(self.t0, dtype=float), jnp.int32(-1), y, y, motion.totals, motion.totals)
+        t0, dt, _ = self.grid
+        added = jax.eval_shape(lambda: self._amounts(step(self.model, t0, y, dt)))
+        motion = Motion.at_start(self.model, t0, y, added, self.watch)
+        none = Events(jnp.asarray(t0, dtype=float), jnp.int32(-1), y, y, motion.totals, motion.totals)
         touches = tuple(_Touch(none, jnp.asarray(False)) for _ in contacts)
         events = jax.tree.map(lambda x: jnp.broadcast_to(_nothing(x), (self.max_events, *x.shape)), none)
-        return _State(motion, touches, events, jnp.int32(0))
+        return motion, _Noted(touches, events, jnp.int32(0))
 
-    def block(self, state: _State) -> _State:
-        """Advances by one block; after an early end nothing changes."""
-        running = state.motion.status == Outcome.COMPLETED
-        contacts = tuple(_Contact(jnp.asarray(False), touch.last, touch.last) for touch in state.touches)
-        start = (state.motion, contacts)
-        (motion, contacts), _ = jax.lax.scan(lambda c, _: (self._step(*c), None), start, length=self.steps)
-        touches, events, count = self._events(state, motion, contacts, running)
-        many = running & (count > self.max_events)
-        motion = motion._replace(status=jnp.where(many, jnp.int32(Outcome.EVENT_LIMIT), motion.status))
-        return _State(motion, touches, events, count)
+    def block(self, motion: Motion, noted: _Noted) -> tuple[Motion, _Noted]:
+        running = motion.status == Outcome.COMPLETED
+        contacts = tuple(_Contact(jnp.asarray(False), touch.last, touch.last) for touch in noted.touches)
+        (motion, contacts), _ = jax.lax.scan(
+            lambda c, _: (self._step(*c), None), (motion, contacts), length=self.grid.steps
+        )
+        noted = self._after_block(noted, contacts, self.grid.time(motion.steps), running)
+        many = running & (noted.count > self.max_events)
+        return motion._replace(status=jnp.where(many, jnp.int32(Outcome.EVENT_LIMIT), motion.status)), noted
+
+    def events(self, noted: _Noted) -> Events | None:
+        """The events in the order of their times; None for a model that does not observe its contacts."""
+        if not self.observed:
+            return None
+        order = jnp.argsort(noted.events.t)  # a lift-off is recorded late
+        found = jax.tree.map(lambda x: x[order], noted.events)
+        return dataclasses.replace(found, names=tuple(self.model.event_names()))
 
     def _step(self, old: Motion, contacts: tuple[_Contact, ...]) -> tuple[Motion, tuple[_Contact, ...]]:
         """Advances by one step; after an early end nothing changes."""
-        before, after = (time_after(self.t0, self.dt, old.steps + i) for i in (0, 1))
-        new = step(self.model, before, old.y, self.dt)._replace(t=after)
+        before, after = self.grid.time(old.steps), self.grid.time(old.steps + 1)
+        new = step(self.model, before, old.y, self.grid.dt)._replace(t=after)
         motion, amounts, counts = old.moved(self.model, after, new.y, self._amounts(new), self.watch)
         lost = counts & new.unsolved & (motion.status == Outcome.COMPLETED)
         motion = motion._replace(status=jnp.where(lost, jnp.int32(Outcome.CONTACTS_UNSOLVED), motion.status))
@@ -207,34 +191,26 @@ class _Stepper(NamedTuple):
             found.append(_Contact(contact.touched | touching, first, select(touching, events[2 * i + 1], contact.last)))
         return motion, tuple(found)
 
-    def events(self, last: _State) -> Events | None:
-        """The events in the order of their times; None for a model that does not observe its contacts."""
-        if not self.observed:
-            return None
-        order = jnp.argsort(last.events.t)  # a lift-off is recorded late
-        found = jax.tree.map(lambda x: x[order], last.events)
-        return dataclasses.replace(found, names=tuple(self.model.event_names()))
-
     def _amounts(self, step: Step) -> dict[str, Array]:
-        return self.model.amounts(step, self.dt) if self.observed else {}
+        return self.model.amounts(step, self.grid.dt) if self.observed else {}
 
-    def _events(
-        self, state: _State, motion: Motion, contacts: tuple[_Contact, ...], running: Bool[Array, ""]
-    ) -> tuple[tuple[_Touch, ...], Events, Int[Array, ""]]:
-        """The contacts that opened and closed, as events; `motion` is at the end of the block."""
-        touches, events, count = [], state.events, state.count
-        now = time_after(self.t0, self.dt, motion.steps)
-        for touch, (touched, first, last) in zip(state.touches, contacts, strict=True):
+    def _after_block(
+        self, noted: _Noted, contacts: tuple[_Contact, ...], now: Array, running: Bool[Array, ""]
+    ) -> _Noted:
+        """The notes after a block that ends now (in s), with the contacts that opened and closed as events."""
+        touches, (_, events, count) = [], noted
+        least = jnp.maximum(self.model.separation, 1.5 * self.grid.dt) if contacts else 0.0
+        for touch, (touched, first, last) in zip(noted.touches, contacts, strict=True):
             until = jnp.where(touched, first.t, now)
-            opened = running & (until - touch.last.t >= jnp.maximum(self.model.separation, 1.5 * self.dt))
+            opened = running & (until - touch.last.t >= least)
             left = touch.closed & opened
-            events, count = _noted(events, count, left, touch.last)
-            events, count = _noted(events, count, touched & opened, first)
+            events, count = _with(events, count, left, touch.last)
+            events, count = _with(events, count, touched & opened, first)
             touches.append(_Touch(last, touched | (touch.closed & ~left)))
-        return tuple(touches), events, count
+        return _Noted(tuple(touches), events, count)
 
 
-def _noted(events: Events, count: Array, happened: Array, event: Events) -> tuple[Events, Array]:
+def _with(events: Events, count: Array, happened: Array, event: Events) -> tuple[Events, Array]:
     room = events.t.shape[0]
     at = jnp.where(happened, count, room)
     events = jax.tree.map(lambda many, one: many.at[at].set(one, mode="drop"), events, event)
@@ -368,11 +344,11 @@ def march(
         start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
     reduce = summarise or (lambda steps: jax.tree.map(lambda leaf: leaf[-1], steps))
 
-    system = prepared(model)
+    system, grid = prepared(model), Grid(t0, dt, steps_per_block)
 
     def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Step]:
         index, y = carry
-        after = step(system, time_after(t0, dt, index), y, dt)._replace(t=time_after(t0, dt, index + 1))
+        after = step(system, grid.time(index), y, dt)._replace(t=grid.time(index + 1))
         return (index + 1, after.y), after
 
     def block(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], T]:
