@@ -66,7 +66,7 @@ ALONE = {
     "jaxgait.solve.checks": "checks",
     **{f"jaxgait.solve.samples.{x}": "parts of schemes" for x in ("snapshot", "at_first", "including_step")},
     "jaxgait.solve.smooth.tolerances": "of a precision that it is told",
-    "jaxgait.solve.fixed": "parts of schemes, which are decorated",
+    **{f"jaxgait.solve.fixed.{x}": "parts of schemes, which are decorated" for x in ("Grid", "Motion", "division")},
     "jaxgait.solve.steps": "parts of schemes, which are decorated",
     **{f"jaxgait.models.{m}.pictures": "pictures" for m in ("exoskeleton", "jumper", "prosthesis", "walker")},
     "jaxgait.precision": "itself",

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from jaxgait import checks
 from jaxgait.calibration.fitted import Fit, check_points, summarised
 from jaxgait.calibration.measured import Given, MeasuredCurve, measured_curve
-from jaxgait.calibration.problem import Output, Problem, Settings, observed, reading, search
+from jaxgait.calibration.problem import Output, Problem, Stopping, observed, reading, search
 from jaxgait.checks import by_name
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model, as_model
@@ -99,13 +99,13 @@ def fit(
     evaluate = evaluator_for(model, space, goal, _way(gradient, curve), run, fixed, x)
     read = reading(model, space, _sampling(model, curve, evaluate, run), curve, scale)
     problem = Problem(model, space, evaluate, read, curve, sigma, float(stability))
-    return solved(problem, x, Settings(iterations, tolerance), estimated=noise is None, progress=progress)
+    return solved(problem, x, Stopping(iterations, tolerance), estimated=noise is None, progress=progress)
 
 
 def solved(
     problem: Problem,
     x: Float[np.ndarray, "starts n"],
-    settings: Settings,
+    stopping: Stopping,
     *,
     estimated: bool,
     progress: bool | None = False,
@@ -115,7 +115,7 @@ def solved(
     Args:
         problem: model and data.
         x: starts of the searches.
-        settings: when they stop.
+        stopping: when they stop.
         estimated: whether to estimate the noise from the residual.
         progress: whether to show a progress bar; None: only on a terminal.
 
@@ -126,7 +126,7 @@ def solved(
     if estimated:
         check_points(len(problem.noise), len(problem.space.names))
     free = np.ones(x.shape[1], bool)
-    lanes = [lambda ask, start=start: search(ask, start, free, settings, problem.model) for start in x]
+    lanes = [lambda ask, start=start: search(ask, start, free, stopping, problem.model) for start in x]
     return summarised(problem, x, problem.together(lanes, "fit", progress), estimated)
 
 

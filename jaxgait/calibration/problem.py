@@ -267,7 +267,7 @@ def _one(found: Residuals, k: int, memory: Any) -> Residuals:
     return Residuals(**fields, memory=memory)
 
 
-class Settings(NamedTuple):
+class Stopping(NamedTuple):
     """When a search stops."""
 
     iterations: int = 50
@@ -341,7 +341,7 @@ def search(
     ask: AskFrom,
     x: Float[np.ndarray, " n"],
     free: Bool[np.ndarray, " n"],
-    settings: Settings,
+    stopping: Stopping,
     model: Model,
     memory: Any = None,
 ) -> Ended:
@@ -351,7 +351,7 @@ def search(
         ask: evaluates the residuals at one point.
         x: the start.
         free: coordinates that may move.
-        settings: when to stop.
+        stopping: when to stop.
         model: the model, for messages about failed runs.
         memory: the first guess of a gait.
     """
@@ -362,7 +362,7 @@ def search(
         return asked.ended(f"the run at the start failed: {_failure(model, first)}")
     if not free.any():
         return asked.ended("nothing to fit")
-    t = max(settings.tolerance, 1e-15)
+    t = max(stopping.tolerance, 1e-15)
     found = least_squares(
         asked.values,
         begin,
@@ -372,6 +372,6 @@ def search(
         ftol=t,
         xtol=t,
         gtol=t,
-        max_nfev=settings.iterations,
+        max_nfev=stopping.iterations,
     )
     return asked.ended(_WHY[int(found.status)])

@@ -15,7 +15,7 @@ import xarray as xr
 
 from jaxgait import checks
 from jaxgait.calibration.fitted import ON_A_BOUND, Fit, quantile
-from jaxgait.calibration.problem import AskFrom, Settings, search
+from jaxgait.calibration.problem import AskFrom, Stopping, search
 from jaxgait.report import labels
 
 FIRST = 0.5
@@ -76,8 +76,8 @@ class _Point(NamedTuple):
 class _Side:
     """One side of the profile, traced outwards from the best fit."""
 
-    def __init__(self, ask: AskFrom, found: Fit, start: np.ndarray, along: int, settings: Settings):
-        self._ask, self._problem, self._settings = ask, found.problem, settings
+    def __init__(self, ask: AskFrom, found: Fit, start: np.ndarray, along: int, stopping: Stopping):
+        self._ask, self._problem, self._stopping = ask, found.problem, stopping
         self._squares, self._i = found.chi_square, along
         self._free = np.arange(len(start)) != along
         self.points = [_Point(start, 0.0, found.memory)]
@@ -91,7 +91,7 @@ class _Side:
         for guess in (self._guess(at), last.x):
             x = np.clip(guess, 0.0, 1.0)
             x[self._i] = at
-            ends.append(search(self._ask, x, self._free, self._settings, self._problem.model, last.memory))
+            ends.append(search(self._ask, x, self._free, self._stopping, self._problem.model, last.memory))
             if ends[-1].squares - self._squares < threshold:
                 break
         best = min(ends, key=lambda end: end.squares)
@@ -187,7 +187,7 @@ def profile(
     sides: list[_Side] = []
 
     def trace(ask: AskFrom, sign: float) -> tuple[float, str]:
-        sides.append(_Side(ask, found, best, i, Settings(iterations)))
+        sides.append(_Side(ask, found, best, i, Stopping(iterations)))
         return sides[-1].limit(sign, step, threshold, steps)
 
     searches = [lambda ask, sign=sign: trace(ask, sign) for sign in (-1.0, 1.0)]

@@ -25,7 +25,7 @@ from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.parameters import parameter_info, parameters
 
 
-class Search(NamedTuple):
+class Request(NamedTuple):
     """A search to run."""
 
     model: Model
@@ -48,7 +48,7 @@ def searched_model() -> str:
     return names[0]
 
 
-def search(request: Any, options: Mapping[str, Any]) -> Search:
+def search(request: Any, options: Mapping[str, Any]) -> Request:
     """The search for given options, completed by the model's own defaults.
 
     Raises:
@@ -77,10 +77,10 @@ def search(request: Any, options: Mapping[str, Any]) -> Search:
     scenarios = varying(walking, across)
     if request.robust is not None and scenarios is None:
         raise ValueError("--robust needs scenarios: give --across NAME=a,b,c or several --motion")
-    return Search(model, {**arguments, "initial": fixed, "across": scenarios}, show)
+    return Request(model, {**arguments, "initial": fixed, "across": scenarios}, show)
 
 
-def run_search(wanted: Search, effort: Mapping[str, Any], json: pathlib.Path | None, further: Further) -> int:
+def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | None, further: Further) -> int:
     """Runs a search and its follow-ups, prints the results and writes the requested files.
 
     If a follow-up fails, the results so far are still written.

@@ -35,7 +35,7 @@ from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import NotRecorded, Sampling
-from jaxgait.scheme import Scheme
+from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import RECORDED
@@ -274,39 +274,76 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
 
 def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None) -> Plan:
     given = {name: known.default for name, known in inspect.signature(ensemble).parameters.items()} | dict(request)
-    some = lambda *names: {name: given[name] for name in names}
-    model, precision, batch = as_model(given["model"]), given["precision"], given["batch"]
-    checks.untraced("ensemble", model, given["members"], some("strides", "duration", "samples"))
+    model, precision = as_model(given["model"]), given["precision"]
+    span = {name: given[name] for name in ("strides", "duration", "samples")}
+    checks.untraced("ensemble", model, given["members"], span)
     model.validate()
     check_single(model)
     members = as_members(given["members"])
     check_members(model, members)
-    observe, gradient = observer(model, given["observe"]), _gradient(given["gradient"])
-    variables = {**getattr(observe, "variables", {}), **(given["variables"] or {})}
-    if isinstance(observe, Measures):  # in any order, one program and one store
-        observe = Measures(tuple(sorted(observe.members, key=lambda m: m.name)))
-    mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
-    # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
-    differentiated = bool(gradient) and (jax.default_backend() != "cpu" or _has_arrays(model))
-    options = some("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
-    in_precision = lambda p: scheme_for(
-        model, given["scheme"], precision=p, differentiated=differentiated, **options
-    ).in_mode(mode)
-    chosen, reference = in_precision(precision), in_precision("float64")
-    if gradient:
-        chosen.check_gradient(model)
+    observe, variables = _observed(model, given)
+    gradient = _gradient(given["gradient"])
+    chosen, retries = _schemes(model, given, gradient)
     for name in sorted({*members.values, *gradient} - {*parameters(model)}):
         if not name.startswith(DRIVE):
             chosen.check_start(model, name)
     with precisions.use(precision):
         check_equations(precisions.cast(model))
-    sampling = Sampling.of(model, **some("strides", "duration", "samples"))
-    sampling = spaced(sampling, model, members.values if extent is None else extent)
-    with_checks: Any = observe
-    observe = with_checks.checked(sampling) if hasattr(with_checks, "checked") else observe
+    sampling = spaced(Sampling.of(model, **span), model, members.values if extent is None else extent)
+    observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
     trajectories, retry = (checks.flag(name, given[name]) for name in ("trajectories", "retry"))
     job = Job(chosen, sampling, observe, trajectories, gradient, given["devices"])
     _check_job(model, job)
+    batch, results = _batch(model, members, job, given, variables)
+    plan = Plan(
+        model,
+        members,
+        job,
+        precision,
+        retries if retry else (),
+        block_shape(members.shape, batch),
+        results,
+        variables,
+    )
+    _check_names(plan)
+    return plan
+
+
+def _observed(model: Model, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What each run is asked for, and the units and long names of its results."""
+    observe = observer(model, given["observe"])
+    variables = {**getattr(observe, "variables", {}), **(given["variables"] or {})}
+    if isinstance(observe, Measures):  # in any order, one program and one store
+        observe = Measures(tuple(sorted(observe.members, key=lambda m: m.name)))
+    return observe, variables
+
+
+def _schemes(model: Model, given: Mapping[str, Any], gradient: tuple[str, ...]) -> tuple[Scheme, tuple[Retry, ...]]:
+    """The scheme, and further attempts at members that fail.
+
+    Raises:
+        ValueError: for options that the scheme does not have, and a gradient that it cannot compute.
+    """
+    mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
+    # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
+    differentiated = bool(gradient) and (jax.default_backend() != "cpu" or _has_arrays(model))
+    options = {name: given[name] for name in ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")}
+
+    def for_precision(precision: precisions.Precision) -> Scheme:
+        found = scheme_for(model, given["scheme"], precision=precision, differentiated=differentiated, **options)
+        return found.in_mode(mode)
+
+    chosen, reference = for_precision(given["precision"]), for_precision("float64")
+    if gradient:
+        chosen.check_gradient(model)
+    return chosen, chosen.retries(given["precision"], reference)
+
+
+def _batch(
+    model: Model, members: Members, job: Job, given: Mapping[str, Any], variables: dict[str, Any]
+) -> tuple[int, Any]:
+    """How many members run together, and the shapes of their results."""
+    batch, precision = given["batch"], given["precision"]
     for name in ("batch", "workers"):
         if given[name] is not None:
             checks.count(name, given[name])
@@ -315,10 +352,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     results = result_shapes(model, members, job, precision, most, variables)
     if batch is None:
         batch = batch_size(most, job, bytes_per_member(model, job, precision, results), threads)
-    retries = chosen.retries(precision, reference) if retry else ()
-    plan = Plan(model, members, job, precision, retries, block_shape(members.shape, batch), results, variables)
-    _check_names(plan)
-    return plan
+    return batch, results
 
 
 def _has_arrays(model: Model) -> bool:

@@ -15,6 +15,9 @@ import numpy as np
 
 from jaxgait.native.instructions import Kind, Known, Operation, Value
 
+SMALL = 64
+"""Numbers up to which an array is kept in registers, and is not memory."""
+
 
 class Unsupported(Exception):
     """The program holds what structured code cannot express; the message says what."""

@@ -15,13 +15,10 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxgait.native import arrays, scans
 from jaxgait.native.blocks import COMMUTATIVE
-from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Unsupported, Write
+from jaxgait.native.code import SMALL, Code, Loop, Memory, Read, Statement, Unsupported, Write
 from jaxgait.native.functions import FUNCTIONS, expanded
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
 from jaxgait.native.primitives import Branches, Call, While, passed, read
-
-SMALL = 64
-"""Numbers up to which an array is kept in registers."""
 
 OWN = 16_384
 """Bytes of temporary arrays of a member."""

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from jax.core import ShapedArray
 
-from jaxgait.native.code import Unsupported
+from jaxgait.native.code import SMALL, Unsupported
 from jaxgait.native.primitives import Scan, stacked
 
 SHORT = 64
 """Largest number of equations in all iterations of an unrolled loop."""
-SMALL = 64
-"""Numbers up to which a stacked array is kept in registers, as any other (`reading.SMALL`)."""
 
 
 def whole(reader: Any, scan: Scan, avals: Sequence[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
 from jaxgait.calibration import over_phase, over_time, profile, sample
 from jaxgait.calibration.fitting import solved
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
-from jaxgait.calibration.problem import Problem, Reading, Settings
+from jaxgait.calibration.problem import Problem, Reading, Stopping
 from jaxgait.calibration.sampling import _starts
 from jaxgait.motion.drive import reference_gait
 from jaxgait.optimization.evaluate import Evaluated
@@ -68,7 +68,7 @@ def line_slopes(theta):
 
 
 def found(problem, *, estimated=False, start=(0.3, 0.7)):
-    return solved(problem, np.array([start]), Settings(), estimated=estimated)
+    return solved(problem, np.array([start]), Stopping(), estimated=estimated)
 
 
 NOISY = line([4.0, 2.0]) + 0.1 * np.random.default_rng(1).normal(size=len(T))
@@ -233,7 +233,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(jump, height):
     for seed in range(20):
         values = height + NOISE * np.random.default_rng(seed).normal(size=height.size)
         measured = replace(jump.problem.measured, values=values)
-        got = solved(replace(jump.problem, measured=measured), np.full((1, 3), 0.5), Settings(), estimated=False)
+        got = solved(replace(jump.problem, measured=measured), np.full((1, 3), 0.5), Stopping(), estimated=False)
         apart = np.array(list(got.best.values())) - truth
         inside += [got.interval(n)[0] <= TRUTH[n] <= got.interval(n)[1] for n in TRUTH]
         distance += apart @ np.linalg.solve(got.covariance.values, apart)

@@ -65,7 +65,7 @@ class Joint(NamedTuple):
     limits: tuple[float, float]
 
 
-class Contact(NamedTuple):
+class SoleContact(NamedTuple):
     """Contact of the sole, for one stud of each row."""
 
     depth: Float[Array, " rows"]
@@ -277,7 +277,7 @@ class PlanarJumper(Model):
         angles, speeds = [turn.angle for turn in flexions], [turn.rate for turn in flexions]
         return spatial.kinematics(self.tree(), [*foot, *angles], [*rates, *speeds])
 
-    def _accelerated(self, t: Scalar, y: JumperState, contact: Contact) -> tuple[Motion, list[Scalar], list[Any]]:
+    def _accelerated(self, t: Scalar, y: JumperState, contact: SoleContact) -> tuple[Motion, list[Scalar], list[Any]]:
         """Motion, all accelerations, and the wrenches on the bars (the ground's on the foot)."""
         tree, turns = self.tree(), self.joint_turns(t)
         motion = self.posed(turns, (y.x, y.z, y.pitch), (y.vx, y.vz, y.spin))
@@ -288,7 +288,7 @@ class PlanarJumper(Model):
         found = spatial.hybrid_dynamics(tree, motion, known, none, driven, wrenches, self.gravity)
         return motion, found.vdot, wrenches
 
-    def contact(self, y: JumperState, dt: Scalar | None = None) -> Contact:
+    def contact(self, y: JumperState, dt: Scalar | None = None) -> SoleContact:
         """Compression, sliding and forces of one stud of each row; with `dt` (s) by the incremental friction law.
 
         Examples:
@@ -312,9 +312,9 @@ class PlanarJumper(Model):
             studs = sole.forces(depth, rate, slip[:, None], bristle, y.approach)
         else:
             studs = sole.step(depth, rate, slip[:, None], bristle, dt, y.approach)
-        return Contact(depth, rate, y.x + arm_x, slip, studs)
+        return SoleContact(depth, rate, y.x + arm_x, slip, studs)
 
-    def _wrench(self, y: JumperState, contact: Contact) -> tuple[Vec, Scalar]:
+    def _wrench(self, y: JumperState, contact: SoleContact) -> tuple[Vec, Scalar]:
         normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
         n = self.studs_per_row
         moment = jnp.sum(-y.z * tangential - (contact.position - y.x) * normal)
@@ -324,7 +324,7 @@ class PlanarJumper(Model):
         """Velocities, accelerations of the base, and bristle rates."""
         return self._rates(t, y, self.contact(y))
 
-    def _rates(self, t: Scalar, y: JumperState, contact: Contact) -> JumperState:
+    def _rates(self, t: Scalar, y: JumperState, contact: SoleContact) -> JumperState:
         _, (ax, az, angular, *_), _ = self._accelerated(t, y, contact)
         rate, approach_rate = contact.studs.bristle_rate, contact.studs.approach_rate
         return JumperState(y.vx, y.vz, y.spin, ax, az, angular, None if rate is None else rate[:, 0], approach_rate)
