@@ -166,6 +166,9 @@ class ObservedContacts(Protocol):
 class Transition(NamedTuple):
     """An event: where `guard` falls through zero in phase `source` while `armed`, the state jumps and `target` begins.
 
+    A guard that is negative when its phase begins does not fire before it has been positive: a ball that starts below
+    the ground falls on. Start above, or let a transition with `ends=True` catch what should not happen.
+
     Examples:
         >>> from jaxgait import Transition
         >>> landing = Transition(source=0, target=1, guard=lambda t, y: y[0])

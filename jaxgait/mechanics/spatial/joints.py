@@ -65,8 +65,12 @@ class Joint:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates: x, y, z for slides, turn_x, turn_y, turn_z for turns; oblique axes are numbered."""
-        return tuple(_name(screw, k) for k, screw in enumerate(self.screws))
+        """Names of the coordinates: x, y, z for slides, turn_x, turn_y, turn_z for turns.
+
+        Oblique axes are numbered (turn_2), and so are axes that occur again (turn_z, turn_x, turn_z_3).
+        """
+        names = [_name(screw, k) for k, screw in enumerate(self.screws)]
+        return tuple(f"{name}_{k + 1}" if name in names[:k] else name for k, name in enumerate(names))
 
     @property
     def velocities(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxgait import precision
 from jaxgait.measure import Measure, table
@@ -24,6 +24,10 @@ SPAN = 100.0
 """`critical_value` searches from the present value divided by this number to the present value times it."""
 SCANNED = 121
 """Number of values scanned in this range, 8 % apart."""
+ROUNDING = 1e-3
+"""Difference in m between two heights that are the same, in float32 too."""
+AT_REST = 1e-3
+"""Speed in m/s below which a jumper on a strongly damped rope, who never turns, has arrived."""
 _LATEST = 1e3  # s: on any realistic rope the jumper has turned
 
 
@@ -72,18 +76,27 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
 
 
 def _clearance(run: Run) -> Float[Array, ""]:
-    return jnp.minimum(jnp.min(run["height"]), run.extremes("height").least)
+    return only_if(_has_turned(run), _lowest(run))
 
 
 def _peak_force(run: Run) -> Float[Array, ""]:
-    return jnp.maximum(jnp.max(run["rope_force"]), run.extremes("rope_force").largest)
+    return only_if(_has_turned(run), jnp.maximum(jnp.max(run["rope_force"]), run.extremes("rope_force").largest))
+
+
+def _lowest(run: Run) -> Float[Array, ""]:
+    return jnp.minimum(jnp.min(run["height"]), run.extremes("height").least)
+
+
+def _has_turned(run: Run) -> Bool[Array, ""]:
+    """Whether the run shows the lowest point: otherwise the jumper is at his lowest at its end, and still falls."""
+    return (run["height"][-1] > _lowest(run) + ROUNDING) | (run["v"][-1] <= AT_REST)
 
 
 MEASURES = table(
     Measure("clearance", _clearance, "m", "smallest height above the ground (negative: he hits it)", watch=("height",)),
-    Measure("peak_rope_force", _peak_force, "N", "largest pull of the rope", watch=("rope_force",)),
+    Measure("peak_rope_force", _peak_force, "N", "largest pull of the rope", watch=("rope_force", "height")),
 )
-"""Measures of a jump, by name."""
+"""Measures of a jump, by name; NaN if the jumper still falls when the run ends."""
 
 
 @float64_default

@@ -67,7 +67,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
     of = lambda name: jnp.asarray(run[name])
     at_take_off = _at_take_off(of("depth"), of("com_z"))
     z, vz = at_take_off(of("com_z")), at_take_off(of("com_vz"))
-    height = vz**2 / (2.0 * gravity)
+    height = jnp.maximum(vz, 0.0) ** 2 / (2.0 * gravity)  # feet that are drawn up while the body falls are no jump
     return Jump(
         at_take_off(time),
         at_take_off(of("com_x")),

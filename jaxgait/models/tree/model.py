@@ -72,6 +72,8 @@ def _links(links: Any) -> Any:
     values = list(links.values() if isinstance(links, Mapping) else links) if isinstance(links, Iterable) else [links]
     if not all(isinstance(link, Link) for link in values):
         raise ParameterError(f"links must be a list of Link, got {shown(links)}")
+    if not values:
+        raise ParameterError("links is empty: a mechanism has at least one body")
     found = OrderedDict((link.name, link) for link in values)
     if len(found) < len(values):
         names = [link.name for link in values]
@@ -123,7 +125,7 @@ class TreeModel(Model):
     contacts: Mapping[str, Contact] = eqx.field(converter=_contacts, default_factory=OrderedDict)
     """Contact points by name."""
     drives: Mapping[str, Any] = eqx.field(converter=_drives, default_factory=OrderedDict)
-    """`Spring`, `Torque`, `Force`, `Prescribed` by name, or functions of t, q, v that return all generalised forces."""
+    """`Spring`, `Torque`, `Force`, `Prescribed` by name, or functions of t, q, v for all forces, shape (nv,)."""
     start: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
     start_rates: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
@@ -244,7 +246,7 @@ class TreeModel(Model):
 
     def _driven(self, t: Scalar, tree: Tree, motion: spatial.Motion, q: Array, v: Array) -> tuple[Array, Array]:
         tau, wrenches = jnp.zeros_like(v), jnp.zeros((len(tree.names), 6), dtype=v.dtype)
-        for drive in self.drives.values():
+        for name, drive in self.drives.items():
             if isinstance(drive, Spring | Torque):
                 i, j = _coordinate(tree, drive.joint)
                 tau = tau.at[j].add(drive.force(t, q[i], v[j]))
@@ -254,7 +256,7 @@ class TreeModel(Model):
                 force = drive.force(t, position[0], velocity[0])
                 wrenches = wrenches + spatial.point_wrenches(motion, points, position, force[None])
             elif not isinstance(drive, Prescribed):
-                tau = tau + jnp.asarray(drive(t, q, v), dtype=v.dtype)
+                tau = tau + _all_forces(name, drive(t, q, v), tree).astype(v.dtype)
         return tau, wrenches
 
     def _ground(
@@ -314,11 +316,16 @@ class TreeModel(Model):
             raise ParameterError(f"{type(self).__name__}: {error}") from error
 
     def _check_names(self, tree: Tree) -> None:
+        if not tree.nv:
+            raise ValueError("all joints are fixed, so that nothing moves")
         for part in (*self.contacts.values(), *(d for d in self.drives.values() if isinstance(d, Force))):
             _index(tree.names, part.body)
         for drive in self.drives.values():
             if isinstance(drive, Spring | Torque | Prescribed):
                 _coordinate(tree, drive.joint)
+        prescribed = [drive.joint for drive in self.drives.values() if isinstance(drive, Prescribed)]
+        if twice := sorted({joint for joint in prescribed if prescribed.count(joint) > 1}):
+            raise ValueError(f"several drives prescribe the motion of {', '.join(map(repr, twice))}: keep one of them")
         for names, given in ((tree.coordinate_names, self.start), (tree.velocity_names, self.start_rates)):
             for name in given:
                 _index(names, name)
@@ -335,6 +342,17 @@ def _coordinate(tree: Tree, name: str) -> tuple[int, int]:
     if tree.joints[body].nq != tree.joints[body].nv:
         raise ValueError(f"{name!r} is not a rate of a coordinate: drive it by a function of t, q, v")
     return tree.q_slices[body].start + j - tree.v_slices[body].start, j
+
+
+def _all_forces(name: str, forces: Any, tree: Tree) -> Array:
+    found = jnp.asarray(forces)
+    if found.shape != (tree.nv,):
+        names = ", ".join(tree.velocity_names)
+        raise ParameterError(
+            f"drives[{name!r}] must return one generalised force for each of {names}, shape ({tree.nv},), "
+            f"got the shape {found.shape}"
+        )
+    return found
 
 
 def _index(names: Sequence[str], name: str) -> int:

@@ -1,7 +1,10 @@
-"""Critical values: the clearance is zero there, within the parameter's bounds, or there is none."""
+"""The lowest point of a jump, and critical values, at which it is just safe."""
 
+import numpy as np
 import pytest
 
+from jaxgait import ensemble
+from jaxgait.mechanics.contact import KelvinVoigt
 from jaxgait.models.bungee.measures import clearance, critical_value
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.parameters import ParameterError, with_parameters
@@ -29,3 +32,19 @@ def test_searches_that_cannot_be_are_named():
         critical_value(with_parameters(Bungee(), {"mass": [60.0, 70.0]}), "mass")
     with pytest.raises(ParameterError, match=r"Bungee\.ground"):
         critical_value(Bungee(ground=-1.0), "mass")
+
+
+def test_a_run_that_ends_in_the_fall_has_no_lowest_point():
+    short, whole = (
+        ensemble(Bungee(), {"stiffness": [20.0]}, duration=t, observe=["clearance", "peak_rope_force"])
+        for t in (5.0, 10.0)
+    )
+    assert np.isnan(short.clearance).all() and np.isnan(short.peak_rope_force).all()
+    assert float(whole.clearance[0]) == pytest.approx(float(clearance(Bungee())), abs=1e-9)
+    assert float(whole.peak_rope_force[0]) == pytest.approx(20.0 * (50.0 + 10.4591251), abs=1e-5)
+
+
+def test_a_jumper_on_a_strongly_damped_rope_never_turns_but_arrives():
+    damped = Bungee(rope=KelvinVoigt(20.0, 2000.0, 1e3))
+    scan = ensemble(damped, {"mass": [70.0]}, duration=3000.0, observe=["clearance"])
+    assert float(scan.clearance[0]) == pytest.approx(50.0 - 70.0 * 10.0 / 20.0, abs=0.2)

@@ -10,7 +10,7 @@ from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, simulate
 from jaxgait.mechanics.contact import ImpactHertz, UnilateralSpring
 from jaxgait.mechanics.friction import Dahl, Incremental
-from jaxgait.mechanics.spatial import Link, ball, free, hinge, planar, prismatic
+from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
 from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
 from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.plot import scene
@@ -342,3 +342,28 @@ def test_a_friction_law_of_ones_own_needs_no_memory():
 def test_a_number_is_no_law():
     with pytest.raises(ParameterError, match=r"a law must be a module or a function, got 0.5"):
         Contact("foot", UnilateralSpring(1e4), 0.5)
+
+
+def test_axes_that_occur_again_are_numbered():
+    euler = screws(("turn", (0, 0, 1)), ("turn", (1, 0, 0)), ("turn", (0, 0, 1)))
+    model = TreeModel([Link("top", None, euler, mass=1.0)], start={"top.turn_z": 0.1, "top.turn_z_3": 0.3})
+    assert model.labels["coordinate"] == ("top.turn_z", "top.turn_x", "top.turn_z_3")
+    np.testing.assert_allclose(model.initial_state().q, [0.1, 0.0, 0.3])
+
+
+@pytest.mark.parametrize("forces", [1.0, np.ones(1), np.ones(3)])
+def test_a_drive_returns_all_generalised_forces(forces):
+    two = [Link(name, parent, hinge((0, 1, 0)), mass=1.0) for name, parent in (("a", None), ("b", "a"))]
+    model = TreeModel(two, drives={"motor": lambda t, q, v: forces})
+    with pytest.raises(ParameterError, match=r"drives\['motor'\] must return .* for each of a, b, shape \(2,\), got"):
+        simulate(model)
+
+
+def test_a_motion_is_prescribed_once_and_something_moves():
+    still, moving = Prescribed("a", lambda t: 0.1), Link("a", None, hinge((0, 1, 0)), mass=1.0)
+    with pytest.raises(ParameterError, match="several drives prescribe the motion of 'a'"):
+        TreeModel([moving], drives={"one": still, "two": still}).validate()
+    with pytest.raises(ParameterError, match="all joints are fixed"):
+        simulate(TreeModel([Link("a", None, fixed(), mass=1.0)]))
+    with pytest.raises(ParameterError, match="at least one body"):
+        TreeModel([])
