@@ -180,6 +180,8 @@ class Sampling:
             raise ValueError("give strides or duration, not both")
         if samples is not None:
             checks.count("samples", samples)
+        if model.period is not None and not np.all(np.asarray(model.period) > 0.0):
+            raise ValueError(f"{type(model).__name__}.period must be a positive number of seconds, got {model.period}")
         if strides is None and duration is None:
             strides = _natural_strides(model)
         if strides is not None:

@@ -235,3 +235,10 @@ def test_one_run_is_measured_like_the_members_of_an_ensemble():
         simulate(Bungee(), observe=lambda run: {"height": run["height"].min()}, duration=1.0)
     with pytest.raises(MeasureError, match="needs at least 20 strides"):
         simulate(Prosthesis(), observe="order", strides=3)
+
+
+def test_an_array_has_the_dimensions_that_its_measure_declares():
+    """The first of them was taken, and the other ones were dropped."""
+    first = Measure("first", lambda run: run["x"][:3], "m", "first positions", dims=("foot", "toe"))
+    with pytest.raises(ValueError, match="'first' declares the dimensions 'foot', 'toe', but its values have 1"):
+        ensemble(Oscillator(), {"mass": [1.0, 2.0]}, observe=[first], **OPTIONS)

@@ -288,6 +288,7 @@ def test_functions_of_time_and_state_are_checked_by_name(model, message):
             )(),
             "Ball.variables has no 'force' but 'forse', which no state or output has: misspelt?",
         ),
+        (type("Ball", (_Ball,), {"period": -1.0})(), "Ball.period must be a positive number of seconds, got -1.0"),
         (_ball(outputs=lambda self, t, y: {"time": t}), "must not use the name 'time': it is part of every result"),
     ],
 )

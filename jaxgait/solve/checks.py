@@ -334,6 +334,8 @@ def _of(path: Any) -> str:
 
 
 def _kind(y: Any) -> str:
+    if isinstance(y, Mapping):
+        return f"{type(y).__name__} of {', '.join(map(repr, y))}"
     return f"array of shape {y.shape}" if isinstance(y, jax.ShapeDtypeStruct) else type(y).__name__
 
 

@@ -41,10 +41,17 @@ def labelled(variables: Mapping[str, Variable], name: str, values: Any, dims: tu
 
 
 def extra_dims(variables: Mapping[str, Variable], name: str, count: int) -> tuple[str, ...]:
-    """Names of the dimensions of an array variable beyond time: those it declares, otherwise numbered ones."""
+    """Names of the dimensions of an array variable beyond time: those it declares, otherwise numbered ones.
+
+    Raises:
+        ValueError: if it declares another number of them.
+    """
     known = variables.get(name)
-    if known is not None and len(known.dims) >= count:
-        return known.dims[:count]
+    if known is not None and known.dims:
+        if len(known.dims) != count:
+            declared = ", ".join(map(repr, known.dims))
+            raise ValueError(f"{name!r} declares the dimensions {declared}, but its values have {count}")
+        return known.dims
     return tuple(f"{name}_{i}" for i in range(count))
 
 

@@ -69,8 +69,8 @@ class Engine:
     def start(self, t: Array, y: State, phase: Array) -> Point:
         """The point from which a run starts, at time `t` in s (a scalar)."""
         seen = None if self.looked_at is None else self.looked_at.start(y, self._field(phase))
-        zero = jnp.asarray(0)
-        return Point(t, y, self.guards(t, y), phase, jnp.asarray(-1, jnp.int32), zero, zero, seen)
+        zero, status = jnp.asarray(0), jnp.where(all_finite(y), -1, Outcome.NONFINITE).astype(jnp.int32)
+        return Point(t, y, self.guards(t, y), phase, status, zero, zero, seen)
 
     def through(self, start: Point, most: int) -> tuple[Point, Events, Array]:
         """Segment after segment, until the run ends or has had `most` events.

@@ -103,7 +103,7 @@ def test_a_straight_chain_has_no_steering_limit():
 
 
 def test_one_unit_is_no_inchworm():
-    with pytest.raises(ParameterError, match="units must be at least 2, got 1"):
+    with pytest.raises(ParameterError, match="units must be a whole number, at least 2, got 1"):
         dataclasses.replace(CreeperChain(), units=1).validate()
     with pytest.raises(ValueError, match="2 units, this robot has 3"):
         CreeperChain(units=3).drive_force(jnp.asarray(0.1))

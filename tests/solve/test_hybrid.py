@@ -359,6 +359,12 @@ def test_a_guard_that_becomes_nan_is_a_status():
     assert int(hybrid(Rooted(), events=3, t_end=2.0).status) == Outcome.NONFINITE
 
 
+def test_a_start_that_is_nan_is_a_status():
+    """It was said to have reached the step limit."""
+    lost = jax.jit(lambda h: hybrid(Bouncing(), events=3, t_end=2.0, y0=Ball(h, 0.0)))(jnp.nan)
+    assert int(lost.status) == Outcome.NONFINITE and int(lost.count) == 0
+
+
 class StiffBall(Model):
     """The bouncing ball, dropped from 1 m, by the solver of stiff models."""
 

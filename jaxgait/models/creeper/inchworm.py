@@ -146,7 +146,7 @@ class Inchworm(Model):
     def validate(self) -> None:
         """Rejects a robot of one unit, and strokes that do not fit into their share of the period."""
         super().validate()
-        if self.units < 2:
-            raise ParameterError(f"units must be at least 2, got {self.units}")
+        if type(self.units) is not int or self.units < 2:
+            raise ParameterError(f"units must be a whole number, at least 2, got {self.units!r}")
         self.robot.validate()
         self.gait.check_fits(self.units)

@@ -40,7 +40,7 @@ def test_a_run_that_ends_in_the_fall_has_no_lowest_point():
         for t in (5.0, 10.0)
     )
     assert np.isnan(short.clearance).all() and np.isnan(short.peak_rope_force).all()
-    assert float(whole.clearance[0]) == pytest.approx(float(clearance(Bungee())), abs=1e-9)
+    assert float(whole.clearance[0]) == pytest.approx(float(clearance(Bungee())), abs=SAFE)
     assert float(whole.peak_rope_force[0]) == pytest.approx(20.0 * (50.0 + 10.4591251), abs=1e-5)
 
 
