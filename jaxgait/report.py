@@ -51,6 +51,7 @@ class Figure:
             precision; a flag or a class; or a sentence.
         paper_tolerance: of `agrees_with_paper`, absolute; None means half a unit of the last printed digit.
         agrees: whether the paper's sentence is true, judged by the author of the figure; None if undecided.
+        input: whether it is an input that the paper prints, and no result: shown, but counted separately.
         note: why the figure differs from the paper or from the specification.
     """
 
@@ -63,6 +64,7 @@ class Figure:
     paper: Value = None
     paper_tolerance: float | None = None
     agrees: bool | None = None
+    input: bool = False
     note: str = ""
 
     @property
@@ -83,7 +85,8 @@ class Figure:
     def as_dict(self) -> dict[str, Value]:
         """The entry of `figures.json`."""
         names = ["id", "what", "unit", "paper", "expected", "measured", "tolerance", "met", "agrees_with_paper", "note"]
-        return files.plain({name: getattr(self, name) for name in names} | {"paper": _printed(self.paper)})
+        entry = {name: getattr(self, name) for name in names} | {"paper": _printed(self.paper)}
+        return files.plain(entry | ({"input": True} if self.input else {}))
 
 
 @dataclass
@@ -176,12 +179,15 @@ class Report:
         return [f for f in self.figures if f.agrees_with_paper is False]
 
     def counts(self) -> str:
-        """Counts of agreement with the specification and with the paper, in one line."""
-        wanted = [f.met for f in self.figures if f.met is not None]
-        compared = [f.agrees_with_paper for f in self.figures if f.agrees_with_paper is not None]
+        """Counts of agreement with the specification and with the paper, in one line; inputs are counted apart."""
+        results = [f for f in self.figures if not f.input]
+        wanted = [f.met for f in results if f.met is not None]
+        compared = [f.agrees_with_paper for f in results if f.agrees_with_paper is not None]
+        inputs = [f.agrees_with_paper for f in self.figures if f.input]
         specification = f"{sum(wanted)} of {len(wanted)} results meet the specification"
         paper = f"{sum(compared)} of {len(compared)} that the paper states agree with it"
-        return f"{specification}; {paper if compared else 'the paper states none of them'}"
+        given = f"; {sum(map(bool, inputs))} of {len(inputs)} inputs are the paper's" if inputs else ""
+        return f"{specification}; {paper if compared else 'the paper states none of them'}{given}"
 
     def summary(self) -> str:
         """The counts, the figures that miss the specification, and those that contradict the paper, with reasons."""

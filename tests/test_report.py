@@ -41,6 +41,18 @@ def contradicting() -> Report:
     return report
 
 
+def test_inputs_are_counted_apart():
+    report = Report("A title")
+    report.figure("length", "length", "m", 2.0, expected=2.0, tolerance=0.1, paper=2.0)
+    report.figure("mass", "mass", "kg", 70.0, expected=70.0, paper=70.0, input=True)
+    report.figure("bodies", "bodies", "1", 15, paper=14, input=True)
+    assert report.counts() == (
+        "1 of 1 results meet the specification; 1 of 1 that the paper states agree with it; "
+        "1 of 2 inputs are the paper's"
+    )
+    assert [row.as_dict().get("input", False) for row in report.figures] == [False, True, True]
+
+
 def test_a_contradiction_of_the_paper_is_met_but_never_counted_as_agreement(tmp_path):
     report = contradicting()
     page = report.write(tmp_path).read_text()

@@ -37,7 +37,7 @@ CASES = {
 
 
 def given(report: Report) -> None:
-    """Compares what the paper prints of its robot and of the flow."""
+    """Compares what the paper prints of its robot and of the flow: inputs, not results."""
     robot = Creeper()
     for id, what, value in (
         ("heart-period", "duration of a heartbeat", robot.inflow.heart_period),
@@ -45,7 +45,7 @@ def given(report: Report) -> None:
         ("stroke", "stroke relative to the length of a unit", robot.gait.stroke / robot.length),
     ):
         printed = expected.PRINTED[id]
-        report.compare(id, what, value, printed, paper=printed.value)
+        report.compare(id, what, value, printed, paper=printed.value, input=True)
     report.figure(
         "backflow-end",
         "inflow at valve closure (0.27 s)",
@@ -55,6 +55,7 @@ def given(report: Report) -> None:
         tolerance=1e-6,
         paper="jumps from -0.105 to 0",
         agrees=False,
+        input=True,
         note="With the printed frequency of the back-flow the velocity jumps; here it is continuous (the printed form "
         "is an option).",
     )

@@ -20,6 +20,8 @@ INTRO = (
 )
 FORCE_LIMIT = 1.0  # N
 SLIP_LIMIT = 0.015
+MARGIN = 1e-3
+"""Relative slack of the limits."""
 
 
 def design(report: Report, out: pathlib.Path) -> None:
@@ -32,6 +34,8 @@ def design(report: Report, out: pathlib.Path) -> None:
     largest = FORCE_LIMIT - min(push, pull)
     report.figure("design-force", f"its largest actuator force (limit {FORCE_LIMIT:g} N)", "N", largest)
     report.figure("design-slip", f"its slip (limit {SLIP_LIMIT:g})", "1", SLIP_LIMIT - slip)
+    kept = largest < FORCE_LIMIT * (1.0 + MARGIN) and slip > -MARGIN * SLIP_LIMIT
+    report.figure("design-limits", "both limits kept", "", kept, expected=True)
     rows = ([name, f"{found.start[name][0]:.4g}", f"{value:.4g}"] for name, value in found.best.items())
     ending = f"{int(found.ends.evaluations[0])} evaluations by {found.method}: {found.why_stopped[0]}."
     report.section("The fastest gait", f"{table(['parameter', 'default', 'best'], rows)}\n\n{ending}")

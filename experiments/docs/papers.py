@@ -66,10 +66,17 @@ def kept() -> dict[str, list[Row]]:
     return json.loads(KEPT.read_text())["experiments"]
 
 
-def counts(rows: Sequence[Row], key: str) -> tuple[int, int]:
-    """How many figures hold, of how many that can: `met` the specification, or `agrees_with_paper`."""
-    judged = [row[key] for row in rows if key in row]
+def counts(rows: Sequence[Row], key: str, *, inputs: bool = False) -> tuple[int, int]:
+    """How many results (or inputs) hold, of how many that can: `met` the specification, or `agrees_with_paper`."""
+    judged = [row[key] for row in rows if key in row and row.get("input", False) == inputs]
     return sum(judged), len(judged)
+
+
+def _agreement(rows: Sequence[Row]) -> str:
+    """The results and inputs that agree with the paper, in words."""
+    results, inputs = (counts(rows, "agrees_with_paper", inputs=one) for one in (False, True))
+    stated = "{} of {}".format(*results) if results[1] else "no result printed"
+    return stated + (" (inputs: {} of {})".format(*inputs) if inputs[1] else "")
 
 
 def _of(source: Source) -> list[Row]:
@@ -82,7 +89,7 @@ def sources(_: str = "") -> str:
         [
             f"[{source.mechanism}]({source.page})",
             source.short,
-            "{} of {}".format(*counts(_of(source), "agrees_with_paper")),
+            _agreement(_of(source)),
             "{} of {}".format(*counts(_of(source), "met")),
             _first_sentence(source.misprints[0]),
             _first_sentence(source.lacking[0]),
@@ -198,9 +205,7 @@ def figures(name: str) -> str:
     """All figures of one experiment."""
     rows = kept()[name]
     summary = "{} of {} results meet the specification".format(*counts(rows, "met"))
-    agreeing, compared = counts(rows, "agrees_with_paper")
-    paper = f"{agreeing} of {compared} that the paper states agree with it" if compared else "the paper states none"
-    return f"{summary}; {paper}.\n\n" + table(HEADINGS, map(_cells, rows))
+    return f"{summary}; agreement with the paper: {_agreement(rows)}.\n\n" + table(HEADINGS, map(_cells, rows))
 
 
 def shown(value: Any) -> str:

@@ -17,6 +17,9 @@ from jaxgait.parameters import parameter_info
 from jaxgait.plot.style import GREEN, GREY, axis_label, save, style
 from jaxgait.report import Report, table
 
+MARGIN = 1e-6
+"""Violation of a constraint, in its own unit, that counts as none."""
+
 
 def add(report: Report, out: pathlib.Path) -> None:
     found, start = least_work(), example()
@@ -30,6 +33,8 @@ def add(report: Report, out: pathlib.Path) -> None:
     report.figure(
         "worst_margin", "smallest margin of its constraints, each in its own unit", "SI", min(found.limits.values())
     )
+    kept = min(found.limits.values()) >= -MARGIN
+    report.figure("constraints_kept", "all constraints kept", "", kept, expected=True)
     infos = {name: parameter_info(start, name) for name in found.best}
     rows = [[i.doc, i.unit, f"{float(i.value):.4f}", f"{found.best[n]:.4f}"] for n, i in infos.items()]
     rows += [

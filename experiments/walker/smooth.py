@@ -12,16 +12,16 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import xarray as xr
 
 import jaxgait
-from jaxgait import ensemble
+from jaxgait import ensemble, outcome, summary
 from jaxgait.ensembles import zipped
 from jaxgait.mechanics.contact import hunt_crossley_dissipation
 from jaxgait.models.walker.measures import passing_gait
 from jaxgait.models.walker.pictures import contact_strip
 from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.models.walker.smooth import Walker
-from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, save, style
@@ -73,7 +73,7 @@ def animation(report: Report, out: pathlib.Path) -> None:
     run = functools.partial(jaxgait.simulate, duration=FILM, samples=round(FILM / FRAME))
     runs = {f"friction {walker.friction:g}: it walks": run(walker)}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".* fell", IncompleteRun)  # as the film shows
+        warnings.filterwarnings("ignore", ".* fell", outcome.IncompleteRun)  # as the film shows
         slipping = run(with_parameters(walker, {"friction": SLIPPERY}))
     runs[f"friction {SLIPPERY:g}: it slips and falls"] = slipping
     path = film.animate(runs, speed=0.5).save(out / "walker.gif", dpi=70)
@@ -94,6 +94,17 @@ def _observe(run: Any) -> dict[str, Any]:
     return {"x": run.ys.x, "apart": run.ys.theta_1 - run.ys.theta_2}
 
 
+def _fell(runs: xr.Dataset) -> np.ndarray:
+    """Which walks ended in a fall.
+
+    Raises:
+        jaxgait.outcome.NoResult: if the computation of any of them failed, which is no fall.
+    """
+    if outcome.failures(runs.status).any():
+        raise outcome.NoResult(f"the computation of some walks failed: {summary(runs)}")
+    return runs.status.values != outcome.Outcome.COMPLETED
+
+
 def parameter_sets(report: Report, out: pathlib.Path) -> None:
     """Simulates all cases as one ensemble, and compares them."""
     damping = [float(hunt_crossley_dissipation(e, LANDING)) for e in BOUNCING]
@@ -110,7 +121,7 @@ def parameter_sets(report: Report, out: pathlib.Path) -> None:
     gaits = [
         passing_gait(t[late], x[late], apart[late]) for x, apart in zip(runs.x.values, runs.apart.values, strict=True)
     ]
-    fell = runs.status.values != 0
+    fell = _fell(runs)
     rest = iter(zip(gaits, fell, strict=True))
     for name in SETS:
         (period, velocity), _ = next(rest)
