@@ -17,9 +17,9 @@ from jaxgait.motion.capture.walk import Walk, measure
 from jaxgait.motion.drive import GaitDrive, reference_gait, stride_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.record import read_record, record_person, record_stride, record_strides, walk_record
+from jaxgait.motion.record import read_record, record_stride, record_strides, unrepeated_strides, walk_record
 from jaxgait.motion.recording import Recording, with_forces
-from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
+from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride, record_person
 from jaxgait.precision import float64_default
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
@@ -196,6 +196,9 @@ def motion_strides(text: str) -> list[GaitDrive]:
         FileNotFoundError: if there is no such file.
         MotionFormatError: if it cannot be used, or holds no single strides.
 
+    Warns:
+        MotionWarning: for strides that do not repeat, and what looks wrong with a recording.
+
     Examples:
         >>> from jaxgait.motion.naming import motion_strides
         >>> motion_strides("rajagopal_1.26ms")
@@ -208,7 +211,10 @@ def motion_strides(text: str) -> list[GaitDrive]:
         if not path.exists():
             raise _not_found(text)
         if path.suffix.lower() == ".json":
-            strides = record_strides(read_record(path), text)
+            record = read_record(path)
+            strides = record_strides(record, text)
+            for line in unrepeated_strides(record):
+                warnings.warn(f"{text}: {line}", MotionWarning, stacklevel=3)
         elif (found := recording_of(path)) is not None:
             strides = record_strides(walk_record(_measured(found)), text)
     if not strides:

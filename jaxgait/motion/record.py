@@ -22,9 +22,10 @@ from jaxtyping import Float
 from jaxgait import files
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
-from jaxgait.motion.capture.strides import SAMPLES, StrideCurve, closed
+from jaxgait.motion.capture.strides import SAMPLES, StrideCurve, closed, gaps, unrepeated
 from jaxgait.motion.capture.walk import LOADS, Walk
-from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier, sampled
+from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
+from jaxgait.motion.stride import LOAD, SIGNALS, Series, Stride, fourier, record_person, sampled
 from jaxgait.motion.text import content
 
 SCHEMA = "jaxgait-motion/1"
@@ -147,7 +148,7 @@ def _stride_record(stride: StrideCurve, harmonics: int) -> dict[str, Any]:
     if stride.reason:
         return facts | {"dropped": stride.reason}
     signals = {k: _series(closed(x)[0], harmonics) for k, x in stride.signals.items()}
-    return facts | {"speed_m_s": stride.speed, "signals": signals}
+    return facts | {"speed_m_s": stride.speed, "signals": signals, "closure_removed": gaps(stride)}
 
 
 def key_figures(walk: Walk) -> dict[str, Any]:
@@ -258,6 +259,13 @@ def check_record(record: Any, file: str | None = None) -> None:
         if not _number(record.get(name)) or record[name] <= 0:
             raise MotionFormatError("expected a positive number", "write it in SI units", file, None, name)
     _check_signals(record.get("signals"), file)
+    _check_person(record, file)
+    _check_strides(record.get("strides", []), file)
+    if "dynamics" in record:
+        _check_dynamics(record["dynamics"], file)
+
+
+def _check_person(record: Mapping[str, Any], file: str | None) -> None:
     lengths = record.get("segments", {})
     if not isinstance(lengths, dict):
         raise MotionFormatError(
@@ -266,8 +274,30 @@ def check_record(record: Any, file: str | None = None) -> None:
     for name in ("thigh_m", "shank_m"):
         if name in lengths and not (_number(lengths[name]) and 0.05 < lengths[name] < 1.0):
             raise MotionFormatError("expected a length in m", "0.05 to 1", file, None, f"segments.{name}")
-    if "dynamics" in record:
-        _check_dynamics(record["dynamics"], file)
+    source = record.get("source")
+    for where, part in (("source.", source if isinstance(source, dict) else {}), ("", record)):
+        mass = part.get("mass_kg")
+        if mass is not None and not (_number(mass) and LIGHTEST <= mass <= HEAVIEST):
+            raise MotionFormatError(
+                "expected a mass in kg", f"{LIGHTEST:g} to {HEAVIEST:g}", file, None, f"{where}mass_kg"
+            )
+
+
+def _check_strides(strides: Any, file: str | None) -> None:
+    if not isinstance(strides, list) or not all(isinstance(s, dict) for s in strides):
+        raise MotionFormatError("expected a list of strides", "leave it out if there are none", file, None, "strides")
+    for i, stride in enumerate(strides):
+        if "signals" not in stride:
+            continue
+        for name in ("period_T_s", "speed_m_s"):
+            if not _number(stride.get(name)) or stride[name] <= 0:
+                where = f"strides[{i}].{name}"
+                raise MotionFormatError("expected a positive number", "write it in SI units", file, None, where)
+        _check_signals(stride["signals"], file, f"strides[{i}].signals")
+        jumps = stride.get("closure_removed", {})
+        if not isinstance(jumps, dict) or not all(map(_number, jumps.values())):
+            where = f"strides[{i}].closure_removed"
+            raise MotionFormatError("expected an object with numbers", "leave it out if unknown", file, None, where)
 
 
 def _check_dynamics(dynamics: Any, file: str | None) -> None:
@@ -284,22 +314,22 @@ def _check_dynamics(dynamics: Any, file: str | None) -> None:
             raise MotionFormatError(what, "give all curves the same times", file, None, where)
 
 
-def _check_signals(signals: Any, file: str | None) -> None:
+def _check_signals(signals: Any, file: str | None, where: str = "signals") -> None:
     if not isinstance(signals, dict):
-        raise MotionFormatError("expected an object with series", f"of {', '.join(SIGNALS)}", file, None, "signals")
+        raise MotionFormatError("expected an object with series", f"of {', '.join(SIGNALS)}", file, None, where)
     loads = [k for k in LOAD if k in signals]
     counts = set()
     for name in [*SIGNALS, *(LOAD if loads else ())]:
-        series, where = signals.get(name), f"signals.{name}"
+        series, which = signals.get(name), f"{where}.{name}"
         if not isinstance(series, dict) or not _number(series.get("a0")):
-            raise MotionFormatError("expected a series with a0, a and b", "a0 is a number", file, None, where)
+            raise MotionFormatError("expected a series with a0, a and b", "a0 is a number", file, None, which)
         a, b = series.get("a"), series.get("b")
         if not (isinstance(a, list) and isinstance(b, list) and len(a) == len(b) > 0 and all(map(_number, a + b))):
-            raise MotionFormatError("expected a and b", "lists of equally many numbers", file, None, where)
+            raise MotionFormatError("expected a and b", "lists of equally many numbers", file, None, which)
         counts.add(len(a))
     if len(counts) > 1 or max(counts) > 200:
         what = f"series of {', '.join(map(str, sorted(counts)))} harmonics"
-        raise MotionFormatError(what, "give all as many, at most 200", file, None, "signals")
+        raise MotionFormatError(what, "give all as many, at most 200", file, None, where)
 
 
 def _number(value: Any) -> bool:
@@ -332,6 +362,19 @@ def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[S
     return [_sampled(s["signals"], s["period_T_s"], s["speed_m_s"], record, file) for s in kept]
 
 
+def unrepeated_strides(record: Mapping[str, Any]) -> list[str]:
+    """A warning of the kept strides of a record that do not repeat, if there are any; drifts that were removed tell.
+
+    Examples:
+        >>> from jaxgait.motion.embedded import gait_record
+        >>> from jaxgait.motion.record import unrepeated_strides
+        >>> unrepeated_strides(gait_record("rajagopal_1.26ms"))  # a mean only
+        []
+    """
+    kept = [s for s in record.get("strides", ()) if "signals" in s]
+    return unrepeated((str(s.get("trial")), float(s.get("start_s", 0)), s.get("closure_removed", {})) for s in kept)
+
+
 def _sampled(
     signals: Mapping[str, Any], period: float, speed: float, record: Mapping[str, Any], file: str | None
 ) -> Stride:
@@ -352,18 +395,3 @@ def _sampled(
         person=record_person(record),
         harmonics=harmonics,
     )
-
-
-def record_person(record: Mapping[str, Any]) -> Person | None:
-    """The person of a record: segment lengths and mass; None without lengths.
-
-    Examples:
-        >>> from jaxgait.motion.record import record_person
-        >>> record_person({"segments": {"thigh_m": 0.42, "shank_m": 0.43}, "source": {"mass_kg": 72.0}})
-        Person(thigh=0.42, shank=0.43, mass=72.0)
-    """
-    lengths, source = record.get("segments") or {}, record.get("source") or {}
-    if not {"thigh_m", "shank_m"} <= set(lengths):
-        return None
-    mass: Any = source.get("mass_kg") if isinstance(source, dict) else None
-    return Person(float(lengths["thigh_m"]), float(lengths["shank_m"]), float(mass) if _number(mass) else None)

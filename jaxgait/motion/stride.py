@@ -12,7 +12,8 @@ import dataclasses
 import math
 import pathlib
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -52,6 +53,27 @@ class Person(NamedTuple):
     """Length in m from knee to ankle."""
     mass: float | None = None
     """In kg."""
+
+
+def record_person(record: Mapping[str, Any]) -> Person | None:
+    """The person of a record: segment lengths and mass; None without lengths.
+
+    Records of walks hold the mass in `source`, those of embedded gaits beside it.
+
+    Examples:
+        >>> from jaxgait.motion.embedded import gait_record
+        >>> from jaxgait.motion.stride import record_person
+        >>> record_person({"segments": {"thigh_m": 0.42, "shank_m": 0.43}, "source": {"mass_kg": 72.0}})
+        Person(thigh=0.42, shank=0.43, mass=72.0)
+        >>> record_person(gait_record("hbm07_0.98ms"))
+        Person(thigh=0.40449, shank=0.441585, mass=67.2)
+    """
+    lengths, source = record.get("segments") or {}, record.get("source")
+    if not {"thigh_m", "shank_m"} <= set(lengths):
+        return None
+    stated = source.get("mass_kg") if isinstance(source, dict) else None
+    mass = record.get("mass_kg") if stated is None else stated
+    return Person(float(lengths["thigh_m"]), float(lengths["shank_m"]), None if mass is None else float(mass))
 
 
 @dataclasses.dataclass(frozen=True)

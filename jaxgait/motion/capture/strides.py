@@ -1,4 +1,4 @@
-"""Strides: cut at heel strikes, resampled to one length, outliers dropped with a reason, averaged, drift removed.
+"""Strides: cut at heel strikes, resampled to one length, outliers dropped with a reason, drift removed.
 
 Heel strikes and toe-offs are from ground forces, else from the laboratory's marks, else from the motion (Zeni 2008).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +21,11 @@ from jaxgait.motion.norms import inside
 
 SAME_EVENT = 0.15
 """Largest time in s between two estimates of the same event."""
-MIN_STRIDE = 0.5
-"""Shortest stride in s that is accepted."""
+NO_STRIDE = 0.5 * norms.PERIOD.possible[0]
+"""Time in s between two heel strikes of one foot below which they are one event: half the shortest possible stride.
+
+Strides between the two are found, and dropped with their time as the reason; else two of them would pass for one.
+"""
 
 
 class Events(NamedTuple):
@@ -55,7 +59,7 @@ def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
     frames = np.arange(signal.size)
     whole = np.interp(frames, frames[there], signal[there])
     high = 0.3 * float(np.percentile(whole, 99) - np.percentile(whole, 1))
-    found, _ = find_peaks(whole, distance=max(1, int(MIN_STRIDE * leg.recording.rate)), prominence=max(high, 1e-9))
+    found, _ = find_peaks(whole, distance=max(1, int(NO_STRIDE * leg.recording.rate)), prominence=max(high, 1e-9))
     found = np.array([i for i in found if there[max(0, i - 1) : i + 2].all()], int)
     if not found.size:
         return np.zeros(0)
@@ -104,7 +108,8 @@ def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarra
     near = [e - t for t, e in pairs if abs(e - t) < SAME_EVENT]
     shift = float(np.median(near)) if near else 0.0
     alone = [t + shift for t, e in pairs if abs(e - t) >= SAME_EVENT]
-    apart = [t for t in alone if np.min(np.abs(exact - t)) > MIN_STRIDE]
+    stride = float(np.median(np.diff(motion))) if motion.size > 1 else 2 * SAME_EVENT
+    apart = [t for t in alone if np.min(np.abs(exact - t)) > 0.5 * stride]
     times = [*((t, name) for t in exact), *((t, "motion") for t in apart)]
     times.sort()
     return np.array([t for t, _ in times]), [s for _, s in times], shift
@@ -120,8 +125,21 @@ CROSSING = 0.3
 """Mean speed in m/s of the hip in the laboratory above which the walk is overground."""
 SLOWEST_STRIDE = 0.03
 """Speed in m/s below which a stride does not go forward."""
-LARGEST_DEVIATION = {"thigh_rad": math.radians(8), "knee_rad": math.radians(10), "hip_y_m": 0.03}
+LARGEST_DEVIATION = {
+    "thigh_rad": math.radians(8),
+    "knee_rad": math.radians(10),
+    "hip_y_m": 0.03,
+    "foot_rad": math.radians(10),
+    "ankle_rad": math.radians(10),
+}
 """Root mean square deviation from the median stride above which a stride is dropped."""
+LARGEST_GAP = {
+    "thigh_rad": math.radians(6),
+    "knee_rad": math.radians(7),
+    "ankle_rad": math.radians(7),
+    "hip_y_m": 0.02,
+}
+"""Jump from a stride's end to its start above which it hardly repeats; seven measured strides have less than half."""
 REPEAT = 0.03
 """Time in s by which the end of a single stride may move to where the angles repeat best."""
 DURATION = 0.2
@@ -130,7 +148,10 @@ DURATION = 0.2
 
 @dataclasses.dataclass(frozen=True)
 class StrideCurve:
-    """One stride: its signals at 101 even times, and the reason if it was dropped."""
+    """One stride: its signals at 101 even times, and the reason if it was dropped.
+
+    Where a walking speed is given, `drift` and `belt` are scaled to it.
+    """
 
     trial: str
     start: float
@@ -188,6 +209,8 @@ def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | Non
     points = {k: x - np.stack([way, np.zeros(SAMPLES)], axis=1) for k, x in points.items()}
     signals |= {"hip_x_m": points["hip"][:, 0], "hip_y_m": points["hip"][:, 1]}
     signals["knee_rad"] = signals["thigh_rad"] - signals["shank_rad"]
+    foot = signals["foot_rad"] if "foot_rad" in signals else signals["ankle_rad"] + signals["shank_rad"]
+    signals |= {"foot_rad": foot, "ankle_rad": foot - signals["shank_rad"]}
     feet = [np.polyfit(time[FLAT], (x[:, 0] + way)[FLAT], 1)[0] for k, x in points.items() if k in _standing(points)]
     offs = [(t - start) / period for t in events.offs if start < t < end]
     loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.stances)
@@ -276,16 +299,16 @@ def best_end(leg: Leg, stride: StrideCurve) -> float:
 
 
 def levelled(strides: list[StrideCurve]) -> list[StrideCurve]:
-    """The strides with foot angles from the flat foot, and ankle angles from them."""
-    raw = [s for s in strides if not s.reason and "foot_rad" in s.signals]
-    if not raw:
-        shown = [s for s in strides if "ankle_rad" in s.signals]
-        foot = lambda s: {"foot_rad": s.signals["ankle_rad"] + s.signals["shank_rad"]}
-        return [dataclasses.replace(s, signals=s.signals | foot(s)) for s in shown] or strides
-    flat = float(np.mean([np.mean(s.signals["foot_rad"][FLAT]) for s in raw]))
-    feet = [s.signals["foot_rad"] - flat for s in strides]
-    turned = [{"foot_rad": x, "ankle_rad": x - s.signals["shank_rad"]} for s, x in zip(strides, feet, strict=True)]
-    return [dataclasses.replace(s, signals=s.signals | new) for s, new in zip(strides, turned, strict=True)]
+    """The strides with angles of foot and ankle from the flat foot: its median over the strides that were not dropped.
+
+    The line through a foot's markers is inclined while the foot is flat; angles that were recorded need no levelling.
+    """
+    good = [s for s in strides if not s.reason]
+    if not good:
+        return strides
+    flat = float(np.median([np.mean(s.signals["foot_rad"][FLAT]) for s in good]))
+    level = lambda s: {k: s.signals[k] - flat for k in ("foot_rad", "ankle_rad")}
+    return [dataclasses.replace(s, signals=s.signals | level(s)) for s in strides]
 
 
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
@@ -298,15 +321,58 @@ def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
     return [s if s.reason else dataclasses.replace(s, reason=_unlike(s, period, middle)) for s in strides]
 
 
-def _unlike(stride: StrideCurve, period: float, middle: dict[str, np.ndarray]) -> str:
+def unlike(strides: list[StrideCurve]) -> str:
+    """In what two strides differ, if they are the only ones; empty if they are alike.
+
+    It is not known which of them is wrong. Three or more are `judged`.
+    """
+    if len(strides) != 2:
+        return ""
+    one, other = strides
+    return _unlike(one, other.period, other.signals, "the other stride")
+
+
+def _unlike(stride: StrideCurve, period: float, middle: dict[str, np.ndarray], than: str = "the median stride") -> str:
     if abs(stride.period - period) > DURATION * period:
-        return f"it takes {stride.period:.2f} s, the others {period:.2f} s"
+        return f"it takes {stride.period:.2f} s, {than} {period:.2f} s"
     for k, limit in LARGEST_DEVIATION.items():
         off = float(np.sqrt(np.mean((stride.signals[k] - middle[k]) ** 2)))
         if off > limit:
             size = f"{1e3 * off:.0f} mm" if k.endswith("_m") else f"{math.degrees(off):.0f} deg"
-            return f"{k.rsplit('_', 1)[0]} is {size} (rms) off the median stride"
+            return f"{k.rsplit('_', 1)[0]} is {size} (rms) off {than}"
     return ""
+
+
+def gaps(stride: StrideCurve) -> dict[str, float]:
+    """Jumps from the end of each of a stride's curves to its start, in its unit: what `closed` removes."""
+    return {k: float(x[-1] - x[0]) for k, x in stride.signals.items()}
+
+
+def unrepeated(strides: Iterable[tuple[str, float, Mapping[str, float]]]) -> list[str]:
+    """A warning of strides that do not repeat, if there are any.
+
+    Args:
+        strides: of each the trial, the start in s, and the `gaps`.
+
+    Examples:
+        >>> from jaxgait.motion.capture.strides import unrepeated
+        >>> print(unrepeated([("walk", 1.3, {"knee_rad": 0.157, "hip_y_m": 0.002})])[0][:84])
+        strides that do not repeat are closed by a linear drift: walk at 1.30 s (knee +9.0 d
+    """
+    found = [f"{trial} at {start:.2f} s ({wide})" for trial, start, g in strides if (wide := _wide(g))]
+    more = f" and {len(found) - 4} more" if found[4:] else ""
+    what = f"strides that do not repeat are closed by a linear drift: {', '.join(found[:4])}{more}"
+    advice = "do not use them as single strides; did a marker move, or the person turn, start or stop?"
+    return [f"{what}: {advice}"] if found else []
+
+
+def _wide(found: Mapping[str, float]) -> str:
+    """The jumps of one stride that are above `LARGEST_GAP`; empty if there are none."""
+    wide = {k: found[k] for k, limit in LARGEST_GAP.items() if abs(found.get(k, 0.0)) > limit}
+    size = lambda k, x: f"{1e3 * x:+.0f} mm" if k.endswith("_m") else f"{math.degrees(x):+.1f} deg"
+    return ", ".join(
+        f"{'hip height' if k == 'hip_y_m' else k.removesuffix('_rad')} {size(k, x)}" for k, x in wide.items()
+    )
 
 
 def closed(curve: Float[np.ndarray, " samples"]) -> tuple[Float[np.ndarray, " samples"], float]:

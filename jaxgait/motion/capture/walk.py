@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture import plates
+from jaxgait import checks
+from jaxgait.motion.capture import agreement, doubts, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.ground import Load, load_of
-from jaxgait.motion.capture.leg import Leg, Options, Plane, leg_of
-from jaxgait.motion.capture.maps import Found, find
-from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.capture.leg import Leg, Options, leg_of
 from jaxgait.motion.capture.strides import Events, StrideCurve, by_motion, events_of
 from jaxgait.motion.capture.weight import check_mass, person
-from jaxgait.motion.norms import FIGURES, PEAKS, SIGNAL_NORMS, inside
+from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import distinct
 
@@ -32,8 +31,6 @@ CURVES = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad"
 LOADS = ("ground_x_N", "ground_y_N")
 STIFF = 2.0
 """Range of the knee in deg below which joint angles are probably in rad: in walking it is above 30."""
-THIGH_TO_SHANK = (0.75, 1.3)
-"""Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,12 +101,13 @@ def measure(
         recordings: trials of one person.
         side: right or left.
         options: marker map, standing trial, regression, cut-off and gaps.
-        speed: walking speed in m/s; by default that of hip and standing foot.
+        speed: walking speed in m/s, to which those of single strides are scaled; by default that of hip and standing
+            foot.
         mass: of the person in kg; by default from the file, or from the ground forces.
 
     Raises:
-        ValueError: for another side, and a mass that no person has.
-        MotionFormatError: if a trial has no such leg, or there is no whole stride.
+        ValueError: for another side, no recordings, a speed that is not positive, and a mass that no person has.
+        MotionFormatError: if a trial has no such leg, there is no whole stride, or the trials are of several people.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -120,52 +118,104 @@ def measure(
     """
     if side not in ("right", "left"):
         raise ValueError(f"the leg is right or left, got {side!r}")
+    if not recordings:
+        raise ValueError("give at least one recording of a walk, got none")
     check_mass(mass)
+    speed = None if speed is None else checks.positive("speed", speed, "m/s")
     recordings, twice = _with_own_names(recordings)
-    legs = tuple(leg_of(recording, side, options) for recording in recordings)
+    trials = _trials([leg_of(recording, side, options) for recording in recordings])
+    cuts, ended = _ended([s for t in trials for s in cutting.cut(t.leg, t.events, t.load)], trials)
+    strides = cutting.judged(cuts)
+    if all(s.reason for s in strides):
+        agreement.one_person(recordings, _lengths(trials, cuts), options.static, mass)  # else it is the reason
+        raise _no_stride(recordings[0], [t.events for t in trials], strides)
+    strides, told = _at_speed(strides, speed)
+    unlikely = agreement.one_person(recordings, _lengths(trials, strides), options.static, mass)
+    walk = _averaged(trials, strides, options, mass)
+    return dataclasses.replace(
+        walk,
+        notes=(*_collected(trials, "notes"), *ended, *told.notes, *walk.notes),
+        warnings=(
+            *_collected(trials, "warnings"),
+            *plates.joined((t.leg, doubts.of_markers(t.leg, options)) for t in trials),
+            *plates.joined((t.leg, plates.problems(t.leg, t.load, *t.moved)) for t in trials),
+            *twice,
+            *unlikely,
+            *told.warnings,
+            *walk.warnings,
+        ),
+    )
+
+
+class _Trial(NamedTuple):
+    leg: Leg
+    moved: tuple[np.ndarray, np.ndarray]
+    """Heel strikes and toe-offs in s by the motion alone."""
+    load: Load | None
+    events: Events
+
+
+class _Said(NamedTuple):
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def _trials(legs: Sequence[Leg]) -> list[_Trial]:
     _check_one_kind(legs)
     moved = [by_motion(leg) for leg in legs]
-    loads = tuple(load_of(leg, strikes) for leg, (strikes, _) in zip(legs, moved, strict=True))
-    events = tuple(events_of(leg, load) for leg, load in zip(legs, loads, strict=True))
-    cuts = [s for leg, e, load in zip(legs, events, loads, strict=True) for s in cutting.cut(leg, e, load)]
-    cuts, ended = _ended(cuts, legs, events, loads)
-    strides = cutting.judged(cutting.levelled(cuts))
+    loads = [load_of(leg, strikes) for leg, (strikes, _) in zip(legs, moved, strict=True)]
+    return [_Trial(leg, m, load, events_of(leg, load)) for leg, m, load in zip(legs, moved, loads, strict=True)]
+
+
+def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[StrideCurve], _Said]:
+    """The strides with their speeds scaled so that those of the kept ones are the given one in m/s on average."""
+    if given is None:
+        return strides, _Said()
+    speed = float(np.mean([s.speed for s in strides if not s.reason]))
+    ratio = given / speed
+    scaled = [dataclasses.replace(s, drift=ratio * s.drift, belt=ratio * s.belt) for s in strides]
+    what = f"hip and feet move at {speed:.3f} m/s; the given speed of {given:.3f} m/s is used, also for single strides"
+    line = (f"{what}, scaled by {ratio:.3f}",)
+    return scaled, _Said(warnings=line) if abs(given - speed) > 0.1 * given else _Said(notes=line)
+
+
+def _averaged(trials: Sequence[_Trial], strides: list[StrideCurve], options: Options, mass: float | None) -> Walk:
+    """The walk with the mean of the kept strides, and what is to be said of these."""
+    legs = tuple(t.leg for t in trials)
+    strides = strides if legs[0].foot is None else cutting.levelled(strides)
     kept = [s for s in strides if not s.reason]
-    if not kept:
-        raise _no_stride(recordings[0], events, strides)
     closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in CURVES}
     load, odd = _mean_load(kept)
     segments = _segments(legs, kept)
-    walked = float(np.mean([s.speed for s in kept])) if speed is None else speed
-    body, heavy = person(recordings, legs, options.static, mass, kept)
+    body, heavy = person([leg.recording for leg in legs], legs, options.static, mass, kept)
     weighed = body.get("mass_kg")
-    dynamics, how = dynamics_of(legs, loads, kept if load else (), weighed if _is_number(weighed) else None)
+    dynamics, how = dynamics_of(
+        legs, [t.load for t in trials], kept if load else (), weighed if _is_number(weighed) else None
+    )
+    found = (
+        *odd,
+        *heavy,
+        *agreement.one_walk(kept),
+        *doubts.of_strides(kept),
+        *doubts.of_segments(segments),
+        *doubts.of_peaks(dynamics),
+    )
     return Walk(
-        name=recordings[0].name,
-        side=side,
+        name=legs[0].recording.name,
+        side=legs[0].side,
         legs=legs,
-        events=events,
+        events=tuple(t.events for t in trials),
         strides=tuple(strides),
         mean={k: curve for k, (curve, _) in closed.items()} | load,
         deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in CURVES} if kept[1:] else {},
         gaps={k: gap for k, (_, gap) in closed.items()},
         period=float(np.mean([s.period for s in kept])),
-        speed=walked,
+        speed=float(np.mean([s.speed for s in kept])),
         segments=segments,
         subject=body,
         dynamics=dynamics,
-        notes=(*_collected(legs, events, loads, "notes"), *ended, how),
-        warnings=(
-            *_collected(legs, (), (), "warnings"),
-            *plates.joined((leg, _doubtful(leg, options)) for leg in legs),
-            *plates.joined((x, plates.problems(x, y, *z)) for x, y, z in zip(legs, loads, moved, strict=True)),
-            *twice,
-            *odd,
-            *heavy,
-            *_doubts(kept, speed),
-            *_odd_segments(segments),
-            *_odd_peaks(dynamics),
-        ),
+        notes=(how,),
+        warnings=found,
     )
 
 
@@ -191,29 +241,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float | int)
 
 
-def _odd_peaks(dynamics: Dynamics | None) -> list[str]:
-    found, peaks = [], {} if dynamics is None else dynamics.peaks
-    for name, ends in peaks.items():
-        for end, value, usual in zip(("lowest", "highest"), ends, PEAKS[name], strict=True):
-            if not inside(value, usual):
-                joint, kind, unit = name.split("_", 2)
-                what = f"{joint} {kind} is {end} at {value:.2f} {unit.replace('_', '/')}"
-                found.append(f"{what}, where {usual[0]:g} to {usual[1]:g} is usual: check mass and centre of pressure")
-    return found
-
-
-def _ended(
-    cuts: list[StrideCurve], legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None]
-) -> tuple[list[StrideCurve], list[str]]:
+def _ended(cuts: list[StrideCurve], trials: Sequence[_Trial]) -> tuple[list[StrideCurve], list[str]]:
     """The strides; a single one ends where its angles repeat best, with a note."""
     if len([s for s in cuts if not s.reason]) != 1:
         return cuts, []
     i = next(i for i, s in enumerate(cuts) if not s.reason)
-    trial = next(k for k, leg in enumerate(legs) if leg.recording.name == cuts[i].trial)
-    end = cutting.best_end(legs[trial], cuts[i])
+    trial = next(t for t in trials if t.leg.recording.name == cuts[i].trial)
+    end = cutting.best_end(trial.leg, cuts[i])
     moved = end - cuts[i].start - cuts[i].period
-    starts = Events(np.array([cuts[i].start]), events[trial].offs, (), ())
-    cuts[i] = cutting.cut(legs[trial], starts, loads[trial], np.array([end]))[0]
+    starts = Events(np.array([cuts[i].start]), trial.events.offs, (), ())
+    cuts[i] = cutting.cut(trial.leg, starts, trial.load, np.array([end]))[0]
     return cuts, [f"the only stride ends {1e3 * moved:+.0f} ms from its heel strike, where thigh and shank repeat best"]
 
 
@@ -240,15 +277,10 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
     return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
 
 
-def _collected(
-    legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None], what: str
-) -> tuple[str, ...]:
-    lines: list[str] = []
-    for i, leg in enumerate(legs):
-        more = [x for group in (events, loads) if i < len(group) for x in getattr(group[i], what, ())]
-        own = [*getattr(leg.recording, what), *getattr(leg, what), *more]
-        lines += [line if line not in lines else "" for line in own]
-    return tuple(line for line in lines if line)
+def _collected(trials: Sequence[_Trial], what: str) -> list[str]:
+    """The notes or the warnings of all trials, each once."""
+    parts = [part for t in trials for part in (t.leg.recording, t.leg, t.events, t.load)]
+    return list(dict.fromkeys(line for part in parts for line in getattr(part, what, ())))
 
 
 def _mean_load(kept: Sequence[StrideCurve]) -> tuple[dict[str, np.ndarray], list[str]]:
@@ -269,6 +301,14 @@ def _mean_load(kept: Sequence[StrideCurve]) -> tuple[dict[str, np.ndarray], list
     return curves, []
 
 
+def _lengths(trials: Sequence[_Trial], strides: Sequence[StrideCurve]) -> dict[str, dict[str, float]]:
+    """Lengths in m of the segments by trial, of those that have kept strides."""
+    kept = {
+        t.leg.recording.name: [s for s in strides if s.trial == t.leg.recording.name and not s.reason] for t in trials
+    }
+    return {name: _segments([t.leg], own) for t in trials if (own := kept[name := t.leg.recording.name])}
+
+
 def _segments(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, float]:
     """Lengths in m over the kept strides, and where ankle, heel and toe are in the flat foot."""
     lengths = {k: float(np.mean([leg.segments[k] for leg in legs])) for k in legs[0].segments}
@@ -283,89 +323,3 @@ def _segments(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, flo
         lengths |= {"ankle_to_heel_marker_back_m": float(ankle[0] - flat("heel")[0])} if "heel" in there else {}
         lengths |= {"ankle_to_toe_marker_fwd_m": float(flat("toe")[0] - ankle[0])} if "toe" in there else {}
     return lengths
-
-
-def _odd_segments(lengths: Mapping[str, float]) -> list[str]:
-    found = []
-    thigh, shank = lengths["thigh_m"], lengths["shank_m"]
-    if not inside(thigh / shank, THIGH_TO_SHANK):
-        found.append(
-            f"a thigh of {thigh:.3f} m on a shank of {shank:.3f} m: are markers of pelvis, knee or ankle swapped?"
-        )
-    back, front = lengths.get("ankle_to_heel_marker_back_m"), lengths.get("ankle_to_toe_marker_fwd_m")
-    if back is not None and front is not None and back + front < 0:
-        found.append(
-            f"the toe is {-back - front:.3f} m behind the heel: markers swapped, or walking backwards? "
-            "Events and angles of the foot follow them"
-        )
-    return found
-
-
-def _doubts(kept: Sequence[StrideCurve], given: float | None) -> list[str]:
-    found = []
-    speed = float(np.mean([s.speed for s in kept]))
-    if given is not None and abs(given - speed) > 0.1 * given:
-        found.append(f"hip and feet move at {speed:.3f} m/s; the given speed of {given:.3f} m/s is used")
-    if len(kept) == 1:
-        found.append("only one stride: no standard deviation, and it may not be typical")
-    return found
-
-
-LAG = 0.02
-"""Time in s by which one end of a segment may seem to lag the other; skin makes up to 0.010 of it in measured walks."""
-EXPLAINED = 0.6
-"""Share of a segment's change of length that a lag explains; skin makes up to 0.53 where it makes more than that."""
-ASKEW = 0.02
-"""Mean difference in m of the heights of both ASIS; measured walks have up to 0.013."""
-SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
-
-
-def _doubtful(leg: Leg, options: Options) -> list[str]:
-    """What looks wrong with the markers of a leg."""
-    if leg.ankle_angle is not None:
-        return []
-    found = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
-    return [*_late(leg), *_askew(leg, found)]
-
-
-def _late(leg: Leg) -> list[str]:
-    points, found = {"hip": leg.hip} | leg.points, []
-    for above, below in SEGMENTS:
-        if above in points and below in points:
-            late, explained = _lag(points[above], points[below], leg.recording.rate)
-            if abs(late) > LAG and explained > EXPLAINED:
-                first, second = (below, above) if late > 0 else (above, below)
-                found.append(f"the {first} lags the {second} by about {1e3 * abs(late):.0f} ms")
-    what = f"{leg.side} leg: {', '.join(found)}, as their distance shows: markers on another clock, or filtered?"
-    return [what] if found else []
-
-
-def _askew(leg: Leg, found: Found) -> list[str]:
-    if len(found.asis) < 2:
-        return []
-    right, left = (leg.recording.markers[found.asis[side]] @ leg.axes.rotation[1] for side in ("right", "left"))
-    apart = (right - left)[np.isfinite(right - left)]
-    above = float(np.sum(apart)) / max(apart.size, 1)
-    word = "higher" if above > 0 else "lower"
-    what = f"the right ASIS is {1e3 * abs(above):.0f} mm {word} than the left one on average"
-    return [f"{what}: a misplaced marker, or an oblique pelvis?"] if abs(above) > ASKEW else []
-
-
-def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:
-    """Time in s by which a segment's lower end lags its upper end, and the share of its change of length that goes so.
-
-    If the lower end moves at v and is recorded late by t, half the squared length of the segment d changes by t d.v.
-    """
-    time = np.arange(above.shape[0]) / rate
-    late, explained = 0.0, 0.0
-    for i in range(6):
-        moved = sampled_at(time, below, time + late)
-        apart, speed = above - moved, np.gradient(0.5 * (above + moved), 1.0 / rate, axis=0)
-        both = np.stack([0.5 * np.sum(apart**2, axis=1), np.sum(apart * speed, axis=1)])
-        both = both[:, np.isfinite(both).all(axis=0)]
-        if both.shape[1] < 20 or not np.ptp(both, axis=1).all():
-            return 0.0, 0.0
-        (length, cross), (_, pull) = np.cov(both)
-        explained = explained if i else float(cross**2 / pull / length)
-        late = float(np.clip(late + cross / pull, -0.3, 0.3))
-    return late, explained

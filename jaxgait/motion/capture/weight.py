@@ -12,8 +12,8 @@ from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.recording import Recording
 
-HEAVIEST = 300.0
-"""Mass in kg of the heaviest person."""
+LIGHTEST, HEAVIEST = 2.0, 300.0
+"""Masses in kg of the lightest and the heaviest person."""
 STEADY = 0.05
 """Standard deviation of the vertical force over its mean below which somebody stands still on the plates."""
 
@@ -40,8 +40,8 @@ def check_mass(mass: float | None) -> None:
         Traceback (most recent call last):
         ValueError: mass must be between 2 and 300 kg, got 7000
     """
-    if mass is not None and not 2.0 <= mass <= HEAVIEST:
-        raise ValueError(f"mass must be between 2 and {HEAVIEST:g} kg, got {mass:g}")
+    if mass is not None and not LIGHTEST <= mass <= HEAVIEST:
+        raise ValueError(f"mass must be between {LIGHTEST:g} and {HEAVIEST:g} kg, got {mass:g}")
 
 
 def person(

@@ -1,0 +1,117 @@
+"""Whether several trials are of one person, and of one walk: else their mean is nobody's.
+
+What the files state about the person and what was measured is compared between trials. One contradiction is a warning;
+two of them, or one that no measurement explains, are an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.recording import Recording
+
+
+class Limit(NamedTuple):
+    """Relative differences between trials of one person."""
+
+    doubtful: float
+    """Above it, something is wrong, or they are two people."""
+    impossible: float
+    """Above it, they are two people."""
+
+
+MASS = Limit(0.10, 0.25)
+HEIGHT = Limit(0.025, 0.08)
+LENGTH = Limit(0.04, 0.10)
+"""Of the leg from hip to ankle. A marker placed anew by 1 cm makes 0.012; four trials of one day differ by 0.002."""
+
+
+class Spread(NamedTuple):
+    """Largest relative differences of what is one walk."""
+
+    trials: float
+    """Between the means of trials."""
+    strides: float
+    """Standard deviation of all strides over their mean."""
+
+
+STRIDE_TIME = Spread(0.10, 0.07)
+SPEED = Spread(0.15, 0.10)
+
+
+def one_person(
+    recordings: Sequence[Recording],
+    lengths: Mapping[str, Mapping[str, float]],
+    static: Recording | None = None,
+    mass: float | None = None,
+) -> list[str]:
+    """Warnings about trials that may not be of one person; at most one of every kind.
+
+    Args:
+        recordings: the trials, under different names.
+        lengths: of the segments in m, by trial.
+        static: the standing trial.
+        mass: a given one in kg, which replaces those of the files.
+
+    Raises:
+        MotionFormatError: if the trials are of different people.
+    """
+    everyone = [*recordings, *([] if static is None else [static])]
+    legs = {name: x["thigh_m"] + x["shank_m"] for name, x in lengths.items()}
+    compared = [
+        _apart("the leg from hip to ankle", "m", legs, LENGTH),
+        _apart("the stated height", "m", _stated(everyone, "height_m"), HEIGHT),
+        ("", 0) if mass is not None else _apart("the stated mass", "kg", _stated(everyone, "mass_kg"), MASS),
+    ]
+    named = _named(everyone)
+    found = [*([named] if named else []), *(line for line, _ in compared if line)]
+    if len(found) > 1 or any(weight > 1 for _, weight in compared):
+        advice = "measure each person alone, or correct what the files state"
+        raise recordings[-1].error(f"the trials are not of one person: {'; '.join(found)}", advice)
+    return [f"the trials may not be of one person: {line}; their strides are averaged" for line in found]
+
+
+def _named(recordings: Sequence[Recording]) -> str:
+    """The names of the subjects, if they differ by more than the case."""
+    names = {str(r.subject["name"]).strip().casefold(): r for r in reversed(recordings) if r.subject.get("name")}
+    if len(names) < 2:
+        return ""
+    return "the subject is " + ", ".join(f"{r.subject['name']} in {r.name}" for r in [*names.values()][::-1][:4])
+
+
+def _stated(recordings: Sequence[Recording], what: str) -> dict[str, float]:
+    return {r.name: float(r.subject[what]) for r in recordings if isinstance(r.subject.get(what), float | int)}
+
+
+def _apart(what: str, unit: str, values: Mapping[str, float], limit: Limit) -> tuple[str, int]:
+    """How the lowest and the highest value differ, by trial, and whether that is doubtful (1) or impossible (2)."""
+    if len(values) < 2:
+        return "", 0
+    low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    ratio = values[high] / values[low] - 1
+    if ratio <= limit.doubtful:
+        return "", 0
+    line = f"{what} is {values[low]:.3g} {unit} in {low} and {values[high]:.3g} {unit} in {high}"
+    return line, 2 if ratio > limit.impossible else 1
+
+
+def one_walk(kept: Sequence[StrideCurve]) -> list[str]:
+    """Warnings about kept strides whose times or speeds differ so much that nobody walked their mean."""
+    found = []
+    for what, unit, limit, of in (
+        ("stride time", "s", STRIDE_TIME, lambda s: s.period),
+        ("speed", "m/s", SPEED, lambda s: s.speed),
+    ):
+        values = np.array([of(s) for s in kept])
+        means = {name: float(np.mean([of(s) for s in kept if s.trial == name])) for name in {s.trial for s in kept}}
+        line, weight = _apart(f"the {what}", unit, means, Limit(limit.trials, np.inf))
+        scatter = float(np.std(values) / np.mean(values))
+        if not weight and scatter > limit.strides:
+            span = f"{values.min():.3g} to {values.max():.3g} {unit}"
+            line = f"the {what} of single strides is {span}, with a standard deviation of {scatter:.0%}"
+        found += [f"{line}: nobody walked the mean; measure trials of one speed together"] if line else []
+    return found

@@ -1,0 +1,114 @@
+"""What looks wrong with a measured leg: its markers, the lengths of its segments, its strides, its joint moments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from jaxgait.motion.capture.dynamics import Dynamics
+from jaxgait.motion.capture.leg import Leg, Options, Plane
+from jaxgait.motion.capture.maps import Found, find
+from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.capture.strides import StrideCurve, gaps, unlike, unrepeated
+from jaxgait.motion.norms import PEAKS, inside
+
+THIGH_TO_SHANK = (0.75, 1.3)
+"""Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""
+LAG = 0.02
+"""Time in s by which one end of a segment may seem to lag the other; skin makes up to 0.010 of it in measured walks."""
+EXPLAINED = 0.6
+"""Share of a segment's change of length that a lag explains; skin makes up to 0.53 where it makes more than that."""
+ASKEW = 0.02
+"""Mean difference in m of the heights of both ASIS; measured walks have up to 0.013."""
+SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
+
+
+def of_markers(leg: Leg, options: Options) -> list[str]:
+    """What looks wrong with the markers of a leg."""
+    if leg.ankle_angle is not None:
+        return []
+    found = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
+    return [*_late(leg), *_askew(leg, found)]
+
+
+def _late(leg: Leg) -> list[str]:
+    points, found = {"hip": leg.hip} | leg.points, []
+    for above, below in SEGMENTS:
+        if above in points and below in points:
+            late, explained = _lag(points[above], points[below], leg.recording.rate)
+            if abs(late) > LAG and explained > EXPLAINED:
+                first, second = (below, above) if late > 0 else (above, below)
+                found.append(f"the {first} lags the {second} by about {1e3 * abs(late):.0f} ms")
+    what = f"{leg.side} leg: {', '.join(found)}, as their distance shows: markers on another clock, or filtered?"
+    return [what] if found else []
+
+
+def _askew(leg: Leg, found: Found) -> list[str]:
+    if len(found.asis) < 2:
+        return []
+    right, left = (leg.recording.markers[found.asis[side]] @ leg.axes.rotation[1] for side in ("right", "left"))
+    apart = (right - left)[np.isfinite(right - left)]
+    above = float(np.sum(apart)) / max(apart.size, 1)
+    word = "higher" if above > 0 else "lower"
+    what = f"the right ASIS is {1e3 * abs(above):.0f} mm {word} than the left one on average"
+    return [f"{what}: a misplaced marker, or an oblique pelvis?"] if abs(above) > ASKEW else []
+
+
+def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:
+    """Time in s by which a segment's lower end lags its upper end, and the share of its change of length that goes so.
+
+    If the lower end moves at v and is recorded late by t, half the squared length of the segment d changes by t d.v.
+    """
+    time = np.arange(above.shape[0]) / rate
+    late, explained = 0.0, 0.0
+    for i in range(6):
+        moved = sampled_at(time, below, time + late)
+        apart, speed = above - moved, np.gradient(0.5 * (above + moved), 1.0 / rate, axis=0)
+        both = np.stack([0.5 * np.sum(apart**2, axis=1), np.sum(apart * speed, axis=1)])
+        both = both[:, np.isfinite(both).all(axis=0)]
+        if both.shape[1] < 20 or not np.ptp(both, axis=1).all():
+            return 0.0, 0.0
+        (length, cross), (_, pull) = np.cov(both)
+        explained = explained if i else float(cross**2 / pull / length)
+        late = float(np.clip(late + cross / pull, -0.3, 0.3))
+    return late, explained
+
+
+def of_segments(lengths: Mapping[str, float]) -> list[str]:
+    """What looks wrong with lengths in m of a leg's segments."""
+    found = []
+    thigh, shank = lengths["thigh_m"], lengths["shank_m"]
+    if not inside(thigh / shank, THIGH_TO_SHANK):
+        found.append(
+            f"a thigh of {thigh:.3f} m on a shank of {shank:.3f} m: are markers of pelvis, knee or ankle swapped?"
+        )
+    back, front = lengths.get("ankle_to_heel_marker_back_m"), lengths.get("ankle_to_toe_marker_fwd_m")
+    if back is not None and front is not None and back + front < 0:
+        found.append(
+            f"the toe is {-back - front:.3f} m behind the heel: markers swapped, or walking backwards? "
+            "Events and angles of the foot follow them"
+        )
+    return found
+
+
+def of_peaks(dynamics: Dynamics | None) -> list[str]:
+    """Peaks of joint moments and powers that are unusual."""
+    found, peaks = [], {} if dynamics is None else dynamics.peaks
+    for name, ends in peaks.items():
+        for end, value, usual in zip(("lowest", "highest"), ends, PEAKS[name], strict=True):
+            if not inside(value, usual):
+                joint, kind, unit = name.split("_", 2)
+                what = f"{joint} {kind} is {end} at {value:.2f} {unit.replace('_', '/')}"
+                found.append(f"{what}, where {usual[0]:g} to {usual[1]:g} is usual: check mass and centre of pressure")
+    return found
+
+
+def of_strides(kept: Sequence[StrideCurve]) -> list[str]:
+    """What makes the mean of the kept strides, or single ones of them, doubtful."""
+    found = []
+    if len(kept) == 1:
+        found.append("only one stride: no standard deviation, and it may not be typical")
+    if differs := unlike(list(kept)):
+        found.append(f"the only two strides differ, and which one is wrong is not known: in one, {differs}")
+    return [*found, *unrepeated((s.trial, s.start, gaps(s)) for s in kept)]

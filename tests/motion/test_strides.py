@@ -1,0 +1,118 @@
+"""Single strides: outliers of the foot, drifts that closing hides, speeds that are given, and short strides."""
+
+import math
+
+import numpy as np
+import pytest
+
+from jaxgait.motion import MotionFormatError, MotionWarning
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.naming import motion_strides
+from jaxgait.motion.record import check_record, record_strides, walk_record, write_record
+from jaxgait.motion.recording import Recording
+from tests.motion import walker
+
+W = walker.walker(duration=5.2, seed=3)
+CLEAN = measure([Recording("walk", "walk.trc", W.rate, W.time, markers=W.markers)])
+
+
+def moved(marker: str, by: np.ndarray, w: walker.Walker = W, **options):
+    markers = w.markers | {marker: w.markers[marker] + by}
+    return measure([Recording("walk", "walk.trc", w.rate, w.time, markers=markers)], **options)
+
+
+def during(stride, w: walker.Walker = W) -> np.ndarray:
+    return ((w.time >= stride.start + 0.03) & (w.time < stride.start + stride.period - 0.03))[:, None]
+
+
+def test_a_toe_marker_that_is_off_in_one_stride_biases_no_other():
+    assert len(CLEAN.kept) == 3
+    walk = moved("RTOE", 0.15 * during(CLEAN.kept[1]) * np.array([0.0, 1.0, 0.0]))
+    assert [s.start for s in walk.kept] == pytest.approx([s.start for s in (CLEAN.kept[0], CLEAN.kept[2])], abs=0.01)
+    assert "foot is " in walk.strides[1].reason and "off the median stride" in walk.strides[1].reason
+    for name in ("foot_rad", "ankle_rad"):
+        np.testing.assert_allclose(walk.mean[name], CLEAN.mean[name], atol=math.radians(1.5))
+
+
+def test_two_strides_that_differ_are_warned_of():
+    w = walker.walker(duration=4.2, seed=3)
+    clean = moved("RTOE", np.zeros(3), w)
+    assert len(clean.kept) == 2 and not any("strides differ" in line for line in clean.warnings)
+    walk = moved("RTOE", 0.15 * during(clean.kept[1], w) * np.array([0.0, 1.0, 0.0]), w)
+    assert any("the only two strides differ" in x and "off the other stride" in x for x in walk.warnings)
+
+
+@pytest.fixture(scope="module")
+def drifting():
+    """The knee's markers drift 3 cm forward within one stride, and back within the next one."""
+    one, other = CLEAN.kept[:2]
+    knots = [one.start, other.start, other.start + other.period]
+    shift = np.interp(W.time, knots, [0.0, 0.03, 0.0])[:, None] * np.array([1.0, 0.0, 0.0])
+    markers = W.markers | {k: W.markers[k] + shift for k in ("RKNE", "RKNEM")}
+    return measure([Recording("walk", "walk.trc", W.rate, W.time, markers=markers)])
+
+
+def test_strides_that_do_not_repeat_are_recorded_and_warned_of(drifting, tmp_path):
+    assert len(drifting.kept) == 3 and abs(drifting.gaps["knee_rad"]) < math.radians(1)
+    record = walk_record(drifting)
+    jumps = [math.degrees(s["closure_removed"]["knee_rad"]) for s in record["strides"]]
+    assert jumps[0] > 7 and jumps[1] < -7 and abs(jumps[2]) < 1
+    (line,) = [x for x in drifting.warnings if "do not repeat" in x]
+    assert f"walk at {drifting.kept[0].start:.2f} s (knee {jumps[0]:+.1f} deg), walk at" in line
+    assert not any("do not repeat" in x for x in CLEAN.warnings)
+    write_record(record, tmp_path / "walk.json")
+    with pytest.warns(MotionWarning, match=r"walk\.json: strides that do not repeat .* \(knee \+"):
+        assert len(motion_strides(str(tmp_path / "walk.json"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("strides", 3, "column strides: expected a list of strides"),
+        ("speed_m_s", -1.0, r"column strides\[0\]\.speed_m_s: expected a positive number"),
+        ("signals", {}, r"column strides\[0\]\.signals\.hip_x_m: expected a series"),
+        (
+            "closure_removed",
+            {"knee_rad": "9"},
+            r"column strides\[0\]\.closure_removed: expected an object with numbers",
+        ),
+    ],
+)
+def test_a_wrong_stride_of_a_record_is_named(name, value, said):
+    record = walk_record(CLEAN)
+    first = record["strides"][0] | {name: value}
+    wrong = record | {"strides": value if name == "strides" else [first, *record["strides"][1:]]}
+    with pytest.raises(MotionFormatError, match=said):
+        check_record(wrong, "walk.json")
+
+
+@pytest.mark.parametrize(("speed", "where"), [(2.0, "warnings"), (1.3, "notes")])
+def test_a_given_speed_is_that_of_single_strides_too(speed, where):
+    walk = moved("RTOE", np.zeros(3), speed=speed)
+    strides = record_strides(walk_record(walk))
+    assert walk.speed == pytest.approx(speed) == np.mean([s.speed for s in strides])
+    own = np.array([s.speed for s in CLEAN.kept])
+    np.testing.assert_allclose([s.speed for s in strides], own * speed / own.mean(), rtol=1e-12)
+    assert any(
+        f"the given speed of {speed:.3f} m/s is used, also for single strides" in x for x in getattr(walk, where)
+    )
+    with pytest.raises(ValueError, match="speed must be a positive number of m/s, got -1"):
+        moved("RTOE", np.zeros(3), speed=-1.0)
+
+
+@pytest.mark.parametrize("period", [0.42, 0.45, 0.48, 0.55])
+def test_short_strides_are_not_taken_for_half_a_stride(period):
+    fast = _at_period(period)
+    assert fast.period == pytest.approx(period, rel=5e-3) and len(fast.kept) >= 3
+
+
+def test_impossibly_short_strides_raise_with_their_time():
+    with pytest.raises(MotionFormatError, match=r"no stride is usable of \d+: at .* it takes 0\.35 s"):
+        _at_period(0.35)
+
+
+def _at_period(period: float):
+    """The walk in a time of which a stride takes so many s, at 200 Hz."""
+    faster = walker.walker().period / period
+    w = walker.walker(rate=200.0 / faster, duration=6.0)
+    return measure([Recording("fast", "fast.trc", w.rate * faster, w.time / faster, markers=w.markers)])
