@@ -18,6 +18,7 @@ from jaxgait.model import Model
 from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.maps import read_map
+from jaxgait.motion.capture.strides import gaps
 from jaxgait.motion.capture.walk import LOADS, Walk, measure
 from jaxgait.motion.drive import verdict_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
@@ -148,6 +149,10 @@ def _facts(walk: Walk) -> Iterator[str]:
     rise, joints = 1e3 * walk.gaps["hip_y_m"], ("thigh", "knee", "ankle")
     jumps = ", ".join(f"{k} {math.degrees(walk.gaps[f'{k}_rad']):+.2f} deg" for k in joints)
     yield f"removed a linear drift so that the mean stride closes: {jumps}, hip height {rise:+.1f} mm"
+    if walk.kept[1:]:
+        most = {k: max(abs(gaps(s)[k]) for s in walk.kept) for k in ("hip_y_m", *(f"{k}_rad" for k in joints))}
+        sizes = ", ".join(f"{k} {math.degrees(most[f'{k}_rad']):.2f} deg" for k in joints)
+        yield f"  from single strides at most: {sizes}, hip height {1e3 * most['hip_y_m']:.1f} mm"
     if walk.deviation:
         mean = {k: math.degrees(float(np.mean(walk.deviation[f"{k}_rad"]))) for k in joints}
         yield f"standard deviation between strides: {', '.join(f'{k} {x:.2g} deg' for k, x in mean.items())}"
@@ -258,6 +263,7 @@ def driven(model: Model, motion: str) -> Model:
     changed = [f"{n} = {x:.4f} {units[n]}" for n, x in _differences(model, moved).items()]
     unknown = drive.person is not None and drive.person.mass is None
     changed += ["body mass not known: masses of the model"] if unknown else []
+    changed += ["not fitted to a person: segments and masses of the model"] if drive.person is None else []
     print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
     if moved.driven_advice:
         print(moved.driven_advice)

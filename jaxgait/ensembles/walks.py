@@ -50,7 +50,8 @@ def people(
         FileNotFoundError: for a name that is neither a file nor an embedded gait.
 
     Warns:
-        MotionWarning: if the body mass of some people is known, and that of others is not.
+        MotionWarning: if the body mass of some people is known, and that of others is not; and for walks to which the
+            leg is not fitted, as to embedded gaits by name.
 
     Examples:
         >>> from jaxgait import Prosthesis
@@ -66,7 +67,11 @@ def people(
     unknown = [n for n, d in zip(names, drives, strict=True) if d.person is not None and d.person.mass is None]
     if unknown and any(d.person is not None and d.person.mass is not None for d in drives):
         what = f"{', '.join(unknown)}: the body mass is not known, as it is for others, so that masses stay the model's"
-        warnings.warn(MotionWarning(f"{what}; give it with `jaxgait motion --mass`"), stacklevel=2)
+        warnings.warn(MotionWarning(f"{what}; give it with `jaxgait motion --mass`"), stacklevel=3)
+    if unfitted := [n for n, d in zip(names, drives, strict=True) if d.person is None]:
+        what = f"{', '.join(unfitted)}: the leg keeps the model's segments and masses, whoever walked"
+        advice = "in Python, reference_gait(NAME, with_person=True) fits it to the person of an embedded gait"
+        warnings.warn(MotionWarning(f"{what}; {advice}"), stacklevel=3)
     return _members(model, drives, ("subject", names), then)
 
 

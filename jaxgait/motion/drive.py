@@ -28,7 +28,7 @@ from jaxgait.mechanics.planar import Vec
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.stride import UNITS, Person, Stride, read_stride
+from jaxgait.motion.stride import UNITS, Person, Stride, read_stride, record_person
 from jaxgait.motion.verdict import Verdict, judge
 from jaxgait.precision import float64_default
 
@@ -140,7 +140,7 @@ class GaitDrive(eqx.Module):
     load: tuple[FourierSeries, FourierSeries] | None = eqx.field(default=None, repr=False)
     """Measured ground reaction on this foot in N, forward and upward, if there is one."""
     person: Person | None = None
-    """The person who walked, for fitting the leg."""
+    """The person to whom a leg is fitted; None to leave the leg as it is, as `reference_gait` does by default."""
     name: str = eqx.field(static=True, default="unnamed")
 
     @eqx.filter_jit  # called nine times while a run is traced
@@ -199,8 +199,15 @@ def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
 
 
 @float64_default
-def reference_gait(name: str = REFERENCE_GAITS[0]) -> GaitDrive:
-    """An embedded measured gait by name (see `REFERENCE_GAITS`, `gait_record` and NOTICE for source and licence).
+def reference_gait(name: str = REFERENCE_GAITS[0], *, with_person: bool = False) -> GaitDrive:
+    """An embedded measured gait by name (see `gait_record` and NOTICE for source and licence).
+
+    Embedded gaits drive a leg as it is, as in the papers. With the person who walked, `driven` and `people` fit the leg
+    to it, as they do for a walk that is measured or read from a file.
+
+    Args:
+        name: one of `REFERENCE_GAITS`.
+        with_person: whether the drive carries the person's segment lengths and mass.
 
     Raises:
         ValueError: for an unknown name.
@@ -210,10 +217,13 @@ def reference_gait(name: str = REFERENCE_GAITS[0]) -> GaitDrive:
         >>> drive = reference_gait()
         >>> print(drive.name, round(float(drive.period), 3), round(float(drive.speed), 2))
         rajagopal_1.26ms 1.127 1.26
+        >>> print(drive.person, reference_gait("hbm07_0.98ms", with_person=True).person.mass)  # kg
+        None 67.2
     """
     record = gait_record(name)
+    person = record_person(record) if with_person else None
     series = {k: FourierSeries(s["a0"], np.array(s["a"]), np.array(s["b"])) for k, s in record["signals"].items()}
-    return _assemble(series, record["period_T_s"], record["speed_m_s"], name)
+    return _assemble(series, record["period_T_s"], record["speed_m_s"], name, person)
 
 
 @float64_default

@@ -185,8 +185,8 @@ class Prosthesis(Model):
         """The leg driven by another measured stride, and fitted to the person who walked, if their segments are known.
 
         A fitted leg is also aligned: its `height_offset` is the one at which it walks best, found by short runs. With
-        an embedded gait or a stride in columns, the leg meets the floor as before. See
-        `jaxgait.models.prosthesis.fitting`.
+        an embedded gait (unless with its person, see `reference_gait`) or a stride in columns, the leg keeps its
+        segments and masses, and meets the floor as before. See `jaxgait.models.prosthesis.fitting`.
 
         Args:
             drive: a drive, or a name or path as in `--motion`: an embedded gait, a walk, a recording, a stride.
