@@ -97,13 +97,13 @@ def _doubling_curve(report: Report, doubling: BifurcationPoint, out: pathlib.Pat
         bifurcation_curve(PoincareMap(), walker, doubling, names, (0.1, end), step=0.1, max_points=40)
         for end in (0.05, 0.2)
     ]
-    curve = np.concatenate([curves[0][::-1], curves[1][1:]])
-    last = curve[-1]
+    slope, radius = np.concatenate([curves[0].parameters[::-1], curves[1].parameters[1:]]).T
     solve = jax.jit(lambda p, z: rolling_gait(with_parameters(walker, {"slope": p[0], "foot_radius": p[1]}), z))
-    multipliers = floquet(solve(jnp.asarray(last[:2]), jnp.asarray(last[2:])).point.jacobian).multipliers
+    last = solve(jnp.asarray(curves[1].parameters[-1]), jnp.asarray(curves[1].z[-1]))
+    multipliers = floquet(last.point.jacobian).multipliers
     report.figure(
         "doubling_curve",
-        f"multiplier at the end of the curve of period doublings (foot radius {last[1]:.3f} m)",
+        f"multiplier at the end of the curve of period doublings (foot radius {radius[-1]:.3f} m)",
         "1",
         float(np.real(multipliers).min()),
         expected=-1.0,
@@ -111,7 +111,7 @@ def _doubling_curve(report: Report, doubling: BifurcationPoint, out: pathlib.Pat
     )
     with style():
         figure, axis = plt.subplots(figsize=(5, 3.4))
-        axis.plot(curve[:, 1], curve[:, 0], ".-", color=RED, ms=4)
+        axis.plot(radius, slope, ".-", color=RED, ms=4)
         axis.plot(0.1, doubling.parameter, "o", color="black", ms=5, label="the paper's foot")
         axis.set(
             xlabel=axis_label("foot radius", "m"),

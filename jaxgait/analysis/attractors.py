@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from jaxgait import checks
+from jaxgait.analysis.ranges import check_values
 from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
@@ -34,9 +36,14 @@ class Basin(NamedTuple):
 
 
 @float64_default
-@kept
 def bifurcation_diagram(
-    return_map: ReturnMap, model: Any, name: str, values: Float[Array, " values"], z0: Point, discard: int, keep: int
+    return_map: ReturnMap,
+    model: Any,
+    name: str,
+    values: Float[Array, " values"],
+    z0: Float[Array, "... n"],
+    discard: int,
+    keep: int,
 ) -> Float[Array, "values keep n"]:
     """The last `keep` points of long walks, for many values of one parameter; NaN after a fall.
 
@@ -48,6 +55,10 @@ def bifurcation_diagram(
         z0: start of every walk, in the units of the section; one point, or one per value.
         discard: number of first strides to discard.
         keep: number of strides to return.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for an unknown parameter, and for a value out of its bounds.
+        ValueError: for impossible numbers of strides, and for starts that are not one point, or one per value.
 
     Examples:
         >>> import equinox as eqx
@@ -61,8 +72,22 @@ def bifurcation_diagram(
         >>> [[round(float(z[0]), 3) for z in row] for row in points]  # one point, then two
         [[0.6, 0.6], [0.799, 0.513]]
     """
-    starts = jnp.broadcast_to(z0, (values.shape[0], z0.shape[-1]))
+    check_values(model, name, values)
+    checks.count("discard", discard, least=0)
+    checks.count("keep", keep)
+    values, z0 = jnp.asarray(values, float), jnp.asarray(z0, float)
+    if values.ndim != 1 or z0.shape not in {z0.shape[-1:], (values.size, *z0.shape[-1:])}:
+        raise ValueError(
+            f"give a list of values, and one start or one per value, got the shapes {values.shape} and {z0.shape}"
+        )
+    starts = jnp.broadcast_to(z0, (values.size, z0.shape[-1]))
+    return _diagram(return_map, model, name, values, starts, discard, keep)
 
+
+@kept
+def _diagram(
+    return_map: ReturnMap, model: Any, name: str, values: Array, starts: Array, discard: int, keep: int
+) -> Array:
     def member(value: Array, z: Point) -> Array:
         return orbit(return_map, with_parameters(model, {name: value}), z, discard + keep)[discard:]
 
@@ -73,8 +98,8 @@ def bifurcation_diagram(
 def basin(
     return_map: ReturnMap,
     model: Any,
-    starts: Float[Array, "*grid n"],
-    gait: Float[Array, "points n"],
+    starts: Float[Array, ...],
+    gait: Float[Array, ...],
     *,
     strides: int = 40,
     tolerance: float = 1e-3,
@@ -84,10 +109,14 @@ def basin(
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
-        starts: section points, in any arrangement and in the units of the section.
-        gait: the points of the gait (several for a gait of period k).
+        starts: section points (..., n), in any arrangement and in the units of the section.
+        gait: the points of the gait, (points, n), several for a gait of period k.
         strides: largest number of strides.
         tolerance: largest distance in any coordinate, in its unit, at which the gait counts as reached.
+
+    Raises:
+        ValueError: for a gait or starts that are not finite, as of a failed search, or that differ in their number of
+            coordinates; for an impossible number of strides or tolerance.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -97,11 +126,27 @@ def basin(
         >>> print(found.outcome, found.strides)  # REACHED after 3 strides (0.25, 0.125, 0.0625), FELL at the first
         [1 0] [3 1]
     """
+    checks.count("strides", strides)
+    checks.number("tolerance", tolerance, "the units of the points", above=0.0)
+    starts, gait = _points("starts", starts), _points("gait", gait)
     grid, n = starts.shape[:-1], starts.shape[-1]
+    if gait.ndim != 2 or not len(gait) or gait.shape[1] != n:
+        raise ValueError(f"gait must be its points (points, {n}), of as many coordinates as starts, got {gait.shape}")
     count = int(np.prod(grid))
     padded = jnp.resize(starts.reshape(count, n), (-(-count // CHUNK) * CHUNK, n)) if count > CHUNK else starts
     outcome, lasted = _basin(return_map, model, padded.reshape(-1, n), gait, strides, tolerance)
     return Basin(*(np.asarray(z)[:count].reshape(grid) for z in (outcome, lasted)))
+
+
+def _points(name: str, points: Any) -> Array:
+    """Points of a section as an array, checked to be finite."""
+    points = jnp.asarray(points, float)
+    if points.ndim == 0:
+        raise ValueError(f"{name} must be points with an axis of coordinates, got one number")
+    bad = ~np.isfinite(np.asarray(points)).all(axis=-1)
+    if bad.any():
+        raise ValueError(f"{name} must be finite, got {np.asarray(points)[bad][0]} among {bad.size} point(s)")
+    return points
 
 
 @kept

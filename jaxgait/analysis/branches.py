@@ -16,9 +16,20 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.roots import Rule, many, solved
+from jaxgait.roots import Bracket, Rule, many, solved
 
-__all__ = ["Corrector", "Points", "System", "Walk", "advanced", "corrected", "parameter_axis", "tangents", "walk"]
+__all__ = [
+    "Corrector",
+    "Points",
+    "System",
+    "Walk",
+    "advanced",
+    "between",
+    "corrected",
+    "parameter_axis",
+    "tangents",
+    "walk",
+]
 
 System: TypeAlias = Callable[[Int[np.ndarray, " b"], Float[np.ndarray, "b n"]], tuple[np.ndarray, np.ndarray]]
 """Residuals (b, n - 1) and exact Jacobians (b, n - 1, n) of branches, by their numbers, at points (b, n); NaN where
@@ -29,6 +40,13 @@ STRAIGHT = 0.9
 GROWTH = 1.4
 MIN_STEP = 1e-6
 """Smallest step, as a fraction of the longest one."""
+SAME = 1e-12
+"""Largest distance of unknowns, or of fractions of a step, that count as equal."""
+BESIDE = 1e-6
+"""Distance from a crossing of branches, as a fraction of a step, at which points can still be corrected."""
+SECANTS = 60
+"""Largest number of steps of `between`."""
+LEFT = "the branch left the span"
 
 
 class Points(NamedTuple):
@@ -145,27 +163,125 @@ def walk(
     along: Float[np.ndarray, " n"],
     step: float,
     max_points: int,
-    inside: Callable[[np.ndarray], bool],
+    limits: tuple[float, float],
     corrector: Corrector,
 ) -> Walk:
     """Follows branch 0 of a system along its arc, through folds, to at most `max_points` points.
 
-    `along` is the unit tangent at the start, and `step` the first and longest step; the first point (n,) that is not
-    `inside` is the last.
+    `along` is the unit tangent at the start, and `step` the first and longest step. No point lies beyond the `limits`
+    of the last unknown: a branch that leaves them ends at one of them.
     """
     points, why = [Points(*start)], f"{max_points} points were reached"
-    ds, who = np.array([step]), np.zeros(1, dtype=int)
-    along = along[None]
-    while len(points) < max_points and inside(points[-1].x[0]):
+    ds, along = step, along[None]
+    while len(points) < max_points:
         straight = STRAIGHT if len(points) > 1 else -np.inf
-        smallest = np.array([MIN_STEP * step])
-        new, ds = advanced(system, who, points[-1].x, along, ds, smallest, corrector, straight=straight)
+        new, ds, leaves = _next(system, points[-1].x, along, ds, MIN_STEP * step, limits, corrector, straight)
         if not np.isfinite(new.x).all():
-            why = "the corrector no longer converges: the gait ceases to exist, or cannot be found"
+            why = LEFT if leaves else "the corrector no longer converges: the gait ceases to exist, or cannot be found"
             break
         points.append(new)
+        if leaves:
+            why = LEFT
+            break
         along = tangents(new.linear, along)
-        along, ds = along / np.linalg.norm(along), np.minimum(GROWTH * ds, step)
-    else:
-        why = why if inside(points[-1].x[0]) else "the branch left the span"
+        along, ds = along / np.linalg.norm(along), min(GROWTH * ds, step)
     return Walk(np.concatenate([p.x for p in points]), np.concatenate([p.linear for p in points]), why)
+
+
+def _next(
+    system: System,
+    x: Float[np.ndarray, "1 n"],
+    along: Float[np.ndarray, "1 n"],
+    step: float,
+    smallest: float,
+    limits: tuple[float, float],
+    corrector: Corrector,
+    straight: float,
+) -> tuple[Points, float, bool]:
+    """The next point, the step to it, and whether the branch leaves the limits there.
+
+    The limit is tried first where the prediction is beyond it: there the system may not even be defined.
+    """
+    who = np.zeros(1, dtype=int)
+    while step >= smallest:
+        if (end := _limit(x, x + step * along, limits)) is not None:
+            if abs(x[0, -1] - end) <= SAME:
+                return unknown(x), step, True
+            new = _at_limit(system, x, step * along, end, corrector)
+            if (_cosines(new.linear, along) >= straight).all():  # NaN if there is no point
+                return new, step, True
+        ds, least = np.array([step]), np.array([smallest])
+        new, (step,) = advanced(system, who, x, along, ds, least, corrector, straight=straight)
+        if not np.isfinite(new.x).all():
+            break
+        if (end := _limit(x, new.x, limits)) is None:
+            return new, step, False
+        if abs(x[0, -1] - end) <= SAME:
+            return unknown(x), step, True
+        new = _at_limit(system, x, new.x - x, end, corrector)
+        if np.isfinite(new.x).all():
+            return new, step, True
+        step *= 0.5
+    return unknown(x), step, False
+
+
+def _limit(x: np.ndarray, new: np.ndarray, limits: tuple[float, float]) -> float | None:
+    """The limit of the last unknown that lies between two points, None if there is none."""
+    low, high = limits
+    after = float(new[0, -1])
+    return low if after < low - SAME else high if after > high + SAME else None
+
+
+def _at_limit(system: System, x: np.ndarray, toward: np.ndarray, end: float, corrector: Corrector) -> Points:
+    """The point whose last unknown is at a limit, near the straight way to it."""
+    way = (end - x[0, -1]) / toward[0, -1] * toward
+    new = corrected(system, np.zeros(1, dtype=int), x + way, parameter_axis(x), corrector)
+    near = np.linalg.norm(new.x - x - way) <= np.linalg.norm(way)
+    return new if near else unknown(x)
+
+
+def between(
+    system: System,
+    ends: tuple[Points, Points],
+    test: Callable[[Points], float],
+    corrector: Corrector,
+    *,
+    singular: bool = False,
+) -> Points:
+    """The point between two neighbouring ones of branch 0 where a test function changes sign, or one beside a jump.
+
+    Secants confined to the interval, with halvings in between. If two branches cross there (`singular`), no point can
+    be corrected beside the crossing: it is interpolated between points on both sides.
+    """
+    left, right = ends
+    normal = (right.x - left.x) / np.linalg.norm(right.x - left.x)
+    known = {0.0: left, 1.0: right}
+    bracket = Bracket(0.0, test(left), 1.0, test(right))
+
+    def at(s: float) -> Points:
+        a, b = float(bracket.left), float(bracket.right)
+        guess = known[a].x + (s - a) / (b - a) * (known[b].x - known[a].x)
+        return corrected(system, np.zeros(1, dtype=int), guess, normal, corrector)
+
+    for count in range(SECANTS):
+        s = 0.5 * (bracket.left + bracket.right) if count % 3 == 2 else float(bracket.secant)
+        if min(abs(s - bracket.left), abs(s - bracket.right)) <= (BESIDE if singular else SAME):
+            break
+        if not np.isfinite((new := at(s)).x).all():
+            break
+        known[s] = new
+        bracket = bracket.narrowed(s, test(new))
+    if singular and (point := _interpolated(system, at(s - BESIDE), at(s + BESIDE), test)) is not None:
+        return point
+    nearest = min((float(bracket.left), float(bracket.right)), key=lambda end: abs(test(known[end])))
+    return known[nearest]
+
+
+def _interpolated(system: System, left: Points, right: Points, test: Callable[[Points], float]) -> Points | None:
+    """The zero of a test function on the straight line between two points, None if it does not change sign."""
+    before, after = test(left), test(right)
+    if not (np.isfinite(before - after) and (before > 0.0) != (after > 0.0)):
+        return None
+    x = (before * right.x - after * left.x) / (before - after)
+    value, linear = system(np.zeros(1, dtype=int), x)
+    return Points(x, linear, np.abs(value).max(axis=1))

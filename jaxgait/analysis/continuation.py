@@ -2,7 +2,8 @@
 
 Unknowns are the point of the gait on its section and one parameter (or two, along a curve of bifurcations), both scaled
 by their typical size. They are followed along their arc (`jaxgait.analysis.branches`), so that a branch may turn back.
-A bifurcation is where one of `floquet.test_functions` changes sign; it is located by Newton's method on (gait, test
+A bifurcation is where one of `floquet.bifurcation_functions` changes sign between neighbouring points; it is located
+by secants along the branch (`jaxgait.analysis.changes`), near a guess or in two parameters by Newton's method on (gait,
 function), to rounding. For many branches of expensive maps see `jaxgait.analysis.families`.
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
@@ -11,7 +12,6 @@ Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,21 +22,21 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import checks
-from jaxgait.analysis.branches import Corrector, Points, System, corrected, parameter_axis, tangents, walk
+from jaxgait.analysis.branches import Corrector, Points, System, Walk, corrected, parameter_axis, tangents, walk
+from jaxgait.analysis.changes import changes, return_jacobian
 from jaxgait.analysis.floquet import (
     BIFURCATIONS,
     Bifurcation,
+    Floquet,
+    bifurcation_functions,
     crossing_mode,
     floquet,
-    sign_changes,
-    test_functions,
-    test_values,
 )
+from jaxgait.analysis.ranges import allowed, check_values
 from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import CONVERGED, Rule, many
-from jaxgait.solve.checks import check_model
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 
 TOLERANCE = 1e-10
@@ -77,6 +77,18 @@ class Branch(NamedTuple):
     why_stopped: str
 
 
+class BifurcationCurve(NamedTuple):
+    """A bifurcation followed in two parameters, point after point."""
+
+    kind: Bifurcation
+    names: tuple[str, str]
+    parameters: Float[np.ndarray, "points 2"]
+    """Values of both parameters, in their own units."""
+    z: Float[np.ndarray, "points n"]
+    multipliers: np.ndarray
+    why_stopped: str
+
+
 @float64_default
 @dataclass(frozen=True)
 class _Problem:
@@ -107,12 +119,6 @@ def _linear(problem: _Problem, model: Any, scale: Array, x: Array) -> tuple[Arra
     return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
 
 
-def _jacobian(linear: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Jacobian of the return map from that of the scaled residual."""
-    n = linear.shape[0]
-    return linear[:, :n] * scale[:n, None] / scale[None, :n] + np.eye(n)
-
-
 @float64_default
 def continuation(
     return_map: ReturnMap,
@@ -134,18 +140,20 @@ def continuation(
         model: the mechanism; all other parameters stay as they are.
         name: the parameter, by dotted name.
         z0: a gait (or a guess near one) at the start.
-        span: first and last value of the parameter, in its own unit; the branch ends where it leaves this interval.
+        span: first and last value of the parameter, in its own unit; the branch ends where it would leave it.
         order: the gaits repeat after this many applications of the map.
         step: first and longest step, as a fraction of the scaled branch: 0.05 gives at least 20 points along the span.
         max_points: largest number of points.
         direction: first direction in the space of (point, parameter), for switching between branches.
-        parameter0: where to start, if not at `span[0]`.
+        parameter0: where to start within the span, if not at `span[0]`.
 
     Returns:
         The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes at none.
+        Two bifurcations of the same kind between neighbouring points (such as a short interval of doubled period)
+        cancel and are not seen: `step` must be shorter than what is to be found.
 
     Raises:
-        ValueError: in float32, for an empty span, and for an impossible order, step or number of points.
+        ValueError: in float32; for an empty span, a start outside it, an impossible order, step or number of points.
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a span outside its bounds.
 
     Examples:
@@ -165,6 +173,8 @@ def continuation(
     problem = _Problem(return_map, (name,), checks.count("order", order))
     _check("span", span, model, name, step, max_points)
     start = span[0] if parameter0 is None else parameter0
+    if not min(span) <= start <= max(span):
+        raise ValueError(f"parameter0 must lie within the span {span}, got {parameter0}")
     z0 = np.asarray(z0, dtype=float)
     scale = _scale(z0, span[1] - span[0])
     system = _alone(functools.partial(_linear, problem, model, jnp.asarray(scale)))
@@ -173,24 +183,38 @@ def continuation(
     if direction is None:
         first = corrected(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
         if not np.isfinite(first.x).all():
-            return _branch(name, order, scale, first.x[:0], first.linear[:0], f"no gait found at {name} = {start:g}")
+            nothing = Walk(first.x[:0], first.linear[:0], f"no gait found at {name} = {start:g}")
+            return _branch(system, name, order, scale, span, nothing)
         along = tangents(first.linear, along)
     else:
         along = np.asarray(direction, dtype=float)[None] / scale
         first = Points(x, system(np.zeros(1, dtype=int), x)[1], np.zeros(1))
     along = along[0] / np.linalg.norm(along)
-    xs, linears, why = walk(system, first, along, step, max_points, _inside(span, scale[-1]), CORRECTOR)
+    walked = walk(system, first, along, step, max_points, _limits(span, scale[-1]), CORRECTOR)
     skip = 0 if direction is None else 1  # the branch point itself belongs to the old branch
-    return _with_bifurcations(problem, model, _branch(name, order, scale, xs[skip:], linears[skip:], why), scale)
+    own = Walk(walked.x[skip:], walked.linear[skip:], walked.why_stopped)
+    return _branch(system, name, order, scale, span, own)
 
 
 def _check(what: str, span: tuple[float, float], model: Any, name: str, step: float, max_points: int) -> None:
     checks.positive("step", step)
     checks.count("max_points", max_points)
     for end in span:
-        check_model(with_parameters(model, {name: end}))
+        check_values(model, name, end)
     if span[0] == span[1]:
         raise ValueError(f"{what} must have two different ends, got {span}")
+
+
+def _limits(ends: tuple[float, float], scale: float) -> tuple[float, float]:
+    low, high = sorted(end / scale for end in ends)
+    return low, high
+
+
+def _full(walked: Walk, scale: np.ndarray, ends: tuple[float, float]) -> np.ndarray:
+    """The points of a branch in their own units, none beyond the ends by rounding."""
+    full = walked.x * scale
+    full[:, -1] = np.clip(full[:, -1], min(ends), max(ends))
+    return full
 
 
 def _alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
@@ -203,11 +227,6 @@ def _alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
     return system
 
 
-def _inside(limits: tuple[float, float], scale: float) -> Callable[[np.ndarray], bool]:
-    low, high = sorted(limit / scale for limit in limits)
-    return lambda x: bool(low - 1e-12 <= x[-1] <= high + 1e-12)
-
-
 def _scale(z: np.ndarray, *parameters: float) -> np.ndarray:
     """Typical sizes of the components of a point, all the same, and of parameters; 1 for what is practically zero."""
     sizes = np.abs([np.abs(z).max(), *parameters])
@@ -215,27 +234,26 @@ def _scale(z: np.ndarray, *parameters: float) -> np.ndarray:
     return np.array([size] * len(z) + others)
 
 
-def _branch(name: str, order: int, scale: np.ndarray, xs: np.ndarray, linears: np.ndarray, why: str) -> Branch:
+def _branch(
+    system: System, name: str, order: int, scale: np.ndarray, span: tuple[float, float], walked: Walk
+) -> Branch:
+    """The branch with its bifurcations, and remarks where something else changes, as by a grazing contact."""
     n = len(scale) - 1
-    points = xs * scale
-    jacobians = np.array([_jacobian(linear, scale) for linear in linears]).reshape(-1, n, n)
-    modes = floquet(jacobians)
-    return Branch(name, order, points[:, -1], points[:, :-1], modes.multipliers, modes.stable, (), why)
+    points = _full(walked, scale, span)
+    modes = floquet(return_jacobian(walked.linear, scale).reshape(-1, n, n))
+    found, jumps = changes(system, Points(walked.x, walked.linear, np.zeros(len(points))), scale, CORRECTOR)
+    lost = np.diff(modes.stable)
+    what = {i: "stability changes" if lost[i] else "a multiplier crosses the unit circle" for i in jumps}
+    remarks = [f"; {text} after {name} = {points[i, -1]:g} at no bifurcation" for i, text in what.items()]
+    located = tuple(_bifurcation(change.kind, change.x * scale, change.modes, change.mode) for change in found)
+    why = "".join([walked.why_stopped, *remarks])
+    return Branch(name, order, points[:, -1], points[:, :-1], modes.multipliers, modes.stable, located, why)
 
 
-def _with_bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarray) -> Branch:
-    """The branch with its bifurcations, and a remark where its stability changes at none, as by a grazing contact."""
-    tests, points = test_values(branch.multipliers), np.column_stack([branch.z, branch.parameter])
-    found: dict[int, list[BifurcationPoint]] = {}
-    for i, number in np.argwhere(sign_changes(tests)):
-        before, after = tests[i : i + 2, number]
-        guess = (before * points[i + 1] - after * points[i]) / (before - after)
-        if (point := _located(problem, model, BIFURCATIONS[number], guess, scale)) is not None:
-            found.setdefault(int(i), []).append(point)
-    lost = [i for i in np.flatnonzero(np.diff(branch.stable)) if not found.keys() & {i - 1, i, i + 1}]
-    remarks = [f"; stability changes after {branch.name} = {branch.parameter[i]:g} at no bifurcation" for i in lost]
-    located = tuple(itertools.chain.from_iterable(found.values()))
-    return branch._replace(bifurcations=located, why_stopped="".join([branch.why_stopped, *remarks]))
+def _bifurcation(kind: Bifurcation, full: np.ndarray, modes: Floquet, mode: int) -> BifurcationPoint:
+    """The bifurcation at a point and parameter, at which the multiplier of number `mode` crosses."""
+    direction = np.real(modes.vectors[:, mode])
+    return BifurcationPoint(kind, float(full[-1]), full[:-1], modes.multipliers, direction / np.linalg.norm(direction))
 
 
 @kept
@@ -246,7 +264,7 @@ def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array)
     def value(x: Array) -> tuple[Array, Array]:
         f, linear = linearised(lambda p, z: problem.residual(model, scale, jnp.concatenate([z, p])), x[n:], x[:n])
         jacobian = linear * scale[:n, None] / scale[None, :n] + jnp.eye(n, dtype=x.dtype)
-        return jnp.append(f, test_functions(jacobian)[kind]), jacobian
+        return jnp.append(f, bifurcation_functions(jacobian)[kind]), jacobian
 
     nudges = NUDGE * jnp.eye(x.shape[0], dtype=x.dtype)
     points = jnp.concatenate([x[None, :], x[None, :] + nudges, x[None, :] - nudges])
@@ -259,16 +277,20 @@ def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array)
 def locate(
     return_map: ReturnMap, model: Any, name: str, kind: Bifurcation, z: np.ndarray, parameter: float, *, order: int = 1
 ) -> BifurcationPoint | None:
-    """Solves for the bifurcation near a guess; None without one, and for a neutral saddle.
+    """Solves for the bifurcation near a guess; None without one, at a neutral saddle or out of bounds.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
         name: the parameter that is free.
-        kind: which bifurcation.
+        kind: which bifurcation: a fold, a period doubling or a Neimark-Sacker bifurcation.
         z: guess of the gait there, (n,).
         parameter: guess of the parameter there, in its own unit.
         order: the gaits repeat after this many applications of the map.
+
+    Raises:
+        ValueError: in float32, for a branch point (`continuation` finds it), and for an impossible order.
+        jaxgait.parameters.ParameterError: for an unknown parameter, and for a guess out of its bounds.
 
     Examples:
         >>> import equinox as eqx
@@ -282,30 +304,23 @@ def locate(
         >>> print(round(found.parameter, 6), found.z.round(6))  # at r = 3, z = 1 - 1/r
         3.0 [0.666667]
     """
-    problem = _Problem(return_map, (name,), order)
-    return _located(problem, model, kind, np.append(z, parameter), _scale(z, parameter))
-
-
-def _located(
-    problem: _Problem, model: Any, kind: Bifurcation, guess: np.ndarray, scale: np.ndarray
-) -> BifurcationPoint | None:
-    """The bifurcation near a guess of (gait, parameter)."""
+    problem = _Problem(return_map, (name,), checks.count("order", order))
+    check_values(model, name, parameter)
+    scale, guess = _scale(z, parameter), np.append(z, parameter)
     augmented = _test_system(problem, kind, model, scale)
     found = many(augmented, (guess / scale)[None], LOCATOR.rule, LOCATOR.max_evaluations)
-    if found.status[0] != CONVERGED:
+    full = found.x[0] * scale
+    if found.status[0] != CONVERGED or not allowed(model, name, full[-1]):
         return None
-    x = found.x[0]
-    jacobian = np.asarray(_augmented(problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale), jnp.asarray(x))[2])
-    modes = floquet(jacobian)
-    if (crossing := crossing_mode(kind, modes.multipliers)) is None:
-        return None
-    direction = np.real(modes.vectors[:, crossing[0]])
-    full = x * scale
-    return BifurcationPoint(kind, float(full[-1]), full[:-1], modes.multipliers, direction / np.linalg.norm(direction))
+    linear = _linear(problem, model, jnp.asarray(scale), jnp.asarray(found.x[0]))[1]
+    modes = floquet(return_jacobian(np.asarray(linear), scale))
+    crossing = crossing_mode(kind, modes.multipliers)
+    return None if crossing is None else _bifurcation(kind, full, modes, crossing[0])
 
 
 def _test_system(problem: _Problem, kind: Bifurcation, model: Any, scale: np.ndarray) -> System:
     """The equations of a gait whose test function is zero."""
+    checks.one_of("kind", kind, BIFURCATIONS)
     return _alone(functools.partial(_augmented, problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale)))
 
 
@@ -331,6 +346,9 @@ def period_doubled(
         step: see `continuation`.
         max_points: see `continuation`.
 
+    Raises:
+        ValueError: see `continuation`, and for another bifurcation than a period doubling.
+
     Examples:
         >>> import equinox as eqx
         >>> import numpy as np
@@ -344,6 +362,7 @@ def period_doubled(
         >>> print(double.order, double.why_stopped)
         2 the branch left the span
     """
+    checks.one_of("the kind of point", point.kind, ("period doubling",))
     return continuation(
         return_map,
         model,
@@ -368,24 +387,26 @@ def bifurcation_curve(
     order: int = 1,
     step: float = 0.05,
     max_points: int = 100,
-) -> np.ndarray:
+) -> BifurcationCurve:
     """Follows a bifurcation in the plane of two parameters.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
-        point: a bifurcation in the first parameter, with the second one at `second[0]`.
+        point: a bifurcation in the first parameter, with the second one at `second[0]`; not a branch point.
         names: the two parameters.
-        second: first and last value of the second parameter, in its own unit.
+        second: first and last value of the second parameter, in its own unit; the curve ends where it would leave them.
         order: the gaits repeat after this many applications of the map.
         step: longest step, as a fraction of the scaled curve.
         max_points: largest number of points.
 
     Returns:
-        Array (points, 2 + n): both parameters and the gait along the curve; no points if it is not at `second[0]`.
+        The curve; it also ends where the first parameter leaves its bounds, and a Neimark-Sacker curve where its pair
+        of multipliers becomes real. It has no points if the bifurcation is not at `second[0]`.
 
     Raises:
-        ValueError: see `continuation`.
+        ValueError: see `continuation`, and for a branch point.
+        jaxgait.parameters.ParameterError: for an unknown parameter, and for values out of bounds.
 
     Examples:
         >>> import equinox as eqx
@@ -400,20 +421,41 @@ def bifurcation_curve(
         ...     return jnp.stack([1.0 - model.a * z[0] ** 2 + z[1], model.b * z[0]])
         >>> doubling = locate(henon, Henon(), "a", "period doubling", np.array([0.9, 0.3]), 0.36)
         >>> curve = bifurcation_curve(henon, Henon(), doubling, ("a", "b"), (0.3, 0.5))
-        >>> a, b = curve[-1, :2]
-        >>> bool(abs(a - 0.75 * (1.0 - b) ** 2) < 1e-9)  # known in closed form: a = 3/4 (1 - b)^2
-        True
+        >>> a, b = curve.parameters[-1]
+        >>> print(curve.why_stopped, abs(a - 0.75 * (1.0 - b) ** 2) < 1e-9)  # known in closed form: a = 3/4 (1 - b)^2
+        the branch left the span True
     """
     problem = _Problem(return_map, names, checks.count("order", order))
+    check_values(model, names[0], point.parameter)
     _check("second", second, with_parameters(model, {names[0]: point.parameter}), names[1], step, max_points)
-    n = len(point.z)
     scale = _scale(point.z, point.parameter, second[1] - second[0])
     x = (np.concatenate([point.z, [point.parameter, second[0]]]) / scale)[None]
     system, along = _test_system(problem, point.kind, model, scale), np.sign(second[1] - second[0]) * parameter_axis(x)
     first = corrected(system, np.zeros(1, dtype=int), x, along, LOCATOR)
     if not np.isfinite(first.x).all():
-        return np.empty((0, n + 2))
+        why = f"no {point.kind} found near {names[0]} = {point.parameter:g} at {names[1]} = {second[0]:g}"
+        return _curve(problem, model, point.kind, scale, second, Walk(first.x[:0], first.linear[:0], why))
     along = tangents(first.linear, along)[0]
-    curve = walk(system, first, along / np.linalg.norm(along), step, max_points, _inside(second, scale[-1]), LOCATOR)
-    table = curve.x * scale
-    return np.column_stack([table[:, n], table[:, n + 1], table[:, :n]])
+    along = along / np.linalg.norm(along)
+    walked = walk(system, first, along, step, max_points, _limits(second, scale[-1]), LOCATOR)
+    return _curve(problem, model, point.kind, scale, second, walked)
+
+
+def _curve(
+    problem: _Problem, model: Any, kind: Bifurcation, scale: np.ndarray, span: tuple[float, float], walked: Walk
+) -> BifurcationCurve:
+    """The part of a curve along which parameters are within their bounds, and multipliers are those of its kind."""
+    n, full, (first, second) = len(scale) - 2, _full(walked, scale, span), problem.names
+    linears = [np.asarray(_linear(problem, model, jnp.asarray(scale), jnp.asarray(x))[1]) for x in walked.x]
+    multipliers = floquet(return_jacobian(np.reshape(linears, (-1, n, n + 2)), scale)).multipliers
+    real = np.array([crossing_mode(kind, one) is None for one in multipliers], dtype=bool)
+    out = ~allowed(model, first, full[:, n])
+    ended = real | out
+    count, why = len(full), walked.why_stopped
+    if ended.any():
+        count = int(np.argmax(ended))
+        cause = f"{first} leaves its bounds" if out[count] else "the pair of multipliers is real, a neutral saddle"
+        where = f"after {second} = {full[count - 1, -1]:g}" if count else f"no {kind} at {second} = {span[0]:g}"
+        why = f"{where}: {cause}"
+    full = full[:count]
+    return BifurcationCurve(kind, (first, second), full[:, n:], full[:, :n], multipliers[:count], why)

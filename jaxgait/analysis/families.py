@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from jaxgait import checks
 from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents, unknown
-from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, crossing_mode, floquet, sign_changes, test_values
+from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, bifurcation_values, crossing_mode, floquet, sign_changes
 from jaxgait.model import Scalar
 from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
@@ -395,7 +395,7 @@ def crossings(
         >>> [(found.kind, round(found.parameter, 6)) for found in crossings(family, who, branch, width=1e-6)]
         [('period doubling', 3.0)]
     """
-    tests = test_values(branches.multipliers)
+    tests = bifurcation_values(branches.multipliers)
     at = lambda *index: Gaits(*(field[index] for field in branches))
     brackets = [
         _Bracket(int(who[lane]), int(kind), at(point, lane), at(point + 1, lane))
@@ -429,7 +429,7 @@ class _Bracket:
         self.ends = Bracket(*ends[0], *ends[1])
 
     def _test(self, one: Gaits) -> float:
-        return float(test_values(one.multipliers)[self.kind])
+        return float(bifurcation_values(one.multipliers)[self.kind])
 
     def between(self, middle: bool) -> float:
         """The next point to evaluate: the secant's zero, or the middle, which locates a jump too."""

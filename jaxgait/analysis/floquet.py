@@ -2,8 +2,9 @@
 
 A perturbation of a periodic gait is multiplied by the Jacobian of the return map once per stride. The gait is stable
 while all eigenvalues of that Jacobian (multipliers) lie inside the unit circle. They leave it through +1 (fold: the
-gait disappears), through -1 (period doubling: every other step differs) or as a complex pair (Neimark-Sacker: a slow
-modulation).
+branch of gaits turns back, and the gait disappears; or branch point: it goes on and another branch crosses it, as where
+a symmetric gait becomes asymmetric), through -1 (period doubling: every other step differs) or as a complex pair
+(Neimark-Sacker: a slow modulation).
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapters 4, 5 and 10.
 """
@@ -18,14 +19,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Complex, Float, Inexact
 
+from jaxgait import checks
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap
 
-__all__ = ["Bifurcation", "Floquet", "critical", "floquet", "lyapunov_exponent", "test_functions", "test_values"]
+__all__ = [
+    "Bifurcation",
+    "Floquet",
+    "bifurcation_functions",
+    "bifurcation_values",
+    "critical",
+    "floquet",
+    "lyapunov_exponent",
+]
 
-Bifurcation = Literal["fold", "period doubling", "Neimark-Sacker"]
+Bifurcation = Literal["fold", "branch point", "period doubling", "Neimark-Sacker"]
 BIFURCATIONS: tuple[Bifurcation, ...] = ("fold", "period doubling", "Neimark-Sacker")
-"""In the order of `test_functions`."""
+"""In the order of `bifurcation_functions`; the first function also vanishes at a branch point."""
 
 
 @float64_default
@@ -77,6 +87,8 @@ def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) ->
 def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
     """The bifurcation at which the largest multiplier reaches the unit circle; multipliers have no dimension.
 
+    Multipliers do not tell a fold from a branch point: both are a "fold" here.
+
     Raises:
         ValueError: for multipliers that are not finite, such as those of a gait that was not found.
 
@@ -108,7 +120,7 @@ def crossing_mode(kind: Bifurcation, multipliers: Complex[np.ndarray, " n"]) -> 
         (1, 0.0)
     """
     if kind != "Neimark-Sacker":
-        distance = np.abs(multipliers - (1.0 if kind == "fold" else -1.0))
+        distance = np.abs(multipliers - (-1.0 if kind == "period doubling" else 1.0))
         nearest = int(np.argmin(distance))
         return nearest, float(distance[nearest])
     pairs = itertools.combinations(range(len(multipliers)), 2)
@@ -118,8 +130,8 @@ def crossing_mode(kind: Bifurcation, multipliers: Complex[np.ndarray, " n"]) -> 
 
 
 @float64_default
-def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, " 3"]:
-    """Smooth functions of the Jacobian that change sign at a fold, a period doubling, a Neimark-Sacker bifurcation.
+def bifurcation_functions(jacobian: Float[Array, "n n"]) -> Float[Array, " 3"]:
+    """Smooth functions of the Jacobian that change sign at a fold (or branch point), period doubling, Neimark-Sacker.
 
     They are ``det(J - 1)``, ``det(J + 1)`` and ``det(C - 1)`` with C the second compound of J, whose eigenvalues are
     the products of two multipliers. The last one also vanishes at a neutral saddle (two real multipliers, product 1).
@@ -127,9 +139,9 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, " 3"]:
     Examples:
         >>> import jax
         >>> import jax.numpy as jnp
-        >>> from jaxgait.analysis.floquet import test_functions
+        >>> from jaxgait.analysis.floquet import bifurcation_functions
         >>> doubling = jnp.diag(jnp.array([-1.0, 0.5]))  # every other step is different
-        >>> print(jax.jit(test_functions)(doubling))  # (-2)(-1/2), 0 (3/2), -1/2 - 1
+        >>> print(jax.jit(bifurcation_functions)(doubling))  # (-2)(-1/2), 0 (3/2), -1/2 - 1
         [ 1.   0.  -1.5]
     """
     n = jacobian.shape[0]
@@ -144,22 +156,19 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, " 3"]:
 
 
 @float64_default
-def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, "... 3"]:
-    """`test_functions` from the multipliers (no dimension): products of their distances, for one gait or a batch.
+def bifurcation_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, "... 3"]:
+    """`bifurcation_functions` from the multipliers (no dimension): products of distances, for one gait or a batch.
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.analysis.floquet import test_values
-        >>> float(test_values(np.array([-1.0, 0.2]))[1])  # zero: a period doubling
+        >>> from jaxgait.analysis.floquet import bifurcation_values
+        >>> float(bifurcation_values(np.array([-1.0, 0.2]))[1])  # zero: a period doubling
         0.0
     """
     ones = np.asarray(multipliers)
     pairs = [ones[..., i] * ones[..., j] for i in range(ones.shape[-1]) for j in range(i)]
     products = np.stack(pairs or [np.zeros(ones.shape[:-1])], axis=-1)
     return np.stack([np.prod(m, axis=-1).real for m in (ones - 1.0, ones + 1.0, products - 1.0)], axis=-1)
-
-
-test_functions.__test__ = test_values.__test__ = False  # not tests, whatever pytest thinks
 
 
 @float64_default
@@ -188,6 +197,9 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         strides: number of applications over which the growth is averaged.
         discard: number of applications before that, to reach the attractor.
 
+    Raises:
+        ValueError: for impossible numbers of applications.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.analysis.floquet import lyapunov_exponent
@@ -202,6 +214,10 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         size = jnp.linalg.norm(tangent)
         return (z, tangent / size), jnp.log(size)
 
-    start = (z0, jnp.ones_like(z0) / jnp.sqrt(z0.shape[0]))
+    checks.count("strides", strides)
+    checks.count("discard", discard, least=0)
+    # Generic, so that it lies in no invariant subspace, such as that of motions with left and right alike.
+    direction = np.random.default_rng(0).normal(size=z0.shape)
+    start = (z0, jnp.asarray(direction / np.linalg.norm(direction), z0.dtype))
     growth = jax.lax.scan(one, start, length=discard + strides)[1]
     return jnp.mean(growth[discard:])

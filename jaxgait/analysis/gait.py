@@ -11,8 +11,9 @@ from collections.abc import Mapping
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Real
 
+from jaxgait.checks import shown
 from jaxgait.precision import float64_default
 
 REGULAR, IRREGULAR, UNKNOWN = 1, 0, -1
@@ -41,11 +42,14 @@ def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Fl
 
 
 @float64_default
-def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Float[Array, ""]:
+def correlation(x: Real[Array, " samples"], y: Real[Array, " samples"]) -> Float[Array, ""]:
     """Gait correlation coefficient rho (no dimension) of two curves at the same equally spaced times.
 
     ``Cov(x, y) / sqrt(D(x) D(y))`` with time averages by the trapezoidal rule; 1 for equal shapes, -1 for opposite ones
     (Lü et al. 2020, eq. 25).
+
+    Raises:
+        ValueError: for curves of different lengths.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -54,6 +58,9 @@ def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Flo
         >>> round(float(correlation(jnp.sin(phase), jnp.cos(phase - 1.0))), 4)
         0.8415
     """
+    if x.shape != y.shape:
+        raise ValueError(f"x and y must have the same number of samples, got the shapes {x.shape} and {y.shape}")
+    x, y = (a if jnp.issubdtype(a.dtype, jnp.floating) else a.astype(float) for a in (x, y))
     weights = jnp.ones_like(x).at[jnp.array([0, -1])].set(0.5)
     weights = weights / jnp.sum(weights)
     dx, dy = x - jnp.sum(weights * x), y - jnp.sum(weights * y)
@@ -73,16 +80,8 @@ def peak_flexion(table: Float[Array, "strides phases"]) -> Float[Array, " stride
     return jnp.max(table, axis=1)
 
 
-@float64_default
-def stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:
-    """Largest difference between strides `order` apart, at any phase, in the unit of the curve.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.analysis.gait import stride_difference
-        >>> float(stride_difference(jnp.array([[0.0, 62.0], [0.0, 58.0], [0.0, 62.0]]), 2))
-        0.0
-    """
+def _stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:
+    """Largest difference between strides `order` apart, at any phase, in the unit of the curve."""
     return jnp.max(jnp.abs(table[order:] - table[:-order]))
 
 
@@ -110,7 +109,7 @@ def subharmonic_order(
         raise ValueError(f"the order needs more than {MAX_ORDER} strides, got {table.shape[0]}")
     order = jnp.zeros((), jnp.int32)
     for m in range(MAX_ORDER, 0, -1):
-        order = jnp.where(stride_difference(table, m) < tolerance, m, order)
+        order = jnp.where(_stride_difference(table, m) < tolerance, m, order)
     return jnp.where(jnp.isnan(table).any(), UNKNOWN, order)
 
 
@@ -142,7 +141,9 @@ def spectrum(
 
 
 @float64_default
-def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, list[tuple[float, float]]]:
+def critical_value(
+    parameter: Real[np.ndarray, " values"], order: Real[np.ndarray, " orders"]
+) -> tuple[float, list[tuple[float, float]]]:
     """The value of a parameter above which subharmonics end for good, and the other ranges in which they occur.
 
     Args:
@@ -155,13 +156,20 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
         it), and the other ranges (first, last value) without period one. The widest range is taken, not the first, so
         that a single period-one value inside the subharmonic range does not count as its end.
 
+    Raises:
+        ValueError: for values that do not increase, and unless there is one order per value.
+
     Examples:
         >>> import numpy as np
         >>> from jaxgait.analysis.gait import critical_value
         >>> critical_value(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2, 2, 1, 1, 1]))
         (3.0, [])
     """
-    order = np.asarray(order, dtype=float)
+    parameter, order = np.asarray(parameter, dtype=float), np.asarray(order, dtype=float)
+    if parameter.ndim != 1 or not parameter.size or parameter.shape != order.shape:
+        raise ValueError(f"give one order per value, got the shapes {order.shape} and {parameter.shape}")
+    if not (np.isfinite(parameter).all() and (np.diff(parameter) > 0.0).all()):
+        raise ValueError(f"the values of the parameter must be finite and increase, got {shown(parameter)}")
     kind: Int[np.ndarray, " n"] = np.where(~(order >= 0), UNKNOWN, np.where(order == 1, REGULAR, IRREGULAR))
     ranges = np.split(np.arange(kind.size), np.flatnonzero(np.diff(kind)) + 1)
     span = lambda r: (float(parameter[r[0]]), float(parameter[r[-1]]))

@@ -199,6 +199,9 @@ class PoincareMap:
 class StroboscopicMap:
     """Over `periods` periods of a driven model; the point is the whole state, leaf by leaf.
 
+    Raises:
+        ValueError: unless `periods` is a whole number of at least 1.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait import Model, Variable, parameter
@@ -217,6 +220,9 @@ class StroboscopicMap:
 
     settings: Smooth
     periods: int = 1
+
+    def __post_init__(self) -> None:
+        checks.count("periods", self.periods)
 
     def __call__(self, model: Model, z: Point) -> Point:
         """The state one period later; NaN if the trajectory ended early.

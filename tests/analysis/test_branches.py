@@ -18,7 +18,7 @@ def circles(who, x):
 
 def test_a_branch_is_followed_through_both_folds():
     start = Points(np.array([[1.0, 0.0]]), circles([0], np.array([[1.0, 0.0]]))[1], np.zeros(1))
-    around = walk(circles, start, np.array([0.0, 1.0]), 0.2, 40, lambda x: True, CORRECTOR)
+    around = walk(circles, start, np.array([0.0, 1.0]), 0.2, 40, (-np.inf, np.inf), CORRECTOR)
     np.testing.assert_allclose(np.linalg.norm(around.x, axis=1), 1.0, atol=ROUNDING)
     angle = np.unwrap(np.arctan2(around.x[:, 1], around.x[:, 0]))
     assert (np.diff(angle) > 0).all() and angle[-1] > 2 * np.pi and around.why_stopped == "40 points were reached"
@@ -26,9 +26,9 @@ def test_a_branch_is_followed_through_both_folds():
 
 def test_the_end_of_the_span_is_said():
     start = Points(np.array([[1.0, 0.0]]), circles([0], np.array([[1.0, 0.0]]))[1], np.zeros(1))
-    part = walk(circles, start, np.array([0.0, 1.0]), 0.1, 40, lambda x: bool(x[1] < 0.5), CORRECTOR)
+    part = walk(circles, start, np.array([0.0, 1.0]), 0.1, 40, (-0.5, 0.5), CORRECTOR)
     assert part.why_stopped == "the branch left the span"
-    assert (part.x[:-1, 1] < 0.5).all() and part.x[-1, 1] >= 0.5
+    assert (part.x[:-1, 1] < 0.5).all() and part.x[-1, 1] == 0.5  # not beyond, where there may be nothing
 
 
 def test_many_branches_at_a_given_value_of_the_parameter():

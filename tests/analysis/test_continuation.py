@@ -11,7 +11,7 @@ import pytest
 from jaxgait import precision
 from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, locate, period_doubled
-from jaxgait.analysis.floquet import critical, crossing_mode, floquet, lyapunov_exponent, test_functions
+from jaxgait.analysis.floquet import bifurcation_functions, critical, crossing_mode, floquet, lyapunov_exponent
 from jaxgait.model import Scalar, parameter
 from jaxgait.models import Prosthesis
 from jaxgait.parameters import ParameterError
@@ -81,8 +81,10 @@ def test_neimark_sacker():
 
 def test_curve_of_period_doublings(branch):
     curve = bifurcation_curve(henon, Henon(), branch.bifurcations[0], ("a", "b"), (0.3, 0.6))
-    np.testing.assert_allclose(curve[:, 0], 3 * (1 - curve[:, 1]) ** 2 / 4, atol=1e-7)
-    assert curve[-1, 1] > 0.59
+    a, b = curve.parameters.T
+    np.testing.assert_allclose(a, 3 * (1 - b) ** 2 / 4, atol=1e-7)
+    assert b[-1] == pytest.approx(0.6) and curve.why_stopped == "the branch left the span"
+    np.testing.assert_allclose(curve.multipliers[:, 0], -1.0, atol=1e-7)
 
 
 @pytest.mark.parametrize("start", [-0.40, -0.37, -0.33])
@@ -116,8 +118,8 @@ def test_multipliers_and_what_is_lost():
 
 def test_functions_vanish_at_their_bifurcations():
     turn = jnp.array([[0.6, -0.8, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, 0.3]])
-    np.testing.assert_allclose(test_functions(turn)[2], 0.0, atol=1e-14)
-    np.testing.assert_allclose(test_functions(jnp.diag(jnp.array([1.0, -1.0, 0.3])))[:2], 0.0, atol=1e-14)
+    np.testing.assert_allclose(bifurcation_functions(turn)[2], 0.0, atol=1e-14)
+    np.testing.assert_allclose(bifurcation_functions(jnp.diag(jnp.array([1.0, -1.0, 0.3])))[:2], 0.0, atol=1e-14)
 
 
 def test_lyapunov_exponent_of_the_henon_attractor():

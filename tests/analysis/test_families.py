@@ -8,7 +8,7 @@ import pytest
 
 from jaxgait.analysis.families import Family, crossings, follow, gaits
 from jaxgait.analysis.families import fixed_points as many_fixed_points
-from jaxgait.analysis.floquet import test_functions, test_values
+from jaxgait.analysis.floquet import bifurcation_functions, bifurcation_values
 from jaxgait.model import Scalar, parameter
 from jaxgait.models import RollingWalker
 from jaxgait.parameters import ParameterError
@@ -92,7 +92,9 @@ def test_a_guess_from_which_nothing_is_found_is_said():
 @pytest.mark.parametrize("n", [1, 4])  # one coordinate has no pairs of multipliers
 def test_both_forms_of_the_test_functions_agree(n):
     matrix = np.random.default_rng(1).normal(size=(n, n))
-    np.testing.assert_allclose(test_values(np.linalg.eigvals(matrix)), test_functions(jnp.asarray(matrix)), rtol=1e-9)
+    np.testing.assert_allclose(
+        bifurcation_values(np.linalg.eigvals(matrix)), bifurcation_functions(jnp.asarray(matrix)), rtol=1e-9
+    )
 
 
 class Henon(eqx.Module):

@@ -25,6 +25,12 @@ def test_correlation_weights_are_trapezoidal():
     np.testing.assert_allclose(gait.correlation(x, y), cov / np.sqrt(var(x) * var(y)))
 
 
+def test_correlation_of_whole_numbers():
+    whole = jnp.array([0, 10, 40, 5]), jnp.array([1, 9, 30, 7])
+    assert float(gait.correlation(*whole)) == pytest.approx(0.99794, abs=1e-6)
+    np.testing.assert_array_equal(gait.correlation(*whole), gait.correlation(*(x.astype(float) for x in whole)))
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_order_of_subharmonics(order):
     curve = jnp.sin(2 * jnp.pi * PHASE) + 0.1 * jnp.cos(2 * jnp.pi * PHASE / order)
@@ -78,6 +84,20 @@ def test_critical_value(order, critical, windows):
     value, again = gait.critical_value(np.arange(1.0, 6.0), np.array(order))
     np.testing.assert_equal(value, critical)
     assert again == windows
+
+
+@pytest.mark.parametrize(
+    ("values", "orders", "message"),
+    [
+        ([5.0, 4.0, 3.0, 2.0, 1.0], [1, 1, 1, 2, 2], "must be finite and increase, got .*5"),
+        ([1.0, 3.0, 2.0, 4.0, 5.0], [2, 1, 2, 1, 1], "must be finite and increase"),
+        ([1.0, 2.0, np.nan, 4.0, 5.0], [2, 2, 1, 1, 1], "must be finite and increase"),
+        ([1.0, 2.0, 3.0, 4.0, 5.0], [2, 2, 1], r"one order per value, got the shapes \(3,\) and \(5,\)"),
+    ],
+)
+def test_no_critical_value_of_bad_input(values, orders, message):
+    with pytest.raises(ValueError, match=message):
+        gait.critical_value(np.array(values), np.array(orders))
 
 
 def test_less_than_a_stride_is_refused():

@@ -143,3 +143,12 @@ def test_a_scheme_without_derivatives_gives_indices_alone():
     assert "slope" not in found and found.total.idxmax("parameter").item() == "height"
     with pytest.raises(ValueError, match="has no gradient"):
         sensitivity(Ball(), box, **request, local=True, duration=0.02, samples=2, dt=1e-3)
+
+
+def test_rounding_is_no_variance():
+    """Of the same sum in another order, say; a deviation of a millionth is one."""
+    first, second, mixed = (0.3 + 1e-16 * np.random.default_rng(i).integers(-1, 2, 64) for i in range(3))
+    for index in indices(first, second, mixed[None]):
+        np.testing.assert_array_equal(index, 0.0)
+    first, second = (0.3 + 3e-7 * np.random.default_rng(i).normal(size=64) for i in range(2))
+    assert indices(first, second, second[None])[0] > 0.5

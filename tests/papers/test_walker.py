@@ -117,8 +117,8 @@ def test_period_doublings_and_chaos_on_steep_slopes():
     second = [p.parameter for p in doubled.bifurcations if p.kind == "period doubling"]
     assert len(second) == 1 and 0.126 < second[0] < 0.127
     curve = bifurcation_curve(section, walker, first, ("slope", "foot_radius"), (0.1, 0.11), step=0.5)
-    slope, radius, *z = curve[-1]
-    assert radius > 0.11 and slope > first.parameter
+    (slope, radius), z = curve.parameters[-1], curve.z[-1]
+    assert radius == pytest.approx(0.11) and slope > first.parameter
     longer = with_parameters(walker, {"slope": slope, "foot_radius": radius})
     point = jax.jit(lambda model, z: fixed_point(section, model, z))(longer, jnp.array(z))
     assert np.abs(floquet(point.jacobian).multipliers + 1.0).min() < 1e-6

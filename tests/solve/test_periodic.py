@@ -162,6 +162,14 @@ def test_a_model_without_a_period_has_no_strobe():
         StroboscopicMap(Smooth.of(Bungee()))(Bungee(), jnp.zeros(2))
 
 
+@pytest.mark.parametrize("periods", [1.5, 0, -1])
+def test_a_strobe_takes_whole_periods(periods):
+    strobe = StroboscopicMap(Smooth.of(Driven()))
+    object.__setattr__(strobe, "periods", periods)  # past the checks of types in tests
+    with pytest.raises(ValueError, match=f"periods must be a whole number, at least 1, got {periods}"):
+        strobe.__post_init__()
+
+
 def test_linearised_gives_value_and_jacobian():
     value, jacobian = linearised(henon, {"a": 1.4, "b": 0.3}, jnp.array([0.1, 0.2]))
     np.testing.assert_allclose(value, [1.186, 0.03], atol=1e-15)

@@ -1,0 +1,76 @@
+"""Long walks, basins and exponents: what is asked in vain is said, and no direction is left out."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.analysis.attractors import basin, bifurcation_diagram
+from jaxgait.analysis.floquet import lyapunov_exponent
+from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.parameters import ParameterError
+
+halves = lambda model, z: 0.5 * z
+
+
+class Carried(Model):
+    mass: Scalar = parameter(1.0, unit="kg", doc="mass", bounds="positive")
+    variables: ClassVar = {"x": Variable("m", "position")}
+    duration = 1.0
+
+    def initial_state(self):
+        return {"x": jnp.array(0.0)}
+
+    def vector_field(self, t, y):
+        return {"x": -y["x"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"gait": [[np.nan]]}, "gait must be finite, got .*nan"),
+        ({"gait": [[0.0], [np.nan]]}, "gait must be finite, got .*nan"),
+        ({"gait": [0.0]}, "gait must be its points"),
+        ({"starts": [[np.nan]]}, "starts must be finite"),
+        ({"starts": [[0.1, 0.2, 0.3]]}, r"gait must be its points \(points, 3\), .*, got \(1, 1\)"),
+        ({"strides": -3}, "strides must be a whole number"),
+        ({"tolerance": np.nan}, "tolerance must be one number"),
+        ({"tolerance": 0.0}, "tolerance must be one number"),
+    ],
+)
+def test_no_outcome_of_bad_input(arguments, message):
+    given = {"starts": [[0.1]], "gait": [[0.0]]} | arguments
+    starts, gait = (jnp.array(given.pop(name)) for name in ("starts", "gait"))
+    with pytest.raises(ValueError, match=message):
+        basin(halves, None, starts, gait, **given)
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "discard", "keep", "message"),
+    [
+        ([-1.0, 1.0], [0.1], 1, 1, r"mass \(mass\) must be positive, got -1 kg"),
+        ([0.0, 1.0], [0.1], 1, 1, r"mass \(mass\) must be positive, got 0 kg"),
+        ([1.0, 2.0], [0.1], -2, 1, "discard must be a whole number, at least 0"),
+        ([1.0, 2.0], [0.1], 1, -1, "keep must be a whole number, at least 1"),
+        ([1.0, 2.0], [[0.1]], 1, 1, "one start or one per value, got the shapes"),
+    ],
+)
+def test_no_diagram_of_bad_input(values, start, discard, keep, message):
+    with pytest.raises((ValueError, ParameterError), match=message):
+        bifurcation_diagram(halves, Carried(), "mass", jnp.array(values), jnp.array(start), discard, keep)
+
+
+@pytest.mark.parametrize("second", [(-0.5, 1.0, 1.5), (1.25, -0.75, 2.0)])
+def test_the_largest_exponent_of_a_symmetric_map(second):
+    """Multipliers of [own, other]: own + other, and own - other, of motions with left and right opposite."""
+    own, other, largest = second
+    symmetric = lambda model, z: own * z + other * z[::-1]
+    exponent = lyapunov_exponent(symmetric, None, jnp.zeros(2), strides=50)
+    assert float(exponent) == pytest.approx(np.log(largest), abs=1e-6)
+
+
+@pytest.mark.parametrize("arguments", [{"strides": 0}, {"strides": 5, "discard": -1}])
+def test_no_exponent_over_no_strides(arguments):
+    with pytest.raises(ValueError, match="must be a whole number"):
+        lyapunov_exponent(halves, None, jnp.zeros(1), **arguments)
