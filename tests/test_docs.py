@@ -32,6 +32,15 @@ def test_ids_of_an_experiments_figures_differ(name):
     assert ids and len(ids) == len(set(ids))
 
 
+def test_the_readme_counts_what_agrees():
+    rows = [row for found in papers.kept().values() for row in found]
+    agreeing, compared = papers.counts(rows, "agrees_with_paper")
+    assert (
+        f"[{agreeing} of the {compared} results that the sources print agree]"
+        in (pages.DOCS.parent / "README.md").read_text()
+    )
+
+
 def test_every_contradiction_has_its_reason():
     rows = [row for found in papers.kept().values() for row in found]
     bare = [row["id"] for row in rows if row.get("agrees_with_paper") is False and "note" not in row]
