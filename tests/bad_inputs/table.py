@@ -7,6 +7,7 @@ python tests/bad_inputs/table.py --page  # docs/bad_inputs.md anew
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import io
 import json
@@ -26,6 +27,7 @@ _MODULES = {
     "jaxgait": ("animate", "ensemble", "explore", "fit", "optimize", "simulate"),
     "jaxgait.ensembles": ("cloud", "grid", "latin_hypercube", "product", "sobol", "summary", "zipped"),
     "jaxgait.ensembles.members": ("check_members",),
+    "jaxgait.ensembles.walks": ("people",),
     "jaxgait.models.bungee.model": ("Bungee",),
     "jaxgait.models.creeper.model": ("Creeper",),
     "jaxgait.models.creeper.chain": ("CreeperChain",),
@@ -35,6 +37,7 @@ _MODULES = {
     "jaxgait.models.jumper.robot": ("JumpingRobot",),
     "jaxgait.mechanics.friction": ("Dahl", "Stribeck"),
     "jaxgait.mechanics.spatial": ("hinge",),
+    "jaxgait.motion.capture.walk": ("measure",),
     "jaxgait.parameters": ("with_parameters",),
     "jaxgait.parts": ("with_parts",),
     "jaxgait.models.prosthesis.model": ("Prosthesis",),
@@ -66,12 +69,22 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
         known |= {name: getattr(importlib.import_module(module), name) for name in wanted}
     leg = known["Prosthesis"]()
     known["unloaded"] = eqx.tree_at(lambda d: d.load, leg.drive, None)
+    known |= _trials()
     known["fallen"] = known["Bungee"]().initial_state()
     known["huge"] = np.linspace(1.0, 2.0, 10**6)
     known["lowest"] = lambda run: -run["x"].max()
     known["known_model"] = model
     known["a_file"] = str(folder / "a_file.txt")
     return known
+
+
+def _trials() -> dict[str, Any]:
+    """Recordings of two people."""
+    from jaxgait.motion.drive import recorded, reference_gait
+
+    trial = recorded(reference_gait(), duration=3.0)
+    people = {"anna": {"name": "anna", "mass_kg": 60.0}, "ben": {"name": "ben", "mass_kg": 95.0}}
+    return {who: dataclasses.replace(trial, name=who, file=f"{who}.mot", subject=x) for who, x in people.items()}
 
 
 def call(text: str, known: dict[str, Any]) -> Said:

@@ -9,7 +9,7 @@ from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_strides
 from jaxgait.motion.record import check_record, record_strides, walk_record, write_record
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Mark, Recording
 from tests.motion import walker
 
 W = walker.walker(duration=5.2, seed=3)
@@ -106,13 +106,21 @@ def test_short_strides_are_not_taken_for_half_a_stride(period):
     assert fast.period == pytest.approx(period, rel=5e-3) and len(fast.kept) >= 3
 
 
+def test_short_strides_beside_a_marked_one_are_found():
+    """One mark of the laboratory does not hide the heel strikes by the motion 0.48 s before and after it."""
+    second = _at_period(0.48).kept[1].start
+    walk = _at_period(0.48, marks=(Mark("right", "Foot Strike", second),))
+    assert walk.events[0].sources[:3] == ("motion", "mark", "motion")
+    assert walk.period == pytest.approx(0.48, rel=5e-3)
+
+
 def test_impossibly_short_strides_raise_with_their_time():
     with pytest.raises(MotionFormatError, match=r"no stride is usable of \d+: at .* it takes 0\.35 s"):
         _at_period(0.35)
 
 
-def _at_period(period: float):
+def _at_period(period: float, **options):
     """The walk in a time of which a stride takes so many s, at 200 Hz."""
     faster = walker.walker().period / period
     w = walker.walker(rate=200.0 / faster, duration=6.0)
-    return measure([Recording("fast", "fast.trc", w.rate * faster, w.time / faster, markers=w.markers)])
+    return measure([Recording("fast", "fast.trc", w.rate * faster, w.time / faster, markers=w.markers, **options)])
