@@ -135,14 +135,8 @@ def passing_gait(
         >>> print(round(period, 6), round(velocity, 6))  # s, m/s
         1.0 0.5
     """
-    i = np.flatnonzero(np.signbit(apart[1:]) != np.signbit(apart[:-1]))
-    steps = (len(i) - 1) // 2 * 2
-    if steps < 2:
-        return float("nan"), float("nan")
-    weight = apart[i] / (apart[i] - apart[i + 1])
-    passing, hip = t[i] + weight * (t[i + 1] - t[i]), x[i] + weight * (x[i + 1] - x[i])
-    span = passing[steps] - passing[0]
-    return float(span / steps), float((hip[steps] - hip[0]) / span)
+    walked = _passed(*map(jnp.asarray, (t, x, apart)))
+    return float(walked.duration / walked.steps), float(only_if(walked.steps >= 2.0, walked.length / walked.duration))
 
 
 class _Walked(NamedTuple):
@@ -165,13 +159,18 @@ def _walked(ends: Bool[Array, " n"], time: Float[Array, " n"], x: Float[Array, "
     return _Walked(number, time[last] - time[first], x[last] - x[first])
 
 
-def _by_passing(run: Run) -> _Walked:
-    """Steps from one passing of the legs to another, interpolated between samples."""
-    t, x, apart = run.ts, run["x"], run["theta_1"] - run["theta_2"]
-    passes = ((apart[1:] > 0.0) != (apart[:-1] > 0.0)) & (t[:-1] >= 0.5 * t[-1])
+def _passed(
+    t: Float[Array, " times"], x: Float[Array, " times"], apart: Float[Array, " times"], begin: Scalar = -math.inf
+) -> _Walked:
+    """Steps from one passing of the legs to another since `begin` in s, interpolated between samples."""
+    passes = ((apart[1:] > 0.0) != (apart[:-1] > 0.0)) & (t[:-1] >= begin)
     change = jnp.where(passes, apart[:-1] - apart[1:], 1.0)
     share = jnp.where(passes, apart[:-1] / change, 0.0)
     return _walked(passes, t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x))
+
+
+def _by_passing(run: Run) -> _Walked:
+    return _passed(run.ts, run["x"], run["theta_1"] - run["theta_2"], 0.5 * run.ts[-1])
 
 
 def _by_strike(run: Run) -> _Walked:
