@@ -88,7 +88,7 @@ def test_a_stride_of_ones_own_drives_the_knee(tmp_path, capsys):
     path.write_text(GOOD)
     cli.main(["run", "knee", "--motion", str(path), "--strides", "1"])
     out = capsys.readouterr().out
-    assert "driven by my: T = 1.1270 s" in out
+    assert "driven by my: T = 1.1270 s" in out and "not fitted to a person: segments and masses of the model" in out
     assert "Prosthesis: completed, " in out
 
 
@@ -114,6 +114,7 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     output = capsys.readouterr().out
     assert "500 frames at 100 Hz, 22 markers, 1 force plates" in output and "mass 70 kg (given)" in output
     assert re.search(r"strides: [34] kept, 0 dropped", output) and "heel strikes by ground force" in output
+    assert re.search(r"  from single strides at most: thigh \d\.\d\d deg, .*, hip height \d\.\d mm", output)
     assert "body weights" in output and "usable as a drive: yes" in output
     assert re.search(r"joint moments in Nm/kg .*: hip [-+]\d+\.\d\d to [-+]\d+\.\d\d, knee .*, ankle ", output)
     assert (tmp_path / "walk.png").stat().st_size > 50_000

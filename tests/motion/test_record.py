@@ -118,6 +118,7 @@ def _wrong(record: dict, path: str, value) -> dict:
         ("signals.hip_y_m.a0", True, "column signals.hip_y_m: expected a series"),
         ("signals.hip_y_m", {"a0": 1.0, "a": [0.0], "b": [0.0]}, "series of 1, 8 harmonics"),
         ("segments", 3, "column segments: expected an object with lengths"),
+        ("source.mass_kg", 7000.0, "column source.mass_kg: expected a mass in kg; 2 to 300"),
         ("segments.thigh_m", 417.0, "column segments.thigh_m: expected a length in m"),
     ],
 )
