@@ -3,31 +3,15 @@
 import pathlib
 import tokenize
 
-import numpy as np
 import pytest
 
 from experiments.knee_gaits import branches, pictures
-from jaxgait.analysis.families import Crossing, Gaits
-
-K = np.arange(1.2e4, 3.01e4, 1e3)
-MEMBERS = len(branches.RATIOS)
-
-
-def followed(multiplier) -> Gaits:
-    """Gaits along `K` of which every member has this real multiplier, and a tiny second one."""
-    values = np.stack([multiplier(K), np.full(K.size, 0.01)], axis=1)
-    jacobian = np.zeros((K.size, MEMBERS, 2, 2))
-    jacobian[:, :, [0, 1], [0, 1]] = values[:, None, :]
-    points = np.zeros((K.size, MEMBERS, 1, 2))
-    return Gaits(np.tile(K[:, None], (1, MEMBERS)), points, jacobian, points, np.zeros((K.size, MEMBERS)))
-
-
-def crossing(k: float, member: int = 0) -> Crossing:
-    return Crossing("period doubling", member, k, 1.0, np.zeros((1, 2)), np.array([-1.0, 0.01]), 0.0)
+from tests.analysis.branches_by_hand import K, crossing, followed
 
 
 def test_the_critical_line_passes_through_its_circles():
-    one = followed(lambda k: -2.0 + (k - K[0]) / 9e3)  # -1 by interpolation at 21 kN/m
+    members = range(len(branches.RATIOS))
+    one = followed(lambda k: -2.0 + (k - K[0]) / 9e3, members)  # -1 by interpolation at 21 kN/m
     k, smallest = pictures._between(one, [crossing(2.04e4)])
     assert smallest[k == 2.04e4, 0] == -1.0 and smallest[k == 2.1e4, 1] == pytest.approx(-1.0)
 

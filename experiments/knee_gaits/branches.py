@@ -92,7 +92,7 @@ def period_one(over: xr.Dataset, progress: bool) -> tuple[Gaits, list[Crossing]]
     parts = [follow(knee, who, values, middle.z, progress=progress) for values in (DOWN, UP)]
     whole = Gaits(*(np.concatenate([down[:0:-1], up]) for down, up in zip(*parts, strict=True)))
     fine = family(rtol=FINE_RTOL, tolerance=FINE_TOLERANCE)
-    return whole, crossings(fine, who, whole, width=WIDTH, progress=progress)
+    return whole, crossings(fine, whole, width=WIDTH, progress=progress)
 
 
 def period_two(line: xr.Dataset, progress: bool) -> Gaits:
@@ -102,6 +102,6 @@ def period_two(line: xr.Dataset, progress: bool) -> Gaits:
     parts = [follow(family(), who, values, last.T[None], progress=progress) for values in DOUBLED[::-1]]
     whole = Gaits(*(np.concatenate([down[:0:-1], up]) for down, up in zip(*parts, strict=True)))
     single = np.abs(whole.z[:, :, 0] - whole.z[:, :, 1]).max(axis=2) < 1e-2  # beyond the bifurcation: one stride, twice
-    for field in whole[1:]:
+    for field in whole[2:]:
         field[single] = np.nan
     return whole

@@ -38,7 +38,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
         one, found = part.run("period-one gaits", branches.period_one, over, progress)
         two = part.run("gaits of two strides", branches.period_two, line, progress)
         found, jumps = ([c for c in found if (c.distance < JUMP) == flag] for flag in (True, False))
-        figures(report, over, one, found, two)
+        figures(report, over, one, found, jumps, two)
         describe_jumps(report, jumps)
         part.run("pictures", draw, report, out, over, line, one, found, two)
         store(report, one, out / "period_one.nc")
@@ -73,9 +73,11 @@ def describe_jumps(report: Report, jumps: list[Crossing]) -> None:
         )
 
 
-def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing], two: Gaits) -> None:
+def figures(
+    report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing], jumps: list[Crossing], two: Gaits
+) -> None:
     """Compares what was found with the specification and the scan."""
-    unstable = [unstable_ranges(one, found, i) for i in range(RATIOS.size)]
+    unstable = [unstable_ranges(one, [*found, *jumps], i) for i in range(RATIOS.size)]
     at = int(np.flatnonzero(one.parameter[:, 0] == START)[0])
     member = int(np.argmin(np.abs(RATIOS - LINE)))
     settled = over.strobe.sel(k=START, ratio=LINE).values[:, -1]

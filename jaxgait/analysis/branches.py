@@ -40,6 +40,11 @@ STRAIGHT = 0.9
 GROWTH = 1.4
 MIN_STEP = 1e-6
 """Smallest step, as a fraction of the longest one."""
+NOISE = 10.0
+"""Length of steps, as a multiple of the tolerance, that are too short to be judged."""
+LITTLE, STEEPER, BENT = 0.1, 2.5, 0.25
+"""How far the next point may be: the first number times the size of the last one, the second times the distance by the
+flatter of the tangents, or as far as by their mean, but for the third times the distance by the steeper one."""
 SAME = 1e-12
 """Largest distance of unknowns, or of fractions of a step, that count as equal."""
 BESIDE = 1e-6
@@ -70,6 +75,8 @@ class Corrector(NamedTuple):
 
     rule: Rule
     max_evaluations: int
+    contraction: float = float("inf")
+    """Largest ratio of a Newton step to the one before: near a branch they shrink, between branches they do not."""
 
 
 def parameter_axis(x: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
@@ -91,12 +98,16 @@ def corrected(
     corrector: Corrector,
 ) -> Points:
     """The points of some branches (numbered `who` in the system) in the planes through `guess` with given normals."""
+    last, length = np.array(guess, dtype=float), np.full(len(guess), np.inf)
 
     def evaluate(which: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, linear = system(who[which], x)
         ahead = np.sum(normal[which] * (x - guess[which]), axis=1)
         matrix = np.concatenate([linear, normal[which][:, None, :]], axis=1)
-        return np.column_stack([value, ahead]), matrix
+        step, before = np.linalg.norm(x - last[which], axis=1), length[which]
+        wandering = step > np.maximum(corrector.contraction * before, NOISE * corrector.rule.tolerance)
+        last[which], length[which] = x, np.where(step > 0.0, step, before)
+        return np.where(wandering[:, None], np.nan, np.column_stack([value, ahead])), matrix
 
     found = many(evaluate, guess, corrector.rule, corrector.max_evaluations)
     return Points(found.x, found.jacobian[:, :-1], found.residual)
@@ -124,7 +135,8 @@ def advanced(
         step: length of the step, in units of `along`.
         smallest: length of the smallest step.
         corrector: settings.
-        normal: of the planes of the points; by default the tangents.
+        normal: of the planes of the points; by default the tangents. If it is the axis of the parameter, points too far
+            away for the tangents, as on another branch, are not taken.
         straight: cosine of the angle by which the tangent may turn.
     """
     planes, step = along if normal is None else normal, np.array(step, dtype=float)
@@ -134,6 +146,9 @@ def advanced(
         guess = x[pending] + step[pending, None] * along[pending]
         new = corrected(system, who[pending], guess, planes[pending], corrector)
         missed = ~(np.isfinite(new.x).all(axis=1) & (_cosines(new.linear, along[pending]) >= straight))
+        if normal is not None:
+            slack = NOISE * corrector.rule.tolerance
+            missed |= ~_near(new, x[pending], along[pending], step[pending], normal[pending], slack)
         new.x[missed], new.linear[missed] = np.nan, np.nan
         for stored, part in zip(found, new, strict=True):
             stored[pending] = part
@@ -141,6 +156,23 @@ def advanced(
         step[pending] *= 0.5
         pending = pending[(np.abs(step[pending]) >= smallest[pending]) & (step[pending] != 0.0)]
     return found, step
+
+
+def _near(
+    new: Points, x: np.ndarray, along: np.ndarray, step: np.ndarray, normal: np.ndarray, slack: float
+) -> np.ndarray:
+    """Whether points at given values of the parameter may be on the branches of their predecessors, not on others.
+
+    The prediction must miss by no more than both tangents allow. Unless the branch moves little, it must move about as
+    far as the flatter of its tangents says (on a parabola, which every fold is nearby, at most twice as far), or as
+    their mean says if it becomes steeper, as beside the vertex of a parabola.
+    """
+    length = lambda x: np.linalg.norm(x[:, :-1], axis=1)
+    ahead, behind = step[:, None] * along, step[:, None] * tangents(new.linear, normal)
+    before, after, moved = length(ahead), length(behind), new.x - x
+    little = length(moved) <= np.maximum(LITTLE * length(x), STEEPER * np.minimum(before, after) + slack)
+    bent = (after > before) & (length(moved - 0.5 * (ahead + behind)) <= BENT * after)
+    return (little | bent) & (length(moved - ahead) <= before + after + slack)
 
 
 def _cosines(linear: np.ndarray, along: np.ndarray) -> np.ndarray:

@@ -31,6 +31,7 @@ from tqdm import tqdm
 from jaxgait import checks
 from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents, unknown
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, bifurcation_values, crossing_mode, floquet, sign_changes
+from jaxgait.checks import shown
 from jaxgait.model import Scalar
 from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
@@ -38,6 +39,10 @@ from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Bracket, Rule, many
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised
 
+CONTRACTION = 0.5
+"""Largest ratio of successive Newton steps of `follow`."""
+CROSSINGS: tuple[Bifurcation, ...] = ("branch point", *BIFURCATIONS[1:])
+"""In the order of `bifurcation_functions`: a branch that goes on in the parameter does not fold."""
 HALVINGS = 3
 """Largest number of halvings of a step by `follow`."""
 SECANTS = 10
@@ -82,10 +87,12 @@ class Gaits(NamedTuple):
         >>> import numpy as np
         >>> from jaxgait.analysis.families import Gaits
         >>> z, jacobian = np.zeros((1, 1, 2)), np.array([[[0.5, 1.0], [0.0, -0.8]]])
-        >>> print(Gaits(np.array([0.1]), z, jacobian, z, np.zeros(1)).multipliers.real)
+        >>> print(Gaits(np.array([0]), np.array([0.1]), z, jacobian, z, np.zeros(1)).multipliers.real)
         [[-0.8  0.5]]
     """
 
+    member: Int[np.ndarray, " ..."]
+    """Number of the member in its family."""
     parameter: Float[np.ndarray, " ..."]
     z: Float[np.ndarray, "... order n"]
     """The successive points of the orbit."""
@@ -267,7 +274,7 @@ def gaits(
     who, order = np.asarray(who), np.shape(z)[1]
     p = np.broadcast_to(parameter, who.shape).astype(float)
     x = np.column_stack([np.reshape(z, (len(who), -1)), p])
-    return _gaits(p, order, corrected(_system(family, order), who, x, parameter_axis(x), _corrector(family)))
+    return _gaits(who, p, order, corrected(_system(family, order), who, x, parameter_axis(x), _corrector(family)))
 
 
 def _system(family: Family, order: int) -> System:
@@ -282,18 +289,18 @@ def _system(family: Family, order: int) -> System:
     return system
 
 
-def _corrector(family: Family) -> Corrector:
-    return Corrector(Rule(family.tolerance, shorten=False), family.corrections + 1)
+def _corrector(family: Family, contraction: float = float("inf")) -> Corrector:
+    return Corrector(Rule(family.tolerance, shorten=False), family.corrections + 1, contraction)
 
 
-def _gaits(p: np.ndarray, order: int, points: Points) -> Gaits:
+def _gaits(who: np.ndarray, p: np.ndarray, order: int, points: Points) -> Gaits:
     count, shape = len(p), (len(p), order, -1)
     rate = tangents(points.linear, parameter_axis(points.x))[:, :-1].reshape(shape)
     z = points.x[:, :-1].reshape(shape)
     slope = points.linear[:, :, :-1].reshape(count, order, z.shape[2], order, z.shape[2])
     slope = np.stack([slope[:, i, :, i] for i in range(order)], axis=1)
     slope = slope + np.eye(z.shape[2]) if order == 1 else slope  # for order 1, a point is mapped to itself
-    return Gaits(p, z, _round(slope), rate, points.residual)
+    return Gaits(who, p, z, _round(slope), rate, points.residual)
 
 
 def _cyclic(slope: np.ndarray) -> np.ndarray:
@@ -324,6 +331,9 @@ def follow(
     progress: bool = False,
 ) -> Gaits:
     """Follows the branches of some members along values of the parameter; NaN after the loss of a branch.
+
+    A branch is lost where it ends, as at a fold, and where its next gait cannot be told from one of another branch:
+    Newton's steps do not shrink from the first on, or the gait is further away than the slopes of the branch say.
 
     Args:
         family: return map and members.
@@ -364,41 +374,49 @@ def _reached(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray) -> G
     while going.size:
         remaining = row[going] - x[going, -1]
         here = (who[going], x[going], along[going], remaining, smallest[going])
-        new, step = advanced(_system(family, order), *here, _corrector(family), normal=axis[going])
+        new, step = advanced(_system(family, order), *here, _corrector(family, CONTRACTION), normal=axis[going])
         for all_branches, some in zip(after, new, strict=True):
             all_branches[going] = some
         x[going], along[going] = new.x, tangents(new.linear, axis[going])
         going = going[np.isfinite(new.x).all(axis=1) & (step != remaining)]
-    return _gaits(row.astype(float), order, after)
+    return _gaits(who, row.astype(float), order, after)
 
 
 @float64_default
-def crossings(
-    family: Family, who: Int[np.ndarray, " b"], branches: Gaits, *, width: float, progress: bool = False
-) -> list[Crossing]:
-    """Locates every change of stability between neighbouring gaits of followed branches.
+def crossings(family: Family, branches: Gaits, *, width: float, progress: bool = False) -> list[Crossing]:
+    """Locates the changes of stability between neighbouring gaits of followed branches.
+
+    Two changes of the same kind between neighbouring gaits, such as a short interval of doubled period, cancel and are
+    not seen: the values along which branches are followed must be closer than what is to be found.
 
     Args:
-        family: return map and members.
-        who: the members, as given to `follow`.
+        family: return map and members, those of the branches.
         branches: result of `follow`.
         width: tolerance of a bifurcation's location, in the parameter's own unit.
         progress: whether to show a progress bar.
+
+    Raises:
+        ValueError: for a width that is not positive, and for gaits that were not followed in this family.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.analysis.families import Family, crossings, follow
         >>> vary = lambda model, member, value: value * member
         >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.ones(1), lanes=1)
-        >>> who = np.array([0])
-        >>> branch = follow(family, who, np.array([2.5, 3.2]), np.full((1, 1, 1), 0.6))
-        >>> [(found.kind, round(found.parameter, 6)) for found in crossings(family, who, branch, width=1e-6)]
+        >>> branch = follow(family, np.array([0]), np.array([2.5, 3.2]), np.full((1, 1, 1), 0.6))
+        >>> [(found.kind, round(found.parameter, 6)) for found in crossings(family, branch, width=1e-6)]
         [('period doubling', 3.0)]
     """
+    checks.positive("width", width, "the parameter's unit")
+    members, count = np.asarray(branches.member), len(jax.tree.leaves(family.members)[0])
+    if members.ndim != 2 or (members != members[:1]).any() or (members < 0).any() or (members >= count).any():
+        raise ValueError(
+            f"branches must be followed gaits (values, b) of members 0 to {count - 1}, got {shown(members)}"
+        )
     tests = bifurcation_values(branches.multipliers)
     at = lambda *index: Gaits(*(field[index] for field in branches))
     brackets = [
-        _Bracket(int(who[lane]), int(kind), at(point, lane), at(point + 1, lane))
+        _Bracket(int(kind), at(point, lane), at(point + 1, lane))
         for point, lane, kind in zip(*np.nonzero(sign_changes(tests)), strict=True)
     ]
     for count in tqdm(range(SECANTS), desc="bifurcations", unit="secant", disable=not progress):
@@ -407,7 +425,7 @@ def crossings(
             break
         tried = np.array([b.between(middle=count % 3 == 2) for b in wide])
         guesses = np.stack([b.guess(p) for b, p in zip(wide, tried, strict=True)])
-        new = gaits(family, np.array([b.member for b in wide]), tried, guesses)
+        new = gaits(family, np.array([b.left.member for b in wide]), tried, guesses)
         for i, b in enumerate(wide):
             b.narrow(Gaits(*(field[i] for field in new)), width)
     return [c for c in (b.crossing() for b in brackets) if c is not None]
@@ -418,11 +436,12 @@ def crossings(
 class _Bracket:
     """Two gaits of one branch between which a test function changes sign."""
 
-    member: int
     kind: int
     left: Gaits
     right: Gaits
     done: bool = False
+    beside: float | None = None
+    """Where to go from a value without a gait, as where branches cross."""
 
     def __post_init__(self) -> None:
         ends = [(float(end.parameter), self._test(end)) for end in (self.left, self.right)]
@@ -433,6 +452,8 @@ class _Bracket:
 
     def between(self, middle: bool) -> float:
         """The next point to evaluate: the secant's zero, or the middle, which locates a jump too."""
+        if self.beside is not None:
+            return self.beside
         return 0.5 * (self.ends.left + self.ends.right) if middle else float(self.ends.secant)
 
     def guess(self, p: float) -> np.ndarray:
@@ -441,11 +462,12 @@ class _Bracket:
         return self.left.z + (p - a) / (b - a) * (self.right.z - self.left.z)
 
     def narrow(self, new: Gaits, width: float) -> None:
-        """Replaces one end; stops at a value without a gait."""
+        """Replaces one end; stops if there is no gait at a value and none beside it."""
         p, g = float(new.parameter), self._test(new)
         nearest = min(abs(p - end) for end in (self.ends.left, self.ends.right))
-        self.done = not np.isfinite(g) or nearest <= width
+        self.done = self.beside is not None or nearest <= width
         if not np.isfinite(g):
+            self.beside = p + 0.5 * width
             return
         if self.ends.crossed(g):
             self.left = self.right
@@ -454,8 +476,8 @@ class _Bracket:
     def crossing(self) -> Crossing | None:
         """The end nearer to the zero; None for a neutral saddle."""
         near, far = sorted((self.left, self.right), key=lambda one: abs(self._test(one)))
-        multipliers, kind = near.multipliers, BIFURCATIONS[self.kind]
+        multipliers, kind = near.multipliers, CROSSINGS[self.kind]
         if (mode := crossing_mode(kind, multipliers)) is None:
             return None
         p, width = float(near.parameter), abs(float(near.parameter - far.parameter))
-        return Crossing(kind, self.member, p, width, near.z, multipliers, mode[1])
+        return Crossing(kind, int(near.member), p, width, near.z, multipliers, mode[1])

@@ -14,44 +14,47 @@ __all__ = ["end_of_first", "unstable_ranges", "widest_window"]
 Range = tuple[float, float]
 
 
-def unstable_ranges(
-    branch: Gaits, found: Sequence[Crossing], member: int, members: Sequence[int] | None = None
-) -> list[Range]:
+def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> list[Range]:
     """Ranges of the parameter, in its unit, in which a member's gait is unstable; their ends are located crossings.
 
     An end is infinite if the gait is unstable as far as it was followed.
 
     Args:
         branch: followed gaits, shape (values, members).
-        found: crossings of any members.
-        member: number of the member.
-        members: numbers of the members that the branch holds, in order; None: 0, 1, ...
+        found: all crossings of any members, also those at which a multiplier jumps across the unit circle.
+        member: number of the member in its family.
 
     Raises:
-        ValueError: if the branch does not hold the member.
+        ValueError: if the branch does not hold the member, and if stability changes where no crossing was located.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.analysis.families import Crossing, Gaits
         >>> from jaxgait.analysis.stability import unstable_ranges
         >>> slopes, multipliers = np.array([[1.0], [2.0], [3.0]]), np.array([[0.5], [-0.9], [-1.4]])
-        >>> one = multipliers[..., None]
-        >>> branch = Gaits(slopes, one[..., None], one[..., None], one[..., None], 0.0 * slopes)
+        >>> one, member = multipliers[..., None], np.zeros((3, 1), int)
+        >>> branch = Gaits(member, slopes, one[..., None], one[..., None], one[..., None], 0.0 * slopes)
         >>> doubling = Crossing("period doubling", 0, 2.2, 0.0, np.zeros((1, 1)), np.array([-1.0]), 0.0)
         >>> unstable_ranges(branch, [doubling], member=0)
         [(2.2, inf)]
     """
-    followed = list(range(branch.parameter.shape[1]) if members is None else members)
-    if member not in followed:
-        raise ValueError(f"the branch holds the members {followed}, not {member}")
-    at = followed.index(member)
+    held = branch.member[0].tolist()
+    if member not in held:
+        raise ValueError(f"the branch holds the members {held}, not {member}")
+    at = held.index(member)
     values, largest = branch.parameter[:, at], np.abs(branch.multipliers[:, at, 0])
     known = np.isfinite(largest)
     located = sorted(c.parameter for c in found if c.member == member)
     ranges = []
     for low, high in itertools.pairwise([-np.inf, *located, np.inf]):
-        inside = largest[known & (values > low) & (values < high)]
-        if inside.size and np.mean(inside > 1.0) > 0.5:
+        inside = known & (values > low) & (values < high)
+        unstable = largest[inside] > 1.0
+        if unstable.any() and not unstable.all():
+            raise ValueError(
+                f"stability of member {member} changes between {low:g} and {high:g}, where no crossing was located: "
+                f"{unstable.sum()} of {unstable.size} gaits are unstable, the first at {values[inside][unstable][0]:g}"
+            )
+        if unstable.any():
             joined = bool(ranges) and ranges[-1][1] == low  # another multiplier crosses: still the same range
             ranges.append((ranges.pop()[0] if joined else low, high))
     return ranges

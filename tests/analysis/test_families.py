@@ -57,7 +57,7 @@ def test_derivative_with_respect_to_the_parameter(branches):
 
 
 def test_period_doublings_are_located(branches):
-    found = crossings(FAMILY, WHO, branches[1], width=LOCATED)
+    found = crossings(FAMILY, branches[1], width=LOCATED)
     assert [c.kind for c in found] == ["period doubling"] * 3
     places = {c.member: c.parameter for c in found}
     np.testing.assert_allclose([places[int(i)] for i in WHO], 3 * (1 - B) ** 2 / 4, atol=LOCATED)
@@ -71,7 +71,7 @@ def test_orbits_of_two_strides_by_multiple_shooting():
     two = follow(FAMILY, WHO, values, guess)
     mapped = np.stack([henon((values[-1], b), z) for b, z in zip(B, two.z[-1, :, 0], strict=True)])
     np.testing.assert_allclose(mapped, two.z[-1, :, 1], atol=1e-9)
-    found = crossings(FAMILY, WHO, two, width=LOCATED)
+    found = crossings(FAMILY, two, width=LOCATED)
     doubled = {c.member: c.parameter for c in found if c.kind == "period doubling"}
     expected = (1 - B) ** 2 + (1 + B) ** 2 / 4
     np.testing.assert_allclose([doubled[int(i)] for i in WHO], expected, atol=LOCATED)
@@ -126,7 +126,7 @@ def test_a_crossing_exactly_at_a_value_is_found_once():
     """z' = -a z has the multiplier -a."""
     family = Family(lambda a, z: -a * z, None, lambda model, member, a: a * member, np.ones(1), lanes=1)
     branch = follow(family, np.array([0]), np.array([0.5, 1.0, 1.5]), np.full((1, 1, 1), 0.1))
-    (found,) = crossings(family, np.array([0]), branch, width=LOCATED)
+    (found,) = crossings(family, branch, width=LOCATED)
     assert (found.kind, found.parameter) == ("period doubling", 1.0)
 
 
@@ -135,3 +135,48 @@ def test_impossible_values_of_members_are_rejected():
         many_fixed_points(
             PoincareMap(), RollingWalker(), {"gravity": np.array([9.81, -1.0])}, np.array([0.2, -0.5, 0.3])
         )
+
+
+def cubic(p, z):
+    """Its gaits are the roots of z^3 / 3 - z = p: at -2/3 the upper branch folds, and only z < -2 is left."""
+    return z - 0.2 * (z**3 / 3.0 - z - p)
+
+
+CUBIC = Family(cubic, None, lambda model, member, p: member * p, np.ones(1), lanes=1)
+
+
+@pytest.mark.parametrize("start", [-0.3, -0.6, -0.66, -0.6666])
+@pytest.mark.parametrize("step", [0.1, 0.2, 0.29, 0.35, 0.4, 0.5, 0.8, 2.0])
+def test_a_branch_does_not_go_over_to_another_one(start, step):
+    upper = np.max(np.real(np.roots([1.0 / 3.0, 0.0, -1.0, -start])))
+    branch = follow(CUBIC, np.array([0]), start - step * np.arange(4), np.full((1, 1, 1), upper))
+    exists = branch.parameter[:, 0] > -2.0 / 3.0
+    np.testing.assert_array_equal(np.isfinite(branch.z[:, 0, 0, 0]), exists)
+
+
+def test_large_steps_along_one_branch_are_no_loss():
+    values = np.array([4.0, 1.0, -0.2, -0.6])
+    branch = follow(CUBIC, np.array([0]), values, np.full((1, 1, 1), 2.5))
+    z = branch.z[:, 0, 0, 0]
+    np.testing.assert_allclose(z**3 / 3 - z, values, atol=1e-9)
+    assert (z > 1.0).all()
+
+
+def test_crossings_belong_to_the_members_that_were_followed():
+    """z' = -(a member) z doubles its period at a = 1 / member."""
+    family = Family(lambda a, z: -a * z, None, lambda model, member, a: a * member, np.array([1.0, 2.0]), lanes=1)
+    branch = follow(family, np.array([1, 0]), np.linspace(0.3, 1.2, 4), np.full((2, 1, 1), 0.1))
+    found = {c.member: c.parameter for c in crossings(family, branch, width=LOCATED)}
+    assert found == {0: pytest.approx(1.0), 1: pytest.approx(0.5)}
+    with pytest.raises(ValueError, match=r"followed gaits \(values, b\) of members 0 to 0, got array"):
+        crossings(CUBIC, branch, width=LOCATED)
+    with pytest.raises(ValueError, match="width must be a positive number"):
+        crossings(family, branch, width=0.0)
+
+
+def test_a_branch_that_goes_on_does_not_fold():
+    family = Family(lambda a, z: a * z - z**3, None, lambda model, member, a: a * member, np.ones(1), lanes=1)
+    branch = follow(family, np.array([0]), np.array([0.5, 0.8, 1.2]), np.zeros((1, 1, 1)))
+    assert [(c.kind, c.parameter) for c in crossings(family, branch, width=LOCATED)] == [
+        ("branch point", pytest.approx(1.0))
+    ]

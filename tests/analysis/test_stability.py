@@ -3,24 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxgait.analysis.families import Crossing, Gaits
 from jaxgait.analysis.stability import end_of_first, unstable_ranges, widest_window
-
-K = np.arange(1.2e4, 3.01e4, 1e3)
-MEMBERS = 2
-
-
-def followed(multiplier) -> Gaits:
-    """Gaits along `K` of which every member has this real multiplier, and a tiny second one."""
-    values = np.stack([multiplier(K), np.full(K.size, 0.01)], axis=1)
-    jacobian = np.zeros((K.size, MEMBERS, 2, 2))
-    jacobian[:, :, [0, 1], [0, 1]] = values[:, None, :]
-    points = np.zeros((K.size, MEMBERS, 1, 2))
-    return Gaits(np.tile(K[:, None], (1, MEMBERS)), points, jacobian, points, np.zeros((K.size, MEMBERS)))
-
-
-def crossing(k: float, member: int = 0) -> Crossing:
-    return Crossing("period doubling", member, k, 1.0, np.zeros((1, 2)), np.array([-1.0, 0.01]), 0.0)
+from tests.analysis.branches_by_hand import K, crossing, followed
 
 
 def test_crossings_are_chosen_by_stability():
@@ -43,7 +27,17 @@ def test_a_second_crossing_within_a_range_does_not_end_it():
 
 
 def test_a_branch_of_some_members_is_read_at_theirs():
-    one = followed(lambda k: np.where(k > 2.0e4, -1.5, -0.5))
-    assert unstable_ranges(one, [crossing(2.0e4, 7)], 7, members=[7]) == [(2.0e4, np.inf)]
+    one = followed(lambda k: np.where(k > 2.0e4, -1.5, -0.5), members=(7,))
+    assert unstable_ranges(one, [crossing(2.0e4, 7)], 7) == [(2.0e4, np.inf)]
     with pytest.raises(ValueError, match=r"the branch holds the members \[7\], not 1"):
-        unstable_ranges(one, [], 1, members=[7])
+        unstable_ranges(one, [], 1)
+
+
+@pytest.mark.parametrize("unstable", [4, 6, 15])
+def test_a_change_that_was_not_located_is_not_passed_over(unstable):
+    one = followed(lambda k: np.where(k < K[unstable], -1.5, -0.5))
+    message = f"{unstable} of {K.size} gaits are unstable, the first at 12000"
+    with pytest.raises(ValueError, match=f"member 0 changes between -inf and inf, .*: {message}"):
+        unstable_ranges(one, [], 0)
+    jump = crossing(K[unstable] - 500.0)
+    assert unstable_ranges(one, [jump], 0) == [(-np.inf, jump.parameter)]

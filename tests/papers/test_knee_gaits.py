@@ -50,7 +50,7 @@ def test_critical_k_by_the_multiplier():
         above = np.array([row.value for row in expected]) + 500.0
         values = above - 600.0 * np.arange(4.0)[:, None]
         branch = follow(family, who, values, walked(family, who, above, 12)[:, -1:])
-        found = crossings(family, who, branch, width=branches.WIDTH)
+        found = crossings(family, branch, width=branches.WIDTH)
     assert [c.kind for c in found] == ["period doubling"] * len(expected)
     for c in found:
         assert c.parameter == pytest.approx(expected[c.member].value, abs=expected[c.member].tolerance)
