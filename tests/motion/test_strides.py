@@ -34,6 +34,16 @@ def test_a_toe_marker_that_is_off_in_one_stride_biases_no_other():
         np.testing.assert_allclose(walk.mean[name], CLEAN.mean[name], atol=math.radians(1.5))
 
 
+def test_the_next_stride_that_a_jump_of_a_marker_spoils_is_dropped_too():
+    """The low-pass smears a jump at heel strike over the end of the stride before, which then does not repeat."""
+    last = CLEAN.kept[2]
+    after = (W.time >= last.start)[:, None]
+    walk = moved("RTOE", 0.15 * after * np.array([0.0, 1.0, 0.0]))
+    assert [s.start for s in walk.kept] == pytest.approx([CLEAN.kept[0].start], abs=0.01)
+    assert walk.strides[1].reason.startswith("it does not repeat: ankle +") and "foot is" in walk.strides[2].reason
+    assert walk.mean["foot_rad"].max() == pytest.approx(CLEAN.mean["foot_rad"].max(), abs=math.radians(1.5))
+
+
 def test_two_strides_that_differ_are_warned_of():
     w = walker.walker(duration=4.2, seed=3)
     clean = moved("RTOE", np.zeros(3), w)

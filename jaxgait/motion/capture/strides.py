@@ -140,6 +140,8 @@ LARGEST_GAP = {
     "hip_y_m": 0.02,
 }
 """Jump from a stride's end to its start above which it hardly repeats; seven measured strides have less than half."""
+NO_PERIOD = 1.5
+"""Multiple of `LARGEST_GAP` above which a stride is dropped if others repeat better."""
 REPEAT = 0.03
 """Time in s by which the end of a single stride may move to where the angles repeat best."""
 DURATION = 0.2
@@ -312,6 +314,16 @@ def levelled(strides: list[StrideCurve]) -> list[StrideCurve]:
 
 
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
+    """The strides, with a reason for those that differ from the others, and for those that do not repeat."""
+    strides = _like_the_others(strides)
+    wide = {i: _wide(gaps(s), NO_PERIOD) for i, s in enumerate(strides) if not s.reason}
+    if all(wide.values()):
+        return strides
+    reasons = {i: f"it does not repeat: {jump} from its end to its start" for i, jump in wide.items() if jump}
+    return [dataclasses.replace(s, reason=reasons[i]) if i in reasons else s for i, s in enumerate(strides)]
+
+
+def _like_the_others(strides: list[StrideCurve]) -> list[StrideCurve]:
     """The strides, with a reason for those that differ from the others in time or shape; three at least are needed."""
     good = [s for s in strides if not s.reason]
     if len(good) < 3:
@@ -366,9 +378,9 @@ def unrepeated(strides: Iterable[tuple[str, float, Mapping[str, float]]]) -> lis
     return [f"{what}: {advice}"] if found else []
 
 
-def _wide(found: Mapping[str, float]) -> str:
-    """The jumps of one stride that are above `LARGEST_GAP`; empty if there are none."""
-    wide = {k: found[k] for k, limit in LARGEST_GAP.items() if abs(found.get(k, 0.0)) > limit}
+def _wide(found: Mapping[str, float], times: float = 1.0) -> str:
+    """The jumps of one stride that are above so many `times` `LARGEST_GAP`; empty if there are none."""
+    wide = {k: found[k] for k, limit in LARGEST_GAP.items() if abs(found.get(k, 0.0)) > times * limit}
     size = lambda k, x: f"{1e3 * x:+.0f} mm" if k.endswith("_m") else f"{math.degrees(x):+.1f} deg"
     return ", ".join(
         f"{'hip height' if k == 'hip_y_m' else k.removesuffix('_rad')} {size(k, x)}" for k, x in wide.items()
