@@ -92,7 +92,7 @@ def changes(system: System, points: Points, scale: Float[np.ndarray, " m"], corr
         >>> x = np.array([[1.0, -0.5], [1.0, 0.5]])  # along z = 1, which crosses p = 0
         >>> points = Points(x, system(None, x)[1], np.zeros(2))
         >>> found = changes(system, points, np.ones(2), Corrector(Rule(1e-10, shorten=False), 8)).found
-        >>> print(found[0].kind, found[0].x)
+        >>> print(found[0].kind, found[0].x.round(6) + 0.0)
         branch point [1. 0.]
     """
     if len(points.x) < 2:

@@ -39,7 +39,7 @@ from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Bracket, Rule, many
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised
 
-CONTRACTION = 0.5
+CONTRACTION = 1.0
 """Largest ratio of successive Newton steps of `follow`."""
 CROSSINGS: tuple[Bifurcation, ...] = ("branch point", *BIFURCATIONS[1:])
 """In the order of `bifurcation_functions`: a branch that goes on in the parameter does not fold."""
