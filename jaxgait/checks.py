@@ -147,8 +147,8 @@ def number(name: str, value: Any, unit: str, *, above: float = -math.inf) -> Non
     """
     if not is_concrete(value):
         return
-    real = _real(value)
-    if real is None or not math.isfinite(real) or not real > above:
+    x = real(value)
+    if x is None or not math.isfinite(x) or not x > above:
         wanted = "finite" if above == -math.inf else f"finite and above {above:g} {unit}"
         raise ValueError(f"{name} must be one number in {unit}, {wanted}, got {shown(value)}")
 
@@ -160,7 +160,7 @@ def positive(name: str, value: Any, unit: str = "", *, below: float = math.inf) 
         ValueError: for anything else.
     """
     wanted = f"a positive number{f' of {unit}' if unit else ''}" + (f" below {below:g}" if below < math.inf else "")
-    number = _real(value)
+    number = real(value)
     if number is None or not (math.isfinite(number) and 0 < number < below):
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
     return number
@@ -259,8 +259,8 @@ def not_numbers(x: np.ndarray) -> str:
     return ": to vary a choice or a part, run one ensemble per model (with_parts)" if choices else ""
 
 
-def _real(value: Any) -> float | None:
-    """A real number, or a scalar array of one; None for flags, strings and anything else."""
+def real(value: Any) -> float | None:
+    """A real number in any unit, or a scalar array of one, as a float; None for flags, strings and anything else."""
     if isinstance(value, bool | np.bool_ | str | bytes) or np.ndim(value) != 0:
         return None
     try:

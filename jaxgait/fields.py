@@ -30,6 +30,15 @@ class Immutable(eqx.Module):
     _path: ClassVar[str] = "PART."
     """What precedes the names of its fields in dotted names, for messages."""
 
+    def check_together(self, label: str) -> None:
+        """Rejects values that are impossible together; `check` calls it for every part, with its dotted name.
+
+        Leaves may have a batch axis, and may be traced.
+
+        Raises:
+            jaxgait.parameters.ParameterError: naming the parameters.
+        """
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Sets a field during construction; afterwards, the error explains how to make another model."""
         try:

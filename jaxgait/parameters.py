@@ -24,7 +24,7 @@ from jax.core import Tracer
 
 from jaxgait import units
 from jaxgait.checks import by_name, listed, nearest, shown
-from jaxgait.fields import misfit, parts_of, replaced
+from jaxgait.fields import Immutable, misfit, parts_of, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
 M = TypeVar("M")
@@ -458,6 +458,8 @@ def _check_parts(module: Any, label: str) -> None:
         for key, one in inside.items():
             if isinstance(one, eqx.Module):
                 _check_parts(one, f"{here}.{key}".rstrip("."))
+            if isinstance(one, Immutable):
+                one.check_together(f"{here}.{key}".rstrip("."))
 
 
 def check_value(label: str, value: Any, info: ParameterInfo) -> None:

@@ -26,12 +26,14 @@ import math
 from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.checks import is_concrete
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Real, RealArray, Scalar
 from jaxgait.mechanics.linalg import length
-from jaxgait.parameters import choice, parameter
+from jaxgait.parameters import ParameterError, choice, parameter
 from jaxgait.precision import float64_default
 
 Regularisation = Literal["arctan", "tanh", "algebraic"]
@@ -80,6 +82,20 @@ def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_veloc
         [0.8, 0.674, 0.6]
     """
     return kinetic + (static - kinetic) * jnp.exp(-((speed / stribeck_velocity) ** 2))
+
+
+def check_falling(label: str, law: Any) -> None:
+    """Checks that friction does not grow as a contact breaks away, for laws with coefficients `static` and `kinetic`.
+
+    Raises:
+        ParameterError: with both coefficients.
+    """
+    if not is_concrete((law.static, law.kinetic)):
+        return
+    static, kinetic = np.broadcast_arrays(np.asarray(law.static, float), np.asarray(law.kinetic, float))
+    if (wrong := static < kinetic).any():
+        low, high = static[wrong].flat[0], kinetic[wrong].flat[0]
+        raise ParameterError(f"{label}.static must not be below {label}.kinetic, got {low:g} and {high:g}")
 
 
 @float64_default
@@ -166,6 +182,10 @@ class Stribeck(FrictionLaw):
     )
     regularisation: Regularisation = choice("tanh", doc="shape of the transition from stick to slip")
 
+    def check_together(self, label: str) -> None:
+        """Rejects a static coefficient below the kinetic one."""
+        check_falling(label, self)
+
     def force(
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
@@ -212,6 +232,10 @@ class Bristle(FrictionLaw):
     release_time: Scalar = parameter(
         0.02, unit="s", doc="relaxation time of the bristles of an open contact", bounds="positive", **_ANY
     )
+
+    def check_together(self, label: str) -> None:
+        """Rejects a static coefficient below the kinetic one."""
+        check_falling(label, self)
 
     def force(
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
@@ -311,6 +335,10 @@ class Incremental(Immutable):
         0.006, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive", **_ANY
     )
     stiffness: Scalar = parameter(4.3e4, unit="N/m", doc="shear stiffness of a contact", bounds="positive", **_ANY)
+
+    def check_together(self, label: str) -> None:
+        """Rejects a static coefficient below the kinetic one."""
+        check_falling(label, self)
 
     def step(
         self,

@@ -116,10 +116,7 @@ def real(value: Any, label: str) -> float:
     Raises:
         ParameterError: for anything else.
     """
-    try:
-        number = math.nan if isinstance(value, str | bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
+    number = checks.real(value)
+    if number is None or not math.isfinite(number):
         raise ParameterError(f"{label} must be a finite number, got {value!r}")
     return number

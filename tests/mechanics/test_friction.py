@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import ensemble, zipped
+from jaxgait import Prosthesis, ensemble, zipped
 from jaxgait.mechanics import friction
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Incremental, Stribeck
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.parameters import ParameterError
+from jaxgait.parts import with_parts
 
 STIFFNESS, RELEASE = 3.2e4, 2e-3
 EXACT = 1e-12
@@ -248,3 +250,11 @@ def test_a_block_stops_creeps_or_holds_and_slides_as_its_law_says(law):
         assert found.x[1, 1].item() == pytest.approx(x[1], abs=1e-6)  # it holds
     else:
         assert v[1] == pytest.approx(CREEP[law.regularisation] * law.slip_velocity, rel=1e-3)
+
+
+@pytest.mark.parametrize("law", [Stribeck(0.3, 0.9), Bristle(0.3, 0.9)])
+def test_friction_does_not_grow_as_a_contact_breaks_away(law):
+    with pytest.raises(
+        ParameterError, match=r"Prosthesis\.ground\.friction\.static must not be below .*, got 0\.3 and 0\.9"
+    ):
+        with_parts(Prosthesis(), {"ground.friction": law}).validate()

@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int
 from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
 from jaxgait.precision import float64_default
+from jaxgait.roots import only_if
 from jaxgait.run import Run
 
 __all__ = ["MEASURES", "SPATIAL_MEASURES", "Jump", "assess", "lift_off_times", "slid"]
@@ -24,7 +25,8 @@ class Jump(NamedTuple):
     """The figures of a jump."""
 
     take_off: Number
-    """Time in s when the last stud leaves the ground before the centre of mass is highest; NaN if it never does."""
+    """Time in s when the last stud leaves the ground before the centre of mass is highest; NaN if it never does, or
+    if the centre of mass does not rise then."""
     x: Number
     """Centre of mass at take-off, m."""
     z: Number
@@ -34,7 +36,7 @@ class Jump(NamedTuple):
     height: Number
     """Rise of the centre of mass above its position at take-off, m."""
     apex: Number
-    """Largest height of the centre of mass above the ground, m."""
+    """Largest height of the centre of mass above the ground in flight, m."""
     peak_force: Number
     """Largest vertical ground reaction, body weights."""
     angular_momentum: Number
@@ -65,9 +67,11 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
         0.15 0.45
     """
     of = lambda name: jnp.asarray(run[name])
-    at_take_off = _at_take_off(of("depth"), of("com_z"))
-    z, vz = at_take_off(of("com_z")), at_take_off(of("com_vz"))
-    height = jnp.maximum(vz, 0.0) ** 2 / (2.0 * gravity)  # feet that are drawn up while the body falls are no jump
+    lift_off = _at_take_off(of("depth"), of("com_z"))
+    vz = lift_off(of("com_vz"))
+    # Feet that are drawn up while the body falls are no jump.
+    at_take_off = lambda history: only_if(vz > 0.0, lift_off(history))
+    z, height = at_take_off(of("com_z")), at_take_off(of("com_vz")) ** 2 / (2.0 * gravity)
     return Jump(
         at_take_off(time),
         at_take_off(of("com_x")),

@@ -140,13 +140,12 @@ class SpatialJumper(Model):
         return spatial.Tree.build(*links)
 
     def _studs(self, tree: spatial.Tree) -> spatial.Points:
-        """Centres of the hemispheres, row by row, left foot first."""
+        """Centres of the hemispheres, row by row, left foot first; the right foot is its mirror image."""
         sole = self.plane.sole
         below = sole.radius - sole.drop
-        grid = [stacked((x, y, below)) for x in sole.rows for y in sole.columns]
-        count = len(grid)
-        feet = (tree.index("left_foot"),) * count + (tree.index("right_foot"),) * count
-        return spatial.Points(feet, jnp.stack(grid + grid))
+        grid = [[stacked((x, sense * y, below)) for x in sole.rows for y in sole.columns] for sense in _SIDES.values()]
+        feet = [tree.index(f"{side}_foot") for side in _SIDES for _ in grid[0]]
+        return spatial.Points(tuple(feet), jnp.stack([*grid[0], *grid[1]]))
 
     # --- joint motions -------------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ def locked(angle: Scalar) -> Turn:
 class Keyframes(Immutable):
     """A motion through keyframes of angle, rate and acceleration: quintic polynomials, smooth to second order.
 
-    The joint rests before the first keyframe and after the last one; rates and accelerations there should vanish.
+    The joint rests before the first keyframe and after the last one, so that its rates there are zero.
 
     Examples:
         >>> from jaxgait.models.jumper.swing import Keyframes
@@ -72,11 +72,17 @@ class Keyframes(Immutable):
         self.validate()
 
     def validate(self) -> None:
-        """Rejects known times that do not increase.
+        """Rejects known times that do not increase, and known rates of a joint at rest.
 
         Raises:
-            ParameterError: with the two times.
+            ParameterError: with the two times, or the rate.
         """
+        ends = [np.asarray(self.rates[i]) for i in (0, -1) if is_concrete(self.rates[i])]
+        if moving := [x[x != 0.0].flat[0] for x in ends if np.any(x != 0.0)]:
+            raise ParameterError(
+                f"rates of the first and the last keyframe must be zero, as the joint rests before and after them, "
+                f"got {moving[0]:g} rad/s"
+            )
         if not is_concrete(self.times):
             return
         times = np.stack(self.times, axis=-1) if isinstance(self.times, tuple) else np.asarray(self.times)

@@ -326,9 +326,14 @@ class TreeModel(Model):
         prescribed = [drive.joint for drive in self.drives.values() if isinstance(drive, Prescribed)]
         if twice := sorted({joint for joint in prescribed if prescribed.count(joint) > 1}):
             raise ValueError(f"several drives prescribe the motion of {', '.join(map(repr, twice))}: keep one of them")
-        for names, given in ((tree.coordinate_names, self.start), (tree.velocity_names, self.start_rates)):
-            for name in given:
+        moved = {name for joint in prescribed for name in _names_of(tree, joint)}
+        for what, names in (("start", tree.coordinate_names), ("start_rates", tree.velocity_names)):
+            for name in getattr(self, what):
                 _index(names, name)
+                if name in moved:
+                    raise ValueError(
+                        f"the motion of {name!r} is prescribed, including its start: leave it out of {what}"
+                    )
         neutral = zip(tree.coordinate_names, np.asarray(tree.neutral()).tolist(), strict=True)
         start = [np.asarray(self.start.get(name, usual)) for name, usual in neutral]
         spatial.check_quaternions(tree.coordinate_names, np.stack(np.broadcast_arrays(*start), axis=-1))
@@ -342,6 +347,12 @@ def _coordinate(tree: Tree, name: str) -> tuple[int, int]:
     if tree.joints[body].nq != tree.joints[body].nv:
         raise ValueError(f"{name!r} is not a rate of a coordinate: drive it by a function of t, q, v")
     return tree.q_slices[body].start + j - tree.v_slices[body].start, j
+
+
+def _names_of(tree: Tree, joint: str) -> tuple[str, str]:
+    """The names of a joint's coordinate and of its velocity."""
+    i, j = _coordinate(tree, joint)
+    return tree.coordinate_names[i], tree.velocity_names[j]
 
 
 def _all_forces(name: str, forces: Any, tree: Tree) -> Array:

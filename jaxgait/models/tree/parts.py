@@ -12,9 +12,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import shown
+from jaxgait.checks import is_concrete, shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
 from jaxgait.parameters import ParameterError, parameter
@@ -24,6 +25,10 @@ __all__ = ["Contact", "Force", "Function", "Prescribed", "Spring", "Torque"]
 
 ANY = (float("-inf"), float("inf"))
 """Bodies may have any size, so no value is implausible."""
+HIGH = 1.0
+"""Height in m above the ground at which no contact has a force."""
+NO_FORCE = 1e-3
+"""Force in N that counts as none: smooth laws only tend to zero."""
 
 
 @float64_default
@@ -32,7 +37,7 @@ class Function(eqx.Module):
 
     Examples:
         >>> from jaxgait.models.tree.parts import Function
-        >>> Function(lambda depth, rate: 1e4 * depth)(0.02, 0.0)  # N
+        >>> Function(lambda depth, rate: 1e4 * max(depth, 0.0))(0.02, 0.0)  # N
         200.0
     """
 
@@ -50,7 +55,7 @@ def law(function: Any) -> Any:
     Examples:
         >>> from jaxgait.mechanics.contact import UnilateralSpring
         >>> from jaxgait.models.tree.parts import law
-        >>> print(type(law(UnilateralSpring(1e4))).__name__, type(law(lambda depth, rate: 1e4 * depth)).__name__)
+        >>> print(type(law(UnilateralSpring(1e4))).__name__, type(law(lambda depth, rate: 100.0)).__name__)
         UnilateralSpring Function
     """
     if function is not None and not isinstance(function, eqx.Module) and not callable(function):
@@ -66,7 +71,7 @@ class Contact(Immutable):
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.tree.parts import Contact
         >>> sliding = lambda slip, normal: -0.5 * normal * jnp.sign(slip)
-        >>> foot = Contact("foot", lambda depth, rate: 1e4 * depth, sliding)
+        >>> foot = Contact("foot", lambda depth, rate: 1e4 * jnp.maximum(depth, 0.0), sliding)
         >>> print(foot.remembers, foot.stiff, float(foot.energy(0.01)))
         False True 0.0
         >>> force, _ = foot.forces(0.01, 0.0, jnp.array([0.3, 0.0]), jnp.zeros(2))
@@ -77,7 +82,7 @@ class Contact(Immutable):
     body: str = eqx.field(static=True)
     normal: Any = eqx.field(converter=law)
     """Module with `force(depth, rate)`, as in `jaxgait.mechanics.contact`, or a function of these: normal force in N,
-    >= 0, from the penetration in m and its rate in m/s."""
+    >= 0 and none above the ground, from the penetration in m (negative there) and its rate in m/s."""
     friction: Any = eqx.field(converter=law, default=None)
     """Friction law of `jaxgait.mechanics.friction`, or a function of the sliding velocity (2,) in m/s and the normal
     force in N that returns the force (2,) in N on the body; None: frictionless."""
@@ -93,6 +98,17 @@ class Contact(Immutable):
         if self.friction is not None and not _takes(self.friction, given, **named):
             laws = "Coulomb, Stribeck or Bristle of jaxgait.mechanics.friction, or a function of slip and normal force"
             raise ParameterError(f"a Contact cannot have the friction {shown(self.friction)}: give {laws}")
+
+    def check_together(self, label: str) -> None:
+        """Rejects a law that pulls, or pushes a body that is high above the ground."""
+        if not is_concrete(self.normal):
+            return
+        high = np.ravel(np.asarray(_called(self.normal, -HIGH, 0.0)))
+        if (wrong := ~(abs(high) < NO_FORCE)).any():
+            raise ParameterError(
+                f"{label}.normal must be zero above the ground, but {HIGH:g} m above it the force is "
+                f"{high[wrong][0]:g} N: use a law such as UnilateralSpring, or jnp.maximum(depth, 0.0) in your own"
+            )
 
     def forces(
         self, depth: Scalar, rate: Scalar, slip: Float[Array, " 2"], memory: Float[Array, " 2"]

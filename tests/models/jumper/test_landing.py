@@ -102,6 +102,8 @@ def test_keyframes_pass_through_their_angles_rates_and_accelerations():
         Keyframes((0.0, 0.2, 0.5), (0.0, 0.3, -0.1))  # the third rate would be the second, unseen
     with pytest.raises(ParameterError, match=r"times of keyframes must increase, got 0\.2 s before 0\.2 s"):
         Keyframes((0.2, 0.2), (0.0, 0.3))
+    with pytest.raises(ParameterError, match=r"rates of the first and the last keyframe must be zero, .* got 4 rad/s"):
+        Keyframes((0.0, 0.2), (0.0, 0.3), rates=(0.0, 4.0))
 
 
 def test_joint_limits_hold_for_overlapping_motions():

@@ -104,3 +104,12 @@ def test_a_lift_off_lies_between_its_samples(depth):
 
 def test_one_sample_shows_no_lift_off():
     assert np.isnan(lift_off_times(np.zeros(1), np.ones((1, 1)))).all()
+
+
+def test_feet_drawn_up_while_the_body_falls_are_no_jump():
+    t = np.linspace(0.0, 0.3, 31)
+    run = {"depth": 3e-3 - 0.02 * t, "grf_z": np.maximum(1500.0 - 1e4 * t, 0.0), "com_z": 1.0 - 0.4 * t}
+    run |= {"com_vz": np.full_like(t, -0.4)}
+    run |= dict.fromkeys(["com_x", "com_vx", "angular_momentum", "pitch"], np.zeros_like(t))
+    jump = assess(t, run, weight=WEIGHT)
+    assert np.isnan([jump.take_off, jump.height, jump.apex, jump.z]).all() and float(jump.vz) == pytest.approx(-0.4)

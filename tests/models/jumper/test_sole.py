@@ -11,6 +11,7 @@ from jaxgait.mechanics import spatial
 from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
 from jaxgait.models import Jumper, SpatialJumper
 from jaxgait.models.jumper.sole import Sole
+from jaxgait.parameters import with_parameters
 
 SPEEDS = jnp.array([0.5, 1.0, 2.0])  # m/s
 STEADY = HystereticHertz()
@@ -86,3 +87,10 @@ def test_every_column_of_studs_carries_in_the_plane_as_in_space():
     q, v, _ = jumper.coordinates(0.0, y)
     ground = jumper.ground(tree, spatial.kinematics(tree, q, v), y)
     assert float(ground.studs.normal.sum()) == pytest.approx(weight, rel=1e-9)
+
+
+def test_the_right_foot_is_the_mirror_image_of_the_left_one():
+    """Studs of both feet lay on the same side: a symmetric body drifted sideways."""
+    jumper = with_parameters(SpatialJumper(), {"plane.sole.columns": (-0.02, 0.04)})
+    left, right = jnp.split(jumper._studs(jumper.build()).position, 2)
+    np.testing.assert_array_equal(right, np.asarray(left) * np.array([1.0, -1.0, 1.0]))

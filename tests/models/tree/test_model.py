@@ -8,7 +8,7 @@ import pytest
 
 from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, simulate
-from jaxgait.mechanics.contact import ImpactHertz, UnilateralSpring
+from jaxgait.mechanics.contact import ImpactHertz, LinearSpring, UnilateralSpring
 from jaxgait.mechanics.friction import Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
 from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
@@ -367,3 +367,19 @@ def test_a_motion_is_prescribed_once_and_something_moves():
         simulate(TreeModel([Link("a", None, fixed(), mass=1.0)]))
     with pytest.raises(ParameterError, match="at least one body"):
         TreeModel([])
+
+
+@pytest.mark.parametrize("normal", [lambda depth, rate: 1e4 * depth, LinearSpring(1e4), lambda depth, rate: 5.0])
+def test_a_contact_has_no_force_high_above_the_ground(normal):
+    falling = TreeModel([Link("body", None, free(), mass=1.0)], contacts={"foot": Contact("body", normal)})
+    with pytest.raises(ParameterError, match=r"contacts\.foot\.normal must be zero above the ground, but 1 m above it"):
+        simulate(falling)
+
+
+def test_a_prescribed_joint_has_its_start():
+    swinging = Prescribed("a", lambda t: 0.1 * t)
+    for what in ("start", "start_rates"):
+        bar = Link("a", None, hinge((0, 1, 0)), mass=1.0)
+        model = TreeModel([bar], drives={"motor": swinging}, **{what: {"a": 0.7}})
+        with pytest.raises(ParameterError, match=f"'a' is prescribed, including its start: leave it out of {what}"):
+            model.validate()
