@@ -61,7 +61,7 @@ class Changes(NamedTuple):
 
 @float64_default
 def return_jacobian(linear: Float[np.ndarray, "... n m"], scale: Float[np.ndarray, " m"]) -> np.ndarray:
-    """Jacobian (..., n, n) of a return map from that of its scaled residual, (P(z) - z) / scale.
+    """Jacobian (..., n, n) of a return map, in the units of its point, from that of its residual, (P(z) - z) / scale.
 
     Examples:
         >>> import numpy as np
@@ -78,9 +78,9 @@ def changes(system: System, points: Points, scale: Float[np.ndarray, " m"], corr
     """Locates the bifurcations between the points of branch 0 of a system.
 
     Args:
-        system: scaled residuals of a return map; the last unknown is the parameter.
+        system: scaled residuals of a return map (no dimension); the last unknown is the parameter.
         points: successive points of the branch.
-        scale: sizes of the unknowns.
+        scale: sizes of the unknowns, in their own units.
         corrector: settings.
 
     Examples:
