@@ -96,7 +96,6 @@ COVERED = {
     "cli/design_page.py": "cli/test_optimizing.py",
     "cli/fit_page.py": "cli/test_fitting.py",
     "cli/page.py": "cli/test_fitting.py",
-    "analysis/attractors.py": "analysis/test_continuation.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",
     "ensembles/driver.py": "ensembles/test_store.py",

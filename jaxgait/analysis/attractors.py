@@ -98,8 +98,8 @@ def _diagram(
 def basin(
     return_map: ReturnMap,
     model: Any,
-    starts: Float[Array, ...],
-    gait: Float[Array, ...],
+    starts: Float[Array, "*grid n"],
+    gait: Float[Array, "points k"],
     *,
     strides: int = 40,
     tolerance: float = 1e-3,
