@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from jaxgait import checks
@@ -21,6 +22,7 @@ from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.run import Sampling
+from jaxgait.units import factor
 
 
 @by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')
@@ -46,7 +48,8 @@ def fit(
         fit(knee, "rajagopal_1.26ms", over={"damper.k": (1e4, 3e4)}, output="knee_angle")
 
     A curve over the phase of a stride is compared with the periodic gait if the model has one, otherwise with the last
-    stride of a run; a curve over time is compared with the run. Steps to points where the run fails are rejected.
+    stride of a run (a remark says if it still differs from the stride before; a run of one stride has none before); a
+    curve over time is compared with the run. Steps to points where the run fails are rejected.
 
     Args:
         model: the mechanism; its other parameters stay as they are.
@@ -54,8 +57,9 @@ def fit(
         over: bounds (low, high) by dotted parameter name, in the parameters' units.
         output: the measured quantity: an output or component of the state by name, with a compatible unit, or a
             function of a run with one number per sample (JAX code), in the unit of the measured curve.
-        noise: standard deviation of the measured values in the unit of the curve, one number or (points,); None: it is
-            estimated from the residual, assuming that the model is right. Noise is assumed independent between points.
+        noise: standard deviation of the measured values, one number or (points,), in the unit of the curve; a labelled
+            array with the attribute `units` is converted to it. None: it is estimated from the residual, assuming that
+            the model is right. Noise is assumed independent between points; a remark says if the residual is not.
         gradient: "gait", "run" or "differences", as in `jaxgait.optimize`; "auto": of the gait if there is one.
         initial: components of the initial state that differ from the model's own, by name.
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
@@ -150,7 +154,7 @@ def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: M
 def _noise(noise: Any, measured: MeasuredCurve) -> Float[np.ndarray, " points"]:
     """One standard deviation per point, in the unit of the curve; 1 if it will be estimated."""
     size = len(measured.values)
-    given = np.asarray(1.0 if noise is None else noise)
+    given = np.asarray(1.0 if noise is None else _unlabelled(noise, measured))
     valid = (
         given.dtype.kind in "iuf" and given.shape in ((), (size,)) and bool((np.isfinite(given) & (given > 0)).all())
     )
@@ -159,3 +163,21 @@ def _noise(noise: Any, measured: MeasuredCurve) -> Float[np.ndarray, " points"]:
             f"noise must be a positive number in {measured.unit}, or one for each of the {size} points, got {noise!r}"
         )
     return np.broadcast_to(given.astype(float), (size,)).copy()
+
+
+def _unlabelled(noise: Any, measured: MeasuredCurve) -> Any:
+    """The numbers of a labelled array in the unit of the curve; anything else as it is."""
+    if not isinstance(noise, xr.DataArray):
+        return noise
+    at = noise.coords.get(measured.axis)
+    if noise.dims not in ((), (measured.axis,)) or (noise.dims and at is not None and not _same(at, measured.at)):
+        raise ValueError(
+            f"noise must be a number or have the coordinate {measured.axis} of the measured curve, with the same "
+            f"{len(measured.at)} values, got the dimensions {noise.dims} of {noise.size} values"
+        )
+    unit = noise.attrs.get("units", measured.unit)
+    return noise.values * factor(str(unit), measured.unit, "the measured curve", of="the noise")
+
+
+def _same(at: Any, other: np.ndarray) -> bool:
+    return at.shape == other.shape and np.allclose(at, other, rtol=1e-9, atol=1e-12)

@@ -47,7 +47,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Curve(Goal):
-    """A curve of a run in its own unit: of its last stride, or of the whole run."""
+    """A curve of a run in its own unit: of its last two strides (or the only one), or of the whole run."""
 
     stride: bool = True
 
@@ -62,7 +62,7 @@ class Curve(Goal):
             raise ValueError(
                 f"the output must have the shape {run.ts.shape} of a run's samples, got {jnp.shape(values)}"
             )
-        return {"curve": values[-run.sampling.samples - 1 :] if self.stride else values}
+        return {"curve": values[-2 * run.sampling.samples - 1 :] if self.stride else values}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,6 +83,8 @@ class Reading:
     """A cubic spline through the samples, evaluated at the points, times the factor between the units."""
     coarse: Float[np.ndarray, "points samples"]
     """The same from every other sample, to estimate the error of interpolation."""
+    earlier: Float[np.ndarray, "points samples"] | None = None
+    """The same of the stride before, to see whether the gait has settled; None where there is none."""
 
 
 def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Curve, float]:
@@ -123,7 +125,11 @@ def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCu
     every_other = np.unique(np.append(np.arange(0, len(grid), 2), len(grid) - 1))
     coarse = np.zeros((len(measured.at), len(grid)))
     coarse[:, every_other] = _spline(grid[every_other], measured.at)
-    return Reading(scale * _spline(grid, measured.at), scale * coarse)
+    fine, coarse = scale * _spline(grid, measured.at), scale * coarse
+    if measured.axis == "time" or sampling.strides == 1:
+        return Reading(fine, coarse)
+    before = np.zeros((len(measured.at), sampling.samples))
+    return Reading(np.hstack([before, fine]), np.hstack([before, coarse]), np.hstack([fine, before]))
 
 
 def _times(model: Model, space: Space, sampling: Sampling) -> Float[np.ndarray, " times"]:
@@ -161,6 +167,8 @@ class Residuals(NamedTuple):
     """The simulated curve at the points of the data, in the unit of the measured one."""
     coarse: Float[np.ndarray, "*b points"]
     """The same from every other sample of the run."""
+    earlier: Float[np.ndarray, "*b points"]
+    """The same of the stride before; of the same one where there is no other."""
     status: Int[Any, "*b"]
     """How the runs ended, codes of `jaxgait.outcome`."""
     multiplier: Float[Any, "*b"]
@@ -205,6 +213,7 @@ class Problem:
             slopes / self.noise[:, None],
             simulated,
             found.values @ self.reading.coarse.T,
+            simulated if self.reading.earlier is None else found.values @ self.reading.earlier.T,
             found.status,
             found.multiplier,
         )

@@ -14,7 +14,8 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import checks
-from jaxgait.calibration.fitted import ON_A_BOUND, Fit, quantile
+from jaxgait.calibration.fitted import Fit, quantile
+from jaxgait.calibration.laplace import ON_A_BOUND
 from jaxgait.calibration.problem import AskFrom, Stopping, search
 from jaxgait.report import labels
 
@@ -28,6 +29,12 @@ CLOSE = 1e-3
 """Distance from the threshold at which a limit counts as found, as a fraction of the threshold's root."""
 HALVINGS = 12
 """Largest number of halvings to find a limit: chi-square can jump where another parameter reaches its bound."""
+RETRIES = 4
+"""Number of times that a step to a failed run is halved before the trace ends."""
+ELSEWHERE = (0.25, 0.75)
+"""Shares of the way between two points that are tried where the run fails between them."""
+REACHED = "chi-square reached its threshold"
+"""Why a trace ended, if nothing else is to be said."""
 BETTER = 1e-3
 """Fall of chi-square, compared with the fit, that counts as a better fit."""
 
@@ -105,7 +112,11 @@ class _Side:
         return b + (b - a) * (at - b[self._i]) / (b[self._i] - a[self._i])
 
     def limit(self, sign: float, step: float, threshold: float, max_steps: int) -> tuple[float, str]:
-        """Where the rise reaches the threshold, in the unit box, or infinity, and why the trace ended."""
+        """Where the rise reaches the threshold, in the unit box, or infinity, and why the trace ended.
+
+        A step to a failed run is halved, a few times.
+        """
+        shortest = 0.5**RETRIES * step
         for _ in range(max_steps):
             before = self.points[-1]
             at = float(np.clip(before.x[self._i] + sign * step, 0.0, 1.0))
@@ -113,24 +124,33 @@ class _Side:
                 return sign * np.inf, "the data set no limit within the bounds"
             point = self.fitted(at, threshold)
             if point is None:
-                return sign * np.inf, "runs failed before a limit was reached"
+                if step <= shortest:
+                    return sign * np.inf, "runs failed before a limit was reached"
+                step *= 0.5
+                continue
             if point.rise >= threshold:
-                end = self._between(before, point, threshold)
-                return end, "chi-square reached its threshold" + self._on_bounds()
+                end, failed = self._between(before, point, threshold)
+                return end, REACHED + self._on_bounds() + failed
             self.points.append(point)
             if _root(point.rise) - _root(before.rise) < SLOW * np.sqrt(threshold):
                 step *= 2.0
         return sign * np.inf, f"chi-square did not reach its threshold in {max_steps} steps"
 
-    def _between(self, inside: _Point, outside: _Point, threshold: float) -> float:
-        """The limit between two points, alternating false position in the root of the rise with halving."""
-        at, wanted = float(outside.x[self._i]), np.sqrt(threshold)
+    def _between(self, inside: _Point, outside: _Point, threshold: float) -> tuple[float, str]:
+        """The limit between two points, alternating false position in the root of the rise with halving.
+
+        If all runs between them fail, it is the outer one, with words to add.
+        """
+        at, failed, wanted = float(outside.x[self._i]), "", np.sqrt(threshold)
         for turn in range(2 * HALVINGS):
             low, high = _root(inside.rise), _root(outside.rise)
             share = 0.5 if turn % 2 else (wanted - low) / (high - low)
-            at = float(inside.x[self._i] + share * (outside.x[self._i] - inside.x[self._i]))
-            point = self.fitted(at, threshold)
-            if point is None or abs(_root(point.rise) - wanted) < CLOSE * wanted:
+            point = self._completed(inside, outside, (share, *ELSEWHERE), threshold)
+            if point is None:
+                at, failed = float(outside.x[self._i]), self._gap(inside, outside)
+                break
+            at = float(point.x[self._i])
+            if abs(_root(point.rise) - wanted) < CLOSE * wanted:
                 break
             if point.rise < threshold:
                 inside = point
@@ -138,7 +158,20 @@ class _Side:
             else:
                 outside = point
         self.points.append(outside)
-        return at
+        return at, failed
+
+    def _completed(self, inside: _Point, outside: _Point, shares: tuple[float, ...], threshold: float) -> _Point | None:
+        """The fit at the first of some shares of the way between two points where a run completes; None if none."""
+        a, b = float(inside.x[self._i]), float(outside.x[self._i])
+        fits = (self.fitted(a + share * (b - a), threshold) for share in shares)
+        return next((point for point in fits if point is not None), None)
+
+    def _gap(self, inside: _Point, outside: _Point) -> str:
+        """Between which values, in the parameter's unit, runs failed."""
+        space, i = self._problem.space, self._i
+        ends = (space.low[i] + point.x[i] * space.width[i] for point in (inside, outside))
+        a, b = (f"{end:.6g}" for end in sorted(ends))
+        return f" somewhere between {a} and {b}, where runs failed"
 
     def _on_bounds(self) -> str:
         """The other parameters that lie on a bound at the end of the trace."""

@@ -23,7 +23,7 @@ from jaxgait.optimization.evaluate import Transient
 from jaxgait.report import labels
 
 MAX_DISTANCE = 4.0
-"""Largest distance in logits of a chain's start from the middle of the box, for parameters on a bound."""
+"""Largest distance in logits of a chain's start from the middle of the box, for parameters without standard error."""
 LOWEST = -1e30
 """Logarithm of the density where a run fails; finite, because differences of infinities are NaN."""
 
@@ -109,7 +109,7 @@ def _starts(found: Fit, chains: int, seed: int) -> Float[np.ndarray, "chains n"]
     errors = np.array(list(found.standard_error.values())) / space.width
     scattered = x + np.nan_to_num(errors, posinf=1.0) * np.random.default_rng(seed).normal(size=(chains, len(x)))
     inside = np.clip(scattered, np.minimum(0.5 * x, 0.01), 1.0 - np.minimum(0.5 * (1.0 - x), 0.01))
-    farthest = np.where(np.isnan(errors), MAX_DISTANCE, np.inf)
+    farthest = np.where(np.isfinite(errors), np.inf, MAX_DISTANCE)
     return np.clip(logit(inside), -farthest, farthest)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile
+from jaxgait.calibration.fitted import error_text
+from jaxgait.calibration.profile import REACHED
 from jaxgait.cli import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
@@ -54,7 +56,9 @@ def _parameter_line(found: Fit, name: str) -> str:
     unit = "" if found.units[name] == "1" else f" {found.units[name]}"
     low, high = found.interval(name)
     firm = (
-        f"± {error:.2g}{unit} (95 %: {low:.6g} to {high:.6g})" if np.isfinite(error) else f"{unit} ({_number(error)})"
+        f"± {error:.2g}{unit} (95 %: {low:.6g} to {high:.6g})"
+        if np.isfinite(error)
+        else f"{unit} ({error_text(error)})"
     )
     return f"{found.best[name]:.6g} {firm.strip()}, was {own:.6g}"
 
@@ -89,7 +93,7 @@ def verdict(found: Fit) -> str:
 
 def caveats(found: Fit) -> list[str]:
     """Caveats about a fit, one sentence each."""
-    return [*found.undetermined, *found.remarks, *(f"on its bound: {bound}" for bound in found.active)]
+    return [*found.undetermined, *found.remarks]
 
 
 def profile_line(found: Profile) -> str:
@@ -98,9 +102,10 @@ def profile_line(found: Profile) -> str:
     low, high = map(text, found.interval)
     unit = "" if found.unit == "1" else f" {found.unit}"
     line = f"profile of {found.parameter}: {low} to {high}{unit} ({100.0 * found.level:g} %)"
-    ends = zip(("below", "above"), found.interval, found.why, strict=True)
+    ends = list(zip(("below", "above"), found.interval, found.why, strict=True))
     opened = [f"{side} because {why}" for side, end, why in ends if not np.isfinite(end)]
     line += f"; open {', '.join(opened)}" if opened else ""
+    line += "".join(f"; {side}, {why}" for side, end, why in ends if np.isfinite(end) and why != REACHED)
     return line + ("; the profile found a better fit: fit again with more starts" if found.better else "")
 
 
@@ -154,16 +159,11 @@ def _parameters(found: Fit, profiles: Sequence[Profile]) -> str:
     drawn, space, rows = {one.parameter: one for one in profiles}, found.problem.space, []
     for i, (name, best) in enumerate(found.best.items()):
         own, error = float(get_parameter(found.problem.model, name)), found.standard_error[name]
-        row = [name, f"{own:.6g}", f"{best:.6g}", _number(error), _interval(found.interval(name))]
+        row = [name, f"{own:.6g}", f"{best:.6g}", error_text(error), _interval(found.interval(name))]
         row += [_interval(drawn[name].interval)] if drawn else []
         rows.append([*row, f"{space.low[i]:g} to {space.high[i]:g}", found.units[name]])
     head = ["parameter", "before", "fitted", "standard error", "95 %", *(["95 %, profile"] if drawn else [])]
     return page.table([*head, "bounds", "unit"], rows)
-
-
-def _number(x: float) -> str:
-    """A standard error, or why there is none."""
-    return f"{x:.2g}" if np.isfinite(x) else "on its bound" if np.isnan(x) else "not determined"
 
 
 def _interval(ends: tuple[float, float]) -> str:

@@ -107,6 +107,7 @@ def test_two_parameters_that_only_occur_as_a_product_are_reported():
     assert len(got.undetermined) == 1 and "stiffness" in got.undetermined[0] and "mass" in got.undetermined[0]
     assert got.condition > 1e6 and all(np.isinf(x) for x in got.standard_error.values())
     assert np.isfinite(got.curve.band).all() and "do not determine" in str(got)
+    assert got.degrees == len(T) - 1  # the rank, not the number of parameters
     open_one = got.directions[-1] * [8.0, 4.0]  # in units: up in one, down in the other, the product stays
     assert abs(open_one @ [got.best["mass"], got.best["stiffness"]]) < 1e-6
 
@@ -173,6 +174,9 @@ def test_a_parameter_on_its_bound_is_named_and_has_no_standard_error():
     got = found(toy(line, line_slopes, NOISY, box={"stiffness": (1.0, 3.0), "mass": (1.0, 5.0)}))
     assert got.active == ("stiffness = 3",) and np.isnan(got.standard_error["stiffness"])
     assert 0.0 < got.standard_error["mass"] < 0.1 and "does not fit the data" in got.remarks[0]
+    assert str(got).startswith("stiffness = 3 N/m (on its bound)\nmass = ")
+    held = "the fit lies on the bound stiffness = 3: the standard errors of the other parameters assume that this value"
+    assert got.remarks[-1] == f"{held} is true; without it, that of mass would be 1.9 times as large"
 
 
 @pytest.mark.filterwarnings("ignore:Bungee.stiffness:jaxgait.plausible.ImplausibleValue")

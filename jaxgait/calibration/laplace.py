@@ -1,0 +1,125 @@
+"""The parabola around a best fit (Laplace): standard errors, undetermined directions, bounds that hold parameters.
+
+Near the best fit the sum of squares is a parabola, ``r^2 + (J dx)^2``, with the Jacobian J of the weighted residuals
+by the unit box. The standard error along a direction with the singular value s is 1/s of the box. With independent
+normal noise the covariance of the parameters is the inverse of J^T J. It suffices if the curve is nearly linear in the
+parameters over their standard errors (see `jaxgait.calibration.profile`).
+
+A parameter on a bound is held there: the errors of the others are those of the other columns of J. A bound does not
+replace data, though: what takes part in a direction along which the curve does not change stays undetermined, even if
+a bound stops the search from moving along it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+RANK = 1e-6
+"""Singular values below this fraction of the largest count as zero: derivatives are only as exact as the solver."""
+TAKES_PART = 1e-3
+"""Least component of a parameter that counts as part of a direction."""
+NAMED = 0.1
+"""Least component of a parameter to be named in the description of a direction."""
+ON_A_BOUND = 1e-3
+"""Distance from a bound, in widths of the box, below which it may hold a parameter."""
+
+
+class Laplace(NamedTuple):
+    """The parabola around a best fit, in units of the box (no dimension)."""
+
+    singular_values: Float[np.ndarray, " n"]
+    """Singular values of the Jacobian, the best determined direction first."""
+    directions: Float[np.ndarray, "n n"]
+    """Their directions in the unit box, as rows."""
+    covariance: Float[np.ndarray, "n n"]
+    """Covariance with the parameters on bounds held there; infinite on the diagonal of undetermined parameters, else
+    NaN in the rows of held ones."""
+    released: Float[np.ndarray, " n"]
+    """Standard errors without the bounds, as multiples of those with them; NaN where there are none."""
+    leverage: Float[np.ndarray, " points"]
+    """Variance of the fitted curve, in squares of the noise."""
+    rank: int
+    """Number of directions of the free parameters along which the curve changes."""
+
+
+def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"]) -> Laplace:
+    """The parabola from the Jacobian of the weighted residuals by the unit box (no dimension) at the best fit.
+
+    Parameters that are not free are held on a bound.
+    """
+    values, directions = _decomposed(slopes)
+    own, turned = _decomposed(slopes[:, free])
+    least = RANK * values.max(initial=0.0)
+    lost = _part(directions[values <= least]) > TAKES_PART
+    lost[free] |= _part(turned[own <= least]) > TAKES_PART
+    inverse = _inverse(own, least)
+    covariance = np.full(2 * lost.shape, np.nan)
+    covariance[np.ix_(free, free)] = (turned.T * inverse**2) @ turned
+    with np.errstate(invalid="ignore", divide="ignore"):
+        released = _part(directions * _inverse(values, least)[:, None]) / np.sqrt(np.diagonal(covariance))
+    released[lost] = np.nan
+    covariance[lost] = covariance[:, lost] = np.nan
+    covariance[lost, lost] = np.inf
+    spread = slopes[:, free] @ turned.T * inverse
+    return Laplace(values, directions, covariance, released, (spread**2).sum(axis=1), int((own > least).sum()))
+
+
+def open_directions(found: Laplace, names: list[str]) -> tuple[str, ...]:
+    """Sentences on the undetermined directions (with a standard error larger than the box) of the named parameters."""
+    s = found.singular_values
+    left_open = (s < 1.0) | (s <= RANK * s.max(initial=0.0))
+    return tuple(_sentence(found, int(k), names) for k in np.flatnonzero(left_open))
+
+
+def unheld(
+    values: Float[np.ndarray, " points"], slopes: Float[np.ndarray, "points n"], x: Float[np.ndarray, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """Which parameters no bound holds: in a wide box, a minimum may lie next to a bound without being on it.
+
+    Args:
+        values: weighted residuals at the best fit, no dimension.
+        slopes: their derivatives by the unit box.
+        x: the best fit in the unit box.
+    """
+    to = x + np.linalg.lstsq(slopes, -values, rcond=RANK)[0]
+    return ((x > ON_A_BOUND) & (x < 1.0 - ON_A_BOUND)) | ((to > 0.0) & (to < 1.0))
+
+
+def further_fall(values: Float[np.ndarray, " points"], slopes: Float[np.ndarray, "points free"]) -> float:
+    """Predicted fall of chi-square (no dimension) to the bottom of the parabola.
+
+    Args:
+        values: weighted residuals, no dimension.
+        slopes: their derivatives by the free coordinates of the unit box.
+    """
+    step = np.linalg.lstsq(slopes, -values, rcond=RANK)[0]
+    return float(np.sum((slopes @ step) ** 2))
+
+
+def _decomposed(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Singular values, padded with zeros if there are fewer points than parameters, and directions as rows."""
+    _, values, directions = np.linalg.svd(slopes, full_matrices=True)
+    return np.append(values, np.zeros(slopes.shape[1] - len(values))), directions
+
+
+def _inverse(values: np.ndarray, least: float) -> np.ndarray:
+    """Standard errors along directions: the inverse singular values; zero along those that are lost."""
+    return np.where(values > least, values, np.inf) ** -1.0
+
+
+def _part(rows: np.ndarray) -> np.ndarray:
+    """How much of each parameter lies in the space that some directions span."""
+    return np.sqrt((rows**2).sum(axis=0))
+
+
+def _sentence(found: Laplace, k: int, names: list[str]) -> str:
+    direction, s = found.directions[k], found.singular_values[k]
+    direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
+    parts = [f"{x:+.2g} {name}" for x, name in zip(direction, names, strict=True) if abs(x) > NAMED]
+    along = names[int(np.argmax(np.abs(direction)))] if len(parts) == 1 else f"the direction ({', '.join(parts)})"
+    if s <= RANK * found.singular_values.max(initial=0.0):
+        return f"the data do not determine {along} (in widths of the box): the curve does not change along it"
+    return f"the data do not determine {along}: the standard error along it is {1.0 / s:.3g} widths of the box"

@@ -1,0 +1,132 @@
+"""What a fit and a profile say where their numbers do not hold: bounds, noise, samples, strides, failed runs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import expit
+
+from jaxgait import fit, simulate, with_parameters
+from jaxgait.calibration import over_phase, over_time, profile
+from jaxgait.calibration.fitting import _noise
+from jaxgait.calibration.laplace import laplace
+from jaxgait.calibration.problem import Reading
+from jaxgait.calibration.sampling import _starts
+from jaxgait.cli.fit_page import profile_line
+from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy
+from tests.oscillator import Oscillator
+
+
+def said(got, word):
+    return [text for text in got.remarks if word in text]
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_bound_does_not_determine_what_the_data_leave_open():
+    """Ratios to the mass, as in a jump; two bounds hold the corner, and 5 kg is not the only possible mass."""
+    curve = lambda t: t[0] / t[1] * T + t[2] / t[1] * T**2
+    slopes = lambda t: np.stack([T / t[1], -curve(t) / t[1], T**2 / t[1]], axis=1)
+    box = {"stiffness": (1.0, 9.0), "mass": (1.0, 5.0), "linear_drag": (1.1, 3.0)}
+    got = found(toy(curve, slopes, curve([3.0, 4.0, 0.8]), noise=0.02, box=box), start=(0.4, 0.7, 0.3))
+    assert got.active == ("mass = 5", "linear_drag = 1.1") and not got.determined and got.degrees == 20
+    assert all(np.isinf(error) for error in got.standard_error.values())
+    assert "stiffness = 3.67317 N/m (not" in str(got) and str(got).count("(not determined)") == 3
+    assert got.remarks[-1] == "the fit lies on the bounds mass = 5, linear_drag = 1.1"
+    begun = expit(_starts(got, 8, 0))
+    assert (begun[:, 1] < 0.99).all()  # chains do not start in the corner
+
+
+def test_errors_hold_bounds_and_tell_what_they_would_be_without():
+    """Two columns of the same direction and an orthogonal one; then two at 60 degrees."""
+    x, y = np.eye(3)[:2]
+    same = laplace(np.stack([x, 2 * x, y], axis=1), np.array([True, False, True]))
+    np.testing.assert_array_equal(np.diagonal(same.covariance), [np.inf, np.inf, 1.0])
+    assert same.rank == 2 and same.released[2] == pytest.approx(1.0)
+    apart = laplace(np.stack([x, 0.5 * x + np.sqrt(0.75) * y], axis=1), np.array([True, False]))
+    assert apart.covariance[0, 0] == pytest.approx(1.0) and np.isnan(apart.covariance[1, 1])
+    assert apart.released[0] == pytest.approx(2.0 / np.sqrt(3.0))
+
+
+# --- the noise ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimated", [False, True])
+def test_correlated_residuals_are_judged_by_their_number(estimated):
+    """0.47 is more than 2 / sqrt(21) = 0.44, for 21 points; the factor is sqrt(1.47 / 0.53)."""
+    values, noise = line([4.0, 2.0]) + 0.1 * np.cos(2 * np.pi * 3.3 * T), 1.0 if estimated else 0.1
+    got = found(toy(line, line_slopes, values, noise=noise), estimated=estimated)
+    text = said(got, "neighbouring residuals are correlated (0.47;")[0]
+    assert "rarely above 0.44" in text and "too small by a factor of about 1.7;" in text and "biased" in text
+    few = found(toy(line, line_slopes, NOISY, noise=noise), estimated=estimated)
+    assert not said(few, "correlated")
+
+
+def test_noise_that_is_much_larger_than_the_residual_is_noticed():
+    got = found(toy(line, line_slopes, NOISY, noise=10.0))
+    assert got.reduced < 1e-3 and "a variance instead of a standard deviation" in said(got, "much smaller")[0]
+    assert not found(toy(line, line_slopes, NOISY, noise=1.0), estimated=True).remarks
+
+
+def test_noise_with_a_unit_is_converted():
+    curve = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
+    mm = xr.DataArray([200.0, 300.0, 400.0], {"time": [0.0, 1.0, 2.0]}, attrs={"units": "mm"})
+    np.testing.assert_allclose(_noise(mm, curve), [0.2, 0.3, 0.4])
+    np.testing.assert_allclose(_noise(xr.DataArray(5.0, attrs={"units": "cm"}), curve), 0.05)
+    np.testing.assert_allclose(_noise(mm.drop_attrs(), curve), [200.0, 300.0, 400.0])  # plain numbers: of the curve
+    with pytest.raises(ValueError, match="the noise is in 'kg', but the measured curve in 'm'"):
+        _noise(mm.assign_attrs(units="kg"), curve)
+    with pytest.raises(ValueError, match="noise must be a number or have the coordinate time of the measured curve"):
+        _noise(mm.assign_coords(time=[0.0, 1.0, 3.0]), curve)
+
+
+def test_interpolation_is_judged_at_every_point_by_its_own_noise():
+    """Off by 0.008 between samples where the noise is 0.001; one point in ten has much noise."""
+    noise = np.where(np.arange(len(T)) % 10 == 0, 10.0, 1e-3)
+    problem = replace(toy(line, line_slopes, line([4.0, 2.0])), noise=noise)
+    coarse = replace(problem, reading=Reading(np.eye(len(T)), 1.002 * np.eye(len(T))))
+    assert said(found(coarse), "give more samples") and not said(found(problem), "give more samples")
+
+
+# --- strides --------------------------------------------------------------------------------------------------------
+
+
+def test_a_gait_that_has_not_settled_is_noticed():
+    """A damped oscillation shrinks from stride to stride; the last one is compared."""
+    model, phase = with_parameters(Oscillator(), {"damping": 0.2}), np.arange(20) / 20
+    walk = simulate(model, strides=3, samples=20, progress=False)
+    data = over_phase(phase, walk.x.values[40:60], unit="m")
+    box = {"damping": (0.05, 0.5)}
+    got = fit(model, data, over=box, output="x", noise=0.01, gradient="run", strides=3, samples=20, starts=1)
+    assert got.best["damping"] == pytest.approx(0.2, rel=1e-4)
+    apart = np.sqrt(np.mean((walk.x.values[40:60] - walk.x.values[20:40]) ** 2)) / 0.01
+    assert said(got, "has not settled")[0].startswith(f"the last two strides of the runs differ by {apart:.2g} of")
+
+
+# --- profiles past failed runs --------------------------------------------------------------------------------------
+
+
+def test_a_step_of_a_profile_to_a_failed_run_is_halved():
+    """The limit (89 %) lies at 4.054, and runs fail from 4.06; the fourth step leads to 4.083."""
+    fails = lambda theta: theta[0] > 4.06
+    drawn = profile(found(toy(line, line_slopes, NOISY, fails=fails), start=(0.1, 0.9)), "stiffness", level=0.89)
+    np.testing.assert_allclose(drawn.interval, drawn.laplace, rtol=1e-4)
+    beyond = lambda theta: theta[0] > 4.04
+    drawn = profile(found(toy(line, line_slopes, NOISY, fails=beyond), start=(0.1, 0.9)), "stiffness", level=0.89)
+    assert drawn.interval[1] == np.inf and drawn.why[1] == "runs failed before a limit was reached"
+
+
+@pytest.mark.parametrize("gap", [(4.0795, 4.0800), (4.075, 4.0825)])
+def test_failed_runs_around_the_limit_of_a_profile_are_passed_or_named(gap):
+    """The limit (95 %) lies at 4.081: a gap beside it is passed; around it, the interval reaches beyond, with words."""
+    fails = lambda theta: gap[0] < theta[0] < gap[1]
+    drawn = profile(found(toy(line, line_slopes, NOISY, fails=fails), start=(0.1, 0.9)), "stiffness")
+    true = drawn.laplace[1]
+    if gap[1] < true:
+        assert drawn.interval[1] == pytest.approx(true, rel=1e-4) and "failed" not in drawn.why[1]
+    else:
+        assert true < gap[1] <= drawn.interval[1] < true + 0.01
+        assert drawn.why[1].startswith("chi-square reached its threshold somewhere between 4.0")
+        assert "; above, chi-square reached its threshold somewhere between" in profile_line(drawn)
