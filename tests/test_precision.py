@@ -38,6 +38,7 @@ ALONE = {
     "jaxgait.cli": "takes --precision",
     "jaxgait.ensembles": "takes a precision and hands it down to its parts",
     "jaxgait.mechanics.spatial.plane.is_planar": "asks for shapes",
+    "jaxgait.mechanics.friction.check_falling": "compares",
     "jaxgait.mechanics.spatial.tree.check_lengths": "counts",
     "jaxgait.mechanics.spatial.tree.plus": "sums what others compute",
     "jaxgait.measure": "reads runs by functions that are decorated",
@@ -112,8 +113,8 @@ def modules():
 
 
 def functions_of(cls, name):
-    """Public functions, methods and properties of a class, those of its bases within the package included."""
-    for base in (b for b in cls.__mro__ if b.__module__.startswith("jaxgait")):
+    """Public functions, methods and properties of a class and its bases in the package; those of `fields` check."""
+    for base in (b for b in cls.__mro__ if b.__module__.startswith("jaxgait") and b.__module__ != "jaxgait.fields"):
         fields = inspect.get_annotations(base)
         for key, member in vars(base).items():
             found = inspect.getattr_static(cls, key)  # a number where a base has a property

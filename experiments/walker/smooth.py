@@ -15,8 +15,8 @@ import numpy as np
 import xarray as xr
 
 import jaxgait
-from jaxgait import ensemble, outcome, summary
-from jaxgait.ensembles import zipped
+from jaxgait import ensemble, outcome
+from jaxgait.ensembles import summary, zipped
 from jaxgait.mechanics.contact import hunt_crossley_dissipation
 from jaxgait.models.walker.measures import passing_gait
 from jaxgait.models.walker.pictures import contact_strip
