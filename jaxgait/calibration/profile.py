@@ -114,9 +114,9 @@ class _Side:
     def limit(self, sign: float, step: float, threshold: float, max_steps: int) -> tuple[float, str]:
         """Where the rise reaches the threshold, in the unit box, or infinity, and why the trace ended.
 
-        A step to a failed run is halved, a few times.
+        A step to a failed run is halved, a few times; later ones do not grow again.
         """
-        shortest = 0.5**RETRIES * step
+        shortest, failed = 0.5**RETRIES * step, False
         for _ in range(max_steps):
             before = self.points[-1]
             at = float(np.clip(before.x[self._i] + sign * step, 0.0, 1.0))
@@ -126,13 +126,13 @@ class _Side:
             if point is None:
                 if step <= shortest:
                     return sign * np.inf, "runs failed before a limit was reached"
-                step *= 0.5
+                step, failed = 0.5 * step, True
                 continue
             if point.rise >= threshold:
-                end, failed = self._between(before, point, threshold)
-                return end, REACHED + self._on_bounds() + failed
+                end, gap = self._between(before, point, threshold)
+                return end, REACHED + gap + self._on_bounds()
             self.points.append(point)
-            if _root(point.rise) - _root(before.rise) < SLOW * np.sqrt(threshold):
+            if not failed and _root(point.rise) - _root(before.rise) < SLOW * np.sqrt(threshold):
                 step *= 2.0
         return sign * np.inf, f"chi-square did not reach its threshold in {max_steps} steps"
 
@@ -141,13 +141,13 @@ class _Side:
 
         If all runs between them fail, it is the outer one, with words to add.
         """
-        at, failed, wanted = float(outside.x[self._i]), "", np.sqrt(threshold)
+        at, gap, wanted = float(outside.x[self._i]), "", np.sqrt(threshold)
         for turn in range(2 * HALVINGS):
             low, high = _root(inside.rise), _root(outside.rise)
             share = 0.5 if turn % 2 else (wanted - low) / (high - low)
             point = self._completed(inside, outside, (share, *ELSEWHERE), threshold)
             if point is None:
-                at, failed = float(outside.x[self._i]), self._gap(inside, outside)
+                at, gap = float(outside.x[self._i]), self._gap(inside, outside)
                 break
             at = float(point.x[self._i])
             if abs(_root(point.rise) - wanted) < CLOSE * wanted:
@@ -158,7 +158,7 @@ class _Side:
             else:
                 outside = point
         self.points.append(outside)
-        return at, failed
+        return at, gap
 
     def _completed(self, inside: _Point, outside: _Point, shares: tuple[float, ...], threshold: float) -> _Point | None:
         """The fit at the first of some shares of the way between two points where a run completes; None if none."""
