@@ -217,7 +217,7 @@ ROLLING_MEASURES = table(
     Measure(
         "heel_strikes", lambda run: jnp.sum(run.happened("heel strike")), "1", "number of heel strikes", early=True
     ),
-    Measure("fell_at", _fell_at, "s", "time of the fall (NaN: it did not fall)", early=True),
+    Measure("fell_at", _fell_at, "s", "time of the fall (NaN: no fall, or it left the ground before)", early=True),
 )
 """Measures of a walk of the rolling walker, by name."""
 

@@ -22,7 +22,9 @@ from jaxgait import checks
 from jaxgait.kinds import Contact, Kinetics, Step, Transition
 from jaxgait.mechanics import linalg
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.batches import each
 from jaxgait.models.walker.round_feet import OBSERVABLES, PAPER, Foot, Generalised, RoundFeet, WalkerState
+from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
 _CLEARANCE: dict[str, Any] = {
@@ -129,8 +131,13 @@ class RigidWalker(RoundFeet, Model):
         }
 
     def validate(self) -> None:
-        """Rejects impossible walkers; warns where friction is so large that contact impulses need not be unique."""
+        """Rejects impossible walkers and starts; warns where contact impulses need not be unique.
+
+        Raises:
+            ParameterError: naming what is impossible, and the start that would be right.
+        """
         super().validate()
+        self.check_start(self.clearance_angle)
         limit, mu = np.asarray(friction_limit(self, self.start.theta_1)), np.asarray(self.friction)
         if np.any(mu > limit):
             warnings.warn(
@@ -141,7 +148,7 @@ class RigidWalker(RoundFeet, Model):
 
     def initial_state(self) -> WalkerState:
         """The paper's start unless `start` says otherwise."""
-        return self.start.state()
+        return self.started()
 
     def kinetics(self, y: WalkerState) -> Kinetics:
         """Mass matrix, gravity and centrifugal forces."""
@@ -223,7 +230,8 @@ class HeelStrike(NamedTuple):
 class RollingWalker(RoundFeet, Model):
     """The walker as a hybrid system: one phase (rolling on the stance foot), one event (heel strike, swaps the legs).
 
-    Its gait is independent of friction, if the coefficient exceeds the largest impulse ratio.
+    A walk ends when the walker falls, and when its stance foot leaves the ground, after which it would fly. Its gait is
+    independent of friction, if the coefficient exceeds the largest impulse ratio.
 
     Examples:
         >>> from jaxgait.models import RollingWalker
@@ -254,12 +262,32 @@ class RollingWalker(RoundFeet, Model):
         "potential_energy": Variable("J", "potential energy"),
         "energy": Variable("J", "mechanical energy"),
     }
+    endings: ClassVar[Mapping[str, str]] = {
+        "left the ground": "the normal force on the stance foot fell to zero: a rolling walker cannot fly"
+    }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, max_step=0.01, max_steps=100_000)
 
     def validate(self) -> None:
-        """Rejects impossible walkers; warns of a hip that is given at the start, though it follows from rolling."""
+        """Rejects impossible walkers; warns of a hip that is given at the start, though it follows from rolling.
+
+        Raises:
+            ParameterError: naming what is impossible, also a start so fast that the ground would have to pull.
+        """
         super().validate()
-        checks.warn_unused(self.start, "start", ("y", "vx", "vy"), "the hip of a RollingWalker follows from its legs")
+        unused = ("y", "vx", "vy", "on_ground")
+        checks.warn_unused(self.start, "start", unused, "the hip of a RollingWalker follows from its legs")
+        self._check_pull()
+
+    def _check_pull(self) -> None:
+        normal = each(self, lambda one: one.stance_force(one.initial_state())[0])
+        worst = np.argmin(normal)
+        if normal[worst] <= 0.0:
+            rate = np.broadcast_to(self.start.omega_1, normal.shape)[worst]
+            raise ParameterError(
+                f"a RollingWalker that starts with start.omega_1={rate:g} rad/s needs a ground that pulls its stance "
+                f"foot: the normal force is {normal[worst]:.3g} N; take smaller angular velocities, or a RigidWalker, "
+                "whose feet can leave the ground"
+            )
 
     def outputs(self, t: Scalar, y: RollingState) -> dict[str, Array]:
         """See `variables`."""
@@ -287,7 +315,10 @@ class RollingWalker(RoundFeet, Model):
         return (self.roll,)
 
     def transitions(self) -> Mapping[str, Transition]:
-        """Heel strike, and the fall that ends a walk."""
+        """Heel strike, and what ends a walk: a fall, and a stance foot that leaves the ground.
+
+        A foot that leaves at the instant of its landing is not noticed: that takes legs as fast as 6 rad/s.
+        """
         return {
             "heel strike": Transition(
                 0,
@@ -297,6 +328,7 @@ class RollingWalker(RoundFeet, Model):
                 armed=lambda t, y: y.swing - y.stance > self.clearance_angle,
             ),
             "fell": Transition(0, 0, guard=lambda t, y: jnp.asarray(self.balance(self.standing(y))), ends=True),
+            "left the ground": Transition(0, 0, guard=lambda t, y: jnp.asarray(self.stance_force(y)[0]), ends=True),
         }
 
     def standing(self, y: RollingState) -> WalkerState:

@@ -23,8 +23,8 @@ Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765; mass mat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ from jaxtyping import Array, Bool
 
 from jaxgait.fields import Immutable
 from jaxgait.model import Scalar, Variable, parameter
-from jaxgait.parameters import ParameterError, check
+from jaxgait.parameters import ParameterError, check, choice
 from jaxgait.precision import float64_default
 
 PAPER = "Duan et al. 2011, section 3"
@@ -41,6 +41,8 @@ FALL_HEIGHT = 0.5
 """The walker has fallen if its hip is below this fraction of the leg length."""
 FALL_ANGLE = 1.4
 """The walker has fallen if a leg is beyond this angle in rad."""
+SUNK = 2.5e-3
+"""Depth in leg lengths in the ground (1 mm for the paper's walker) at which a foot may start without pushing it out."""
 
 
 class WalkerState(NamedTuple):
@@ -151,6 +153,8 @@ class Inertia(NamedTuple):
 class WalkerStart(Immutable):
     """The start of a walk; by default the paper's, with foot 1 ahead and on the ground.
 
+    `y` does not follow the legs: to vary their length, radius or angle, choose `on_ground`, or give `y` as well.
+
     Examples:
         >>> from jaxgait.models.walker.round_feet import WalkerStart
         >>> print(round(float(WalkerStart(vx=0.6).state().vx), 3))  # m/s
@@ -159,7 +163,12 @@ class WalkerStart(Immutable):
 
     x: Scalar = parameter(0.0, unit="m", doc="hip position down the slope at the start", source=PAPER)
     y: Scalar = parameter(
-        0.394, unit="m", doc="hip height above the slope at the start", bounds="positive", source=PAPER
+        0.394,
+        unit="m",
+        doc="hip height above the slope at the start",
+        bounds="positive",
+        of="on_ground",
+        source=PAPER,
     )
     theta_1: Scalar = parameter(0.2, unit="rad", doc="angle of leg 1 at the start", plausible=(-1.6, 1.6), source=PAPER)
     theta_2: Scalar = parameter(
@@ -169,6 +178,7 @@ class WalkerStart(Immutable):
     vy: Scalar = parameter(0.089, unit="m/s", doc="hip velocity off the slope at the start", source=PAPER)
     omega_1: Scalar = parameter(-1.5, unit="rad/s", doc="angular velocity of leg 1 at the start", source=PAPER)
     omega_2: Scalar = parameter(-1.0, unit="rad/s", doc="angular velocity of leg 2 at the start", source=PAPER)
+    on_ground: bool = choice(False, doc="whether the hip starts where foot 1 touches the ground, not at y")
 
     def state(self) -> WalkerState:
         """The start as a state."""
@@ -222,6 +232,51 @@ class RoundFeet(Immutable):
                 f"{type(self).__name__} cannot stand: foot_radius ({np.max(radius):g} m) must be smaller than "
                 f"leg_length ({np.min(length):g} m), so that the foot's centre lies below the hip"
             )
+
+    def check_start(self, clearance: Scalar, pushed_out: Callable[[np.ndarray], Any] = np.isfinite) -> None:
+        """Rejects a start with a foot too deep in the ground, which would throw the walker up, or let it sink.
+
+        A foot that swings forward and is less than `clearance` (in rad) ahead does not feel the ground.
+
+        Args:
+            clearance: see above; -infinity: both feet feel the ground.
+            pushed_out: whether the ground pushes feet at depths in m much harder than it has to; by default it does.
+
+        Raises:
+            ParameterError: naming the depth, and the height of the hip that puts the foot on the ground.
+        """
+        start = self.start
+        given = (start.theta_1, start.theta_2, start.omega_1, start.omega_2, self.leg_length, self.foot_radius, start.y)
+        one, two, omega_1, omega_2, length, radius, y, clear = map(np.asarray, np.broadcast_arrays(*given, clearance))
+        omega, ahead = np.stack([omega_1, omega_2]), np.stack([one - two, two - one])
+        on_foot_1, on_foot_2 = ((length - radius) * np.cos(theta) + radius for theta in (one, two))
+        lowest = np.stack([on_foot_1, on_foot_2])
+        hip = on_foot_1 if start.on_ground else y
+        depth = np.where((omega > 0.0) & (ahead < clear), 0.0, lowest - hip)
+        sunk = (depth > SUNK * length) & np.asarray(pushed_out(depth))
+        if not sunk.any():
+            return
+        worst = np.unravel_index(np.argmax(np.where(sunk, depth, -np.inf)), depth.shape)
+        foot, *which = map(int, worst)
+        member = f" (member {', '.join(map(str, which))})" if which else ""
+        follow = "with start.on_ground=True the hip follows leg_length, foot_radius and start.theta_1"
+        raise ParameterError(
+            f"{type(self).__name__} starts with foot {foot + 1} {1e3 * depth[worst]:.3g} mm deep in the ground"
+            f"{member}: start.y={lowest[worst]:.6g} puts it on the ground"
+            + (", instead of start.on_ground=True" if start.on_ground else f"; {follow}")
+        )
+
+    def started(self) -> WalkerState:
+        """The start, with foot 1 on the ground if `start.on_ground`.
+
+        Examples:
+            >>> from jaxgait.models.walker.round_feet import RoundFeet, WalkerStart
+            >>> tall = RoundFeet(leg_length=0.45, start=WalkerStart(on_ground=True))
+            >>> print(round(float(tall.started().y), 3))  # m
+            0.443
+        """
+        y = self.start.state()
+        return y._replace(y=self.foot(y, y.theta_1, y.omega_1).tangent_arm) if self.start.on_ground else y
 
     @property
     def shank(self) -> Scalar:

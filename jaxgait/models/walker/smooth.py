@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
+import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait.mechanics.contact import HuntCrossley, NormalLaw
@@ -38,6 +39,8 @@ SETS: dict[str, dict[str, float]] = {
     }.items()
 }
 """Parameters of the default contact laws."""
+PUSH = 5.0
+"""Force in weights of the walker up to which the ground may push a foot at the start."""
 
 
 class Walker(RoundFeet, Model):
@@ -138,9 +141,20 @@ class Walker(RoundFeet, Model):
             return self.friction
         return Coulomb(self.friction, self.slip_velocity, "tanh")
 
+    def validate(self) -> None:
+        """Rejects walkers that cannot stand, and a start so deep in the ground that it throws the walker up.
+
+        Raises:
+            ParameterError: naming what is impossible, and the start that would be right.
+        """
+        super().validate()
+        weight = 2.0 * np.asarray(self.mass) * np.asarray(self.gravity)
+        pushed_out = lambda depth: np.asarray(self.normal_law.force(depth, 0.0)) > PUSH * weight
+        self.check_start(-np.inf if self.scuffs else self.clearance_angle, pushed_out)
+
     def initial_state(self) -> WalkerState | BristledState:
         """The paper's start unless `start` says otherwise; the memory of friction, if any, at rest."""
-        start, memory = self.start.state(), self.friction_law.at_rest()
+        start, memory = self.started(), self.friction_law.at_rest()
         return start if memory is None else BristledState(*start, memory, memory)
 
     def vector_field(self, t: Scalar, y: WalkerState | BristledState) -> WalkerState | BristledState:

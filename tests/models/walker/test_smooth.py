@@ -12,6 +12,7 @@ from jaxgait.models.walker.rigid import RigidWalker, RollingState, RollingWalker
 from jaxgait.models.walker.round_feet import Generalised, RoundFeet, WalkerState
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.parts import with_parts
 
 ROUNDING = 1e-12  # two derivations of the same formula
 STATE = WalkerState(0.1, 0.395, 0.17, -0.23, 0.6, -0.04, -1.4, -0.9)
@@ -111,6 +112,48 @@ def test_friction_limit_of_the_specification():
 def test_walkers_that_cannot_stand_are_refused(change, message):
     with pytest.raises(ParameterError, match=message):
         simulate(with_parameters(Walker(), change))
+
+
+@pytest.mark.parametrize(
+    ("walker", "changes", "message"),
+    [
+        (
+            Walker(),
+            {"leg_length": np.array([0.38, 0.4, 0.42])},
+            r"foot 1 19\.6 mm deep .*\(member 2\): start\.y=0\.413621",
+        ),
+        (Walker(), {"start.theta_1": 0.1}, r"foot 1 4\.5 mm deep in the ground: start\.y=0\.398501 puts it"),
+        (RigidWalker(), {"start.y": 0.36}, r"RigidWalker starts with foot 1 34 mm deep .* with start\.on_ground=True"),
+        (with_parts(RigidWalker(), {"start.on_ground": True}), {"start.theta_2": -0.1}, r"foot 2 .* instead of"),
+    ],
+)
+def test_starts_in_the_ground_are_refused(walker, changes, message):
+    with pytest.raises(ParameterError, match=message):
+        with_parameters(walker, changes).validate()
+
+
+def test_soft_ground_and_a_foot_that_swings_through_may_start_deeper():
+    with_parameters(Walker(), {"stiffness": 1e4, "start.y": 0.39}).validate()  # a foot of 20 N, 4 mm deep
+    with_parameters(RigidWalker(), {"start.theta_2": -0.1, "start.omega_2": 1.0}).validate()
+
+
+def test_long_legs_start_on_the_ground():
+    tall = with_parts(Walker(), {"start.on_ground": True})
+    gaps = [
+        walker.feet(walker.initial_state())[0].gap for walker in (tall, with_parameters(tall, {"leg_length": 0.45}))
+    ]
+    np.testing.assert_allclose(gaps, 0.0, atol=ROUNDING)
+    walks = ensemble(tall, {"leg_length": [0.45]}, duration=4.0, observe=["velocity", "fell_at"])
+    assert float(walks.velocity[0]) > 0.4 and np.isnan(walks.fell_at[0])
+
+
+def test_a_rolling_walk_ends_where_its_ground_would_pull():
+    fast = with_parameters(RollingWalker(), {"start.omega_1": -4.0})
+    run = simulate(fast, duration=0.3, samples=300)
+    assert run.attrs["status_text"].startswith("ended early: left the ground")
+    assert run.normal.values[np.isfinite(run.normal)].min() > 0.0 and 0.25 < run.attrs["t_end_s"] < 0.26
+    with pytest.raises(ParameterError, match=r"start\.omega_1=-8 rad/s needs a ground that pulls .* is -\d"):
+        with_parameters(RollingWalker(), {"start.omega_1": np.array([-1.5, -8.0])}).validate()
 
 
 def test_friction_beyond_uniqueness_warns_and_restitution_above_one_is_refused():
