@@ -1,0 +1,40 @@
+"""What a model's `validate` computes for every member of an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from jaxgait.parameters import parameters, with_parameters
+from jaxgait.precision import float64_default
+
+M = TypeVar("M")
+
+
+@float64_default
+def each(model: M, function: Callable[[M], Any]) -> Any:
+    """The values (of any unit) of a function for every member of a model, as arrays with a leading axis (members,).
+
+    Args:
+        model: its parameters may have a batch axis, all of the same length; without any it is one member.
+        function: a pure function of one member, in JAX.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait import Bungee, with_parameters
+        >>> from jaxgait.models.batches import each
+        >>> weight = lambda jump: jump.mass * jump.gravity
+        >>> print(each(with_parameters(Bungee(), {"mass": np.array([60.0, 80.0])}), weight).round(1))  # N
+        [600. 800.]
+        >>> print(each(Bungee(), weight).shape)
+        (1,)
+    """
+    infos = parameters(model).items()
+    batched = {name: np.asarray(info.value) for name, info in infos if np.ndim(info.value) > info.rank}
+    if not batched:
+        return jax.tree.map(lambda x: np.asarray(x)[None], function(model))
+    found = jax.vmap(lambda values: function(with_parameters(model, values)))(batched)
+    return jax.tree.map(np.asarray, found)

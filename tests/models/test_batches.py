@@ -1,0 +1,18 @@
+"""A function of one member, for all members of a model."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxgait.models.batches import each
+from jaxgait.models.exoskeleton.model import Exoskeleton
+from jaxgait.parameters import with_parameters
+
+
+def test_every_member_is_computed_with_the_axes_of_its_parameters():
+    exo = Exoskeleton()
+    lengths = np.asarray(exo.lengths) * np.array([[1.0], [2.0]])
+    many = with_parameters(exo, {"lengths": lengths, "gravity": np.array([9.8, 1.6])})
+    total = lambda one: (jnp.sum(jnp.asarray(one.lengths)) * one.gravity, one.tracking)
+    np.testing.assert_allclose(each(many, total)[0], [2.15 * 9.8, 4.3 * 1.6])
+    np.testing.assert_allclose(each(many, total)[1], 60.0)
+    np.testing.assert_allclose(each(exo, total)[0], [2.15 * 9.81])
