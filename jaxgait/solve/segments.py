@@ -107,7 +107,7 @@ class Engine:
         return Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
 
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
-        """Integrates a run that has not ended to its next event, in the state's own units; the flag says if one happened."""
+        """Integrates a run that has not ended to its next event, in the state's own units; was there one?"""
         bracket = self._search(point)
         event = self._locate(bracket, point.phase)
         happens = bracket.found & ~bracket.failed & event.located & event.armed

@@ -226,21 +226,20 @@ def integrate(
         >>> print(run.ys.x.round(6), run.ys.v.round(6))  # m and m/s: a free fall from 30 m under 10 m/s^2
         [-30. -25. -10.] [ 0. 10. 20.]
     """
-    ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
-    terminations = model.terminations()
-    event = diffrax.Event([_condition(c) for c in terminations.values()]) if terminations else None
-    controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
-    max_events = scheme.max_events if model.events() else 0
-    if watch or max_events:
-        controller = Watching(controller, watch, max_events, scheme.mode)  # type: ignore[call-arg]
     if y0 is not None and checks.is_concrete(y0):  # tracing the model's own state can take a second
         check_state("y0", y0, jax.eval_shape(model.initial_state))
+    ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
+    start, system = model.initial_state() if y0 is None else y0, model.prepared()
+    max_events = scheme.max_events if model.events() else 0
+    controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
+    if watches := bool(watch or max_events):
+        controller = Watching(controller, watch, max_events, scheme.mode)  # type: ignore[call-arg]
+    terminations = model.terminations()
 
     @eqx.filter_jit  # traced once, however many times diffrax and the solver evaluate it
     def vector_field(t: Any, y: State, args: Any) -> State:
         return args.vector_field(t, y)
 
-    start, system = model.initial_state() if y0 is None else y0, model.prepared()
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(vector_field),
         scheme.solver,
@@ -249,24 +248,28 @@ def integrate(
         dt0=jnp.maximum(scheme.first_step, resolution(ts[0])),
         y0=start,
         args=system,
-        saveat=diffrax.SaveAt(
-            subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch or max_events)
-        ),
+        saveat=diffrax.SaveAt(subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=watches),
         stepsize_controller=controller,
         max_steps=scheme.max_steps,
         adjoint=diffrax.ForwardMode() if scheme.mode == "forward" else diffrax.RecursiveCheckpointAdjoint(),
-        event=event,
+        event=diffrax.Event([_condition(c) for c in terminations.values()]) if terminations else None,
         progress_meter=diffrax.TqdmProgressMeter() if progress else diffrax.NoProgressMeter(),
         throw=False,
     )
-    saved: Any = solution  # diffrax types its fields as optional
-    ys, y_last = saved.ys
-    t_end = saved.ts[1][0]
+    return _trajectory(system, solution, ts, start, scheme.mode, bool(watch), bool(max_events))
+
+
+def _trajectory(
+    system: Any, solution: Any, ts: Array, start: State, mode: Mode, watched: bool, observed: bool
+) -> Trajectory:
+    """The trajectory that diffrax solved for, with extremes of what was watched and with events, if observed."""
+    ys, y_last = solution.ys
+    t_end = solution.ts[1][0]
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
     ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
     ys = jax.tree.map(lambda leaf, y: leaf.at[0].set(y), ys, start)  # and where a run ends at once
-    events = located(system, saved.controller_state.crossings) if max_events else None
-    ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), scheme.mode)
+    events = located(system, solution.controller_state.crossings) if observed else None
+    ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), mode)
     return Trajectory(
         ts,
         ys,
@@ -275,7 +278,7 @@ def integrate(
         y_end,
         solution.stats["num_accepted_steps"],
         solution.stats["num_rejected_steps"],
-        saved.controller_state.extremes if watch else {},
+        solution.controller_state.extremes if watched else {},
         events,
     )
 
