@@ -25,7 +25,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxgait import checks
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.linalg import stacked
@@ -43,6 +42,7 @@ from jaxgait.mechanics.spatial import (
     universal,
 )
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.creeper.limits import warn_of_rigid, warn_of_slip, warn_of_unused
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.parameters import ParameterError, check, part
 from jaxgait.precision import float64_default
@@ -341,13 +341,29 @@ class CreeperChain(Model):
         return jnp.zeros((len(motion.twist), 6), dtype=on_front.dtype).at[-1, 3].set(on_front).at[0, 3].set(on_rear)
 
     def validate(self) -> None:
-        """Rejects impossible parts, and a robot too long for its vessel or its steering; warns of unused parameters."""
+        """Rejects impossible parts, and a robot too long for its vessel or its steering; warns of unused parameters.
+
+        Raises:
+            ParameterError: naming the value and its bound.
+
+        Warns:
+            UserWarning: of parameters without effect, and of pads that cannot hold the prescribed motion.
+        """
+        self.check_motion()
+        if self.bearing is not None:
+            warn_of_rigid(self.bearing)
+
+    def check_motion(self) -> None:
+        """All of `validate` except for the bearing.
+
+        Raises:
+            ParameterError: naming the value and its bound.
+        """
         check(self)
         self.robot.validate()
-        unused = ("front_mass", "rear_mass", "gap")
-        checks.warn_unused(self.robot, "robot", unused, "a CreeperChain has masses and lengths of its own bodies")
-        if self.units < 2:
-            raise ParameterError(f"units must be at least 2, got {self.units}")
+        warn_of_unused(self)
+        if type(self.units) is not int or self.units < 2:
+            raise ParameterError(f"units must be a whole number, at least 2, got {self.units!r}")
         if self.manoeuvre not in get_args(Manoeuvre):
             raise ParameterError(
                 f"manoeuvre must be {' or '.join(map(repr, get_args(Manoeuvre)))}, got {self.manoeuvre!r}"
@@ -359,6 +375,7 @@ class CreeperChain(Model):
             raise ParameterError(
                 f"turning_rate steers by {worst:g} rad per cycle, beyond steering_limit, {np.min(limit):g} rad"
             )
+        warn_of_slip(self.robot)
 
     def _check_bend(self) -> None:
         robot, bend, limit = self.robot, np.asarray(self.bend), np.asarray(self.steering_limit)
@@ -371,7 +388,7 @@ class CreeperChain(Model):
                 f"robot.length is {np.max(robot.length):g} m, but at most {np.min(longest):g} m pass a bend of "
                 f"{np.min(radius):g} m radius"
             )
-        angle = bend * (robot.length + robot.gap + robot.gait.stroke)
+        angle = bend * (robot.length + self.shaft_length + self.spring_length + robot.gait.stroke)
         if np.any(angle > limit):
             raise ParameterError(
                 f"a bend of {np.min(radius):g} m radius needs {np.max(angle):g} rad of steering; steering_limit is "
@@ -454,7 +471,7 @@ class SoftExtension(Model):
         """Rejects what the chain rejects, and a chain without a bearing."""
         if self.chain.bearing is None:
             raise ParameterError("chain.bearing is None: a soft extension needs the springs of a Bearing()")
-        self.chain.validate()
+        self.chain.check_motion()
 
 
 def _cylinder(mass: Scalar, radius: Scalar, length: Scalar) -> Array | np.ndarray:

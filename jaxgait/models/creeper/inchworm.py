@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait import checks
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.model import Creeper, Gait, Stroke
@@ -144,9 +145,18 @@ class Inchworm(Model):
         return jnp.sum(f.load - masses * f.displacement.acceleration) / jnp.sum(masses)
 
     def validate(self) -> None:
-        """Rejects a robot of one unit, and strokes that do not fit into their share of the period."""
+        """Rejects a robot of one unit, and strokes that do not fit into their share of the period.
+
+        Raises:
+            ParameterError: naming the value and its bound.
+
+        Warns:
+            UserWarning: of a `middle_mass` without a unit in the middle.
+        """
         super().validate()
         if type(self.units) is not int or self.units < 2:
             raise ParameterError(f"units must be a whole number, at least 2, got {self.units!r}")
         self.robot.validate()
         self.gait.check_fits(self.units)
+        if self.units == 2:
+            checks.warn_unused(self, "Inchworm", ("middle_mass",), "of two units, none is in the middle")

@@ -13,6 +13,7 @@ from jaxgait.measure import Measure, table
 from jaxgait.models.creeper.artery import CLOSURE
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.precision import float64_default
+from jaxgait.roots import only_if
 from jaxgait.run import Run
 
 _BEAT_SAMPLES = 2701  # 0.1 ms: the peak load is flat there, 1e-8 relative
@@ -28,7 +29,9 @@ def _speed(run: Run) -> Float[Array, ""]:
 
 def _slip(run: Run) -> Float[Array, ""]:
     robot: Any = run.model
-    return 1.0 - _displacement(run) / ((run.sampling.strides or 0) * robot.gait.stroke)
+    whole = (run.sampling.strides or 0) * jnp.asarray(robot.gait.stroke)
+    moves = whole != 0.0
+    return only_if(moves, 1.0 - _displacement(run) / jnp.where(moves, whole, 1.0))
 
 
 def _peak_force(run: Run) -> Float[Array, ""]:
@@ -42,7 +45,7 @@ def _least_force(run: Run) -> Float[Array, ""]:
 _FORCE = ("actuator_force",)
 MEASURES = table(
     Measure("speed", _speed, "m/s", "mean speed", strides=1),
-    Measure("slip", _slip, "1", "share of the strokes lost", strides=1),
+    Measure("slip", _slip, "1", "share of the strokes lost (NaN: no stroke)", strides=1),
     Measure("peak_force", _peak_force, "N", "largest push of the actuator", strides=1, watch=_FORCE),
     Measure("least_force", _least_force, "N", "smallest (most negative) actuator force", strides=1, watch=_FORCE),
 )
@@ -68,8 +71,12 @@ SOFT_MEASURES = table(
 
 
 @float64_default
-def peak_load(creeper: Creeper) -> Float[Array, ""]:
+def peak_load(creeper: Creeper, samples: int = _BEAT_SAMPLES) -> Float[Array, ""]:
     """Largest axial fluid force in N on the robot at rest over a beat, against the forward direction.
+
+    Args:
+        creeper: one robot.
+        samples: samples of the beat.
 
     Examples:
         >>> from jaxgait.models.creeper.measures import peak_load
@@ -77,7 +84,7 @@ def peak_load(creeper: Creeper) -> Float[Array, ""]:
         >>> print(round(1e3 * float(peak_load(Creeper()))))  # mN
         992
     """
-    s = jnp.linspace(0.0, CLOSURE, _BEAT_SAMPLES)
+    s = jnp.linspace(0.0, CLOSURE, samples)
     inflow = creeper.inflow
     flows = inflow.direction * jax.vmap(inflow.beat)(s)
     front, rear = jax.vmap(lambda u: creeper.fluid_forces(u, 0.0, 0.0))(flows)

@@ -24,6 +24,7 @@ friction: defaults marked "chosen" are ours. The robot in space is `chain`.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
@@ -41,6 +42,8 @@ from jaxgait.precision import float64_default
 
 _PAPER = "Zhao 2010"
 _CHOSEN = "chosen"
+LONGEST_STROKE = 0.4
+"""Longest plausible stroke in lengths of a unit: the shaft slides in it (see `design.BOUNDS`)."""
 
 
 class Stroke(NamedTuple):
@@ -343,8 +346,25 @@ class Creeper(Model):
         return (push - self.front_mass * f.stroke.acceleration) / (self.front_mass + self.rear_mass)
 
     def validate(self) -> None:
-        """Rejects impossible dimensions, gaits and pads."""
+        """Rejects impossible dimensions, gaits and pads; warns of a stroke too long for its unit.
+
+        Raises:
+            ParameterError: naming the value and its bound.
+        """
         super().validate()
         self.inflow.validate()
         self.gait.check_fits()
         self.pads.validate()
+        self._warn_of_stroke()
+
+    def _warn_of_stroke(self) -> None:
+        share = np.asarray(self.gait.stroke) / np.asarray(self.length)
+        if np.any(share > LONGEST_STROKE * (1.0 + 1e-6)):
+            stroke, length = (
+                np.broadcast_to(x, share.shape).flat[share.argmax()] for x in (self.gait.stroke, self.length)
+            )
+            warnings.warn(
+                f"gait.stroke is {stroke:g} m for units {length:g} m long: the shaft slides in its unit, which leaves "
+                f"room for some {LONGEST_STROKE:g} lengths, {LONGEST_STROKE * length:g} m",
+                stacklevel=3,
+            )

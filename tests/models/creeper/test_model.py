@@ -177,6 +177,10 @@ def test_impossible_robots_are_refused(changes, message):
         with_parameters(Creeper(), changes).validate()
 
 
+def test_without_strokes_there_is_no_share_of_them():
+    assert np.isnan(ensemble(Creeper(), {"gait.stroke": [0.0]}, strides=1, observe=["slip"]).slip[0])
+
+
 def test_the_give_of_the_front_unit_needs_samples_that_resolve_it():
     """With 50 samples of the extension it is 1 % less than with 250."""
     with pytest.raises(MeasureError, match=r"give.*at most 0\.002 s apart"):
