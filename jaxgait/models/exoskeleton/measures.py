@@ -74,7 +74,7 @@ class StepFigures(NamedTuple):
     """Figures of one step of the prescribed gait; all differentiable."""
 
     length: Float[Array, ""]
-    """Step length in m."""
+    """Step length in m; negative: backwards."""
     speed: Float[Array, ""]
     """Mean speed in m/s."""
     foot: Float[Array, "samples d"]
@@ -84,7 +84,7 @@ class StepFigures(NamedTuple):
     work: Float[Array, " kinds"]
     """Positive work of the actuators in J: phi, (psi,) axial."""
     work_per_metre: Float[Array, ""]
-    """All positive work over the step length, in J/m."""
+    """All positive work over the distance of a step, in J/m: also of one backwards."""
     ankle: Float[Array, ""]
     """Largest moment of the stance ankle in N m."""
     friction: Float[Array, ""]
@@ -125,7 +125,7 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
         foot=out["joints"][:, exo.exchange[0] - 1, 1],
         flexion=jnp.stack([angle[:, 1] - angle[:, 0], angle[:, 2] - angle[:, 3]], axis=1),
         work=work,
-        work_per_metre=jnp.sum(work) / length,
+        work_per_metre=jnp.sum(work) / jnp.abs(length),
         ankle=jnp.max(jnp.abs(out["torque"][:, 0])),
         friction=jnp.max(linalg.length(reaction[:, :-1]) / reaction[:, -1]),
         lift=jnp.min(reaction[:, -1]),

@@ -45,6 +45,7 @@ from jaxgait.mechanics.linalg import length
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
 from jaxgait.models.exoskeleton.formulations.tree import Real, mass_table
+from jaxgait.models.exoskeleton.joining import warn_of_jumps
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
@@ -108,6 +109,36 @@ def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
 _MASSES, _FRACTIONS = mass_table(paper_table())
 
 
+_SPATIAL: Mapping[str, Variable] = {
+    "x": Variable("m", "link vectors", ("link", "axis")),
+    "v": Variable("m/s", "rates of the link vectors", ("link", "axis")),
+    "phi": Variable("rad", "azimuth of the links (plane: angle from the horizontal)", ("link",)),
+    "psi": Variable("rad", "elevation of the links", ("link",)),
+    "l": Variable("m", "length of the links", ("link",)),
+    "M_phi": Variable("N m", "joint moment conjugate to phi", ("link",)),
+    "M_psi": Variable("N m", "joint moment conjugate to psi", ("link",)),
+    "F": Variable("N", "axial force", ("link",)),
+    "power_phi": Variable("W", "power of the joint actuators, phi", ("link",)),
+    "power_psi": Variable("W", "power of the joint actuators, psi", ("link",)),
+    "power_l": Variable("W", "power of the axial actuators", ("link",)),
+    "torque": Variable("N m", "physical joint moments", ("link", "axis")),
+    "reaction": Variable("N", "ground reaction", ("axis",)),
+    "pressure_point": Variable("m", "centre of pressure from the ground joint", ("ground_axis",)),
+    "joints": Variable("m", "positions of the proximal and the far end of each link", ("link", "end", "axis")),
+    "power": Variable("W", "power of all actuators"),
+    "energy": Variable("J", "mechanical energy"),
+    "com": Variable("m", "position of the centre of mass from the ground joint", ("axis",)),
+    "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
+    "tracking_error": Variable("m", "largest distance of a link vector from the prescribed one"),
+}
+_PLANAR: Mapping[str, Variable] = {
+    **_SPATIAL,
+    "torque": Variable("N m", "physical joint moments", ("link",)),
+    "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass"),
+}
+"""In the plane a moment has one component."""
+
+
 class Exoskeleton(Model):
     """A tree of telescopic links that walks; by default the paper's spatial five-link example.
 
@@ -155,28 +186,6 @@ class Exoskeleton(Model):
     """literal: one foot is always the base, as in the formulas; gait: the legs exchange roles every T/2."""
 
     scene: ClassVar[str] = "jaxgait.models.exoskeleton.scene:scene"
-    variables: ClassVar[Mapping[str, Variable]] = {
-        "x": Variable("m", "link vectors", ("link", "axis")),
-        "v": Variable("m/s", "rates of the link vectors", ("link", "axis")),
-        "phi": Variable("rad", "azimuth of the links (plane: angle from the horizontal)", ("link",)),
-        "psi": Variable("rad", "elevation of the links", ("link",)),
-        "l": Variable("m", "length of the links", ("link",)),
-        "M_phi": Variable("N m", "joint moment conjugate to phi", ("link",)),
-        "M_psi": Variable("N m", "joint moment conjugate to psi", ("link",)),
-        "F": Variable("N", "axial force", ("link",)),
-        "power_phi": Variable("W", "power of the joint actuators, phi", ("link",)),
-        "power_psi": Variable("W", "power of the joint actuators, psi", ("link",)),
-        "power_l": Variable("W", "power of the axial actuators", ("link",)),
-        "torque": Variable("N m", "physical joint moments", ("link", "axis")),
-        "reaction": Variable("N", "ground reaction", ("axis",)),
-        "pressure_point": Variable("m", "centre of pressure from the ground joint", ("ground_axis",)),
-        "joints": Variable("m", "positions of the proximal and the far end of each link", ("link", "end", "axis")),
-        "power": Variable("W", "power of all actuators"),
-        "energy": Variable("J", "mechanical energy"),
-        "com": Variable("m", "position of the centre of mass from the ground joint", ("axis",)),
-        "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
-        "tracking_error": Variable("m", "largest distance of a link vector from the prescribed one"),
-    }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, first_step=1e-3)
 
     @classmethod
@@ -211,6 +220,11 @@ class Exoskeleton(Model):
         )
 
     @property
+    def variables(self) -> Mapping[str, Variable]:
+        """Unit, meaning and dimensions of everything that is observed."""
+        return _PLANAR if self.dimension == 2 else _SPATIAL
+
+    @property
     def labels(self) -> Mapping[str, Sequence[Any]]:
         """Numbers of the links, names of the axes and of the ends of a link."""
         axes = ("x", "y", "z")[: self.dimension]
@@ -233,7 +247,14 @@ class Exoskeleton(Model):
         return self.gait.stride_time * (0.5 if self.mode == "gait" else 1.0)
 
     def validate(self) -> None:
-        """Rejects impossible tables, masses, lengths and gaits; leaves may have a batch axis."""
+        """Rejects impossible tables, masses, lengths and gaits; leaves may have a batch axis.
+
+        Raises:
+            ParameterError: naming what is impossible.
+
+        Warns:
+            UserWarning: in the mode "gait", of steps that do not join.
+        """
         super().validate()
         n = len(self.parent)
         if self.dimension not in (2, 3) or self.mode not in ("literal", "gait"):
@@ -253,6 +274,8 @@ class Exoskeleton(Model):
             self.chain.validate()
         except ValueError as error:
             raise ParameterError(str(error)) from error
+        if self.mode == "gait":
+            warn_of_jumps(self)
 
     # The prescribed motion and its inverse dynamics.
 

@@ -34,6 +34,8 @@ _OURS = "our choice; the paper gives none"
 _SWING = 0.28  # rad, of all elevations at the exchange
 _PHASE = np.array([np.pi / 2, 0.3, 0.3, 0.45, 0.0])
 _TORSO = 0.1  # rad
+WIDEST = np.pi / 2
+"""Largest amplitude in rad of a link of a `JoinedGait`: beyond it legs would point upwards."""
 
 
 class Role(NamedTuple):
@@ -163,7 +165,7 @@ class JoinedGait(Immutable):
         return self.by_link().coordinates(t, rest_lengths)
 
     def validate(self, n: int) -> None:
-        """Rejects a gait that does not fit `n` links.
+        """Rejects a gait that does not fit `n` links, or needs amplitudes that no leg has.
 
         Raises:
             ParameterError: naming what does not fit.
@@ -171,6 +173,16 @@ class JoinedGait(Immutable):
         if n != len(FIVE_ROLES):
             raise ParameterError(f"a JoinedGait has {len(FIVE_ROLES)} links, the exoskeleton has {n}")
         _check_stretch(self.stretch)
+        for name, function in (("stance_shank", np.sin), ("thighs", np.cos), ("swing_shank", np.sin)):
+            phase, swing = np.broadcast_arrays(getattr(self, name), self.swing)
+            at_exchange = np.abs(function(phase))
+            if (bad := np.abs(swing) > WIDEST * at_exchange).any():
+                f, j, share = (x[bad].flat[0] for x in (phase, swing, at_exchange))
+                raise ParameterError(
+                    f"gait.{name}={f:g} rad would need an amplitude of {abs(j) / max(share, 1e-300):.3g} rad, beyond "
+                    f"{WIDEST:.3g} rad: |{function.__name__}(gait.{name})| is {share:.3g} and must be at least "
+                    f"{abs(j) / WIDEST:.3g} for gait.swing={j:g} rad"
+                )
 
 
 def _check_stretch(stretch: Any) -> None:

@@ -8,7 +8,7 @@ from jaxgait import precision
 from jaxgait.models.exoskeleton.design import BOUNDS, FOOT, MIDDLE, example, least_work
 from jaxgait.models.exoskeleton.measures import step_figures
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
-from jaxgait.parameters import ParameterError, get_parameter
+from jaxgait.parameters import ParameterError, get_parameter, with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.solve.prescribed import Prescribed
 
@@ -20,6 +20,8 @@ def test_the_example_is_the_gait_of_the_five_links_by_six_numbers():
     assert all(low < float(get_parameter(example(), name)) < high for name, (low, high) in BOUNDS.items())
     with pytest.raises(ParameterError, match="a JoinedGait has 5 links, the exoskeleton has 4"):
         JoinedGait().validate(4)
+    with pytest.raises(ParameterError, match=r"gait\.thighs=1\.5708 .* \|cos\(gait\.thighs\)\| is .* at least 0\.178"):
+        with_parameters(example(), {"gait.thighs": np.array([0.3, np.pi / 2])}).validate()
 
 
 def test_a_prescribed_step_is_read_at_the_middles_between_its_samples():

@@ -8,7 +8,7 @@ import pytest
 from jaxgait.models.exoskeleton.formulations.tree import Link
 from jaxgait.models.exoskeleton.measures import histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
-from jaxgait.models.exoskeleton.walking import STANCE_SHANK, WalkingGait
+from jaxgait.models.exoskeleton.walking import STANCE_SHANK, JoinedGait, WalkingGait
 from jaxgait.parameters import ParameterError, with_parameters
 
 
@@ -75,6 +75,11 @@ def test_step_figures_are_those_of_two_legs():
     one = Exoskeleton.from_links([Link(0, [5.0], [1.0], length=0.9)], gait, dimension=2)
     with pytest.raises(ValueError, match=r"two legs, with the parents \(0, 1, 2, 3\), got \(0,\)"):
         step_figures(one)
+
+
+def test_a_step_backwards_costs_work_too():
+    step = jax.jit(step_figures, static_argnums=1)(five_links(gait=JoinedGait(swing=-0.28)), 20)
+    assert float(step.length) < 0.0 < float(step.work_per_metre)
 
 
 @pytest.mark.slow

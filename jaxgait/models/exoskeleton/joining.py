@@ -1,0 +1,61 @@
+"""Whether consecutive steps of an exoskeleton join when the legs exchange roles."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics.linalg import length
+from jaxgait.models.batches import each
+from jaxgait.models.exoskeleton.formulations import vectors
+from jaxgait.precision import float64_default
+
+JUMP = 1e-4
+"""Jump in m at the exchange of the legs that goes without a word."""
+
+
+@float64_default
+def seam(exo: Any) -> tuple[Float[Array, "n d"], Float[Array, ""]]:
+    """How the steps of an exoskeleton's mode "gait" join; zeros where they do.
+
+    Returns:
+        The jump in m of the far end of each link when the legs exchange roles, in the axes of the step that begins; and
+        the height in m above the old foot at which the new one lands.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.joining import seam
+        >>> from jaxgait.models.exoskeleton.model import five_links
+        >>> jump, height = seam(five_links(mode="gait"))
+        >>> print(jump.shape, bool(abs(jump).max() < 1e-12), bool(abs(height) < 1e-12))
+        (5, 3) True True
+    """
+    ended, begun = exo.exchanged(exo.state_at(exo.gait.stride_time / 2)), exo.state_at(0.0)
+    before, after = (vectors.joints(exo.chain, y.x)[:, 1] for y in (ended, begun))
+    return after - before, exo.landing()[-1]
+
+
+def warn_of_jumps(exo: Any) -> None:
+    """Warns of steps that do not join.
+
+    Warns:
+        UserWarning: naming the largest jump in mm of the member that jumps most, and the height of its landing.
+    """
+
+    def worst(one: Any) -> tuple[Array, Array]:
+        jump, height = seam(one)
+        return jnp.max(length(jump)), height
+
+    jumps, heights = each(exo, worst)
+    size = np.maximum(jumps, np.abs(heights))
+    i = np.argmax(size)
+    if size[i] > JUMP:
+        warnings.warn(
+            f"the steps of this gait do not join: joints jump by up to {1e3 * jumps[i]:.3g} mm when the legs exchange "
+            f"roles, and the foot lands {1e3 * heights[i]:+.3g} mm above the ground; both legs need the same lengths, "
+            "and amplitudes from joined_amplitudes (as in a JoinedGait)",
+            stacklevel=3,
+        )

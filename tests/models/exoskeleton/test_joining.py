@@ -1,0 +1,49 @@
+"""Steps that join, and what is said of others."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from jaxgait.models.exoskeleton.joining import seam
+from jaxgait.models.exoskeleton.measures import histories
+from jaxgait.models.exoskeleton.model import five_links, four_links
+from jaxgait.models.exoskeleton.walking import JoinedGait
+from jaxgait.parameters import with_parameters
+
+
+def said(exo):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        exo.validate()
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"dimension": 2}, {"gait": JoinedGait(swing=0.2)}, {"split": "distal"}, {"mirror_swing": True}]
+)
+def test_our_gaits_join(fields):
+    assert not said(five_links(mode="gait", **fields))
+    assert not said(four_links(mode="gait"))
+
+
+def test_a_jump_is_that_of_the_histories():
+    exo = with_parameters(five_links(mode="gait"), {"lengths": np.array([0.4, 0.4, 0.4, 0.35, 0.55])})
+    jump, height = map(np.asarray, seam(exo))
+    two = [exo.prescribed(0.9, step=k)["joints"] for k in (0.0, 1.0)]
+    heads = np.asarray(two[1])[4, 1] - np.asarray(two[0])[4, 1]
+    np.testing.assert_allclose(heads * [1, -1, 1], jump[4], atol=1e-12)
+    np.testing.assert_allclose(1e3 * heads, [-14, 0, 48], atol=0.5)
+    (message,) = said(exo)
+    assert "joints jump by up to 96.1 mm" in message and f"lands {1e3 * height:+.3g} mm above" in message
+    with pytest.warns(UserWarning, match="do not join"):
+        histories(exo, samples=4)
+
+
+def test_a_member_that_jumps_is_found():
+    exo = five_links(mode="gait")
+    amplitude = np.tile(exo.gait.amplitude, (3, 1))
+    amplitude[2, 1] = 0.4
+    (message,) = said(with_parameters(exo, {"gait.amplitude": amplitude}))
+    assert "lands -13.3 mm above" in message
+    assert not said(with_parameters(five_links(), {"gait.amplitude": amplitude}))
