@@ -42,7 +42,7 @@ def test_an_early_end_has_a_last_value():
 
 
 def test_a_scan():
-    scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, **SHORT, observe=["clearance"])
+    scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, **SHORT | {"duration": 9.0}, observe=["clearance"])
     scan = scan.assign(clearance=scan.clearance.where(scan.mass < 75))
     record = plain(scan_record(scan))
     assert record["members"] == 3 and record["outcomes"] == {"completed": 3}
