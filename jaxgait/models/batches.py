@@ -18,6 +18,8 @@ M = TypeVar("M")
 def each(model: M, function: Callable[[M], Any]) -> Any:
     """The values (of any unit) of a function for every member of a model, as arrays with a leading axis (members,).
 
+    They are computed at once, also where JAX traces the caller.
+
     Args:
         model: its parameters may have a batch axis, all of the same length; without any it is one member.
         function: a pure function of one member, in JAX.
@@ -34,7 +36,8 @@ def each(model: M, function: Callable[[M], Any]) -> Any:
     """
     infos = parameters(model).items()
     batched = {name: np.asarray(info.value) for name, info in infos if np.ndim(info.value) > info.rank}
-    if not batched:
-        return jax.tree.map(lambda x: np.asarray(x)[None], function(model))
-    found = jax.vmap(lambda values: function(with_parameters(model, values)))(batched)
-    return jax.tree.map(np.asarray, found)
+    with jax.ensure_compile_time_eval():
+        if not batched:
+            return jax.tree.map(lambda x: np.asarray(x)[None], function(model))
+        found = jax.vmap(lambda values: function(with_parameters(model, values)))(batched)
+        return jax.tree.map(np.asarray, found)

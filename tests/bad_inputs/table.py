@@ -32,6 +32,7 @@ _MODULES = {
     "jaxgait.models.creeper.model": ("Creeper",),
     "jaxgait.models.creeper.chain": ("CreeperChain",),
     "jaxgait.models.exoskeleton.model": ("Exoskeleton",),
+    "jaxgait.models.exoskeleton.walking": ("JoinedGait",),
     "jaxgait.models.creeper.inchworm": ("Inchworm",),
     "jaxgait.models.jumper.human": ("Jumper",),
     "jaxgait.models.jumper.robot": ("JumpingRobot",),
@@ -184,7 +185,7 @@ def page(found: dict[str, list[tuple[str, Said]]]) -> str:
     parts = [
         "# Bad input and its messages",
         f"This page lists {count} mistakes with the message that each of them causes, so that you can search for "
-        "yours. Input is checked before anything is computed. `ImplausibleValue` is a warning, everything else is an "
+        "yours. Input is checked before anything is computed. `ImplausibleValue` and `UserWarning` are warnings, everything else is an "
         "exception; a command prints its message on stderr and exits with the given code. "
         "`python tests/bad_inputs/table.py --page` writes this page, and `tests/bad_inputs` checks it.",
     ]

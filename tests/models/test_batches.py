@@ -1,5 +1,6 @@
 """A function of one member, for all members of a model."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,3 +17,10 @@ def test_every_member_is_computed_with_the_axes_of_its_parameters():
     np.testing.assert_allclose(each(many, total)[0], [2.15 * 9.8, 4.3 * 1.6])
     np.testing.assert_allclose(each(many, total)[1], 60.0)
     np.testing.assert_allclose(each(exo, total)[0], [2.15 * 9.81])
+
+
+def test_it_is_computed_at_once_where_the_caller_is_traced():
+    gravity = lambda one: jnp.asarray(one.gravity) * 2.0
+    many = with_parameters(Exoskeleton(), {"gravity": np.array([9.8, 1.6])})
+    assert jax.jit(lambda x: x * float(each(many, gravity)[1]))(1.0) == 3.2
+    assert jax.jit(lambda x: x * float(each(Exoskeleton(), gravity)[0]))(1.0) == 19.62

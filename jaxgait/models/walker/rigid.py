@@ -138,7 +138,7 @@ class RigidWalker(RoundFeet, Model):
         """
         super().validate()
         self.check_start(self.clearance_angle)
-        limit, mu = np.asarray(friction_limit(self, self.start.theta_1)), np.asarray(self.friction)
+        limit, mu = each(self, lambda one: friction_limit(one, one.start.theta_1)), np.asarray(self.friction)
         if np.any(mu > limit):
             warnings.warn(
                 f"friction {np.max(mu):g} exceeds {np.min(limit):.3f}, beyond which contact impulses need not exist "

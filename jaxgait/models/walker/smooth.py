@@ -148,9 +148,12 @@ class Walker(RoundFeet, Model):
             ParameterError: naming what is impossible, and the start that would be right.
         """
         super().validate()
+        self.check_start(-np.inf if self.scuffs else self.clearance_angle, self._pushed_out)
+
+    def _pushed_out(self, depth: np.ndarray) -> np.ndarray:
         weight = 2.0 * np.asarray(self.mass) * np.asarray(self.gravity)
-        pushed_out = lambda depth: np.asarray(self.normal_law.force(depth, 0.0)) > PUSH * weight
-        self.check_start(-np.inf if self.scuffs else self.clearance_angle, pushed_out)
+        with jax.ensure_compile_time_eval():  # also where JAX traces the caller
+            return np.asarray(self.normal_law.force(depth, 0.0)) > PUSH * weight
 
     def initial_state(self) -> WalkerState | BristledState:
         """The paper's start unless `start` says otherwise; the memory of friction, if any, at rest."""
