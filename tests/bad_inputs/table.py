@@ -185,8 +185,8 @@ def page(found: dict[str, list[tuple[str, Said]]]) -> str:
     parts = [
         "# Bad input and its messages",
         f"This page lists {count} mistakes with the message that each of them causes, so that you can search for "
-        "yours. Input is checked before anything is computed. `ImplausibleValue` and `UserWarning` are warnings, everything else is an "
-        "exception; a command prints its message on stderr and exits with the given code. "
+        "yours. Input is checked before anything is computed. `ImplausibleValue` and `UserWarning` are warnings, "
+        "everything else is an exception; a command prints its message on stderr and exits with the given code. "
         "`python tests/bad_inputs/table.py --page` writes this page, and `tests/bad_inputs` checks it.",
     ]
     for area, rows in found.items():
