@@ -31,7 +31,9 @@ class Immutable(eqx.Module):
     """What precedes the names of its fields in dotted names, for messages."""
 
     def check_together(self, label: str) -> None:
-        """Rejects values that are impossible together; `check` calls it for every part, with its dotted name.
+        """Rejects values of a part that are impossible together; `check` calls it with the part's dotted name.
+
+        A model does so in `validate`.
 
         Leaves may have a batch axis, and may be traced.
 

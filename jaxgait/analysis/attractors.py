@@ -76,7 +76,7 @@ def bifurcation_diagram(
     checks.count("discard", discard, least=0)
     checks.count("keep", keep)
     values, z0 = jnp.asarray(values, float), jnp.asarray(z0, float)
-    if values.ndim != 1 or z0.shape not in {z0.shape[-1:], (values.size, *z0.shape[-1:])}:
+    if values.ndim != 1 or not z0.ndim or z0.shape not in {z0.shape[-1:], (values.size, *z0.shape[-1:])}:
         raise ValueError(
             f"give a list of values, and one start or one per value, got the shapes {values.shape} and {z0.shape}"
         )

@@ -165,7 +165,8 @@ def _near(
 
     The prediction must miss by no more than both tangents allow. Unless the branch moves little, it must move about as
     far as the flatter of its tangents says (on a parabola, which every fold is nearby, at most twice as far), or as
-    their mean says if it becomes steeper, as beside the vertex of a parabola.
+    their mean says if it becomes steeper, as beside the vertex of a parabola. (A branch with size and slope zero at
+    a point, z = p^2 at p = 0, is lost there: near a fold, jumps look alike.)
     """
     length = lambda x: np.linalg.norm(x[:, :-1], axis=1)
     ahead, behind = step[:, None] * along, step[:, None] * tangents(new.linear, normal)

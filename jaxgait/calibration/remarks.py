@@ -236,7 +236,7 @@ def _unsettled(best: Best) -> str:
     apart = _weighted(best, best.found.earlier)
     text = (
         f"the last two strides of the runs differ by {apart:.2g} of the noise (root mean square): the gait has not "
-        "settled, so that the fit depends on the start of the run: give more strides"
+        "settled, so that the fit depends on the start of the run (give more strides), or repeats only after several"
     )
     return text if apart > UNSETTLED and not best.exact else ""
 

@@ -94,8 +94,10 @@ def check_falling(label: str, law: Any) -> None:
         return
     static, kinetic = np.broadcast_arrays(np.asarray(law.static, float), np.asarray(law.kinetic, float))
     if (wrong := static < kinetic).any():
-        low, high = static[wrong].flat[0], kinetic[wrong].flat[0]
-        raise ParameterError(f"{label}.static must not be below {label}.kinetic, got {low:g} and {high:g}")
+        i = int(np.argmax(wrong))
+        member = f" (member {i})" if static.ndim else ""
+        low, high = static.flat[i], kinetic.flat[i]
+        raise ParameterError(f"{label}.static must not be below {label}.kinetic, got {low:g} and {high:g}{member}")
 
 
 @float64_default

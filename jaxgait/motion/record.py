@@ -293,6 +293,8 @@ def _check_strides(strides: Any, file: str | None) -> None:
             if not _number(stride.get(name)) or stride[name] <= 0:
                 where = f"strides[{i}].{name}"
                 raise MotionFormatError("expected a positive number", "write it in SI units", file, None, where)
+        if not _number(stride.get("start_s", 0)):
+            raise MotionFormatError("expected a number", "write it in s", file, None, f"strides[{i}].start_s")
         _check_signals(stride["signals"], file, f"strides[{i}].signals")
         jumps = stride.get("closure_removed", {})
         if not isinstance(jumps, dict) or not all(map(_number, jumps.values())):

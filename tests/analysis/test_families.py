@@ -180,3 +180,12 @@ def test_a_branch_that_goes_on_does_not_fold():
     assert [(c.kind, c.parameter) for c in crossings(family, branch, width=LOCATED)] == [
         ("branch point", pytest.approx(1.0))
     ]
+
+
+def test_a_branch_is_followed_through_its_vertex():
+    """Gaits z = 1 + p^2 lie flat at p = 0."""
+    vary_square = lambda scale, _, p: scale * p
+    parabola = Family(lambda p, z: 0.5 * z + 0.5 * (1.0 + p**2), jnp.asarray(1.0), vary_square, np.zeros(1))
+    values = np.linspace(-1.0, 1.0, 21)
+    found = follow(parabola, np.arange(1), values, np.array([[[2.0]]]))
+    np.testing.assert_allclose(found.z.ravel(), 1.0 + values**2, atol=1e-9)

@@ -28,7 +28,7 @@ def warn_of_unused(chain: Any) -> None:
     own = "a CreeperChain has masses and lengths of its own bodies"
     checks.warn_unused(robot, "robot", ("front_mass", "rear_mass", "gap"), own)
     checks.warn_unused(robot.gait, "robot.gait", ("coil_time", "coil_delay"), _PRESCRIBED)
-    pads = ("friction_high", "stiffness", "damping", "melting_time")
+    pads = ("stiffness", "damping", "melting_time")
     checks.warn_unused(robot.pads, "robot.pads", pads, _PRESCRIBED)
     if robot.pads.friction is not None:
         warnings.warn(f"no effect of robot.pads.friction: {_PRESCRIBED}", stacklevel=4)

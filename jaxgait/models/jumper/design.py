@@ -111,6 +111,8 @@ def highest_jump(
         )
 
     found = search(model, starts)
-    while (again := search(found.model, 1)).objective > (1.0 + GAIN) * found.objective:
+    while True:
+        again = search(found.model, 1)
+        if again.objective <= (1.0 + GAIN) * found.objective:
+            return max(again, found, key=lambda one: one.objective)
         found = again
-    return found

@@ -103,7 +103,8 @@ class Contact(Immutable):
         """Rejects a law that pulls, or pushes a body that is high above the ground."""
         if not is_concrete(self.normal):
             return
-        high = np.ravel(np.asarray(_called(self.normal, -HIGH, 0.0)))
+        with jax.ensure_compile_time_eval():  # also where JAX traces the caller
+            high = np.ravel(np.asarray(_called(self.normal, -HIGH, 0.0)))
         if (wrong := ~(abs(high) < NO_FORCE)).any():
             raise ParameterError(
                 f"{label}.normal must be zero above the ground, but {HIGH:g} m above it the force is "

@@ -10,6 +10,7 @@ Source: Duan et al. 2011 (see there); McGeer, Int. J. Robotics Res. 9 (1990) 62.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -35,6 +36,8 @@ _CLEARANCE: dict[str, Any] = {
     "source": "chosen; the paper is silent",
 }
 
+TIPPING = math.pi / 4
+"""Angle in rad of the stance leg beyond which the walker falls over."""
 SWING = 0.15
 """Time in s without contact that makes the next contact a heel strike, not a bounce: a third of a step."""
 STICTION = 1e-6
@@ -282,11 +285,11 @@ class RollingWalker(RoundFeet, Model):
         normal = each(self, lambda one: one.stance_force(one.initial_state())[0])
         worst = np.argmin(normal)
         if normal[worst] <= 0.0:
-            rate = np.broadcast_to(self.start.omega_1, normal.shape)[worst]
+            member = f" (member {worst})" if len(normal) > 1 else ""
             raise ParameterError(
-                f"a RollingWalker that starts with start.omega_1={rate:g} rad/s needs a ground that pulls its stance "
-                f"foot: the normal force is {normal[worst]:.3g} N; take smaller angular velocities, or a RigidWalker, "
-                "whose feet can leave the ground"
+                f"the start of a RollingWalker{member} needs a ground that pulls its stance foot: the normal force is "
+                f"{normal[worst]:.3g} N; take smaller angular velocities (start.omega_1, start.omega_2), or a "
+                "RigidWalker, whose feet can leave the ground"
             )
 
     def outputs(self, t: Scalar, y: RollingState) -> dict[str, Array]:
@@ -317,7 +320,8 @@ class RollingWalker(RoundFeet, Model):
     def transitions(self) -> Mapping[str, Transition]:
         """Heel strike, and what ends a walk: a fall, and a stance foot that leaves the ground.
 
-        A foot that leaves at the instant of its landing is not noticed: that takes legs as fast as 6 rad/s.
+        A leg that tips over loses the ground, too, shortly before the fall: that is a fall. A foot that leaves at the
+        instant of its landing is not noticed: that takes legs as fast as 6 rad/s.
         """
         return {
             "heel strike": Transition(
@@ -328,7 +332,13 @@ class RollingWalker(RoundFeet, Model):
                 armed=lambda t, y: y.swing - y.stance > self.clearance_angle,
             ),
             "fell": Transition(0, 0, guard=lambda t, y: jnp.asarray(self.balance(self.standing(y))), ends=True),
-            "left the ground": Transition(0, 0, guard=lambda t, y: jnp.asarray(self.stance_force(y)[0]), ends=True),
+            "left the ground": Transition(
+                0,
+                0,
+                guard=lambda t, y: jnp.asarray(self.stance_force(y)[0]),
+                armed=lambda t, y: jnp.abs(y.stance) < TIPPING,
+                ends=True,
+            ),
         }
 
     def standing(self, y: RollingState) -> WalkerState:

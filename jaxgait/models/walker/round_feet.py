@@ -33,6 +33,7 @@ from jaxtyping import Array, Bool
 
 from jaxgait.fields import Immutable
 from jaxgait.model import Scalar, Variable, parameter
+from jaxgait.models.batches import each
 from jaxgait.parameters import ParameterError, check, choice
 from jaxgait.precision import float64_default
 
@@ -41,8 +42,8 @@ FALL_HEIGHT = 0.5
 """The walker has fallen if its hip is below this fraction of the leg length."""
 FALL_ANGLE = 1.4
 """The walker has fallen if a leg is beyond this angle in rad."""
-SUNK = 2.5e-3
-"""Depth in leg lengths in the ground (1 mm for the paper's walker) at which a foot may start without pushing it out."""
+SUNK = 7.5e-3
+"""Depth in leg lengths in the ground (3 mm for the paper's walker) at which a foot may start: the walker walks on."""
 
 
 class WalkerState(NamedTuple):
@@ -233,35 +234,38 @@ class RoundFeet(Immutable):
                 f"leg_length ({np.min(length):g} m), so that the foot's centre lies below the hip"
             )
 
-    def check_start(self, clearance: Scalar, pushed_out: Callable[[np.ndarray], Any] = np.isfinite) -> None:
+    def check_start(self, clearance: Scalar, pushes: Callable[[Any], Any] | None = None) -> None:
         """Rejects a start with a foot too deep in the ground, which would throw the walker up, or let it sink.
 
         A foot that swings forward and is less than `clearance` (in rad) ahead does not feel the ground.
 
         Args:
             clearance: see above; -infinity: both feet feel the ground.
-            pushed_out: whether the ground pushes feet at depths in m much harder than it has to; by default it does.
+            pushes: function of one member that says of both feet whether the ground pushes them much harder than it has
+                to; by default it does.
 
         Raises:
             ParameterError: naming the depth, and the height of the hip that puts the foot on the ground.
         """
         start = self.start
         given = (start.theta_1, start.theta_2, start.omega_1, start.omega_2, self.leg_length, self.foot_radius, start.y)
-        one, two, omega_1, omega_2, length, radius, y, clear = map(np.asarray, np.broadcast_arrays(*given, clearance))
+        members = (np.ravel(x) for x in np.broadcast_arrays(*given, clearance))
+        one, two, omega_1, omega_2, length, radius, y, clear = members
         omega, ahead = np.stack([omega_1, omega_2]), np.stack([one - two, two - one])
-        on_foot_1, on_foot_2 = ((length - radius) * np.cos(theta) + radius for theta in (one, two))
-        lowest = np.stack([on_foot_1, on_foot_2])
-        hip = on_foot_1 if start.on_ground else y
+        lowest = (length - radius) * np.cos(np.stack([one, two])) + radius
+        hip = lowest[0] if start.on_ground else y
         depth = np.where((omega > 0.0) & (ahead < clear), 0.0, lowest - hip)
-        sunk = (depth > SUNK * length) & np.asarray(pushed_out(depth))
+        sunk = depth > SUNK * length
+        if sunk.any() and pushes is not None:
+            sunk = sunk & np.asarray(each(self, pushes)).T  # which may have more members: those of the ground
         if not sunk.any():
             return
+        depth, lowest = (np.broadcast_to(x, sunk.shape) for x in (depth, lowest))
         worst = np.unravel_index(np.argmax(np.where(sunk, depth, -np.inf)), depth.shape)
-        foot, *which = map(int, worst)
-        member = f" (member {', '.join(map(str, which))})" if which else ""
+        member = f" (member {worst[1]})" if sunk.shape[1] > 1 else ""
         follow = "with start.on_ground=True the hip follows leg_length, foot_radius and start.theta_1"
         raise ParameterError(
-            f"{type(self).__name__} starts with foot {foot + 1} {1e3 * depth[worst]:.3g} mm deep in the ground"
+            f"{type(self).__name__} starts with foot {worst[0] + 1} {1e3 * depth[worst]:.3g} mm deep in the ground"
             f"{member}: start.y={lowest[worst]:.6g} puts it on the ground"
             + (", instead of start.on_ground=True" if start.on_ground else f"; {follow}")
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
@@ -148,12 +149,11 @@ class Walker(RoundFeet, Model):
             ParameterError: naming what is impossible, and the start that would be right.
         """
         super().validate()
-        self.check_start(-np.inf if self.scuffs else self.clearance_angle, self._pushed_out)
+        self.check_start(-np.inf if self.scuffs else self.clearance_angle, type(self)._pushes)
 
-    def _pushed_out(self, depth: np.ndarray) -> np.ndarray:
-        weight = 2.0 * np.asarray(self.mass) * np.asarray(self.gravity)
-        with jax.ensure_compile_time_eval():  # also where JAX traces the caller
-            return np.asarray(self.normal_law.force(depth, 0.0)) > PUSH * weight
+    def _pushes(self) -> Array:
+        limit = PUSH * 2.0 * self.mass * self.gravity
+        return jnp.stack([self.normal_law.force(-foot.gap, 0.0) > limit for foot in self.feet(self.started())])
 
     def initial_state(self) -> WalkerState | BristledState:
         """The paper's start unless `start` says otherwise; the memory of friction, if any, at rest."""

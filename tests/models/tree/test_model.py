@@ -383,3 +383,13 @@ def test_a_prescribed_joint_has_its_start():
         model = TreeModel([bar], drives={"motor": swinging}, **{what: {"a": 0.7}})
         with pytest.raises(ParameterError, match=f"'a' is prescribed, including its start: leave it out of {what}"):
             model.validate()
+
+
+def test_contacts_are_checked_where_jax_traces_the_caller():
+    def deepest(gravity):
+        body = Link("body", None, free(), mass=1.0)
+        model = TreeModel([body], contacts={"foot": Contact("body", UnilateralSpring(1e4))}, gravity=gravity)
+        model.validate()
+        return model.loads(0.0, model.initial_state()).depth[0]
+
+    assert float(jax.jit(deepest)(9.8)) == 0.0

@@ -11,7 +11,8 @@ from jaxgait.ensembles import zipped
 from jaxgait.models.walker.rigid import RigidWalker, RollingState, RollingWalker, friction_limit
 from jaxgait.models.walker.round_feet import Generalised, RoundFeet, WalkerState
 from jaxgait.models.walker.smooth import Walker
-from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.outcome import FIRST_TERMINATION
+from jaxgait.parameters import ParameterError, get_parameter, with_parameters
 from jaxgait.parts import with_parts
 
 ROUNDING = 1e-12  # two derivations of the same formula
@@ -148,12 +149,31 @@ def test_long_legs_start_on_the_ground():
 
 
 def test_a_rolling_walk_ends_where_its_ground_would_pull():
-    fast = with_parameters(RollingWalker(), {"start.omega_1": -4.0})
+    fast = with_parameters(RollingWalker(), {"start.omega_1": -5.0})
     run = simulate(fast, duration=0.3, samples=300)
     assert run.attrs["status_text"].startswith("ended early: left the ground")
-    assert run.normal.values[np.isfinite(run.normal)].min() > 0.0 and 0.25 < run.attrs["t_end_s"] < 0.26
-    with pytest.raises(ParameterError, match=r"start\.omega_1=-8 rad/s needs a ground that pulls .* is -\d"):
+    assert run.normal.values[np.isfinite(run.normal)].min() > 0.0 and 0.17 < run.attrs["t_end_s"] < 0.18
+    with pytest.raises(ParameterError, match=r"RollingWalker \(member 1\) needs a ground that pulls .* is -\d"):
         with_parameters(RollingWalker(), {"start.omega_1": np.array([-1.5, -8.0])}).validate()
+
+
+def test_a_leg_that_tips_over_falls():
+    """It loses the ground shortly before, beyond 45 degrees, and was said to have left it."""
+    walks = ensemble(RollingWalker(), {"start.omega_1": [-3.0, -0.9, 0.0]}, duration=3.0, observe=["fell_at"])
+    assert list(walks.status) == [FIRST_TERMINATION] * 3 and np.isfinite(walks.fell_at).all()
+
+
+@pytest.mark.parametrize("name", ["mass", "gravity", "stiffness", "dissipation", "smoothing_depth", "friction"])
+def test_the_ground_of_every_member_is_that_of_its_own_parameters(name):
+    own = float(get_parameter(Walker(), name))
+    with_parameters(Walker(), {name: own * np.array([1.0, 1.1, 1.2])}).validate()
+    with pytest.raises(ParameterError, match=r"foot 1 \d+ mm deep in the ground \(member 1\)"):
+        with_parameters(Walker(), {name: np.full(3, own), "start.y": np.array([0.394, 0.36, 0.394])}).validate()
+
+
+def test_stiff_ground_alone_pushes_a_foot_out():
+    with pytest.raises(ParameterError, match=r"foot 1 4\.02 mm deep in the ground \(member 1\)"):
+        with_parameters(Walker(), {"stiffness": np.array([1e4, 1e7]), "start.y": 0.39}).validate()
 
 
 def test_friction_beyond_uniqueness_warns_and_restitution_above_one_is_refused():
