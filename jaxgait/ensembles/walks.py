@@ -69,7 +69,7 @@ def people(
         what = f"{', '.join(unknown)}: the body mass is not known, as it is for others, so that masses stay the model's"
         warnings.warn(MotionWarning(f"{what}; give it with `jaxgait motion --mass`"), stacklevel=3)
     if unfitted := [n for n, d in zip(names, drives, strict=True) if d.person is None]:
-        what = f"{', '.join(unfitted)}: the leg keeps the segments and masses of the model, not of who walked"
+        what = f"{', '.join(unfitted)}: the leg keeps the model's segments and masses"
         advice = (
             "a JSON file of `jaxgait motion` fits it to that person, and for an embedded gait "
             "reference_gait(NAME, with_person=True) in Python"
