@@ -89,9 +89,8 @@ def figures(report: Report, out: pathlib.Path) -> None:
             report.compare(f"{profile}-{name}", label, found[name], rows[profile], paper=paper)
         with precision.use("float64"):
             times = np.asarray(lift_off_times(data.time.values, data.depth.values))
-        *heels, _ = zip(
-            times, expected.LIFT_OFFS[profile], strict=True
-        )  # the last row's is the take-off, compared above
+        # The last row's lift-off is the take-off, which is compared above.
+        *heels, _ = zip(times, expected.LIFT_OFFS[profile], strict=True)
         for number, (value, row) in enumerate(heels, 1):
             label = f"lift-off of row {number}, {profile}"
             report.compare(f"{profile}-row-{number}", label, float(value), row)
