@@ -38,7 +38,7 @@ ALONE = {
     "jaxgait.cli": "takes --precision",
     "jaxgait.ensembles": "takes a precision and hands it down to its parts",
     "jaxgait.mechanics.spatial.plane.is_planar": "asks for shapes",
-    "jaxgait.mechanics.friction.check_falling": "compares",
+    "jaxgait.models.exoskeleton.joining.warn_of_jumps": "warns",
     "jaxgait.mechanics.spatial.tree.check_lengths": "counts",
     "jaxgait.mechanics.spatial.tree.plus": "sums what others compute",
     "jaxgait.measure": "reads runs by functions that are decorated",

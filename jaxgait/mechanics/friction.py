@@ -84,7 +84,7 @@ def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_veloc
     return kinetic + (static - kinetic) * jnp.exp(-((speed / stribeck_velocity) ** 2))
 
 
-def check_falling(label: str, law: Any) -> None:
+def _check_falling(label: str, law: Any) -> None:
     """Checks that friction does not grow as a contact breaks away, for laws with coefficients `static` and `kinetic`.
 
     Raises:
@@ -185,8 +185,16 @@ class Stribeck(FrictionLaw):
     regularisation: Regularisation = choice("tanh", doc="shape of the transition from stick to slip")
 
     def check_together(self, label: str) -> None:
-        """Rejects a static coefficient below the kinetic one."""
-        check_falling(label, self)
+        """Rejects a static coefficient below the kinetic one.
+
+        Examples:
+            >>> from jaxgait.mechanics.friction import Stribeck
+            >>> Stribeck(static=0.3, kinetic=0.9).check_together("friction")
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: friction.static must not be below friction.kinetic, got 0.3 and 0.9
+        """
+        _check_falling(label, self)
 
     def force(
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
@@ -236,8 +244,16 @@ class Bristle(FrictionLaw):
     )
 
     def check_together(self, label: str) -> None:
-        """Rejects a static coefficient below the kinetic one."""
-        check_falling(label, self)
+        """Rejects a static coefficient below the kinetic one.
+
+        Examples:
+            >>> from jaxgait.mechanics.friction import Bristle
+            >>> Bristle(static=0.3, kinetic=0.9).check_together("friction")
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: friction.static must not be below friction.kinetic, got 0.3 and 0.9
+        """
+        _check_falling(label, self)
 
     def force(
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
@@ -339,8 +355,16 @@ class Incremental(Immutable):
     stiffness: Scalar = parameter(4.3e4, unit="N/m", doc="shear stiffness of a contact", bounds="positive", **_ANY)
 
     def check_together(self, label: str) -> None:
-        """Rejects a static coefficient below the kinetic one."""
-        check_falling(label, self)
+        """Rejects a static coefficient below the kinetic one.
+
+        Examples:
+            >>> from jaxgait.mechanics.friction import Incremental
+            >>> Incremental(static=0.3, kinetic=0.9).check_together("friction")
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: friction.static must not be below friction.kinetic, got 0.3 and 0.9
+        """
+        _check_falling(label, self)
 
     def step(
         self,

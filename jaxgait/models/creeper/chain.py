@@ -358,6 +358,13 @@ class CreeperChain(Model):
 
         Raises:
             ParameterError: naming the value and its bound.
+
+        Examples:
+            >>> from jaxgait.models import CreeperChain
+            >>> CreeperChain(units=1).check_motion()
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: units must be a whole number, at least 2, got 1
         """
         check(self)
         self.robot.validate()

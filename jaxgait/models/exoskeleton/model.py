@@ -221,7 +221,13 @@ class Exoskeleton(Model):
 
     @property
     def variables(self) -> Mapping[str, Variable]:
-        """Unit, meaning and dimensions of everything that is observed."""
+        """Unit, meaning and dimensions of everything that is observed.
+
+        Examples:
+            >>> from jaxgait.models import Exoskeleton
+            >>> print([Exoskeleton(dimension=d).variables["angular_momentum"].dims for d in (2, 3)])
+            [(), ('axis',)]
+        """
         return _PLANAR if self.dimension == 2 else _SPATIAL
 
     @property

@@ -100,7 +100,15 @@ class Contact(Immutable):
             raise ParameterError(f"a Contact cannot have the friction {shown(self.friction)}: give {laws}")
 
     def check_together(self, label: str) -> None:
-        """Rejects a law that pulls, or pushes a body that is high above the ground."""
+        """Rejects a law that pulls, or pushes a body that is high above the ground.
+
+        Examples:
+            >>> from jaxgait.models.tree.parts import Contact
+            >>> Contact("foot", lambda depth, rate: 1e4 * depth).check_together("foot")  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: foot.normal must be zero above the ground, but 1 m above it the force ...
+        """
         if not is_concrete(self.normal):
             return
         with jax.ensure_compile_time_eval():  # also where JAX traces the caller

@@ -246,6 +246,13 @@ class RoundFeet(Immutable):
 
         Raises:
             ParameterError: naming the depth, and the height of the hip that puts the foot on the ground.
+
+        Examples:
+            >>> from jaxgait.models.walker.round_feet import RoundFeet, WalkerStart
+            >>> RoundFeet(start=WalkerStart(y=0.3)).check_start(-float("inf"))  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: RoundFeet starts with foot 1 94 mm deep in the ground: ...
         """
         start = self.start
         given = (start.theta_1, start.theta_2, start.omega_1, start.omega_2, self.leg_length, self.foot_radius, start.y)
