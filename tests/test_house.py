@@ -159,6 +159,7 @@ COVERED = {
     "solve/segments.py": "solve/test_hybrid.py",
     "solve/resolving.py": "solve/test_float32.py",
     "solve/smooth.py": "solve/test_simulate.py",
+    "models/exoskeleton/observed.py": "papers/test_exoskeleton.py",
     "solve/fixed.py": "solve/test_time_stepping.py",
     "solve/steps.py": "solve/test_time_stepping.py",
     "solve/tableaus.py": "solve/test_rosenbrock.py",

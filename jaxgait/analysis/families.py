@@ -332,8 +332,8 @@ def follow(
 ) -> Gaits:
     """Follows the branches of some members along values of the parameter; NaN after the loss of a branch.
 
-    A branch is lost where it ends, as at a fold, and where its next gait cannot be told from one of another branch:
-    Newton's steps do not shrink from the first on, or the gait is further away than the slopes of the branch say.
+    A branch is lost where it ends, as at a fold, and where its next gait may belong to another branch: Newton's steps
+    do not shrink from the first on, or the gait is further away than the slopes of the branch allow.
 
     Args:
         family: return map and members.

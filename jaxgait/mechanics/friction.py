@@ -25,6 +25,7 @@ import abc
 import math
 from typing import Any, ClassVar, Literal
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -84,22 +85,6 @@ def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_veloc
     return kinetic + (static - kinetic) * jnp.exp(-((speed / stribeck_velocity) ** 2))
 
 
-def _check_falling(label: str, law: Any) -> None:
-    """Checks that friction does not grow as a contact breaks away, for laws with coefficients `static` and `kinetic`.
-
-    Raises:
-        ParameterError: with both coefficients.
-    """
-    if not is_concrete((law.static, law.kinetic)):
-        return
-    static, kinetic = np.broadcast_arrays(np.asarray(law.static, float), np.asarray(law.kinetic, float))
-    if (wrong := static < kinetic).any():
-        i = int(np.argmax(wrong))
-        member = f" (member {i})" if static.ndim else ""
-        low, high = static.flat[i], kinetic.flat[i]
-        raise ParameterError(f"{label}.static must not be below {label}.kinetic, got {low:g} and {high:g}{member}")
-
-
 @float64_default
 class FrictionLaw(Immutable):
     """Base class of friction laws for any contact; subclass it for your own.
@@ -137,6 +122,25 @@ class FrictionLaw(Immutable):
 
 
 @float64_default
+class _Breakaway(Immutable):
+    """What laws with the coefficients `static` and `kinetic` check: friction does not grow as a contact breaks away."""
+
+    static: eqx.AbstractVar[Scalar]
+    kinetic: eqx.AbstractVar[Scalar]
+
+    def check_together(self, label: str) -> None:
+        """Rejects a static coefficient below the kinetic one."""
+        if not is_concrete((self.static, self.kinetic)):
+            return
+        static, kinetic = np.broadcast_arrays(np.asarray(self.static, float), np.asarray(self.kinetic, float))
+        if (wrong := static < kinetic).any():
+            i = int(np.argmax(wrong))
+            member = f" (member {i})" if static.ndim else ""
+            low, high = static.flat[i], kinetic.flat[i]
+            raise ParameterError(f"{label}.static must not be below {label}.kinetic, got {low:g} and {high:g}{member}")
+
+
+@float64_default
 class Coulomb(FrictionLaw):
     """Regularised Coulomb friction: ``-mu N sign(v)``. Source: Threlfall, Mech. Mach. Theory 13 (1978) 475.
 
@@ -161,7 +165,7 @@ class Coulomb(FrictionLaw):
 
 
 @float64_default
-class Stribeck(FrictionLaw):
+class Stribeck(_Breakaway, FrictionLaw):
     """Regularised friction that falls from static to kinetic with speed: ``-mu(|v|) N sign(v)``.
 
     Source: Stribeck's curve as a Gaussian, after Armstrong-Helouvry, Dupont and Canudas de Wit, Automatica 30 (1994)
@@ -184,18 +188,6 @@ class Stribeck(FrictionLaw):
     )
     regularisation: Regularisation = choice("tanh", doc="shape of the transition from stick to slip")
 
-    def check_together(self, label: str) -> None:
-        """Rejects a static coefficient below the kinetic one.
-
-        Examples:
-            >>> from jaxgait.mechanics.friction import Stribeck
-            >>> Stribeck(static=0.3, kinetic=0.9).check_together("friction")
-            Traceback (most recent call last):
-                ...
-            jaxgait.parameters.ParameterError: friction.static must not be below friction.kinetic, got 0.3 and 0.9
-        """
-        _check_falling(label, self)
-
     def force(
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
@@ -206,7 +198,7 @@ class Stribeck(FrictionLaw):
 
 
 @float64_default
-class Bristle(FrictionLaw):
+class Bristle(_Breakaway, FrictionLaw):
     """Elastic bristles whose shear stiffness grows with the load (LuGre), for contacts that lift off and land.
 
     With the coefficient mu(|v|) of `Stribeck`, deflection z and the gate G (1: the contact is closed)
@@ -242,18 +234,6 @@ class Bristle(FrictionLaw):
     release_time: Scalar = parameter(
         0.02, unit="s", doc="relaxation time of the bristles of an open contact", bounds="positive", **_ANY
     )
-
-    def check_together(self, label: str) -> None:
-        """Rejects a static coefficient below the kinetic one.
-
-        Examples:
-            >>> from jaxgait.mechanics.friction import Bristle
-            >>> Bristle(static=0.3, kinetic=0.9).check_together("friction")
-            Traceback (most recent call last):
-                ...
-            jaxgait.parameters.ParameterError: friction.static must not be below friction.kinetic, got 0.3 and 0.9
-        """
-        _check_falling(label, self)
 
     def force(
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
@@ -324,7 +304,7 @@ class Dahl(Immutable):
 
 
 @float64_default
-class Incremental(Immutable):
+class Incremental(_Breakaway):
     """Stick and slip in time steps: a spring of constant stiffness that is set to the limit of friction as it slips.
 
     The spring is bent by ``z = z0 + v dt``. It sticks below the static limit, ``|z| < static N / stiffness``, with the
@@ -353,18 +333,6 @@ class Incremental(Immutable):
         0.006, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive", **_ANY
     )
     stiffness: Scalar = parameter(4.3e4, unit="N/m", doc="shear stiffness of a contact", bounds="positive", **_ANY)
-
-    def check_together(self, label: str) -> None:
-        """Rejects a static coefficient below the kinetic one.
-
-        Examples:
-            >>> from jaxgait.mechanics.friction import Incremental
-            >>> Incremental(static=0.3, kinetic=0.9).check_together("friction")
-            Traceback (most recent call last):
-                ...
-            jaxgait.parameters.ParameterError: friction.static must not be below friction.kinetic, got 0.3 and 0.9
-        """
-        _check_falling(label, self)
 
     def step(
         self,

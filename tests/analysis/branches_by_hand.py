@@ -1,8 +1,12 @@
-"""Followed gaits and crossings made by hand, for tests of what is read from them."""
+"""Followed gaits, crossings and a model made by hand, for tests of what is read from them."""
 
+from typing import ClassVar
+
+import jax.numpy as jnp
 import numpy as np
 
 from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.model import Model, Scalar, Variable, parameter
 
 K = np.arange(1.2e4, 3.01e4, 1e3)
 
@@ -19,3 +23,18 @@ def followed(multiplier, members=(0, 1)) -> Gaits:
 
 def crossing(k: float, member: int = 0) -> Crossing:
     return Crossing("period doubling", member, k, 1.0, np.zeros((1, 2)), np.array([-1.0, 0.01]), 0.0)
+
+
+class Carried(Model):
+    """A model with a mass `a`, which must be positive, for return maps of its own."""
+
+    a: Scalar = parameter(1.0, unit="kg", doc="mass", bounds="positive")
+    b: Scalar = parameter(1.0, unit="1", doc="second")
+    variables: ClassVar = {"x": Variable("m", "position")}
+    duration = 1.0
+
+    def initial_state(self):
+        return {"x": jnp.array(0.0)}
+
+    def vector_field(self, t, y):
+        return {"x": -y["x"]}

@@ -1,29 +1,15 @@
 """Long walks, basins and exponents: what is asked in vain is said, and no direction is left out."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxgait.analysis.attractors import basin, bifurcation_diagram
 from jaxgait.analysis.floquet import lyapunov_exponent
-from jaxgait.model import Model, Scalar, Variable, parameter
 from jaxgait.parameters import ParameterError
+from tests.analysis.branches_by_hand import Carried
 
 halves = lambda model, z: 0.5 * z
-
-
-class Carried(Model):
-    mass: Scalar = parameter(1.0, unit="kg", doc="mass", bounds="positive")
-    variables: ClassVar = {"x": Variable("m", "position")}
-    duration = 1.0
-
-    def initial_state(self):
-        return {"x": jnp.array(0.0)}
-
-    def vector_field(self, t, y):
-        return {"x": -y["x"]}
 
 
 @pytest.mark.parametrize(
@@ -48,8 +34,8 @@ def test_no_outcome_of_bad_input(arguments, message):
 @pytest.mark.parametrize(
     ("values", "start", "discard", "keep", "message"),
     [
-        ([-1.0, 1.0], [0.1], 1, 1, r"mass \(mass\) must be positive, got -1 kg"),
-        ([0.0, 1.0], [0.1], 1, 1, r"mass \(mass\) must be positive, got 0 kg"),
+        ([-1.0, 1.0], [0.1], 1, 1, r"a \(mass\) must be positive, got -1 kg"),
+        ([0.0, 1.0], [0.1], 1, 1, r"a \(mass\) must be positive, got 0 kg"),
         ([1.0, 2.0], [0.1], -2, 1, "discard must be a whole number, at least 0"),
         ([1.0, 2.0], [0.1], 1, -1, "keep must be a whole number, at least 1"),
         ([1.0, 2.0], [[0.1]], 1, 1, "one start or one per value, got the shapes"),
@@ -57,7 +43,7 @@ def test_no_outcome_of_bad_input(arguments, message):
 )
 def test_no_diagram_of_bad_input(values, start, discard, keep, message):
     with pytest.raises((ValueError, ParameterError), match=message):
-        bifurcation_diagram(halves, Carried(), "mass", jnp.array(values), jnp.array(start), discard, keep)
+        bifurcation_diagram(halves, Carried(), "a", jnp.array(values), jnp.array(start), discard, keep)
 
 
 @pytest.mark.parametrize("second", [(-0.5, 1.0, 1.5), (1.25, -0.75, 2.0)])

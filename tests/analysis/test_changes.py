@@ -1,7 +1,6 @@
 """Which bifurcations a followed branch has, what is none, and where a branch or a curve ends: maps in closed form."""
 
 import re
-from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,8 +8,9 @@ import numpy as np
 import pytest
 
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, locate, period_doubled
-from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import ParameterError
+from tests.analysis.branches_by_hand import Carried
 
 LOCATED = 1e-8
 
@@ -18,21 +18,6 @@ LOCATED = 1e-8
 class Two(eqx.Module):
     a: Scalar = parameter(0.5, unit="1", doc="first")
     b: Scalar = parameter(1.0, unit="1", doc="second")
-
-
-class Carried(Model):
-    """Its gait repeats at z = a, the mass, which must be positive."""
-
-    a: Scalar = parameter(1.0, unit="kg", doc="mass", bounds="positive")
-    b: Scalar = parameter(1.0, unit="1", doc="second")
-    variables: ClassVar = {"x": Variable("m", "position")}
-    duration = 1.0
-
-    def initial_state(self):
-        return {"x": jnp.array(0.0)}
-
-    def vector_field(self, t, y):
-        return {"x": -y["x"]}
 
 
 def kinds(branch):

@@ -46,6 +46,7 @@ from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
 from jaxgait.models.exoskeleton.formulations.tree import Real, mass_table
 from jaxgait.models.exoskeleton.joining import warn_of_jumps
+from jaxgait.models.exoskeleton.observed import PLANAR, SPATIAL
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
@@ -107,36 +108,6 @@ def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
 
 
 _MASSES, _FRACTIONS = mass_table(paper_table())
-
-
-_SPATIAL: Mapping[str, Variable] = {
-    "x": Variable("m", "link vectors", ("link", "axis")),
-    "v": Variable("m/s", "rates of the link vectors", ("link", "axis")),
-    "phi": Variable("rad", "azimuth of the links (plane: angle from the horizontal)", ("link",)),
-    "psi": Variable("rad", "elevation of the links", ("link",)),
-    "l": Variable("m", "length of the links", ("link",)),
-    "M_phi": Variable("N m", "joint moment conjugate to phi", ("link",)),
-    "M_psi": Variable("N m", "joint moment conjugate to psi", ("link",)),
-    "F": Variable("N", "axial force", ("link",)),
-    "power_phi": Variable("W", "power of the joint actuators, phi", ("link",)),
-    "power_psi": Variable("W", "power of the joint actuators, psi", ("link",)),
-    "power_l": Variable("W", "power of the axial actuators", ("link",)),
-    "torque": Variable("N m", "physical joint moments", ("link", "axis")),
-    "reaction": Variable("N", "ground reaction", ("axis",)),
-    "pressure_point": Variable("m", "centre of pressure from the ground joint", ("ground_axis",)),
-    "joints": Variable("m", "positions of the proximal and the far end of each link", ("link", "end", "axis")),
-    "power": Variable("W", "power of all actuators"),
-    "energy": Variable("J", "mechanical energy"),
-    "com": Variable("m", "position of the centre of mass from the ground joint", ("axis",)),
-    "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
-    "tracking_error": Variable("m", "largest distance of a link vector from the prescribed one"),
-}
-_PLANAR: Mapping[str, Variable] = {
-    **_SPATIAL,
-    "torque": Variable("N m", "physical joint moments", ("link",)),
-    "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass"),
-}
-"""In the plane a moment has one component."""
 
 
 class Exoskeleton(Model):
@@ -228,7 +199,7 @@ class Exoskeleton(Model):
             >>> print([Exoskeleton(dimension=d).variables["angular_momentum"].dims for d in (2, 3)])
             [(), ('axis',)]
         """
-        return _PLANAR if self.dimension == 2 else _SPATIAL
+        return PLANAR if self.dimension == 2 else SPATIAL
 
     @property
     def labels(self) -> Mapping[str, Sequence[Any]]:

@@ -129,19 +129,19 @@ def measure(
     if all(s.reason for s in strides):
         agreement.one_person(recordings, _lengths(trials, cuts), options.static, mass)  # else it is the reason
         raise _no_stride(recordings[0], [t.events for t in trials], strides)
-    strides, told = _at_speed(strides, speed)
+    strides, scaled = _at_speed(strides, speed)
     unlikely = agreement.one_person(recordings, _lengths(trials, strides), options.static, mass)
     walk = _averaged(trials, strides, options, mass)
     return dataclasses.replace(
         walk,
-        notes=(*_collected(trials, "notes"), *ended, *told.notes, *walk.notes),
+        notes=(*_collected(trials, "notes"), *ended, *scaled.notes, *walk.notes),
         warnings=(
             *_collected(trials, "warnings"),
             *plates.joined((t.leg, doubts.of_markers(t.leg, options)) for t in trials),
             *plates.joined((t.leg, plates.problems(t.leg, t.load, *t.moved)) for t in trials),
             *twice,
             *unlikely,
-            *told.warnings,
+            *scaled.warnings,
             *walk.warnings,
         ),
     )
