@@ -20,7 +20,7 @@ from jaxgait import xr
 
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Overhead of a NetCDF file in bytes."""
-ABANDONED = 2 * 86400.0
+ABANDONED_AGE = 2 * 86400.0
 """Age in s of a draft that no process still writes: on a shared disk, nobody can ask which processes live."""
 _AT_ONCE = 16
 """Largest number of files that are flushed at once."""
@@ -140,7 +140,7 @@ def draft_beside(folder: pathlib.Path) -> pathlib.Path:
     prefix = f".{folder.name}.draft-"
     for other in folder.parent.iterdir() if folder.parent.is_dir() else ():
         with contextlib.suppress(OSError):
-            if other.name.startswith(prefix) and time.time() - other.stat().st_mtime > ABANDONED:
+            if other.name.startswith(prefix) and time.time() - other.stat().st_mtime > ABANDONED_AGE:
                 shutil.rmtree(other, ignore_errors=True)
     return folder.with_name(prefix + uuid.uuid4().hex)
 

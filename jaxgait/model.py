@@ -28,7 +28,7 @@ __all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_mod
 
 M = TypeVar("M", bound="Model")
 
-FOLDED = 16
+MAX_UNFOLDED = 16
 """Number of parameters above which the table of a model is folded in notebooks."""
 
 
@@ -145,7 +145,7 @@ class Model(Immutable):
         found = parameters(self)
         rows = [(name, _shown(info.value), info.unit, info.doc) for name, info in found.items()]
         lines = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in row)}</tr>" for row in rows)
-        is_open = " open" if len(found) <= FOLDED else ""
+        is_open = " open" if len(found) <= MAX_UNFOLDED else ""
         title = f"<summary><b>{type(self).__name__}</b>, {len(found)} parameters</summary>"
         return f"<details{is_open}>{title}<table><tr>{head}</tr>{lines}</table></details>"
 

@@ -43,7 +43,7 @@ UNDEFINED = int(Outcome.NONFINITE)
 
 SHRINK, MIN_FRACTION = 0.4, 0.01
 """A step that does not reduce the residual is shortened by the first factor; a search ends below the second."""
-HALVINGS = 60
+MAX_HALVINGS = 60
 """Steps of `bisected`: enough to reach rounding in float64."""
 
 Numbers: TypeAlias = Float[Any, "*members"]  # of NumPy or JAX
@@ -302,7 +302,7 @@ def bisected(
     solver = optimistix.Bisection(rtol=0.0, atol=0.0, flip=False)
     frozen, ends = jax.lax.stop_gradient(args), {"lower": lower, "upper": upper}
     middle = jnp.asarray(0.5 * (lower + upper), dtype=float)
-    x = optimistix.root_find(function, solver, middle, frozen, ends, max_steps=HALVINGS, throw=False).value
+    x = optimistix.root_find(function, solver, middle, frozen, ends, max_steps=MAX_HALVINGS, throw=False).value
     x = jax.lax.stop_gradient(x)
     slope = jax.lax.stop_gradient(jax.grad(function)(x, frozen))
     value = function(x, args)

@@ -41,7 +41,7 @@ def rows(name: str, derivative: bool) -> list[dict[str, Any]]:
             continue
         code = loop.code.threads
         try:
-            _, text = ptx.written(code, ptx.BLOCK, (False,) * len(loop.sizes), loop.sizes)
+            _, text = ptx.written(code, ptx.BLOCK_THREADS, (False,) * len(loop.sizes), loop.sizes)
         except Unsupported as reason:
             found.append({**what, "left to XLA": str(reason)})
             continue

@@ -10,7 +10,7 @@ import xarray as xr
 
 import jaxgait
 from jaxgait.mechanics.friction import Coulomb
-from jaxgait.models.creeper.artery import CLOSURE, Inflow
+from jaxgait.models.creeper.artery import VALVE_CLOSURE, Inflow
 from jaxgait.models.creeper.measures import grip_threshold
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.parameters import with_parameters
@@ -50,7 +50,7 @@ def given(report: Report) -> None:
         "backflow-end",
         "inflow at valve closure (0.27 s)",
         "m/s",
-        robot.inflow.beat(CLOSURE),
+        robot.inflow.beat(VALVE_CLOSURE),
         expected=0.0,
         tolerance=1e-6,
         paper="jumps from -0.105 to 0",

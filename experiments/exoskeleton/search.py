@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxgait import precision
 from jaxgait.models.exoskeleton import pictures
-from jaxgait.models.exoskeleton.design import CLEARANCE, example, least_work
+from jaxgait.models.exoskeleton.design import MIN_CLEARANCE, example, least_work
 from jaxgait.models.exoskeleton.measures import histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.parameters import parameter_info
@@ -51,9 +51,9 @@ def add(report: Report, out: pathlib.Path) -> None:
         "A better gait",
         f"SLSQP with gradients by forward mode, {int(found.ends.evaluations.sum())} evaluations from "
         f"{found.ends.sizes['start']} starts: least positive work of all actuators per metre, at no less than the "
-        "example's speed, foot above the ground and "
-        f"{CLEARANCE * 100:g} cm above it in the middle half of the step, knees never overstretched, friction at most "
-        f"0.6, steps that join. It saves {gain:.0%} of the work, by longer and slower steps with a low foot."
+        f"example's speed, foot above the ground and {MIN_CLEARANCE * 100:g} cm above it in the middle half of the "
+        f"step, knees never overstretched, friction at most 0.6, steps that join. It saves {gain:.0%} of the "
+        "work, by longer and slower steps with a low foot."
         f"\n\n{table(['', 'unit', 'example', 'optimised'], rows)}",
     )
     assert isinstance(found.model, Exoskeleton)

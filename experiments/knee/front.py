@@ -31,7 +31,7 @@ from jaxgait import ensemble, report
 from jaxgait.analysis import gait
 from jaxgait.ensembles import grid
 from jaxgait.measure import Measure
-from jaxgait.models.prosthesis.measures import COARSEST, MEASURES, SETTLED, curves
+from jaxgait.models.prosthesis.measures import MEASURES, MIN_SAMPLES, SETTLED_STRIDES, curves
 from jaxgait.optimization import at_least, front
 from jaxgait.optimization.pareto import hypervolume, nondominated
 from jaxgait.plot.fronts import trade_offs
@@ -54,7 +54,7 @@ def _error(run: Run) -> Float[Array, ""]:
     return jnp.hypot(MEASURES["peak_flexion"](run) - measured, ROUNDED) - ROUNDED
 
 
-ERROR = Measure("peak_flexion_error", _error, "deg", "error of the peak flexion", 1, COARSEST)
+ERROR = Measure("peak_flexion_error", _error, "deg", "error of the peak flexion", 1, MIN_SAMPLES)
 
 
 def _repeating(measure: Measure) -> Measure:
@@ -63,7 +63,7 @@ def _repeating(measure: Measure) -> Measure:
     def at(run: Run) -> Array:
         return jnp.where(MEASURES["order"](run) == 1.0, measure(run), jnp.nan)
 
-    return Measure(measure.name, at, measure.unit, measure.long_name, SETTLED, COARSEST)
+    return Measure(measure.name, at, measure.unit, measure.long_name, SETTLED_STRIDES, MIN_SAMPLES)
 
 
 RHO, ERROR_OF_WALKS = _repeating(MEASURES["rho"]), _repeating(ERROR)

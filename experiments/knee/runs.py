@@ -12,7 +12,7 @@ from jaxgait import ensemble
 from jaxgait.analysis import gait
 from jaxgait.ensembles import zipped
 from jaxgait.measure import Measure
-from jaxgait.models.prosthesis.measures import ANALYSED, MEASURES, curves
+from jaxgait.models.prosthesis.measures import ANALYSED_STRIDES, MEASURES, curves
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.report import labels
 
@@ -42,11 +42,15 @@ def _amplitude(run: Any) -> Any:
 def _sampled_peak(run: Any) -> Any:
     simulated, _ = curves(run)
     table = gait.stride_table(jnp.degrees(simulated[:-1]), run.sampling.samples)
-    return jnp.mean(gait.peak_flexion(table[-ANALYSED:]))
+    return jnp.mean(gait.peak_flexion(table[-ANALYSED_STRIDES:]))
 
 
 SAMPLED_PEAK = Measure(
-    "sampled_peak", _sampled_peak, "deg", "peak knee flexion at the samples, mean of the last strides", strides=ANALYSED
+    "sampled_peak",
+    _sampled_peak,
+    "deg",
+    "peak knee flexion at the samples, mean of the last strides",
+    strides=ANALYSED_STRIDES,
 )
 """The specification's peak: at 100 samples a stride, up to 0.07 deg below `peak_flexion`."""
 AMPLITUDE = Measure(

@@ -22,7 +22,7 @@ REACHED = 1
 OTHER = 2
 """The motion continued for all strides without reaching the gait."""
 
-CHUNK = 4096
+BATCH_SIZE = 4096
 """Members that run side by side: large enough to fill the vector units, small enough for the caches."""
 
 
@@ -133,7 +133,11 @@ def basin(
     if gait.ndim != 2 or not len(gait) or gait.shape[1] != n:
         raise ValueError(f"gait must be its points (points, {n}), of as many coordinates as starts, got {gait.shape}")
     count = int(np.prod(grid))
-    padded = jnp.resize(starts.reshape(count, n), (-(-count // CHUNK) * CHUNK, n)) if count > CHUNK else starts
+    padded = (
+        jnp.resize(starts.reshape(count, n), (-(-count // BATCH_SIZE) * BATCH_SIZE, n))
+        if count > BATCH_SIZE
+        else starts
+    )
     outcome, lasted = _basin(return_map, model, padded.reshape(-1, n), gait, strides, tolerance)
     return Basin(*(np.asarray(z)[:count].reshape(grid) for z in (outcome, lasted)))
 
@@ -165,4 +169,4 @@ def _basin(
         fell = ~jnp.all(jnp.isfinite(z))
         return jnp.where(fell, FELL, jnp.where(near(z), REACHED, OTHER)), lasted
 
-    return jax.lax.map(member, starts, batch_size=CHUNK)
+    return jax.lax.map(member, starts, batch_size=BATCH_SIZE)

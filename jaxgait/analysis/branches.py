@@ -35,21 +35,21 @@ System: TypeAlias = Callable[[Int[np.ndarray, " b"], Float[np.ndarray, "b n"]], 
 """Residuals (b, n - 1) and exact Jacobians (b, n - 1, n) of branches, by their numbers, at points (b, n); NaN where
 they are not defined."""
 
-STRAIGHT = 0.9
+MIN_COSINE = 0.9
 """Cosine of the angle between successive tangents below which the step is halved."""
-GROWTH = 1.4
+STEP_GROWTH = 1.4
 MIN_STEP = 1e-6
 """Smallest step, as a fraction of the longest one."""
-NOISE = 10.0
+NOISE_FACTOR = 10.0
 """Length of steps, as a multiple of the tolerance, that are too short to be judged."""
 LITTLE, STEEPER, BENT = 0.1, 2.5, 0.25
 """How far the next point may be: the first number times the size of the last one, the second times the distance by the
 flatter of the tangents, or as far as by their mean, but for the third times the distance by the steeper one."""
-SAME = 1e-12
+EQUAL_WITHIN = 1e-12
 """Largest distance of unknowns, or of fractions of a step, that count as equal."""
-BESIDE = 1e-6
+CROSSING_MARGIN = 1e-6
 """Distance from a crossing of branches, as a fraction of a step, at which points can still be corrected."""
-SECANTS = 60
+MAX_SECANTS = 60
 """Largest number of steps of `between`."""
 LEFT = "the branch left the span"
 
@@ -105,7 +105,7 @@ def corrected(
         ahead = np.sum(normal[which] * (x - guess[which]), axis=1)
         matrix = np.concatenate([linear, normal[which][:, None, :]], axis=1)
         step, before = np.linalg.norm(x - last[which], axis=1), length[which]
-        wandering = step > np.maximum(corrector.contraction * before, NOISE * corrector.rule.tolerance)
+        wandering = step > np.maximum(corrector.contraction * before, NOISE_FACTOR * corrector.rule.tolerance)
         last[which], length[which] = x, np.where(step > 0.0, step, before)
         return np.where(wandering[:, None], np.nan, np.column_stack([value, ahead])), matrix
 
@@ -147,7 +147,7 @@ def advanced(
         new = corrected(system, who[pending], guess, planes[pending], corrector)
         missed = ~(np.isfinite(new.x).all(axis=1) & (_cosines(new.linear, along[pending]) >= straight))
         if normal is not None:
-            slack = NOISE * corrector.rule.tolerance
+            slack = NOISE_FACTOR * corrector.rule.tolerance
             missed |= ~_near(new, x[pending], along[pending], step[pending], normal[pending], slack)
         new.x[missed], new.linear[missed] = np.nan, np.nan
         for stored, part in zip(found, new, strict=True):
@@ -207,7 +207,7 @@ def walk(
     points, why = [Points(*start)], f"{max_points} points were reached"
     ds, along = step, along[None]
     while len(points) < max_points:
-        straight = STRAIGHT if len(points) > 1 else -np.inf
+        straight = MIN_COSINE if len(points) > 1 else -np.inf
         new, ds, leaves = _next(system, points[-1].x, along, ds, MIN_STEP * step, limits, corrector, straight)
         if not np.isfinite(new.x).all():
             why = LEFT if leaves else "the corrector no longer converges: the gait ceases to exist, or cannot be found"
@@ -217,7 +217,7 @@ def walk(
             why = LEFT
             break
         along = tangents(new.linear, along)
-        along, ds = along / np.linalg.norm(along), min(GROWTH * ds, step)
+        along, ds = along / np.linalg.norm(along), min(STEP_GROWTH * ds, step)
     return Walk(np.concatenate([p.x for p in points]), np.concatenate([p.linear for p in points]), why)
 
 
@@ -238,7 +238,7 @@ def _next(
     who = np.zeros(1, dtype=int)
     while step >= smallest:
         if (end := _limit(x, x + step * along, limits)) is not None:
-            if abs(x[0, -1] - end) <= SAME:
+            if abs(x[0, -1] - end) <= EQUAL_WITHIN:
                 return unknown(x), step, True
             new = _at_limit(system, x, step * along, end, corrector)
             if (_cosines(new.linear, along) >= straight).all():  # NaN if there is no point
@@ -249,7 +249,7 @@ def _next(
             break
         if (end := _limit(x, new.x, limits)) is None:
             return new, step, False
-        if abs(x[0, -1] - end) <= SAME:
+        if abs(x[0, -1] - end) <= EQUAL_WITHIN:
             return unknown(x), step, True
         new = _at_limit(system, x, new.x - x, end, corrector)
         if np.isfinite(new.x).all():
@@ -262,7 +262,7 @@ def _limit(x: np.ndarray, new: np.ndarray, limits: tuple[float, float]) -> float
     """The limit of the last unknown that lies between two points, None if there is none."""
     low, high = limits
     after = float(new[0, -1])
-    return low if after < low - SAME else high if after > high + SAME else None
+    return low if after < low - EQUAL_WITHIN else high if after > high + EQUAL_WITHIN else None
 
 
 def _at_limit(system: System, x: np.ndarray, toward: np.ndarray, end: float, corrector: Corrector) -> Points:
@@ -296,15 +296,18 @@ def between(
         guess = known[a].x + (s - a) / (b - a) * (known[b].x - known[a].x)
         return corrected(system, np.zeros(1, dtype=int), guess, normal, corrector)
 
-    for count in range(SECANTS):
+    for count in range(MAX_SECANTS):
         s = 0.5 * (bracket.left + bracket.right) if count % 3 == 2 else float(bracket.secant)
-        if min(abs(s - bracket.left), abs(s - bracket.right)) <= (BESIDE if singular else SAME):
+        if min(abs(s - bracket.left), abs(s - bracket.right)) <= (CROSSING_MARGIN if singular else EQUAL_WITHIN):
             break
         if not np.isfinite((new := at(s)).x).all():
             break
         known[s] = new
         bracket = bracket.narrowed(s, test(new))
-    if singular and (point := _interpolated(system, at(s - BESIDE), at(s + BESIDE), test)) is not None:
+    if (
+        singular
+        and (point := _interpolated(system, at(s - CROSSING_MARGIN), at(s + CROSSING_MARGIN), test)) is not None
+    ):
         return point
     nearest = min((float(bracket.left), float(bracket.right)), key=lambda end: abs(test(known[end])))
     return known[nearest]

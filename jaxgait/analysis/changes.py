@@ -31,9 +31,9 @@ from jaxgait.precision import float64_default
 
 __all__ = ["Change", "Changes", "changes", "return_jacobian"]
 
-JUMP = 1e-5
+CIRCLE_TOLERANCE = 1e-5
 """Distance of a multiplier from the unit circle, where a test function changes sign, beyond which it jumps across."""
-BESIDE = 1e-6
+END_MARGIN = 1e-6
 """Distance from an interval, as a fraction of its length, up to which a bifurcation at its end belongs to it."""
 
 
@@ -107,13 +107,13 @@ def changes(system: System, points: Points, scale: Float[np.ndarray, " m"], corr
         modes = floquet(return_jacobian(at.linear[0], scale))
         if (mode := crossing_mode(kind, modes.multipliers)) is None:
             continue  # a neutral saddle
-        if mode[1] > JUMP:
+        if mode[1] > CIRCLE_TOLERANCE:
             jumps.add(i)
         else:
             position = i + float((at.x[0] - points.x[i]) @ chord / (chord @ chord))
             found.append(Change(kind, position, at.x[0], modes, mode[0]))
     for i in np.flatnonzero(np.diff(np.abs(multipliers[:, 0]) < 1.0)):
-        if not any(i - BESIDE <= change.position <= i + 1 + BESIDE for change in found):
+        if not any(i - END_MARGIN <= change.position <= i + 1 + END_MARGIN for change in found):
             jumps.add(int(i))
     return Changes(sorted(found, key=lambda change: change.position), sorted(jumps))
 

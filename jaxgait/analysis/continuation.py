@@ -39,15 +39,17 @@ from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import CONVERGED, Rule, many
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 
-TOLERANCE = 1e-10
+RESIDUAL_TOLERANCE = 1e-10
 """Scaled residual below which one last Newton step completes a point."""
-CORRECTOR = Corrector(Rule(TOLERANCE, shorten=False, max_step=1.0), max_evaluations=8)
+CORRECTOR = Corrector(Rule(RESIDUAL_TOLERANCE, shorten=False, max_step=1.0), max_evaluations=8)
 """If it fails, or a Newton step is longer than the typical size, the step along the branch is halved."""
-LOCATOR = Corrector(Rule(TOLERANCE, shorten=False, max_step=1.0, settled=TOLERANCE), max_evaluations=16)
+LOCATOR = Corrector(
+    Rule(RESIDUAL_TOLERANCE, shorten=False, max_step=1.0, settled=RESIDUAL_TOLERANCE), max_evaluations=16
+)
 """Corrector for bifurcations: test functions are not scaled, so a negligible step also counts as convergence."""
-NEGLIGIBLE = 1e-12
+LEAST_SIZE = 1e-12
 """Size below which a point or a parameter does not tell its typical size."""
-NUDGE = 1e-6
+DIFFERENCE_STEP = 1e-6
 """Scaled step of central differences of the test functions, which already depend on a derivative."""
 
 
@@ -230,7 +232,7 @@ def _alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
 def _scale(z: np.ndarray, *parameters: float) -> np.ndarray:
     """Typical sizes of the components of a point, all the same, and of parameters; 1 for what is practically zero."""
     sizes = np.abs([np.abs(z).max(), *parameters])
-    size, *others = np.where(sizes > NEGLIGIBLE, sizes, 1.0)
+    size, *others = np.where(sizes > LEAST_SIZE, sizes, 1.0)
     return np.array([size] * len(z) + others)
 
 
@@ -266,11 +268,11 @@ def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array)
         jacobian = linear * scale[:n, None] / scale[None, :n] + jnp.eye(n, dtype=x.dtype)
         return jnp.append(f, bifurcation_functions(jacobian)[kind]), jacobian
 
-    nudges = NUDGE * jnp.eye(x.shape[0], dtype=x.dtype)
+    nudges = DIFFERENCE_STEP * jnp.eye(x.shape[0], dtype=x.dtype)
     points = jnp.concatenate([x[None, :], x[None, :] + nudges, x[None, :] - nudges])
     values, jacobians = jax.vmap(value)(points)
     plus, minus = jnp.split(values[1:], 2)
-    return values[0], (plus - minus).T / (2 * NUDGE), jacobians[0]
+    return values[0], (plus - minus).T / (2 * DIFFERENCE_STEP), jacobians[0]
 
 
 @float64_default

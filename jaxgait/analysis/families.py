@@ -39,13 +39,13 @@ from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Bracket, Rule, many
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised
 
-CONTRACTION = 1.0
+MAX_CONTRACTION = 1.0
 """Largest ratio of successive Newton steps of `follow`."""
 CROSSINGS: tuple[Bifurcation, ...] = ("branch point", *BIFURCATIONS[1:])
 """In the order of `bifurcation_functions`: a branch that goes on in the parameter does not fold."""
-HALVINGS = 3
+MAX_HALVINGS = 3
 """Largest number of halvings of a step by `follow`."""
-SECANTS = 10
+MAX_SECANTS = 10
 """Largest number of steps of `crossings`."""
 
 
@@ -368,13 +368,13 @@ def _reached(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray) -> G
     order = last.z.shape[1]
     flat = lambda a, p: np.column_stack([a.reshape(len(who), -1), p])
     x, along = flat(last.z, last.parameter), flat(last.rate, np.ones(len(who)))
-    axis, smallest = parameter_axis(x), np.abs(row - last.parameter) / 2**HALVINGS
+    axis, smallest = parameter_axis(x), np.abs(row - last.parameter) / 2**MAX_HALVINGS
     after = unknown(x)
     going = np.flatnonzero(np.isfinite(x).all(axis=1))
     while going.size:
         remaining = row[going] - x[going, -1]
         here = (who[going], x[going], along[going], remaining, smallest[going])
-        new, step = advanced(_system(family, order), *here, _corrector(family, CONTRACTION), normal=axis[going])
+        new, step = advanced(_system(family, order), *here, _corrector(family, MAX_CONTRACTION), normal=axis[going])
         for all_branches, some in zip(after, new, strict=True):
             all_branches[going] = some
         x[going], along[going] = new.x, tangents(new.linear, axis[going])
@@ -419,7 +419,7 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool =
         _Bracket(int(kind), at(point, lane), at(point + 1, lane))
         for point, lane, kind in zip(*np.nonzero(sign_changes(tests)), strict=True)
     ]
-    for count in tqdm(range(SECANTS), desc="bifurcations", unit="secant", disable=not progress):
+    for count in tqdm(range(MAX_SECANTS), desc="bifurcations", unit="secant", disable=not progress):
         wide = [b for b in brackets if not b.done]
         if not wide:
             break

@@ -31,7 +31,7 @@ from jaxgait.solve.schemes import scheme_for
 
 MIN_ROWS = 16
 """Least number of rows for an index to be meaningful."""
-ROUNDING = 16
+NEGLIGIBLE_ROUNDINGS = 16
 """A measure whose deviation is at most this many roundings of its largest value does not vary."""
 
 
@@ -130,7 +130,7 @@ def indices(
     centre = 0.5 * (first.mean() + second.mean())
     a, b, ab = first - centre, second - centre, mixed - centre
     variance = float(np.var(np.concatenate([a, b])))
-    if variance <= (ROUNDING * np.finfo(float).eps * max(np.abs(first).max(), np.abs(second).max())) ** 2:
+    if variance <= (NEGLIGIBLE_ROUNDINGS * np.finfo(float).eps * max(np.abs(first).max(), np.abs(second).max())) ** 2:
         return np.zeros(len(mixed)), np.zeros(len(mixed))
     return (b * (ab - a)).mean(axis=1) / variance, 0.5 * ((a - ab) ** 2).mean(axis=1) / variance
 

@@ -15,13 +15,13 @@ from scipy import stats
 from jaxgait import files
 from jaxgait.calibration.laplace import open_directions
 from jaxgait.calibration.problem import Ended, Problem
-from jaxgait.calibration.remarks import UNFINISHED, Best, best_of, remarks
+from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, best_of, remarks
 from jaxgait.model import Model
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
 
-OUTSIDE = 1 << 20
+NO_SEARCH = 1 << 20
 """Search number of a run outside the searches, so that it does not affect the memory of their gaits."""
 
 
@@ -109,7 +109,7 @@ class Fit:
     @property
     def minimum(self) -> bool:
         """Whether it is a minimum, within a small fraction of the standard errors."""
-        return self.fall <= UNFINISHED
+        return self.fall <= UNFINISHED_FALL
 
     @property
     def determined(self) -> bool:
@@ -120,7 +120,7 @@ class Fit:
         """The initial curve of the model at the points of the data, in their unit; NaN if that run failed."""
         problem, space = self.problem, self.problem.space
         own = np.array([float(get_parameter(problem.model, name)) for name in space.names])
-        return problem([OUTSIDE], (own[None] - space.low) / space.width).simulated[0]
+        return problem([NO_SEARCH], (own[None] - space.low) / space.width).simulated[0]
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval of one parameter, in its unit, from its standard error (Laplace).

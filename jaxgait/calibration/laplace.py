@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-RANK = 1e-6
+RANK_TOLERANCE = 1e-6
 """Singular values below this fraction of the largest count as zero: derivatives are only as exact as the solver."""
 TAKES_PART = 1e-3
 """Least component of a parameter that counts as part of a direction."""
-NAMED = 0.1
+NAMED_COMPONENT = 0.1
 """Least component of a parameter to be named in the description of a direction."""
 ON_A_BOUND = 1e-3
 """Distance from a bound, in widths of the box, below which it may hold a parameter."""
@@ -52,7 +52,7 @@ def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"])
     """
     values, directions = _decomposed(slopes)
     own, turned = _decomposed(slopes[:, free])
-    least = RANK * values.max(initial=0.0)
+    least = RANK_TOLERANCE * values.max(initial=0.0)
     lost = _part(directions[values <= least]) > TAKES_PART
     lost[free] |= _part(turned[own <= least]) > TAKES_PART
     inverse = _inverse(own, least)
@@ -70,7 +70,7 @@ def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"])
 def open_directions(found: Laplace, names: list[str]) -> tuple[str, ...]:
     """Sentences on the undetermined directions (with a standard error larger than the box) of the named parameters."""
     s = found.singular_values
-    left_open = (s < 1.0) | (s <= RANK * s.max(initial=0.0))
+    left_open = (s < 1.0) | (s <= RANK_TOLERANCE * s.max(initial=0.0))
     return tuple(_sentence(found, int(k), names) for k in np.flatnonzero(left_open))
 
 
@@ -84,7 +84,7 @@ def unheld(
         slopes: their derivatives by the unit box.
         x: the best fit in the unit box.
     """
-    to = x + np.linalg.lstsq(slopes, -values, rcond=RANK)[0]
+    to = x + np.linalg.lstsq(slopes, -values, rcond=RANK_TOLERANCE)[0]
     return ((x > ON_A_BOUND) & (x < 1.0 - ON_A_BOUND)) | ((to > 0.0) & (to < 1.0))
 
 
@@ -95,7 +95,7 @@ def further_fall(values: Float[np.ndarray, " points"], slopes: Float[np.ndarray,
         values: weighted residuals, no dimension.
         slopes: their derivatives by the free coordinates of the unit box.
     """
-    step = np.linalg.lstsq(slopes, -values, rcond=RANK)[0]
+    step = np.linalg.lstsq(slopes, -values, rcond=RANK_TOLERANCE)[0]
     return float(np.sum((slopes @ step) ** 2))
 
 
@@ -118,8 +118,8 @@ def _part(rows: np.ndarray) -> np.ndarray:
 def _sentence(found: Laplace, k: int, names: list[str]) -> str:
     direction, s = found.directions[k], found.singular_values[k]
     direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
-    parts = [f"{x:+.2g} {name}" for x, name in zip(direction, names, strict=True) if abs(x) > NAMED]
+    parts = [f"{x:+.2g} {name}" for x, name in zip(direction, names, strict=True) if abs(x) > NAMED_COMPONENT]
     along = names[int(np.argmax(np.abs(direction)))] if len(parts) == 1 else f"the direction ({', '.join(parts)})"
-    if s <= RANK * found.singular_values.max(initial=0.0):
+    if s <= RANK_TOLERANCE * found.singular_values.max(initial=0.0):
         return f"the data do not determine {along} (in widths of the box): the curve does not change along it"
     return f"the data do not determine {along}: the standard error along it is {1.0 / s:.3g} widths of the box"

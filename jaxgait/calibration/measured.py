@@ -20,7 +20,7 @@ from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Series, sampled
 
-PHASES = 100
+DRIVE_PHASES = 100
 """Number of phases at which the knee curve of a drive is sampled: twelve per period of its eighth harmonic."""
 
 
@@ -127,7 +127,9 @@ def measured_curve(given: Any) -> MeasuredCurve:
         given = reference_gait(str(given)) if str(given) in REFERENCE_GAITS else read_drive(given)
     if isinstance(given, GaitDrive):
         series = Series(float(given.knee.a0), np.asarray(given.knee.a), np.asarray(given.knee.b))
-        return MeasuredCurve(sampled(series, PHASES), "rad", np.arange(PHASES) / PHASES, "phase", knee=True)
+        return MeasuredCurve(
+            sampled(series, DRIVE_PHASES), "rad", np.arange(DRIVE_PHASES) / DRIVE_PHASES, "phase", knee=True
+        )
     raise TypeError(
         "the measured curve must be made by over_phase or over_time, or be a DataArray, a drive, the name of an "
         f"embedded gait or a CSV file, got {type(given).__name__}"

@@ -145,7 +145,7 @@ def _spline(grid: np.ndarray, at: np.ndarray) -> Float[np.ndarray, "points sampl
     return CubicSpline(grid, np.eye(len(grid)))(at)
 
 
-INSIDE = 1e-3
+MIN_BOUND_DISTANCE = 1e-3
 """Least distance of a start from the bounds, because the library's search stays inside and leaves bounds slowly."""
 _WHY = {
     0: "the limit of evaluations (`iterations`) was reached",
@@ -365,7 +365,7 @@ def search(
         memory: the first guess of a gait.
     """
     asked = _Asked(ask, x, free, memory)
-    begin = np.clip(x[free], INSIDE, 1.0 - INSIDE)
+    begin = np.clip(x[free], MIN_BOUND_DISTANCE, 1.0 - MIN_BOUND_DISTANCE)
     first = asked.found(begin)
     if not first.valid:
         return asked.ended(f"the run at the start failed: {_failure(model, first)}")

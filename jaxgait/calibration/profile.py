@@ -19,23 +19,23 @@ from jaxgait.calibration.laplace import ON_A_BOUND
 from jaxgait.calibration.problem import AskFrom, Stopping, search
 from jaxgait.report import labels
 
-FIRST = 0.5
+FIRST_STEP_ERRORS = 0.5
 """First step, in standard errors."""
 MAX_FIRST_STEP = 0.1
 """Longest first step, in widths of the box."""
-SLOW = 0.2
+SLOW_RISE = 0.2
 """Steps grow if the root of chi-square rises by less than this fraction of the threshold's root."""
-CLOSE = 1e-3
+LIMIT_TOLERANCE = 1e-3
 """Distance from the threshold at which a limit counts as found, as a fraction of the threshold's root."""
-HALVINGS = 12
+MAX_HALVINGS = 12
 """Largest number of halvings to find a limit: chi-square can jump where another parameter reaches its bound."""
-RETRIES = 4
+MAX_RETRIES = 4
 """Number of times that a step to a failed run is halved before the trace ends."""
 ELSEWHERE = (0.25, 0.75)
 """Shares of the way between two points that are tried where the run fails between them."""
 REACHED = "chi-square reached its threshold"
 """Why a trace ended, if nothing else is to be said."""
-BETTER = 1e-3
+BETTER_FIT = 1e-3
 """Fall of chi-square, compared with the fit, that counts as a better fit."""
 
 
@@ -116,7 +116,7 @@ class _Side:
 
         A step to a failed run is halved, a few times; later ones do not grow again.
         """
-        shortest, failed = 0.5**RETRIES * step, False
+        shortest, failed = 0.5**MAX_RETRIES * step, False
         for _ in range(max_steps):
             before = self.points[-1]
             at = float(np.clip(before.x[self._i] + sign * step, 0.0, 1.0))
@@ -132,7 +132,7 @@ class _Side:
                 end, gap = self._between(before, point, threshold)
                 return end, REACHED + gap + self._on_bounds()
             self.points.append(point)
-            if not failed and _root(point.rise) - _root(before.rise) < SLOW * np.sqrt(threshold):
+            if not failed and _root(point.rise) - _root(before.rise) < SLOW_RISE * np.sqrt(threshold):
                 step *= 2.0
         return sign * np.inf, f"chi-square did not reach its threshold in {max_steps} steps"
 
@@ -142,7 +142,7 @@ class _Side:
         If all runs between them fail, it is the outer one, with words to add.
         """
         at, gap, wanted = float(outside.x[self._i]), "", np.sqrt(threshold)
-        for turn in range(2 * HALVINGS):
+        for turn in range(2 * MAX_HALVINGS):
             low, high = _root(inside.rise), _root(outside.rise)
             share = 0.5 if turn % 2 else (wanted - low) / (high - low)
             point = self._completed(inside, outside, (share, *ELSEWHERE), threshold)
@@ -150,7 +150,7 @@ class _Side:
                 at, gap = float(outside.x[self._i]), self._gap(inside, outside)
                 break
             at = float(point.x[self._i])
-            if abs(_root(point.rise) - wanted) < CLOSE * wanted:
+            if abs(_root(point.rise) - wanted) < LIMIT_TOLERANCE * wanted:
                 break
             if point.rise < threshold:
                 inside = point
@@ -216,7 +216,7 @@ def profile(
     i = space.names.index(name)
     best = (np.array([found.best[n] for n in space.names]) - space.low) / space.width
     error = found.standard_error[name] / space.width[i]
-    step = min(FIRST * error, MAX_FIRST_STEP) if np.isfinite(error) else MAX_FIRST_STEP
+    step = min(FIRST_STEP_ERRORS * error, MAX_FIRST_STEP) if np.isfinite(error) else MAX_FIRST_STEP
     sides: list[_Side] = []
 
     def trace(ask: AskFrom, sign: float) -> tuple[float, str]:
@@ -236,7 +236,7 @@ def profile(
         laplace,
         _curve(found, points, i),
         (ends[0][1], ends[1][1]),
-        min(p.rise for p in points) < -BETTER,
+        min(p.rise for p in points) < -BETTER_FIT,
     )
 
 

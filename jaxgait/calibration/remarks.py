@@ -16,22 +16,22 @@ from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.calibration.problem import Ended, Problem, Residuals
 from jaxgait.units import alike, factor
 
-UNLIKELY = 1e-3
+UNLIKELY_PROBABILITY = 1e-3
 """Probability of a chi-square as large, or as small, below which the residual is reported not to fit the noise."""
-UNFINISHED = 0.1
+UNFINISHED_FALL = 0.1
 """Predicted further fall of chi-square above which a fit is not a minimum; 1 is a distance of one standard error."""
-SIGNIFICANT = 2.0
+SIGNIFICANT_DEVIATIONS = 2.0
 """Correlation of neighbouring residuals, in standard deviations of that of independent noise (the root of one over the
 number of points), above which they are reported not to be independent noise."""
-EXACT = 1e-9
+EXACT_NOISE = 1e-9
 """Noise, relative to the largest value, below which the residuals are rounding of the search and the solver."""
-UNLIKE = 5.0
+UNLIKE_RANGES = 5.0
 """Ratio of the ranges of two curves above which the measured one is reported to be, perhaps, in another unit."""
-INTERPOLATION = 0.1
+INTERPOLATION_ERROR = 0.1
 """Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""
-UNSETTLED = 0.1
+UNSETTLED_DIFFERENCE = 0.1
 """Difference of the last two strides, in standard deviations of the noise, above which a gait has not settled."""
-RELEASED = 1.1
+RELEASED_GROWTH = 1.1
 """Growth of a standard error without the bounds above which it is reported."""
 
 
@@ -55,17 +55,17 @@ class Best(NamedTuple):
     def exact(self) -> bool:
         """Whether the residuals are only rounding, as for a curve that the model itself produced."""
         size = np.abs(self.problem.measured.values).max()
-        return self.estimated and bool(np.sqrt(np.mean(self.problem.noise**2)) < EXACT * size)
+        return self.estimated and bool(np.sqrt(np.mean(self.problem.noise**2)) < EXACT_NOISE * size)
 
     @property
     def near(self) -> bool:
         """Whether the residuals are too small for the given noise."""
-        return self._judged and bool(stats.chi2.cdf(self.found.squares, self.degrees) < UNLIKELY)
+        return self._judged and bool(stats.chi2.cdf(self.found.squares, self.degrees) < UNLIKELY_PROBABILITY)
 
     @property
     def far(self) -> bool:
         """Whether the residuals are too large for the given noise."""
-        return self._judged and bool(stats.chi2.sf(self.found.squares, self.degrees) < UNLIKELY)
+        return self._judged and bool(stats.chi2.sf(self.found.squares, self.degrees) < UNLIKELY_PROBABILITY)
 
     @property
     def reduced(self) -> float:
@@ -93,7 +93,7 @@ class Best(NamedTuple):
     @property
     def correlated(self) -> bool:
         """Whether neighbouring residuals are more correlated than independent noise."""
-        return self.correlation > SIGNIFICANT / math.sqrt(len(self.found.values))
+        return self.correlation > SIGNIFICANT_DEVIATIONS / math.sqrt(len(self.found.values))
 
     @property
     def _judged(self) -> bool:
@@ -133,7 +133,7 @@ def _with_noise(problem: Problem, found: Residuals, degrees: int) -> tuple[Probl
 
 
 def _unfinished(best: Best) -> str:
-    if best.fall <= UNFINISHED:
+    if best.fall <= UNFINISHED_FALL:
         return ""
     return (
         f"this is not a minimum: another step would reduce chi-square by about {best.fall:.2g} (see why_stopped), and "
@@ -173,7 +173,7 @@ def _correlated(best: Best) -> str:
     """
     if not best.correlated:
         return ""
-    r, chance = best.correlation, SIGNIFICANT / math.sqrt(len(best.found.values))
+    r, chance = best.correlation, SIGNIFICANT_DEVIATIONS / math.sqrt(len(best.found.values))
     return (
         f"neighbouring residuals are correlated ({r:.2f}; of independent noise, rarely above {chance:.2f}): if the "
         f"noise is correlated, the standard errors are too small by a factor of about {_inflation(r):.2g}; if the "
@@ -196,7 +196,7 @@ def _unlike(best: Best) -> str:
 def other_unit(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) -> str:
     """A sentence if the ranges of two curves differ as if the measured one were in another unit; otherwise empty."""
     given, found, unit = float(np.ptp(measured.values)), float(np.ptp(fitted)), measured.unit
-    if not (given and found) or 1.0 / UNLIKE < found / given < UNLIKE:
+    if not (given and found) or 1.0 / UNLIKE_RANGES < found / given < UNLIKE_RANGES:
         return ""
     apart = lambda other: abs(math.log(found / given * factor(unit, other, "the output")))
     near = [other for other in alike(unit) if other != unit and apart(other) < 0.5 * math.log(10.0)]
@@ -220,7 +220,7 @@ def _held(best: Best) -> str:
         return text
     worst = int(np.nanargmax(released))
     text += f": the standard errors of the other parameters assume that {'this value is' if one else 'these are'} true"
-    if released[worst] > RELEASED:
+    if released[worst] > RELEASED_GROWTH:
         without = "it" if one else "them"
         text += f"; without {without}, that of {names[worst]} would be {released[worst]:.2g} times as large"
     return text
@@ -229,7 +229,7 @@ def _held(best: Best) -> str:
 def _coarse(best: Best) -> str:
     apart = _weighted(best, best.found.coarse) / 8.0
     text = f"the error of interpolation between samples is about {apart:.2g} of the noise: give more samples"
-    return text if apart > INTERPOLATION else ""
+    return text if apart > INTERPOLATION_ERROR else ""
 
 
 def _unsettled(best: Best) -> str:
@@ -238,7 +238,7 @@ def _unsettled(best: Best) -> str:
         f"the last two strides of the runs differ by {apart:.2g} of the noise (root mean square): the gait has not "
         "settled, so that the fit depends on the start of the run (give more strides), or repeats only after several"
     )
-    return text if apart > UNSETTLED and not best.exact else ""
+    return text if apart > UNSETTLED_DIFFERENCE and not best.exact else ""
 
 
 def _weighted(best: Best, curve: Float[np.ndarray, " points"]) -> float:

@@ -24,7 +24,7 @@ from jaxgait.report import labels
 
 MAX_DISTANCE = 4.0
 """Largest distance in logits of a chain's start from the middle of the box, for parameters without standard error."""
-LOWEST = -1e30
+LOWEST_LOG_DENSITY = -1e30
 """Logarithm of the density where a run fails; finite, because differences of infinities are NaN."""
 
 
@@ -96,7 +96,7 @@ def _log_density(found: Fit) -> Callable[[Array], Array]:
         log_density = -0.5 * residual @ residual + jnp.sum(jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))
         slope = -(residual / noise) @ matrix @ slopes * x * (1.0 - x) + 1.0 - 2.0 * x
         valid = jnp.isfinite(log_density) & jnp.isfinite(slope).all()
-        return jnp.where(valid, log_density, LOWEST), jnp.where(valid, slope, 0.0)
+        return jnp.where(valid, log_density, LOWEST_LOG_DENSITY), jnp.where(valid, slope, 0.0)
 
     density = jax.custom_vjp(lambda u: both(u)[0])
     density.defvjp(both, lambda slope, weight: (weight * slope,))

@@ -8,13 +8,13 @@ import numpy as np
 
 from jaxgait.optimization.optimum import Local, Optimum
 
-AGREE = 0.05
+AGREEMENT = 0.05
 """Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
-RIDGE = 10.0
+RIDGE_RATIO = 10.0
 """Ratio of curvatures from which a combination of parameters is much less certain than the others."""
-LEADING = 0.3
+LEADING_SHARE = 0.3
 """Share of a direction in the unit box from which a parameter is named in it."""
-EDGE = 1e-6
+BOUND_MARGIN = 1e-6
 """Distance from a bound, as a fraction of the bounds, below which a design lies on it."""
 
 
@@ -31,7 +31,7 @@ def conclusions(found: Optimum, over: Mapping[str, tuple[float, float]], units: 
         yield from _shape(found.local, list(found.best))
     gains = {} if found.local is None else found.local.multipliers
     for name, (low, high) in over.items():
-        best, margin = found.best[name], EDGE * (high - low)
+        best, margin = found.best[name], BOUND_MARGIN * (high - low)
         if min(best - low, high - best) <= margin:
             end, unit = "lower" if best - low <= margin else "upper", "" if units[name] == "1" else units[name]
             gain = next((x for text, x in gains.items() if text.startswith(f"{name} = ") and x > 0.0), None)
@@ -60,17 +60,17 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
         if gain > 0.0 and text.partition(" = ")[0] not in names:
             yield f"{text} holds the design back: relaxing it improves the objective by {gain:.3g} per unit"
     curved = np.abs(local.curvature)
-    if len(curved) > 1 and not local.active and curved[-1] > RIDGE * curved[0]:
+    if len(curved) > 1 and not local.active and curved[-1] > RIDGE_RATIO * curved[0]:
         share = dict(zip(names, local.directions[0], strict=True))
-        leading = [name for name, x in share.items() if abs(x) >= LEADING]
+        leading = [name for name, x in share.items() if abs(x) >= LEADING_SHARE]
         signs = {bool(share[name] > 0.0) for name in leading}
         how = f" together, {'in the same direction' if len(signs) == 1 else 'in opposite directions'},"
         what = f"changing {' and '.join(leading)}{how * (len(leading) > 1)}"
         yield f"{what} affects the objective least: there the best values are least certain"
-    if local.difference <= AGREE:
+    if local.difference <= AGREEMENT:
         yield f"the gradient is reliable: differences of values confirm it within {max(local.difference, 1e-3):.1%}"
     else:
         yield (
-            f"the gradient and differences of values disagree by {local.difference:.0%} around it (below {AGREE:.0%} "
-            "is good): compare with a search by --gradient differences"
+            f"the gradient and differences of values disagree by {local.difference:.0%} around it (below "
+            f"{AGREEMENT:.0%} is good): compare with a search by --gradient differences"
         )

@@ -33,9 +33,9 @@ from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
 
-CHECKED = 4
+CHECKED_STARTS = 4
 """Number of starts at which slopes are checked against finite differences."""
-SHOWN = 2.0
+STRIDES_DRAWN = 2.0
 """Number of strides at the end of a run that are drawn before and after."""
 
 
@@ -92,7 +92,7 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     """Slopes at the first starts, compared with differences of whole runs."""
     space = Space(model, arguments["over"])
     goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
-    first = found.history.isel(start=slice(0, CHECKED), iteration=0)
+    first = found.history.isel(start=slice(0, CHECKED_STARTS), iteration=0)
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
@@ -139,7 +139,7 @@ def _before_after(
         one, start = _with(before_or_after, values)
         start = start if values else None
         run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
-        last = 0.0 if one.period is None else float(run.time[-1]) - SHOWN * float(one.period)
+        last = 0.0 if one.period is None else float(run.time[-1]) - STRIDES_DRAWN * float(one.period)
         runs.append(run.sel(time=slice(last, None)))
     names = list(shown) or [n for n in state_variables(model.initial_state()) if runs[0][n].ndim == 1][:2]
     seen = {} if observe is None else observe.variables

@@ -109,7 +109,7 @@ def profile_line(found: Profile) -> str:
     return line + ("; the profile found a better fit: fit again with more starts" if found.better else "")
 
 
-PARTS = 3
+MAX_NAMES = 3
 """Number of parameters named for each direction."""
 _CURVES = (
     "Top: the measured curve, the initial curve of the model, and the fitted one. Bottom: the residual, fitted minus "
@@ -176,7 +176,7 @@ def _directions(found: Fit) -> str:
     """How well each direction of the parameters is determined, the best one first."""
     names, rows = list(found.best), []
     for s, direction in zip(found.singular_values, found.directions, strict=True):
-        largest = np.argsort(-np.abs(direction))[:PARTS]
+        largest = np.argsort(-np.abs(direction))[:MAX_NAMES]
         what = ", ".join(f"{direction[i]:+.2f} {names[i]}" for i in largest)
         rows.append([f"{s:.3g}", f"{100.0 / s:.3g}" if s > 0.0 else "infinite", what])
     return page.table(["singular value", "standard error (% of the bounds)", "direction"], rows)

@@ -13,7 +13,7 @@ import xarray as xr
 
 from jaxgait import checks
 from jaxgait.cli import parsing
-from jaxgait.cli.options import POINTS, RUN, Further, given
+from jaxgait.cli.options import FRONT_POINTS, RUN, Further, given
 from jaxgait.ensembles import ensemble, grid, summary
 from jaxgait.ensembles.members import INITIAL, as_members, constant
 from jaxgait.measure import Measures, observer
@@ -25,13 +25,13 @@ from jaxgait.optimization.pareto import front
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.run import Sampling
 
-SHOWN = 8
+MAX_PRINTED = 8
 """Number of parameters whose sensitivities are printed; files and the report have all."""
 EVOLVED: dict[str, Any] = {"population": 24, "generations": 12}
 """Settings of NSGA-II, which traces the front if the search had no gradient."""
-BETTER = 1e-4
+BETTER_GAIN = 1e-4
 """Relative gain from which the end of a front counts as better than the search's optimum."""
-STRIDES = 20
+MIN_STRIDES = 20
 """Least number of strides in which runs should settle into the gait of the best design."""
 _SENSES = ("maximize", "minimize")
 
@@ -86,7 +86,7 @@ class Sensitivities:
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """Lists the largest ones."""
         yield f"  {made.attrs['gradient']}; 1 % more of a parameter changes"
-        first = made.isel(parameter=slice(0, SHOWN))
+        first = made.isel(parameter=slice(0, MAX_PRINTED))
         for name in first.parameter.values:
             one = first.change.sel(parameter=name)
             units = zip(one.measure.values, one.values, one.measure_unit.values, strict=True)
@@ -131,7 +131,7 @@ class Front:
                 "--front takes one scenario: leave out --front, or --across, --each-stride, other --motion"
             )
         _check_measure(model, arguments, measure)
-        count = POINTS if points is None else checks.count("points", points, least=2)
+        count = FRONT_POINTS if points is None else checks.count("points", points, least=2)
         if arguments.get("method") in GRADIENT_FREE and importlib.util.find_spec("pymoo") is None:
             raise ValueError('a front without gradients needs pymoo: pip install "jaxgait[pareto]"')
         return cls(model, arguments, sense, measure, count)
@@ -186,7 +186,7 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> str:
     across, start = arguments.get("across"), arguments.get("initial") or {}
     members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)
     run = given(arguments, [name for name in RUN if name != "duration"])
-    run["strides"] = max(STRIDES, run.get("strides", 0))
+    run["strides"] = max(MIN_STRIDES, run.get("strides", 0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # it is what the sentence says
         made = ensemble(found.model, constant(members, {INITIAL + n: x for n, x in start.items()}), **run)
@@ -212,7 +212,7 @@ def improvement(made: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) 
     sense, name = objective(arguments)
     best = float(made[name].values.max() if sense == "maximize" else made[name].values.min())
     gain = (best - found.objective) * (1.0 if sense == "maximize" else -1.0)
-    if gain <= BETTER * abs(found.objective):
+    if gain <= BETTER_GAIN * abs(found.objective):
         return ""
     return f"the front reaches {best:.6g}, but the search ended at {found.objective:.6g}: use more starts"
 

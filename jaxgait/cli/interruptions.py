@@ -15,7 +15,7 @@ from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Sent by Ctrl-C, and by `kill` and the schedulers of clusters."""
-PATIENCE = 2.0
+MAX_WAIT = 2.0
 """Seconds to wait for a call that ignores signals, such as a compilation."""
 _RETRY_AFTER = 0.01
 """Seconds until a lost interruption is repeated."""
@@ -41,7 +41,7 @@ def as_exceptions() -> Iterator[None]:
     """Both signals raise KeyboardInterrupt in the main thread; ignored signals stay ignored.
 
     Python alone misses some: an exception in a callback, such as JAX's at each garbage collection, is dropped (here it
-    is raised once more), and none is raised during a long call of compiled code (after `PATIENCE`, the process exits).
+    is raised once more), and none is raised during a long call of compiled code (after `MAX_WAIT`, the process exits).
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -99,7 +99,7 @@ def _watch(woken: socket.socket) -> None:
     """Repeats a lost signal, ends the process if the main thread takes none; returns when the other end is closed."""
     while received := woken.recv(64):
         if signals := [number for number in received if number in SIGNALS]:
-            if not _taken.wait(PATIENCE):
+            if not _taken.wait(MAX_WAIT):
                 _leave(signals[0])
             _taken.clear()
             received += _pending(woken)  # several signals during one call are taken as one

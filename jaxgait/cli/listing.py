@@ -26,9 +26,9 @@ from jaxgait.run import state_variables
 from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
 
-HISTORIES = 12
+MAX_HISTORIES = 12
 """Largest number of time histories to print."""
-SHOWN = 36
+MAX_ELEMENTS = 36
 """Largest number of elements of an array to print, as `--set` takes them."""
 
 
@@ -88,8 +88,8 @@ def _short(value: Any) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return f"{array.item():.10g}" if array.dtype.kind == "f" else str(array)
-    if array.ndim > 2 or array.size > SHOWN:
-        return np.array2string(array, precision=4, max_line_width=10**6, threshold=SHOWN).replace("\n", "")
+    if array.ndim > 2 or array.size > MAX_ELEMENTS:
+        return np.array2string(array, precision=4, max_line_width=10**6, threshold=MAX_ELEMENTS).replace("\n", "")
     return ";".join(",".join(f"{x:.4g}" for x in row) for row in np.atleast_2d(array))
 
 
@@ -109,11 +109,11 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
     histories = record["variables"]
     if histories:
         yield f"{'histories:':20} {'lowest':>12} {'highest':>12} {'last':>12}"
-    for name, one in itertools.islice(histories.items(), HISTORIES):
+    for name, one in itertools.islice(histories.items(), MAX_HISTORIES):
         numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "highest", "last"))
         yield f"  {name:18} {numbers} {_plain(one['unit']):8} {one['long_name']}".rstrip()
-    if len(histories) > HISTORIES:
-        yield f"  and {len(histories) - HISTORIES} more: all in --json FILE, over time in --out FILE"
+    if len(histories) > MAX_HISTORIES:
+        yield f"  and {len(histories) - MAX_HISTORIES} more: all in --json FILE, over time in --out FILE"
 
 
 def scan_lines(scan: xr.Dataset) -> Iterator[str]:

@@ -15,7 +15,7 @@ C = TypeVar("C")
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
 Precision = Literal["float64", "float32"]
-POINTS = 7
+FRONT_POINTS = 7
 """Default number of points along a front."""
 
 

@@ -38,9 +38,9 @@ from jaxgait.run import NotRecorded, Sampling
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.solve.smooth import RECORDED
+from jaxgait.solve.smooth import MAX_EVENTS
 
-PART = 1 << 20
+NUMBERS_PER_READ = 1 << 20
 """Numbers of a result that are read from a store at a time."""
 LARGEST_GRADIENT = 1e30
 """Size above which a derivative, in SI units, is taken for one that the steps have lost."""
@@ -195,7 +195,7 @@ def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> 
 def _parts(data: xr.Dataset, name: str) -> Iterator[xr.Dataset]:
     """The members in parts, so that a variable of a store is read piece by piece, and not kept."""
     dim, size = max(((str(d), n) for d, n in data["status"].sizes.items()), key=lambda one: one[1])
-    rows = max(1, PART * size // max(1, data[name].size))
+    rows = max(1, NUMBERS_PER_READ * size // max(1, data[name].size))
     return (data.isel({dim: slice(start, start + rows)}) for start in range(0, size, rows))
 
 
@@ -269,7 +269,7 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
     except NotRecorded:  # a measure counts the events of a smooth model
         if request.get("max_events") is not None:
             raise
-        return _plan_of({**request, "max_events": RECORDED}, extent)
+        return _plan_of({**request, "max_events": MAX_EVENTS}, extent)
 
 
 def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None) -> Plan:

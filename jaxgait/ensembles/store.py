@@ -35,7 +35,7 @@ from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan
 
-SCHEMA = 3
+SCHEMA_VERSION = 3
 """Incremented whenever the meaning of the files changes."""
 
 LABELS = ".jaxgait/labels.json"
@@ -251,7 +251,7 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
 def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
     """Files of a store's coordinates that fail their checksum, or the file of these checksums if it is unreadable."""
     root = pathlib.Path(path)
-    if not (root / ".jaxgait").is_dir() or _schema(root) != SCHEMA:
+    if not (root / ".jaxgait").is_dir() or _schema(root) != SCHEMA_VERSION:
         return []  # of another program or version
     try:
         written = json.loads((root / LABELS).read_text())
@@ -265,7 +265,7 @@ def _schema(root: pathlib.Path) -> int:
     try:
         return int(json.loads((root / ".jaxgait" / "plan.json").read_text())["schema"])
     except (OSError, ValueError, LookupError, TypeError):
-        return SCHEMA
+        return SCHEMA_VERSION
 
 
 def _create(root: pathlib.Path, plan: Plan) -> None:
@@ -323,7 +323,7 @@ def _write_template(draft: pathlib.Path, plan: Plan) -> None:
     ours.mkdir()
     sums = {file.relative_to(draft).as_posix(): _file_checksum(file) for file in numbers}
     (draft / LABELS).write_text(json.dumps(sums, indent=1))
-    (ours / "plan.json").write_text(json.dumps({"schema": SCHEMA, **fingerprint(plan)}, indent=1))
+    (ours / "plan.json").write_text(json.dumps({"schema": SCHEMA_VERSION, **fingerprint(plan)}, indent=1))
     (ours / "manifest.jsonl").touch()
     (ours / "lock").touch()
 
@@ -335,11 +335,12 @@ def _same_scan(root: pathlib.Path, plan: Plan, any_blocks: bool) -> Plan:
     except (OSError, ValueError) as error:
         raise StoreError(f"{root} exists and is not a scan: choose another path ({error})") from error
     schema = stored.pop("schema", 0)
-    if schema != SCHEMA:
-        age = "an older" if schema < SCHEMA else "a newer"
+    if schema != SCHEMA_VERSION:
+        age = "an older" if schema < SCHEMA_VERSION else "a newer"
         raise StoreError(
-            f"{root} was written by {age} version ({_writer(root)}, schema {schema}; this one has {SCHEMA}) and "
-            "cannot be continued: read it with `read_store`, finish it with that version, or choose another path"
+            f"{root} was written by {age} version ({_writer(root)}, schema {schema}; this one has "
+            f"{SCHEMA_VERSION}) and cannot be continued: read it with `read_store`, finish it with that version, or "
+            "choose another path"
         )
     if any_blocks and len(stored["blocks"]) == len(plan.block_shape):
         plan = replace(plan, block_shape=tuple(stored["blocks"]))

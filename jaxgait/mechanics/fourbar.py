@@ -26,8 +26,8 @@ from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.planar import Vec, added, cross, dot, down, turned
 from jaxgait.precision import float64_default
 
-WRAP = 1.5
-"""Shank angles relative to the thigh lie in (WRAP - 2 pi, WRAP]: no knee flexes beyond 270 degrees."""
+MAX_ANGLE = 1.5
+"""Shank angles relative to the thigh lie in (MAX_ANGLE - 2 pi, MAX_ANGLE]: no knee flexes beyond 270 degrees."""
 
 
 class FourBar(eqx.Module):
@@ -118,7 +118,7 @@ def bias(bars: FourBar, knee: Closure, psi_rate: Scalar) -> tuple[Scalar, Scalar
 
 @float64_default
 def shank_angle(bars: FourBar, knee: Closure) -> Scalar:
-    """Angle in rad of the shank relative to the thigh, minus the knee flexion, in (WRAP - 2 pi, WRAP].
+    """Angle in rad of the shank relative to the thigh, minus the knee flexion, in (MAX_ANGLE - 2 pi, MAX_ANGLE].
 
     Examples:
         >>> import math
@@ -146,7 +146,7 @@ def link_angle(knee: Closure) -> Scalar:
 
 
 def _wrapped(angle: Scalar) -> Scalar:
-    return jnp.where(angle > WRAP, angle - 2.0 * math.pi, angle)
+    return jnp.where(angle > MAX_ANGLE, angle - 2.0 * math.pi, angle)
 
 
 @float64_default

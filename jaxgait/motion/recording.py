@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 
 from jaxgait.motion import MotionFormatError
 
-FAINT = 5.0
+NOISE_FORCE = 5.0
 """Force in N up to which a plate shows only noise."""
 
 

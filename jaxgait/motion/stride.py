@@ -30,7 +30,7 @@ LOAD = {"ground_x_N": "N", "ground_y_N": "N"}
 
 UNITS = SIGNALS | LOAD
 
-EVEN = 0.1
+EVEN_WITHIN = 0.1
 """Largest deviation from even sample times, in steps, that counts as rounding (to 1 ms at 100 Hz: 0.05)."""
 
 _PATH = "hip_x_m and hip_y_m, the path of the hip, do not follow from joint angles: take those of an embedded gait"
@@ -255,7 +255,7 @@ def close(stride: Stride, harmonics: int = 8) -> Cycle:
     span = float(time[-1]) * (1.0 if closed else n / (n - 1))
     unevenness = float(np.max(np.abs(time - np.linspace(0.0, time[-1], n))) / (time[-1] / (n - 1)))
     count = n - 1 if closed else n
-    resampled = unevenness > EVEN
+    resampled = unevenness > EVEN_WITHIN
     even = {k: _even(time[:count], span, x[:count]) if resampled else x[:count] for k, x in stride.signals.items()}
     period = span if stride.period is None else stride.period
     gaps = {k: float(gap) for k, gap in (repeat if closed else follow).items()}

@@ -28,9 +28,9 @@ OUTLIER = (0.08, 0.15)
 """The same for the deviation of a sample from the fit."""
 OPPOSITE = (-0.5, -0.8)
 """Correlation with the reference gait, likewise below."""
-HARMONICS = 8
+DEFAULT_HARMONICS = 8
 """Number of harmonics for a stride that states none."""
-LATE = 8
+MAX_STRIKE_SHIFT = 8
 """Percent of a stride by which the record may start before or after heel strike without a warning."""
 ANGLES_PER_STRIDE = 100
 
@@ -121,7 +121,7 @@ def judge(stride: Stride, harmonics: int | None = None) -> Verdict:
         True 1.42
     """
     with np.errstate(over="ignore", invalid="ignore"):  # absurd numbers are found, not warned of
-        measured = _measured(stride, (stride.harmonics or HARMONICS) if harmonics is None else harmonics)
+        measured = _measured(stride, (stride.harmonics or DEFAULT_HARMONICS) if harmonics is None else harmonics)
         return dataclasses.replace(measured, findings=tuple(_findings(measured)))
 
 
@@ -264,7 +264,7 @@ def _shape(v: Verdict) -> Iterator[Finding]:
     for k in (k for k in SIGNALS if likeness[k][late] < OPPOSITE[0]):
         what = f"moves against the usual direction (correlation {likeness[k][late]:.2f} with the reference gait)"
         yield Finding(what, "of the opposite sign? multiply by -1", bool(likeness[k][late] < OPPOSITE[1]), k)
-    if min(late, ANGLES_PER_STRIDE - late) > LATE:
+    if min(late, ANGLES_PER_STRIDE - late) > MAX_STRIKE_SHIFT:
         what = f"the record starts at about {late} % of the stride"
         yield Finding(what, "let it start at heel strike", False)
 

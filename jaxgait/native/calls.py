@@ -24,7 +24,7 @@ import llvmlite.binding as llvm
 from jaxgait.native import disk
 from jaxgait.native.kernel import Kernel, assembly
 
-SIZE = 0
+SIZE_OFFSET = 0
 """Offset of the size in every structure."""
 FRAME = {"extension": 8, "stage": 32, "arguments": 72, "results": 112}
 """Offsets in XLA_FFI_CallFrame; the last two of the tables of pointers to buffers."""
@@ -36,7 +36,7 @@ METADATA_TYPE = 1
 """XLA_FFI_Extension_Metadata."""
 METADATA = {"major": 24, "minor": 28, "traits": 32}
 """Offsets in XLA_FFI_Metadata."""
-EXECUTE = 3
+EXECUTE_STAGE = 3
 """The stage in which buffers exist."""
 
 PREFIX = "jaxgait_"
@@ -82,7 +82,7 @@ def head() -> list[str]:
         "  br i1 %none, label %work, label %check",
         "check:",
         *field("type", "%extension", EXTENSION["type"], "i32"),
-        *field("size", "%extension", SIZE, "i64"),
+        *field("size", "%extension", SIZE_OFFSET, "i64"),
         f"  %asked = icmp eq i32 %type, {METADATA_TYPE}",
         f"  %whole = icmp uge i64 %size, {EXTENSION['metadata'] + 8}",
         "  %both = and i1 %asked, %whole",
@@ -92,7 +92,7 @@ def head() -> list[str]:
         "  br label %look",
         "measure:",
         *field("metadata", "%extension", EXTENSION["metadata"]),
-        *field("room", "%metadata", SIZE, "i64"),
+        *field("room", "%metadata", SIZE_OFFSET, "i64"),
         f"  %fits = icmp uge i64 %room, {METADATA['traits'] + 4}",
         "  br i1 %fits, label %describe, label %later",
         "describe:",
@@ -100,7 +100,7 @@ def head() -> list[str]:
         "  ret ptr null",
         "work:",
         *field("stage", "%frame", FRAME["stage"], "i32"),
-        f"  %now = icmp eq i32 %stage, {EXECUTE}",
+        f"  %now = icmp eq i32 %stage, {EXECUTE_STAGE}",
         "  br i1 %now, label %run, label %later",
         "later:",
         "  ret ptr null",
@@ -210,7 +210,7 @@ def _version() -> tuple[int, int] | None:
 
 # --- machine code: one target machine makes object code, one linker loads it; XLA never forgets a function -----------
 
-OPTIMISATION = 2
+OPTIMISATION_LEVEL = 2
 
 _loaded: dict[str, Any] = {}
 _codes: dict[str, bytes] = {}
@@ -273,7 +273,7 @@ def _compiled(text: str, optimised: bool) -> bytes:
 
 def optimise(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
     """Runs LLVM's passes, without vectorisation: the code is vectorised already."""
-    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION)
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION_LEVEL)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
@@ -283,7 +283,7 @@ def optimise(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
 def _machine() -> llvm.TargetMachine:
     _initialize()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=OPTIMISATION, jit=True
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=OPTIMISATION_LEVEL, jit=True
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxgait.native.instructions import Kind, Known, Operation, Value
 
-SMALL = 64
+MAX_IN_REGISTERS = 64
 """Numbers up to which an array is kept in registers, and is not memory."""
 
 

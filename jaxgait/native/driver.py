@@ -32,7 +32,7 @@ STREAM = {"context": 16, "stream": 24}
 """Offsets in XLA_FFI_Stream_Get_Args."""
 ERROR = {"message": 16, "code": 24}
 """Offsets in XLA_FFI_Error_Create_Args."""
-INTERNAL = 13
+INTERNAL_ERROR = 13
 """XLA_FFI_Error_Code_INTERNAL."""
 
 FUNCTIONS = {
@@ -193,7 +193,7 @@ def _failed() -> Iterator[str]:
     )
     yield from _structure("error", ERROR["code"] + 4)
     yield from _stored("error.message", "%error", ERROR["message"], "ptr %message")
-    yield from _stored("error.code", "%error", ERROR["code"], f"i32 {INTERNAL}")
+    yield from _stored("error.code", "%error", ERROR["code"], f"i32 {INTERNAL_ERROR}")
     yield from calls.field("create", "%api", API["XLA_FFI_Error_Create"])
     yield "  %said = call ptr %create(ptr %error)"
     yield "  ret ptr %said"

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from jaxgait.native.instructions import Kind, Known, Memory, Operation, Scope, Value, Writer
 
-REGISTER = 64
+VECTOR_BYTES = 64
 """Bytes of a vector, as in the widest registers; LLVM splits it where they are narrower."""
 
 
@@ -46,7 +46,7 @@ class Kernel(NamedTuple):
     def width(self) -> int:
         """Members in one vector: a power of two, not more than there are."""
         real = [v.dtype.itemsize for v in self.values.values() if v.kind > Kind.UNIFORM and v.dtype.kind == "f"]
-        full = REGISTER // max(real, default=8)
+        full = VECTOR_BYTES // max(real, default=8)
         return 1 << (min(full, self.grid.members).bit_length() - 1)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from jaxgait.native.code import Code, Loop, Memory, PartLoop, Read, Statement, Write, everything, lasting
 from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Scope, Writer
-from jaxgait.native.kernel import REGISTER
+from jaxgait.native.kernel import VECTOR_BYTES
 
 
 class Emitter:
@@ -321,7 +321,7 @@ class Emitter:
 def width_for(code: Code, members: int) -> int:
     """Members in a vector: a power of two, not more than there are."""
     real = [d.itemsize for d in code.dtypes if d.kind == "f"]
-    return 1 << (min(REGISTER // max(real, default=8), members).bit_length() - 1)
+    return 1 << (min(VECTOR_BYTES // max(real, default=8), members).bit_length() - 1)
 
 
 def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:

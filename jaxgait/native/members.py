@@ -35,7 +35,7 @@ LOOP = Primitive("member_loop")
 """A loop of one member; once batched, of all of them."""
 LOOP.multiple_results = True
 
-WORTHWHILE = 40
+MIN_OPERATIONS = 40
 """Least number of operations of a loop for a kernel of its own."""
 
 
@@ -127,7 +127,7 @@ class Codes:
     def threads(self) -> Code:
         """For one thread per member, with few registers: arrays are in memory where the loop allows it."""
         with contextlib.suppress(Unsupported), jax.enable_x64(self._wide):
-            return self._read(registers=ptx.REGISTERS)
+            return self._read(registers=ptx.MAX_IN_REGISTERS)
         return self.vectors
 
 
@@ -141,7 +141,7 @@ def _code(loop: While | Scan, equation: Any, wanted: tuple[bool, ...], assured: 
         _warn_of(fault)
         return repr(fault)
     operations = count(code.vectors.statements)
-    return code if operations >= WORTHWHILE else f"only {operations} operations"
+    return code if operations >= MIN_OPERATIONS else f"only {operations} operations"
 
 
 def _warn_of(fault: Exception) -> None:
@@ -213,7 +213,7 @@ def _described(loop: Seen, gpu: str | None) -> str:
 def _taken(code: Code, sizes: tuple[int, ...], gpu: str) -> str:
     """Resources of a GPU that a kernel needs, if no operand is shared."""
     try:
-        _, text = ptx.written(code, ptx.BLOCK, (False,) * len(sizes), sizes)
+        _, text = ptx.written(code, ptx.BLOCK_THREADS, (False,) * len(sizes), sizes)
     except Unsupported as reason:
         return f"left to XLA: {reason}"
     found = ptx.resources(text, gpu)

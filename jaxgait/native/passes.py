@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from jaxgait.native import directions, reading, scans
 from jaxgait.native.code import (
-    SMALL,
+    MAX_IN_REGISTERS,
     Code,
     Loop,
     PartLoop,
@@ -53,7 +53,7 @@ def read_loop(
         avals: shapes and dtypes of the operands.
         wanted: which of its results are used.
         assured: see `jaxgait.native.primitives`.
-        registers: numbers up to which an operand is kept in registers; None: `SMALL`, or fewer if the loop
+        registers: numbers up to which an operand is kept in registers; None: `MAX_IN_REGISTERS`, or fewer if the loop
             writes many records.
 
     Raises:
@@ -61,10 +61,10 @@ def read_loop(
     """
     shapes = [aval.shape for aval in avals]
     if registers is None:
-        if (fewer := _below_records(shapes)) < SMALL:
+        if (fewer := _below_records(shapes)) < MAX_IN_REGISTERS:
             with contextlib.suppress(Unsupported):
                 return read_loop(loop, avals, wanted, assured, fewer)
-        registers = SMALL
+        registers = MAX_IN_REGISTERS
     most = MAX_FACTOR * reading.MAX_VALUES
     try:
         longest = min(most, reading.MAX_VALUES * max(directions.lengths(shapes, above=1), default=1))
@@ -82,8 +82,8 @@ def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:
     Records are many arrays of one length, written to one element at a time. In registers every element would be
     selected in each iteration, which takes LLVM minutes (18 arrays of 50: 440 s; in memory 2 s).
     """
-    lengths = Counter(n for s in shapes if RECORD < (n := max(s, default=0)) == math.prod(s) <= SMALL)
-    return min([n - 1 for n, times in lengths.items() if n * times > RECORDS], default=SMALL)
+    lengths = Counter(n for s in shapes if RECORD < (n := max(s, default=0)) == math.prod(s) <= MAX_IN_REGISTERS)
+    return min([n - 1 for n, times in lengths.items() if n * times > RECORDS], default=MAX_IN_REGISTERS)
 
 
 def _finished(loop: While | Scan, avals: Sequence[Any], wanted: Sequence[bool], reader: Reader, few: int) -> Code:

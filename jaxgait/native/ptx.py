@@ -39,7 +39,7 @@ from jaxgait.native.instructions import Writer
 from jaxgait.native.loops import Emitter
 from jaxgait.native.reading import Reader
 
-BLOCK = 64
+BLOCK_THREADS = 64
 """Threads per block: two warps, so that small ensembles spread over many processors."""
 MAX_ARRAYS = 500
 """Largest number of arrays of a kernel: their addresses must fit into 4 KB of arguments."""
@@ -137,7 +137,7 @@ def _definition(name: str) -> tuple[str, frozenset[str]]:
 
 ARCHITECTURE = "sm_75"
 TARGET = "__gpu$xla.gpu.ptx"
-REGISTERS = 16
+MAX_IN_REGISTERS = 16
 """Numbers up to which an array is kept in registers; a thread has 255, each half a float64."""
 
 _written: dict[str, str] = {}
@@ -171,13 +171,13 @@ def call(
     """
     lengths = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(arrays, shared, strict=True)]
     name, text = written(code, members, shared, lengths)
-    blocks = -(-members // BLOCK)
+    blocks = -(-members // BLOCK_THREADS)
     if driver.chosen():
-        handler = driver.registered(name, text, len(arrays), len(results), blocks, BLOCK)
+        handler = driver.registered(name, text, len(arrays), len(results), blocks, BLOCK_THREADS)
         return jax.ffi.ffi_call(handler, results, input_output_aliases={})(*arrays)
     numbers = {
         **{"grid_x": blocks, "grid_y": 1, "grid_z": 1},
-        **{"block_x": BLOCK, "block_y": 1, "block_z": 1, "shared_mem_bytes": 0},
+        **{"block_x": BLOCK_THREADS, "block_y": 1, "block_z": 1, "shared_mem_bytes": 0},
     }
     launch = jax.ffi.ffi_call(TARGET, results, input_output_aliases={})
     attributes: dict[str, Any] = {key: np.int32(n) for key, n in numbers.items()}
@@ -211,7 +211,7 @@ def _machine() -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(
-        cpu=ARCHITECTURE, opt=calls.OPTIMISATION
+        cpu=ARCHITECTURE, opt=calls.OPTIMISATION_LEVEL
     )
 
 

@@ -15,12 +15,12 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxgait.native import arrays, scans
 from jaxgait.native.blocks import COMMUTATIVE
-from jaxgait.native.code import SMALL, Code, Loop, Memory, Read, Statement, Unsupported, Write
+from jaxgait.native.code import MAX_IN_REGISTERS, Code, Loop, Memory, Read, Statement, Unsupported, Write
 from jaxgait.native.functions import FUNCTIONS, expanded
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
 from jaxgait.native.primitives import Branches, Call, While, passed, read
 
-OWN = 16_384
+MAX_TEMPORARY_BYTES = 16_384
 """Bytes of temporary arrays of a member."""
 
 MAX_VALUES = 40_000
@@ -76,7 +76,9 @@ def _same_type(equation: Any) -> bool:
 class Reader:
     """Translates a program of one member to structured code."""
 
-    def __init__(self, assured: Sequence[str] = (), registers: int = SMALL, longest: int = MAX_VALUES, parts: int = 1):
+    def __init__(
+        self, assured: Sequence[str] = (), registers: int = MAX_IN_REGISTERS, longest: int = MAX_VALUES, parts: int = 1
+    ):
         self.code, self._registers, self._longest, self._parts = Code(), registers, longest, parts
         self.statements: list[Statement] = []
         self._assured = assured
@@ -116,7 +118,7 @@ class Reader:
         if named(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
         found = self._memory(aval, None, result)
-        if (own := sum(m.size * m.dtype.itemsize for m in self.code.memories if m.own)) > OWN:
+        if (own := sum(m.size * m.dtype.itemsize for m in self.code.memories if m.own)) > MAX_TEMPORARY_BYTES:
             raise Unsupported(f"temporary arrays of {own} bytes in a loop")
         return found
 
@@ -139,7 +141,7 @@ class Reader:
         if isinstance(x, Tracer):
             raise Unsupported("an array from outside of the loop")
         whole = np.asarray(x)
-        if whole.size > SMALL:
+        if whole.size > MAX_IN_REGISTERS:
             raise Unsupported(f"a constant array of {whole.size} numbers")
         return np.array([self.constant(n, whole.dtype) for n in whole.ravel()], dtype=int).reshape(whole.shape)
 

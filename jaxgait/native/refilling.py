@@ -21,7 +21,7 @@ from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Writer
 from jaxgait.native.loops import Emitter, width_for
 
-WARP = 32
+WARP_THREADS = 32
 """Threads of a GPU that run in lockstep."""
 _NAMED = re.compile(r"jaxgait_(refilled|waiting)(\d+)_\w+")
 
@@ -61,7 +61,7 @@ def lanes_of(text: str) -> Lanes:
     found = [(kind == "refilled", int(width)) for kind, width in _NAMED.findall(text)]
     if found:
         return Lanes(max(width for _, width in found), all(refilled for refilled, _ in found))
-    return Lanes(WARP, False) if "__gpu$xla.gpu.ptx" in text else TOGETHER
+    return Lanes(WARP_THREADS, False) if "__gpu$xla.gpu.ptx" in text else TOGETHER
 
 
 def _last(rounds: Sequence[int], width: int) -> int:

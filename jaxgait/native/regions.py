@@ -19,10 +19,10 @@ from jaxgait.native.blocks import Block, Equation
 from jaxgait.native.instructions import ALIASES, SUPPORTED, Kind, Operation, Value, supports
 from jaxgait.native.kernel import Grid, Kernel
 
-WORTHWHILE = 12
+MIN_OPERATIONS = 12
 """Least number of operations of a kernel that is worth a call."""
 
-SHARE = 0.5
+MIN_KERNEL_SHARE = 0.5
 """Least share of a block's operations in kernels: scalar models have 80 % or more. Code on many small arrays has less
 (a tree of 15 bodies: 37 %), and ran four times faster entirely in XLA."""
 
@@ -90,7 +90,7 @@ def _axis(e: Equation, of: tuple[int, ...], to: tuple[int, ...], *, n: int) -> i
 
 
 def partition(block: Block) -> list[Equation | Kernel]:
-    """The block's operations in order of execution, grouped into kernels; without any if they are too few (`SHARE`)."""
+    """The block's operations in order of execution, in kernels unless they are too few (`MIN_KERNEL_SHARE`)."""
     shapes = layout(block)
     stage: dict[int, int] = defaultdict(int)
     computed: set[int] = set()  # values that kernels compute
@@ -115,9 +115,9 @@ def partition(block: Block) -> list[Equation | Kernel]:
         steps += outside[own]
         group = inside[own]
         work = sum(e.primitive.name not in ALIASES for e in group)
-        steps += [_kernel(block, group, shapes, wanted)] if work >= WORTHWHILE else group
+        steps += [_kernel(block, group, shapes, wanted)] if work >= MIN_OPERATIONS else group
     inside_kernels = sum(len(step.operations) for step in steps if isinstance(step, Kernel))
-    return steps if inside_kernels >= SHARE * len(block.equations) else list(block.equations)
+    return steps if inside_kernels >= MIN_KERNEL_SHARE * len(block.equations) else list(block.equations)
 
 
 def _fits(block: Block, e: Equation, shapes: Layout, computed: set[int]) -> bool:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from jax.core import ShapedArray
 
-from jaxgait.native.code import SMALL, Unsupported
+from jaxgait.native.code import MAX_IN_REGISTERS, Unsupported
 from jaxgait.native.primitives import Scan, stacked
 
-SHORT = 64
+MAX_UNROLLED = 64
 """Largest number of equations in all iterations of an unrolled loop."""
 
 
@@ -39,7 +39,7 @@ def whole(reader: Any, scan: Scan, avals: Sequence[Any]) -> list[Any]:
 
 def scan(reader: Any, scan: Scan, inputs: Sequence[Any]) -> list[Any]:
     """Results of a scan inside of a program."""
-    if scan.options["length"] * len(scan.body.jaxpr.eqns) <= SHORT:
+    if scan.options["length"] * len(scan.body.jaxpr.eqns) <= MAX_UNROLLED:
         return _written_out(reader, scan, inputs)
     over = scan.constants + scan.carried
     results = [reader.memory(aval, None) for aval in stacked(scan)]
@@ -95,7 +95,7 @@ def _in_memory(reader: Any, x: Any) -> Any:
 
 
 def _in_registers(reader: Any, x: Any) -> Any:
-    if math.prod(x.shape) > SMALL:
+    if math.prod(x.shape) > MAX_IN_REGISTERS:
         return x
     found = [reader.element(x, _known(reader, index)) for index in np.ndindex(*x.shape)]
     return np.array(found, dtype=int).reshape(x.shape)

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 INTERIM = "the best design was met on the way of a start, whose end is worse or not valid: try more --iterations"
 
-SAME = 0.01
+SAME_OPTIMUM = 0.01
 """Ends no further apart than this fraction of the box, along every parameter, count as the same optimum."""
 
 
@@ -22,7 +22,7 @@ def group_ends(
 ) -> tuple[Int[np.ndarray, " starts"], Int[np.ndarray, " basins"]]:
     """The basin in which each start ended, and the start with the best end of each basin.
 
-    Basins extend `SAME` of the box around their best ends and are numbered by these, allowed ones first.
+    Basins extend `SAME_OPTIMUM` of the box around their best ends and are numbered by these, allowed ones first.
 
     Args:
         x: ends in the unit box (no dimension).
@@ -32,7 +32,7 @@ def group_ends(
     """
     numbers, bests = np.full(len(x), -1), list[int]()
     for i in (i for i in np.lexsort((-objective, ~allowed)).tolist() if valid[i]):
-        near = [k for k, j in enumerate(bests) if np.abs(x[i] - x[j]).max() <= SAME]
+        near = [k for k, j in enumerate(bests) if np.abs(x[i] - x[j]).max() <= SAME_OPTIMUM]
         numbers[i] = near[0] if near else len(bests)
         bests += [] if near else [i]
     return numbers, np.array(bests, int)

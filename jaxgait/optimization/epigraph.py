@@ -18,8 +18,17 @@ from scipy.optimize import nnls
 
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.optimization.methods import EDGE_TEXT, FAILED_TEXT, FIRST_STEP, RESTARTS, STEEP, Ended, Settings, inside
-from jaxgait.optimization.optimum import ACTIVE, active_normals
+from jaxgait.optimization.methods import (
+    EDGE_TEXT,
+    FAILED_TEXT,
+    FIRST_STEP,
+    MAX_RESTARTS,
+    STEEP_FACTOR,
+    Ended,
+    Settings,
+    inside,
+)
+from jaxgait.optimization.optimum import ACTIVE_SLACK, active_normals
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask
@@ -28,9 +37,9 @@ RAISED = ("SLSQP", "trust-constr", "COBYQA")
 """Methods that solve the smooth problem."""
 KINKED = ("adam", "Nelder-Mead", "CMA-ES")
 """Methods that use the worst value itself, because its kinks do not stop them."""
-REACH = 2.0
+T_RANGE = 2.0
 """Range of t in units of the steepest slope per box: larger ones shorten first steps, smaller ones confine t."""
-CLOSED = 1e6
+SUM_WEIGHT = 1e6
 """Weight of the condition that the shares sum to one, relative to the slopes."""
 
 Method: TypeAlias = Callable[[Ask, np.ndarray, Settings], Ended]
@@ -42,7 +51,7 @@ def with_epigraph(method: Method) -> Method:
     def search(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
         at = _Epigraph(ask, settings)
         x, ended = x0, at.search(method, x0)
-        for _ in range(RESTARTS):
+        for _ in range(MAX_RESTARTS):
             if not at.unfinished(x, ended):
                 break
             x, ended = ended.x[:-1], at.search(method, ended.x[:-1])
@@ -67,7 +76,7 @@ class _Epigraph:
             return Ended(np.append(x, 0.5), False, FAILED_TEXT)
         value = float(found.values[0, 0])
         steepest = np.linalg.norm(self._goal.each(found.slopes[0]), axis=1).max()
-        self._width = REACH * steepest or abs(value) or 1.0
+        self._width = T_RANGE * steepest or abs(value) or 1.0
         self._low = value - 0.5 * self._width
         return method(self._answer, np.append(x, 0.5), replace(self._settings, goal=self._raised_goal()))
 
@@ -80,7 +89,7 @@ class _Epigraph:
             return True
         gained = self._settings.sign * (after.values[0, 0] - before.values[0, 0])
         size = max(abs(after.values[0, 0]), FIRST_STEP * self._width)
-        return bool(ended.converged and gained > STEEP * self._settings.tolerance * size)
+        return bool(ended.converged and gained > STEEP_FACTOR * self._settings.tolerance * size)
 
     def best(self) -> np.ndarray:
         """The best evaluated point that meets the limits."""
@@ -134,12 +143,12 @@ def worst_balance(
         `jaxgait.optimization.optimum.balance`; and the shares in the worst case, which sum to one.
     """
     each, normals = goal.each(values), active_normals(space, goal, x, values, slopes)
-    near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE * abs(values[0]))
+    near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE_SLACK * abs(values[0]))
     pushing = sign * goal.each(slopes)[near]
     size = max(np.abs(pushing).max(), 1e-300)
     system = np.concatenate([pushing, normals.slopes]).T / size
-    closed = np.concatenate([np.full(len(near), CLOSED), np.zeros(len(normals.slopes))])
-    forces, _ = nnls(np.vstack([system, closed]), np.append(np.zeros(len(x)), CLOSED))
+    closed = np.concatenate([np.full(len(near), SUM_WEIGHT), np.zeros(len(normals.slopes))])
+    forces, _ = nnls(np.vstack([system, closed]), np.append(np.zeros(len(x)), SUM_WEIGHT))
     left = float(np.linalg.norm(system @ forces) * size)
     shares = np.zeros(len(each))
     shares[near] = forces[: len(near)] / forces[: len(near)].sum()

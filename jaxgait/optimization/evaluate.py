@@ -27,7 +27,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
-STEP = 1e-3
+DIFFERENCE_STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
 UNSTABLE = int(Outcome.NO_RETURN)
 """The status of a gait that is found but not stable; see `jaxgait.optimization.failures.sentence`."""
@@ -214,7 +214,7 @@ class Transient(_WholeRuns):
 class Differences(_WholeRuns):
     """Central differences of entire runs, in the units of measures: for checks, and for schemes without derivatives."""
 
-    def __init__(self, *runs: Any, step: float = STEP):
+    def __init__(self, *runs: Any, step: float = DIFFERENCE_STEP):
         """`runs` are the arguments of `Transient`."""
         super().__init__(*runs)
         self._step, self.name = step, f"by central differences over {step:g} of the box"

@@ -40,13 +40,13 @@ from jaxgait.roots import CONVERGED, Root, Rule, many
 from jaxgait.run import Run, Sampling, Trajectory
 from jaxgait.solve.smooth import ASSURED, Smooth
 
-TANGENTS = 3
+TANGENTS_PER_LANE = 3
 """Number of derivatives per lane: the most for which the knee's stride is one kernel."""
-SETTLE = 5
+FIRST_STRIDES = 5
 """Strides from the model's own start to the first guess."""
-NOISE = 100.0
+NOISE_FACTOR = 100.0
 """Residual at which a gait counts as found, in units of the solver's relative tolerance."""
-NEWTON = 10
+MAX_STRIDES = 10
 """Largest number of strides of one search for a gait."""
 
 
@@ -97,8 +97,8 @@ class Linear(NamedTuple):
 class Strides:
     """Strides of many members, with parameters in their own units; compiled at the first call.
 
-    A member's derivatives are spread over lanes of `TANGENTS` each, because a program with all of them would be too
-    long for one kernel.
+    A member's derivatives are spread over lanes of `TANGENTS_PER_LANE` each, because a program with all of them would
+    be too long for one kernel.
     """
 
     def __init__(self, model: Model, space: Space, stride: StrideMap):
@@ -116,16 +116,16 @@ class Strides:
     ) -> Linear:
         """One stride of each member from its point; `slopes=False` skips the derivatives (zeros)."""
         (b, n), m = x.shape, z.shape[1]
-        groups = -(-(n + m) // TANGENTS) if slopes else 1
-        directions = np.zeros((groups * TANGENTS, n + m))
+        groups = -(-(n + m) // TANGENTS_PER_LANE) if slopes else 1
+        directions = np.zeros((groups * TANGENTS_PER_LANE, n + m))
         if slopes:
             directions[: n + m] = np.eye(n + m)
-        directions = directions.reshape(groups, TANGENTS, n + m)
+        directions = directions.reshape(groups, TANGENTS_PER_LANE, n + m)
         where = np.repeat(np.concatenate([x, z], axis=1), groups, axis=0)
         others = {name: np.repeat(values, groups, axis=0) for name, values in extra.items()}
         value, slope, status = self._lanes((where, np.tile(directions, (b, 1, 1)), others))
         value, status = value.reshape(b, groups, -1)[:, 0], status.reshape(b, groups)[:, 0]
-        columns = np.swapaxes(slope.reshape(b, groups, -1, TANGENTS), 1, 2).reshape(b, value.shape[1], -1)
+        columns = np.swapaxes(slope.reshape(b, groups, -1, TANGENTS_PER_LANE), 1, 2).reshape(b, value.shape[1], -1)
         return Linear(value[:, :m], value[:, m:], columns[:, :, : n + m], status)
 
     def _lanes(self, lanes: tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, ...]:
@@ -157,7 +157,7 @@ def _lanes(stride: StrideMap) -> Any:
             value, status = stride(model, low + moved[:n] * width, moved[n:], extra)
             return value, (value, status)
 
-        slope, (value, status) = jax.jacfwd(along, has_aux=True)(jnp.zeros(TANGENTS, x.dtype))
+        slope, (value, status) = jax.jacfwd(along, has_aux=True)(jnp.zeros(TANGENTS_PER_LANE, x.dtype))
         return value, slope, status
 
     def lanes(model: Any, box: tuple[Array, Array], own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
@@ -187,7 +187,7 @@ class PeriodicGait:
         goal = goal.checked(spaced(sampling, model, extent(space, extra)))
         self._stride = StrideMap(scheme, sampling, goal, tuple(space.names))
         self.strides = Strides(model, space, self._stride)
-        self._model, self._space, self._rule = model, space, Rule(NOISE * scheme.rtol)
+        self._model, self._space, self._rule = model, space, Rule(NOISE_FACTOR * scheme.rtol)
         self._known: dict[int, _Known] = {}
         self._extra = extra
         self._size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
@@ -236,7 +236,7 @@ class PeriodicGait:
             last.update({int(lane): Linear(*(field[i] for field in found)) for i, lane in enumerate(which)})
             return found.next - z, found.slopes[:, : z.shape[1], n:] - np.eye(z.shape[1])
 
-        root = many(open_end, guess, self._rule, NEWTON)
+        root = many(open_end, guess, self._rule, MAX_STRIDES)
         linear = Linear(*(np.stack(field) for field in zip(*(last[i] for i in range(len(x))), strict=True)))
         return root, root.x - at, linear
 
@@ -273,7 +273,7 @@ class PeriodicGait:
         """The state of each member after some strides (the last one that completed)."""
         extra = self._extra(who)
         z = self._starts(x, extra)
-        for _ in range(SETTLE):
+        for _ in range(FIRST_STRIDES):
             after = self.strides(x, z, extra, slopes=False).next
             z = np.where(np.isfinite(after).all(axis=1, keepdims=True), after, z)
         return z

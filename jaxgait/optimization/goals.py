@@ -27,7 +27,7 @@ from jaxgait.run import Run, Sampling
 Objective: TypeAlias = Callable[[Run], Any] | Measure | str
 """A measure, its name, or a function of a run."""
 
-VIOLATION = 1e-8
+MAX_VIOLATION = 1e-8
 """Largest relative violation of a limit at the end of a search."""
 _LIMIT = re.compile(r"\s*([\w.]+)\s*(>=|<=)\s*(\S+)\s*")
 
@@ -250,8 +250,8 @@ class Goal:
         return signs * (values[..., 1 : 1 + len(at)] - at)
 
     def met(self, values: Float[np.ndarray, "*b values"]) -> Bool[Any, "*b"]:
-        """Whether the values, in the units of measures, violate no limit by more than `VIOLATION`."""
-        return (self.slack(values) >= -VIOLATION).all(axis=-1)
+        """Whether the values, in the units of measures, violate no limit by more than `MAX_VIOLATION`."""
+        return (self.slack(values) >= -MAX_VIOLATION).all(axis=-1)
 
     def slack_slopes(self, slopes: Float[np.ndarray, "*b values n"]) -> Float[np.ndarray, "*b slacks n"]:
         """Derivatives of `slack` by the unit box; no dimension."""

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from jaxgait import checks
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import STEP, Differences, Evaluated, Extra, Runs, Transient
+from jaxgait.optimization.evaluate import DIFFERENCE_STEP, Differences, Evaluated, Extra, Runs, Transient
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.scenarios import Robust, Scenarios
@@ -50,7 +50,7 @@ def evaluator_for(
     fixed: Mapping[str, Any],
     starts: Float[np.ndarray, "starts n"],
     scenarios: Scenarios | None = None,
-    step: float = STEP,
+    step: float = DIFFERENCE_STEP,
 ) -> Runs:
     """The evaluator with the requested gradient; "auto": of the periodic gait if there is one, else through the run.
 

@@ -21,18 +21,18 @@ from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.trust import DISAGREES
+from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import NoResult, Outcome, sentence
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameter_info, parameters
 from jaxgait.plausible import ImplausibleValue
 
-SHARE = 0.01
+RELATIVE_CHANGE = 0.01
 """Relative change of each parameter; the box extends as far to either side."""
 STEP_OF_DIFFERENCES = 0.05
 """Step of central differences as a fraction of the box, for `gradient="differences"`: 0.1 % of a parameter."""
-IGNORED = 0.05
+IGNORED_DISAGREEMENT = 0.05
 """Disagreements of slopes and runs below this, relative to the largest change of the objective, are ignored."""
-CHECKED = 5
+CHECKED_PARAMETERS = 5
 """Number of parameters (the most important ones) whose slopes are compared with runs."""
 
 
@@ -106,7 +106,7 @@ def sensitivities(
     labels, units = _labels(goal, scenarios)
     values, change = found.values[0, : len(labels)], 0.5 * found.slopes[0, : len(labels)]
     order = np.argsort(-np.nan_to_num(np.abs(change[0]), nan=-1.0), kind="stable")
-    looked = order[: 0 if gradient == "differences" else CHECKED]
+    looked = order[: 0 if gradient == "differences" else CHECKED_PARAMETERS]
     difference, lost = _checked(evaluate, space, looked, len(labels))
     data = _dataset(space, (labels, units), values, change, difference).isel(parameter=order)
     attrs = {"model": type(model).__name__, "gradient": evaluate.name + _stability(found), "left_out": left_out}
@@ -168,7 +168,9 @@ def _near(model: Model, names: Sequence[str]) -> Space:
     values = {name: float(parameter_info(model, name).value) for name in names}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # about corners of the box, which are not evaluated
-        return Space(model, {name: (x - SHARE * abs(x), x + SHARE * abs(x)) for name, x in values.items()})
+        return Space(
+            model, {name: (x - RELATIVE_CHANGE * abs(x), x + RELATIVE_CHANGE * abs(x)) for name, x in values.items()}
+        )
 
 
 def _distinct(goal: Goal) -> Goal:
@@ -207,8 +209,8 @@ def _disagreeing(data: xr.Dataset) -> list[str]:
     """Parameters whose slope does not predict the effect of a 1 % change on the objective."""
     slope, runs = data.change.values[0], data.difference.values[0]
     apart, size = np.abs(runs - slope), np.fmax(np.abs(runs), np.abs(slope))
-    noticed = apart > IGNORED * np.nanmax(np.abs(slope), initial=0.0)
-    return data.parameter.values[noticed & (apart > DISAGREES * size)].tolist()
+    noticed = apart > IGNORED_DISAGREEMENT * np.nanmax(np.abs(slope), initial=0.0)
+    return data.parameter.values[noticed & (apart > MAX_DEVIATION * size)].tolist()
 
 
 def _stability(found: Evaluated) -> str:
@@ -226,7 +228,9 @@ def _dataset(
     data = {
         "change": both(change, "change for a rise of the parameter by 1 % of its size, in the measure's unit"),
         "difference": both(difference, "half the change from 1 % less to 1 % more by runs, in the measure's unit"),
-        "slope": both(change / (SHARE * np.abs(value)), "slope, in the measure's unit per unit of the parameter"),
+        "slope": both(
+            change / (RELATIVE_CHANGE * np.abs(value)), "slope, in the measure's unit per unit of the parameter"
+        ),
         "result": ("measure", result, {"long_name": "the measure at the design, in its unit"}),
         "value": ("parameter", value, {"long_name": "the parameter at the design, in its unit"}),
     }

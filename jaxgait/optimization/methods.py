@@ -27,26 +27,26 @@ from jaxtyping import Float
 
 from jaxgait import checks, precision
 from jaxgait.optimization.evaluate import Evaluated
-from jaxgait.optimization.goals import VIOLATION, Goal
+from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.together import Ask
 
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
-PENALTY = 10.0
+FAILURE_PENALTY = 10.0
 """Excess of a failed run over the worst value so far, in the scaled objective, so that its step is rejected."""
-RESTARTS = 3
+MAX_RESTARTS = 3
 """Number of restarts of a search that stops on a slope, because rejected steps look like convergence."""
-STEEP = 100.0
+STEEP_FACTOR = 100.0
 """A slope counts as steep if a first step along it promises this many times the tolerance."""
-STUCK = 4
+MAX_FAILURES = 4
 """Number of consecutive failed runs that end a search along a slope: by then, its step is a thousand times shorter."""
 SIMPLEX, SMALLEST = 0.05, 2.5e-4
 """Steps of Nelder-Mead's first simplex, relative to each coordinate, and the smallest one, as a fraction of the box."""
-ROUNDING = 1e-9
+WALL_MARGIN = 1e-9
 """Distance from a wall of the unit box below which a point counts as on it."""
-STILL = 1e-4
+SETTLED_EXTENT = 1e-4
 """A search has settled if its last points lie within this fraction of the box."""
-RESTORING = 6
+RESTORING_STEPS = 6
 """Maximum number of Newton steps on limits that are violated at the end."""
 
 
@@ -79,7 +79,7 @@ class Stuck(Exception):
 class Scaled:
     """Objective (to minimise) and slacks of one search, scaled to order one (no dimension); rejects failed runs."""
 
-    def __init__(self, ask: Ask, settings: Settings, patience: float | int = STUCK):
+    def __init__(self, ask: Ask, settings: Settings, patience: float | int = MAX_FAILURES):
         """`patience` is the number of consecutive failed runs that end the search."""
         self._ask, self._settings, self._known, self._patience = ask, settings, {}, patience
         self._good: Evaluated | None = None
@@ -113,10 +113,10 @@ class Scaled:
     def steep(self, x: Float[np.ndarray, " n"]) -> bool:
         """Whether the objective still has a steep slope into the box; False near a limit."""
         found = self._asked(x)
-        if not found.valid[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * VIOLATION):
+        if not found.valid[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP_FACTOR * MAX_VIOLATION):
             return False
         slope = np.linalg.norm(projected(x, self.scale * found.slopes[0, 0]))
-        return bool(FIRST_STEP * slope > STEEP * self.tolerance)
+        return bool(FIRST_STEP * slope > STEEP_FACTOR * self.tolerance)
 
     def _asked(self, x: np.ndarray) -> Evaluated:
         x = inside(x)
@@ -138,7 +138,7 @@ class Scaled:
     def cost(self, x: Float[np.ndarray, " n"]) -> float:
         """The objective, to minimise; worse than any so far if the run failed."""
         found, valid = self._usable(x)
-        return float(self.scale * found.values[0, 0] if valid else self._worst + PENALTY)
+        return float(self.scale * found.values[0, 0] if valid else self._worst + FAILURE_PENALTY)
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
         """The same, for the steps of a search.
@@ -176,7 +176,7 @@ class Scaled:
 
 def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
     """A point clipped to the unit box (no dimension); coordinates within rounding of a wall are set on it."""
-    return np.where(x < ROUNDING, 0.0, np.where(x > 1.0 - ROUNDING, 1.0, x))
+    return np.where(x < WALL_MARGIN, 0.0, np.where(x > 1.0 - WALL_MARGIN, 1.0, x))
 
 
 def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -220,18 +220,18 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], E
         )
 
     def search(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
-        at = Scaled(ask, settings, np.inf if name in GRADIENT_FREE else STUCK)
+        at = Scaled(ask, settings, np.inf if name in GRADIENT_FREE else MAX_FAILURES)
         if not at.begin(x0):
             return Ended(x0, False, FAILED_TEXT)
         x, ended = x0, Ended(x0, False, "")
-        for _ in range(1 + RESTARTS):
+        for _ in range(1 + MAX_RESTARTS):
             before = at.cost(x)
             try:
                 found = once(at, x, settings)
                 ended = Ended(inside(found.x), bool(found.success), str(found.message))
             except Stuck:
                 ended = Ended(at.best, True, EDGE_TEXT)
-            gained = before - at.cost(ended.x) > STEEP * at.tolerance
+            gained = before - at.cost(ended.x) > STEEP_FACTOR * at.tolerance
             x = ended.x
             if name in GRADIENT_FREE or not (gained and ended.converged and at.steep(x) and at.begin(x)):
                 break
@@ -252,11 +252,11 @@ def restored(
         slopes_at: its derivative, (limits, n).
         x: a point of the unit box that nearly meets the limits.
     """
-    margin = 0.1 * VIOLATION
-    for _ in range(RESTORING):
+    margin = 0.1 * MAX_VIOLATION
+    for _ in range(RESTORING_STEPS):
         slack = slack_at(x)
         exceeded = np.flatnonzero(slack < 0.0)
-        if not exceeded.size or slack.min() >= -VIOLATION:
+        if not exceeded.size or slack.min() >= -MAX_VIOLATION:
             break
         slopes = slopes_at(x)[exceeded]
         free = np.ones(len(x), bool)
@@ -296,7 +296,7 @@ def _adam(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
             step, state = optimizer.update(jnp.asarray(-uphill), state)
         x = np.clip(x + np.asarray(step), 0.0, 1.0) if valid else 0.5 * (x + good)
         recent = [*recent[-3:], x]
-        if len(recent) == 4 and np.ptp(recent, axis=0).max() < STILL:
+        if len(recent) == 4 and np.ptp(recent, axis=0).max() < SETTLED_EXTENT:
             return Ended(good, valid, "settled" if valid else NONE_TEXT)
     return Ended(good, False, "the last iteration was reached")
 
@@ -316,7 +316,7 @@ def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
     cma = checks.library("cma", "this search needs", "cma")
     options: dict[str, Any] = {"bounds": [0.0, 1.0]}
     options |= {"seed": settings.seed + 1, "verbose": -9, "maxiter": settings.iterations}
-    options |= {"tolfun": settings.tolerance * STEEP}
+    options |= {"tolfun": settings.tolerance * STEEP_FACTOR}
     options |= {"maxstd": np.inf} if len(x0) == 1 else {}  # (cma fails where it would limit a single deviation)
     evolution = cma.CMAEvolutionStrategy(x0, FIRST_STEP, options)
     size = 0.0
@@ -330,7 +330,7 @@ def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
         cost = -settings.sign * found.values[:, 0] / (size or 1.0)
         short = np.maximum(-settings.goal.slack(found.values), 0.0).sum(axis=1)
         worst = np.max(cost, where=found.valid, initial=-np.inf)
-        evolution.tell(points, np.where(found.valid, cost + PENALTY * short, worst + PENALTY).tolist())
+        evolution.tell(points, np.where(found.valid, cost + FAILURE_PENALTY * short, worst + FAILURE_PENALTY).tolist())
         if evolution.stop():
             break
     if not evolution.countiter:
@@ -342,7 +342,7 @@ def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
 _iterations = lambda settings, at, n: settings.iterations
 _evaluations = lambda settings, at, n: settings.iterations * (n + 1)
 _tolerance = lambda settings, at, n: at.tolerance
-_still = lambda settings, at, n: STILL
+_still = lambda settings, at, n: SETTLED_EXTENT
 _simplex = lambda settings, at, n: at.simplex()
 
 EDGE_TEXT = "further along the slope, runs fail or gaits lose their stability"

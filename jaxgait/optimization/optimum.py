@@ -18,13 +18,13 @@ from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 
-LOSS = 1e-3
+TOLERATED_LOSS = 1e-3
 """Loss, relative to the objective, for which the tolerances around an optimum are computed."""
-APART = 0.02
+HESSIAN_STEP = 0.02
 """Step of the differences of slopes for the Hessian, as a fraction of the box."""
-ACTIVE = 1e-5
+ACTIVE_SLACK = 1e-5
 """A limit with less slack than this, relative to its value, can be active at an optimum."""
-FIXED = 1e-9
+FIXED_WITHIN = 1e-9
 """A parameter that moves by less than this along the active limits is fixed by them."""
 
 
@@ -179,7 +179,7 @@ class Normals(NamedTuple):
 
 
 def active_normals(
-    space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray, near: float = ACTIVE
+    space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray, near: float = ACTIVE_SLACK
 ) -> Normals:
     """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units.
 
@@ -216,7 +216,7 @@ def around(
         None if a run around the point failed.
     """
     n = len(x)
-    points = np.clip(x + APART * np.concatenate([-np.eye(n), np.eye(n)]), 0.0, 1.0)
+    points = np.clip(x + HESSIAN_STEP * np.concatenate([-np.eye(n), np.eye(n)]), 0.0, 1.0)
     sides = evaluate(np.full(2 * n, who), points)
     if not sides.valid.all():
         return None
@@ -229,11 +229,14 @@ def around(
     hessian = 0.5 * (hessian + hessian.T)
     differences = (sides.values[n:, 0] - sides.values[:n, 0]) / apart
     # The mean slope by Simpson's rule, but beside a wall of the box, where x is an end of the interval.
-    ends, centred = np.diagonal(sides.slopes[n:, 0] + sides.slopes[:n, 0]), (x >= APART) & (x <= 1.0 - APART)
+    ends, centred = (
+        np.diagonal(sides.slopes[n:, 0] + sides.slopes[:n, 0]),
+        (x >= HESSIAN_STEP) & (x <= 1.0 - HESSIAN_STEP),
+    )
     means = np.where(centred, (ends + 4.0 * found.slopes[0, 0]) / 6.0, 0.5 * ends)
     size = np.linalg.norm([sides.slopes[:, 0].max(), sides.slopes[:, 0].min()]) or 1.0
     curvature, directions = np.linalg.eigh(hessian)
-    order, loss = np.argsort(np.abs(curvature)), LOSS * abs(float(found.values[0, 0]))
+    order, loss = np.argsort(np.abs(curvature)), TOLERATED_LOSS * abs(float(found.values[0, 0]))
     named = {"parameter": space.names, "by": space.names}
     physical = hessian / np.outer(space.width, space.width)
     free = (x > 0.0) & (x < 1.0)
@@ -285,5 +288,5 @@ def _along_ridge(
     if np.linalg.eigvalsh(inside).min() > 0.0:
         spread = np.sqrt(2.0 * loss * np.einsum("ij,ij->i", along, np.linalg.solve(inside, along.T).T))
     else:
-        spread = np.where(np.abs(along).max(axis=1) > FIXED, np.inf, 0.0)
+        spread = np.where(np.abs(along).max(axis=1) > FIXED_WITHIN, np.inf, 0.0)
     return ridge | dict(zip(np.array(space.names)[free].tolist(), (spread * space.width[free]).tolist(), strict=True))

@@ -29,7 +29,7 @@ from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.design import as_limits, check_run, check_search
 from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.failures import POPULATION, no_result
-from jaxgait.optimization.goals import VIOLATION, Goal, Limit, Objective, name_of
+from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.space import Box, Space, Starts
@@ -38,9 +38,9 @@ from jaxgait.report import labels
 from jaxgait.run import Sampling
 
 FRONT_METHODS = ("gradient", "NSGA-II")
-BALANCED = 0.1
+MAX_IMBALANCE = 0.1
 """Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
-BESIDE = 1e-6
+MIN_IMPROVEMENT = 1e-6
 """Least improvement in every objective, in spans of the front, to replace a point; closer points count as one."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable)"
 
@@ -275,7 +275,7 @@ def _apart(rows: Sequence[Row], objectives: int) -> list[Row]:
     values, kept = np.array([row.found.values[:objectives] for row in rows]), list[int]()
     span = np.maximum(np.ptp(values, axis=0), 1e-300)
     for i, one in enumerate(values):
-        if not (np.abs(values[kept] - one) <= BESIDE * span).all(axis=1).any():
+        if not (np.abs(values[kept] - one) <= MIN_IMPROVEMENT * span).all(axis=1).any():
             kept.append(i)
     return [rows[i] for i in kept]
 
@@ -287,13 +287,13 @@ def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Row], tried: Sequence[Ro
     everything, own = get(allowed), get(rows)
     span, chosen = np.maximum(np.ptp(own, axis=0), 1e-300) if rows else 1.0, []
     for row, loss in zip(rows, own, strict=True):
-        better = np.flatnonzero((everything < loss - BESIDE * span).all(axis=1))
+        better = np.flatnonzero((everything < loss - MIN_IMPROVEMENT * span).all(axis=1))
         chosen.append(allowed[min(better, key=lambda i: (everything[i] / span).sum())] if better.size else row)
     return _front(goal, signs, chosen)
 
 
 def _allowed(goal: Goal, objectives: int, row: Row) -> bool:
-    return bool(row.found.valid) and bool((_slack(goal, objectives, row) >= -VIOLATION).all())
+    return bool(row.found.valid) and bool((_slack(goal, objectives, row) >= -MAX_VIOLATION).all())
 
 
 def _slack(goal: Goal, objectives: int, row: Row) -> np.ndarray:
@@ -330,7 +330,7 @@ def _exactness(
     if len(rows) > 1:
         found = np.array([rate(space, goal, signs, span, row) for row in rows])
         found[0, 0] = np.nan
-        found[found[:, 1] > BALANCED, 0] = np.nan
+        found[found[:, 1] > MAX_IMBALANCE, 0] = np.nan
     units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
     per = units[1] if units[0] == "1" else f"({units[1]})/({units[0]})"
     gained = labels(per, f"gain of {names[1]} per unit of {names[0]} given up")

@@ -24,7 +24,7 @@ from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph, worst_balance
 from jaxgait.optimization.evaluate import UNSTABLE, Evaluated, Evaluator
 from jaxgait.optimization.failures import OPTIMUM, Wording, no_result, sentence
-from jaxgait.optimization.goals import VIOLATION
+from jaxgait.optimization.goals import MAX_VIOLATION
 from jaxgait.optimization.methods import (
     EDGE_TEXT,
     FAILED_TEXT,
@@ -32,7 +32,7 @@ from jaxgait.optimization.methods import (
     GRADIENT_FREE,
     METHODS,
     SERIAL,
-    STEEP,
+    STEEP_FACTOR,
     Ended,
     Settings,
     quiet,
@@ -41,7 +41,7 @@ from jaxgait.optimization.optimum import Local, Optimum, around, balance
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
-from jaxgait.optimization.trust import DISAGREES, Guard, UnreliableGradient
+from jaxgait.optimization.trust import MAX_DEVIATION, Guard, UnreliableGradient
 from jaxgait.parameters import with_parameters
 from jaxgait.report import labels
 
@@ -134,11 +134,11 @@ class Search:
         """A search that ends at the best point so far if its gradient proves unreliable."""
         goal, sign = self._settings.goal, self._settings.sign
         names = ["the objective", *map(str, goal.bounds)]
-        least = [0.0, *(VIOLATION * one.scale for one in goal.bounds)]
+        least = [0.0, *(MAX_VIOLATION * one.scale for one in goal.bounds)]
 
         def cost(values: np.ndarray) -> tuple[float, float]:
             exceeded = max(-float(goal.slack(values).min(initial=0.0)), 0.0)
-            return (exceeded if exceeded > VIOLATION else 0.0), -sign * float(values[0])
+            return (exceeded if exceeded > MAX_VIOLATION else 0.0), -sign * float(values[0])
 
         def lane(ask: Ask) -> Ended:
             guard = Guard(ask, names, least)
@@ -268,7 +268,7 @@ class Search:
             return ""
         if local is None:
             return "; not checked around the best point, because runs next to it failed"
-        if local.difference <= DISAGREES:
+        if local.difference <= MAX_DEVIATION:
             return ""
         size = f"{local.difference:.0%} of the slopes"
         return f"; around the best point it differs from differences of values by {size}: a kink, or unreliable"
@@ -350,7 +350,7 @@ class Search:
             return f"ended at an edge{at} ({left}): {EDGE_TEXT}"
         if not end.converged:
             return f"stopped{at}: {end.message}"
-        flat = FIRST_STEP * slope <= 10 * STEEP * self._settings.tolerance * max(size, FIRST_STEP * slope)
+        flat = FIRST_STEP * slope <= 10 * STEEP_FACTOR * self._settings.tolerance * max(size, FIRST_STEP * slope)
         return f"converged{at}: {left}" if flat else f"found no better point{at} ({left})"
 
     # --- labelled -----------------------------------------------------------------------------------------------------

@@ -24,25 +24,25 @@ from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import ENDS
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.optimization.methods import METHODS, STILL, Settings, quiet
+from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, Settings, quiet
 from jaxgait.optimization.optimum import active_normals
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 
-TIE = 1e-4
+ACCEPTED_LOSS = 1e-4
 """Loss of an objective at its optimum, in spans of the front, that is accepted to improve the other one."""
-WORTH = 0.1
+WORTHWHILE_GAIN = 0.1
 """Improvement of the other objective, in spans, from which that loss is accepted: the optimum is then not unique."""
-BETTER = 1e-4
+BETTER_BY = 1e-4
 """Improvement, in spans of the front, from which a point evaluated elsewhere starts another search."""
-SETTLED = 5
-"""Number of points within the fraction `STILL` of the box with which a search has settled."""
-BINDING = 1e-3
+SETTLED_POINTS = 5
+"""Number of points within the fraction `SETTLED_EXTENT` of the box with which a search has settled."""
+BINDING_SLACK = 1e-3
 """A limit with less slack than this, relative to its value, can be active at a point."""
-FIRM = 1e3
+SUM_WEIGHT = 1e3
 """Weight of the condition that the objectives' weights sum to one, relative to slopes of order one."""
-COINCIDENT = 1e-9
+COINCIDENT_WITHIN = 1e-9
 """Ends whose objectives differ by less than this, relative to their size, are one point: no conflict."""
 
 
@@ -126,7 +126,7 @@ def trace_front(
     ties = [_lane(settings, [_tied(unit, which)], end, which) for which, end in enumerate(ends)]
     loss = lambda row, which, unit=unit: unit.mixed(row.found).values[1 - which]
     for which, (other,) in enumerate(_side_by_side(record, ties)):
-        if other is not None and loss(ends[which], which) - loss(other, which) > WORTH:
+        if other is not None and loss(ends[which], which) - loss(other, which) > WORTHWHILE_GAIN:
             ends[which] = other
     unit = _normalised(record, signs, ends)
     assert unit is not None
@@ -155,7 +155,7 @@ def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Row]) -> Mixed
     """
     losses = np.array([-signs * row.found.values[:2] for row in ends])
     span = np.array([losses[1, 0] - losses[0, 0], losses[0, 1] - losses[1, 1]])
-    if not (span > COINCIDENT * np.abs(losses).max(axis=0)).all():
+    if not (span > COINCIDENT_WITHIN * np.abs(losses).max(axis=0)).all():
         return None
     count = len(ends[0].found.values)
     weights, shift = np.eye(count), np.zeros(count)
@@ -164,9 +164,9 @@ def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Row]) -> Mixed
 
 
 def _tied(unit: Mixed, which: int) -> Mixed:
-    """The other objective, then this one, shifted to 1 at a loss of `TIE` from its optimum."""
+    """The other objective, then this one, shifted to 1 at a loss of `ACCEPTED_LOSS` from its optimum."""
     order = np.r_[1 - which, which, 2 : len(unit.shift)]
-    shift = unit.shift[order] + np.eye(len(order))[1] * (1.0 - TIE)
+    shift = unit.shift[order] + np.eye(len(order))[1] * (1.0 - ACCEPTED_LOSS)
     return replace(unit, weights=unit.weights[order], shift=shift)
 
 
@@ -210,7 +210,7 @@ def _from_elsewhere(
     for mixed, row in (pair for side in zip(normals, found, strict=True) for pair in zip(*side, strict=True)):
         known, value = _best(goal, mixed, record.rows), lambda one, mixed=mixed: mixed.mixed(one.found).values[0]
         beaten = row is None or not goal.met(mixed.mixed(row.found).values)
-        if known is not None and (beaten or value(known) < value(row) - BETTER):
+        if known is not None and (beaten or value(known) < value(row) - BETTER_BY):
             lanes.append(_lane(settings, [mixed], known, 2 + len(lanes)))
     return [row for rows in _side_by_side(record, lanes) for row in rows]
 
@@ -230,8 +230,8 @@ def _settled(goal: Goal, mixed: Mixed, rows: Sequence[Row]) -> bool:
     Where two limits are active, a library merely steps through the noise of an adaptive solver, because its own
     tolerance on limits is finer.
     """
-    last = rows[-SETTLED:]
-    still = len(last) == SETTLED and bool(np.ptp([row.x for row in last], axis=0).max() < STILL)
+    last = rows[-SETTLED_POINTS:]
+    still = len(last) == SETTLED_POINTS and bool(np.ptp([row.x for row in last], axis=0).max() < SETTLED_EXTENT)
     return still and _best(goal, mixed, last) is not None
 
 
@@ -294,11 +294,11 @@ def rate(
     """
     falls = -signs[:, None] * row.found.slopes[:2] / span[:, None]
     limited = Goal(goal.measures[1:], goal.limits[1:])
-    normals = active_normals(space, limited, row.x, row.found.values[1:], row.found.slopes[1:], BINDING)
+    normals = active_normals(space, limited, row.x, row.found.values[1:], row.found.slopes[1:], BINDING_SLACK)
     size = max(float(np.linalg.norm(falls)), 1.0)
     forces = np.concatenate([falls / size, -normals.slopes / normals.scales[:, None]]).T
     together_one = np.r_[1.0, 1.0, np.zeros(forces.shape[1] - 2)]
-    weights, _ = nnls(np.vstack([forces, FIRM * together_one]), np.r_[np.zeros(len(row.x)), FIRM])
+    weights, _ = nnls(np.vstack([forces, SUM_WEIGHT * together_one]), np.r_[np.zeros(len(row.x)), SUM_WEIGHT])
     left = size * float(np.linalg.norm(forces @ weights)) / weights[:2].sum()
     with np.errstate(divide="ignore"):
         return float(weights[0] / weights[1] * span[1] / span[0]), left

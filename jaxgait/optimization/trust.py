@@ -21,15 +21,15 @@ from jaxgait.outcome import Outcome
 
 HALF_STEPS = (1e-3, 1e-2)
 """Half steps of the differences, as fractions of the box: a gradient that agrees with either is accepted."""
-DISAGREES = 0.5
+MAX_DEVIATION = 0.5
 """Deviation of slope and difference, relative to the larger one, above which they disagree."""
-SMALL = 1e-3
+IGNORED_DISAGREEMENT = 1e-3
 """Disagreements below this, relative to the objective and per box, are ignored."""
 MAX_STARTS = 8
 """Largest number of starts to check."""
 LARGEST_PROMISE = 100.0
 """Largest change that a credible slope predicts, relative to the entire observed variation of a value."""
-STEEPER = 10.0
+RECHECK_RATIO = 10.0
 """A slope that proved right is checked again when it is this many times as steep."""
 _LANE = 1_000_000
 """Offset of search numbers, so that evaluators do not confuse them with those of the starts."""
@@ -58,7 +58,9 @@ def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str
             wrong = wrong[_disagree(evaluate, wrong, x[wrong], found.at(wrong), step)]
     if 2 * wrong.size <= valid.size:
         return ""
-    return f"it disagrees with differences of runs by more than {DISAGREES:.0%} at {wrong.size} of {valid.size} starts"
+    return (
+        f"it disagrees with differences of runs by more than {MAX_DEVIATION:.0%} at {wrong.size} of {valid.size} starts"
+    )
 
 
 def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evaluated, step: float) -> np.ndarray:
@@ -69,8 +71,10 @@ def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evalua
     apart, valid = ends[len(x) :] - ends[: len(x)], sides.valid.reshape(2, -1).all(axis=0)
     change = np.diff(sides.values[:, 0].reshape(2, -1), axis=0)[0]
     predicted, distance = (found.slopes[:, 0] * apart).sum(axis=1), np.linalg.norm(apart, axis=1)
-    noticed = np.abs(change - predicted) > SMALL * np.abs(found.values[:, 0]) * distance
-    return valid & noticed & (np.abs(change - predicted) > DISAGREES * np.maximum(np.abs(change), np.abs(predicted)))
+    noticed = np.abs(change - predicted) > IGNORED_DISAGREEMENT * np.abs(found.values[:, 0]) * distance
+    return (
+        valid & noticed & (np.abs(change - predicted) > MAX_DEVIATION * np.maximum(np.abs(change), np.abs(predicted)))
+    )
 
 
 def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
@@ -133,7 +137,7 @@ class Guard:
         """Evaluates points around one with suspect slopes, and raises an error if they are unreliable."""
         size = _size(slopes)
         right = np.zeros(len(size)) if self._right is None else self._right
-        suspect = (size > STEEPER * right) & self._suspect(x, slopes)
+        suspect = (size > RECHECK_RATIO * right) & self._suspect(x, slopes)
         if not suspect.any():
             return
         along = _direction(np.nan_to_num(slopes[[np.argmax(suspect)]], posinf=0.0, neginf=0.0))
@@ -162,7 +166,9 @@ class Guard:
         """The observed variation of each value, at least the one to ignore."""
         least = np.zeros(len(self._values[0]))
         least[: len(self._least)] = self._least
-        return np.maximum(np.ptp(self._values, axis=0), np.maximum(SMALL * np.abs(self._values).max(axis=0), least))
+        return np.maximum(
+            np.ptp(self._values, axis=0), np.maximum(IGNORED_DISAGREEMENT * np.abs(self._values).max(axis=0), least)
+        )
 
     def _sentence(self, value: int, promised: float, varied: float) -> str:
         what = self._names[value] if value < len(self._names) else "the objective of a scenario"

@@ -14,7 +14,7 @@ from jaxgait.parameters import get_parameter
 from jaxgait.plot.studies import curves
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
-JOINT = 5.991
+CHI_SQUARE_95 = 5.991
 """95 % quantile of chi-square of two degrees of freedom."""
 
 
@@ -75,7 +75,7 @@ def _region(ax: Axes, found: Fit) -> None:
     share = float(found.correlation.values[0, 1])
     turn = np.linspace(0.0, 2 * np.pi, 181)
     unit = np.stack([np.cos(turn), share * np.cos(turn) + np.sqrt(max(0.0, 1 - share**2)) * np.sin(turn)])
-    x, y = np.sqrt(JOINT) * errors[:, None] * unit
+    x, y = np.sqrt(CHI_SQUARE_95) * errors[:, None] * unit
     ax.fill(x, y, color=BLUE, alpha=0.3, lw=0)
     ax.plot(x, y, color=BLUE, lw=1.2)
     ax.plot(0.0, 0.0, "o", color=BLUE, ms=5)

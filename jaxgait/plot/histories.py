@@ -23,9 +23,9 @@ from jaxgait.plot.style import PALETTE, axis_label, displayed, style
 
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
-NAMED = len(DASHES) * len(PALETTE)
+MAX_NAMED = len(DASHES) * len(PALETTE)
 """Largest number of lines in a panel with a legend; the styles of more would repeat."""
-HATCHED = 20_000
+MAX_HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
 LONGEST, LEGEND = 22, 110
 """Characters of a label that fit beside a panel, and of the names that fit below all panels."""
@@ -166,10 +166,10 @@ def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tu
 
 
 def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> None:
-    """Draws a variable over one of its dimensions; lines are named by where they are in the others, up to `NAMED`."""
+    """Draws a variable over one of its dimensions; up to `MAX_NAMED` lines are named by the values of the others."""
     others = [str(d) for d in x.dims if d != dim]
     curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
-    named = others and curves.shape[1] <= NAMED
+    named = others and curves.shape[1] <= MAX_NAMED
     if named:
         ax.set_prop_cycle(cycler(linestyle=DASHES) * cycler(color=PALETTE))
     lines = ax.plot(x[dim], curves, lw=1, **drawn)
@@ -210,7 +210,7 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
             across, up, z, shading="nearest", **how
         )
         hatched = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}  # no value is not a value of this colour
-        without: dict[str, Any] = hatched if empty.sum() <= HATCHED else {}
+        without: dict[str, Any] = hatched if empty.sum() <= MAX_HATCHED else {}
     else:
         draw = lambda z, **how: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **how)
         without = {"marker": "x"}

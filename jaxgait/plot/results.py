@@ -12,7 +12,7 @@ import xarray as xr
 from jaxgait.ensembles import damaged, read_store
 from jaxgait.ensembles.store import damaged_labels
 
-NAMED = 8
+MAX_NAMED = 8
 """Largest number of damaged blocks to name."""
 
 
@@ -41,7 +41,7 @@ def opened(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
     bad = damaged(path) if path.is_dir() else []
     repair = "to repair it, add --repair to the command that wrote the scan (Python: repair=True)"
     if bad:
-        blocks = f"block {', '.join(map(str, bad[:NAMED]))}{', ...' if len(bad) > NAMED else ''}"
+        blocks = f"block {', '.join(map(str, bad[:MAX_NAMED]))}{', ...' if len(bad) > MAX_NAMED else ''}"
         warnings.warn(  # with stacklevel 1, only once per file
             f"{path} is damaged: do not trust {blocks}, whose files fail their checksum; {repair}", stacklevel=1
         )

@@ -16,7 +16,7 @@ from jaxgait.plot.motion import NAMES, band
 from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 PERCENT = np.linspace(0.0, 100.0, 101)
-FIGURES = 12
+FIGURE_INTERVALS = 12
 """Number of intervals between the stick figures of a stride."""
 
 
@@ -121,7 +121,7 @@ def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
 def _sticks(ax: Axes, walk: Walk) -> None:
     stride = walk.kept[0]
     chain = [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in stride.points]
-    at = np.linspace(0, 100, FIGURES + 1).astype(int)
+    at = np.linspace(0, 100, FIGURE_INTERVALS + 1).astype(int)
     for i in at:
         travelled = walk.speed * stride.period * i / 100.0
         x = [stride.points[k][i, 0] + travelled for k in chain]

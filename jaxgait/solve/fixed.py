@@ -22,9 +22,9 @@ from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options
 from jaxgait.solve.steps import ending, select, start_state, watched, widened
 
-DT = 1e-4
+DEFAULT_DT = 1e-4
 """Default of the longest step in s, for models without `Numerics.dt`."""
-WHOLE = 1e-6
+WHOLE_WITHIN = 1e-6
 """Largest deviation of a number of steps from an integer that counts as rounding."""
 
 
@@ -56,7 +56,7 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
     """
     if sampling.interval is None:
         raise ValueError("the time between samples is not known: make the sampling with Sampling.of")
-    steps = max(1, math.ceil(sampling.interval / dt - WHOLE))
+    steps = max(1, math.ceil(sampling.interval / dt - WHOLE_WITHIN))
     blocks = 1 if longest is None else math.ceil(steps / longest)
     return blocks, math.ceil(steps / blocks)
 
@@ -142,7 +142,7 @@ class Stepper(Protocol):
 class FixedSteps(Scheme):
     """A scheme with steps of fixed length; it defines one run's `_stepper`."""
 
-    dt: float = DT
+    dt: float = DEFAULT_DT
     """Longest step in s; all steps are equally long, with a whole number of them between two samples."""
 
     def __post_init__(self) -> None:
@@ -159,7 +159,7 @@ class FixedSteps(Scheme):
     ) -> FixedSteps:
         """See `Scheme.of`; the default step is the model's (`Numerics.dt`), if it has one."""
         del differentiated, precision
-        return cls(**{"dt": model.numerics.dt or DT, **given_options(options)})
+        return cls(**{"dt": model.numerics.dt or DEFAULT_DT, **given_options(options)})
 
     def complete_sampling(self, model: Any, sampling: Sampling) -> Sampling:
         """See `Scheme.complete_sampling`; adds the number of steps between samples."""

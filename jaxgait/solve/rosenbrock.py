@@ -2,7 +2,7 @@
 
 A step costs one Jacobian, one factorisation and one back-substitution per stage: the same for every member of a batch.
 
-- The state may be any pytree of scalars and arrays. Up to `UNROLLED` real numbers it is split into scalars: stages,
+- The state may be any pytree of scalars and arrays. Up to `MAX_UNROLLED` real numbers it is split into scalars: stages,
   Jacobian and elimination become straight-line code, in which every scalar is a batch vector under `vmap`.
 - A complex number counts as two real ones, so that the vector field need not be analytic.
 - The Jacobian and df/dt are exact, by forward-mode differentiation of the vector field.
@@ -33,7 +33,7 @@ from jaxgait.solve.dense import StageInterpolation
 from jaxgait.solve.explicit import combine
 from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, RosenbrockTableau
 
-UNROLLED = 8
+MAX_UNROLLED = 8
 """States with more numbers than this are handled as one vector, by LAPACK: unrolled, XLA would take too long."""
 
 Time: TypeAlias = Any
@@ -237,7 +237,7 @@ def _step(
     size = sum(jnp.size(leaf) for leaf in real)
     if size == 0:
         return y0, y0, (y0,) * len(tableau.dense)
-    algebra = _Unrolled(real, solver.pivoting) if solver.unrolled and size <= UNROLLED else _Dense(real)
+    algebra = _Unrolled(real, solver.pivoting) if solver.unrolled and size <= MAX_UNROLLED else _Dense(real)
     dtype = jnp.result_type(*real)
     h, t, span = (jnp.asarray(x).astype(dtype) for x in (terms.contr(t0, t1), t0, t1 - t0))
     join = lambda parts: _given(y0, algebra.join(parts))

@@ -22,7 +22,7 @@ from jaxgait.solve.resolving import all_finite
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.steps import prepared, select, unfilled
 
-POLISHING = 2
+POLISHING_STEPS = 2
 """Newton iterations in time after the secants: quadratic, and on one guard where the secants saw several."""
 
 
@@ -283,7 +283,7 @@ class Engine:
 
         dt = _located(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.scheme.iterations)
         # Without an event a whole step is taken and dropped: linearly implicit ones of length 0 would be NaN.
-        dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING, nearer, dt), b.dt)
+        dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING_STEPS, nearer, dt), b.dt)
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
         fired, shift, velocity, value, rates = self._next(b, t, y, phase)
         located = (jnp.abs(shift) <= _instant(b, t)) | (jnp.abs(value / started)[fired] <= _instant(b, t) / b.dt)

@@ -25,7 +25,7 @@ from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.checks import check_equations, check_start_values, check_state
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.solve.smooth import ASSURED, RECORDED, Smooth
+from jaxgait.solve.smooth import ASSURED, MAX_EVENTS, Smooth
 
 
 @by_name("write simulate(model, duration=60.0)")
@@ -134,7 +134,7 @@ def simulate(
 def _recording(model: Model, scheme: Scheme) -> Scheme:
     """The scheme that records the events of a smooth model, if it has any."""
     if isinstance(scheme, Smooth) and model.events() and not scheme.max_events:
-        return dataclasses.replace(scheme, max_events=RECORDED)
+        return dataclasses.replace(scheme, max_events=MAX_EVENTS)
     return scheme
 
 

@@ -46,7 +46,7 @@ _DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
 _TIGHTER, _LEAST_RETRY_RTOL = 1e-2, 100
 """Factor of the tolerances in a retry, and the smallest relative one, in units of the rounding error."""
 
-RECORDED = 1000
+MAX_EVENTS = 1000
 """Largest number of events of a run to record, unless another is given."""
 ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
 """Messages of checks of diffrax that `integrate` makes superfluous: impossible times end the run with a status."""

@@ -49,7 +49,7 @@ from jaxgait.solve.steps import prepared, select
 
 T = TypeVar("T")
 
-UNSOLVED = 1e-6
+MAX_VIOLATION = 1e-6
 """Violation of the contact law, relative to the largest speed of closed contacts without impulses, above which impulses
 are no solution; in float32 a thousand roundings."""
 STEPS_PER_SEPARATION = 10
@@ -275,7 +275,7 @@ def _solve_contacts(
     solution = contact_impulses(G, b, [c.friction for c in contacts], closed)
     both = [is_closed for is_closed in closed for _ in range(2)]
     speeds = jnp.stack([jnp.where(is_closed, jnp.abs(x), 0.0) for is_closed, x in zip(both, b, strict=True)])
-    allowed = max(UNSOLVED, 1000.0 * float(jnp.finfo(speeds.dtype).eps))
+    allowed = max(MAX_VIOLATION, 1000.0 * float(jnp.finfo(speeds.dtype).eps))
     return solution, jax.lax.stop_gradient(solution.violation > allowed * jnp.max(speeds))
 
 

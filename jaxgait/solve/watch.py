@@ -23,7 +23,7 @@ from jaxgait.scheme import Mode
 from jaxgait.solve.samples import Snapshot, at_first, including_step, snapshot
 from jaxgait.solve.steps import select, unfilled
 
-HALVINGS = 40
+MAX_HALVINGS = 40
 """Bisections of the step in which a guard falls (secants are slow where a guard jumps); Newton's step then reaches
 rounding."""
 
@@ -176,7 +176,7 @@ def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, St
         above = guard(middle) > 0.0
         return jnp.where(above, middle, ends[0]), jnp.where(above, ends[1], middle)
 
-    ends = jax.lax.fori_loop(0, HALVINGS, halved, (start.t, end.t))
+    ends = jax.lax.fori_loop(0, MAX_HALVINGS, halved, (start.t, end.t))
     t = jax.lax.stop_gradient(0.5 * (ends[0] + ends[1]))
     value, slope = jax.jvp(guard, (t,), (jnp.ones_like(t),))
     slope = jax.lax.stop_gradient(slope)

@@ -76,7 +76,7 @@ def test_an_error_that_came_of_an_interruption_is_one(monkeypatch, capsys):
 def test_two_signals_during_one_call_are_taken_as_one(monkeypatch):
     left: list[int] = []
     monkeypatch.setattr(interruptions, "_leave", left.append)
-    monkeypatch.setattr(interruptions, "PATIENCE", 0.5)
+    monkeypatch.setattr(interruptions, "MAX_WAIT", 0.5)
     woken, wakes = socket.socketpair()
     interruptions._taken.clear()
     watch = threading.Thread(target=interruptions._watch, args=(woken,))
@@ -99,7 +99,7 @@ def test_an_old_signal_counts_for_no_new_command():
 IN_A_LONG_CALL = """
 import hashlib
 from jaxgait.cli import interruptions
-interruptions.PATIENCE = 0.1
+interruptions.MAX_WAIT = 0.1
 with interruptions.as_exceptions():
     print(flush=True)
     hashlib.pbkdf2_hmac("sha512", b"", b"", 10**9)

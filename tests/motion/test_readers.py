@@ -283,7 +283,7 @@ def test_a_reader_that_hangs_is_stopped(tmp_path, monkeypatch):
     walker.c3d(W, tmp_path / "walk.c3d")
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
     monkeypatch.setattr("jaxgait.motion.readers.c3d._CHILD", tmp_path / "slow.py")
-    monkeypatch.setattr("jaxgait.motion.readers.c3d.SECONDS", 0.5)
+    monkeypatch.setattr("jaxgait.motion.readers.c3d.BASE_TIMEOUT", 0.5)
     with pytest.raises(MotionFormatError, match=r"could not be read in 0\.5 s"):
         read_recording(tmp_path / "walk.c3d")
 

@@ -16,7 +16,7 @@ MEMBERS = 11
 @pytest.fixture(autouse=True)
 def worthwhile(monkeypatch):
     """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
 
 
 def swing(p):

@@ -14,7 +14,7 @@ LOOPED = "directions in a loop"
 @pytest.fixture(autouse=True)
 def worthwhile(monkeypatch):
     """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
 
 
 def along(function, count):

@@ -16,7 +16,7 @@ import pytest
 from jaxgait.native import calls, driver, looped, ptx
 from jaxgait.native.code import Unsupported
 from jaxgait.native.members import LOOP
-from jaxgait.native.ptx import BLOCK, kernel
+from jaxgait.native.ptx import BLOCK_THREADS, kernel
 from tests.native.test_calls import asked, empty, extension
 from tests.native.test_members import PROGRAMS
 from tests.native.test_threads import evaluated, on_this_processor
@@ -27,7 +27,7 @@ INVALID = 218
 
 @pytest.fixture(autouse=True)
 def everything_anew(monkeypatch):
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
     monkeypatch.setenv("JAXGAIT_CACHE", "off")
     monkeypatch.setenv(driver.SETTING, "driver")
 
@@ -88,7 +88,7 @@ class Driver:
     def refuse(self, args):
         assert ctypes.c_uint64.from_address(args).value == 28
         self.error = ctypes.string_at(POINTER.from_address(args + 16).value).decode()
-        assert NUMBER.from_address(args + 24).value == driver.INTERNAL
+        assert NUMBER.from_address(args + 24).value == driver.INTERNAL_ERROR
         return REFUSAL
 
     def handle(self, handler, arguments, results):
@@ -103,7 +103,7 @@ class Driver:
         tables = [(POINTER * (len(t) + 1))(*t) for t in (addresses[: len(arguments)], addresses[len(arguments) :])]
         frame = (POINTER * 32)()
         frame[driver.FRAME["api"] // 8], frame[driver.FRAME["context"] // 8] = ctypes.addressof(api), CONTEXT
-        frame[calls.FRAME["stage"] // 8] = calls.EXECUTE
+        frame[calls.FRAME["stage"] // 8] = calls.EXECUTE_STAGE
         for name, table in zip(("arguments", "results"), tables, strict=True):
             frame[calls.FRAME[name] // 8] = ctypes.addressof(table)
         return handler(ctypes.addressof(frame))
@@ -124,7 +124,7 @@ NUMBERS = itertools.count()
 
 def nothing(fake, arrays=1, results=1):
     """A handler for a kernel that does nothing."""
-    text = driver.handler("nothing", PTX, arrays, results, 3, BLOCK)
+    text = driver.handler("nothing", PTX, arrays, results, 3, BLOCK_THREADS)
     return made(text, f"launch_nothing_{next(NUMBERS)}", fake)
 
 
@@ -132,7 +132,7 @@ def test_a_kernel_is_loaded_once_and_launched_on_the_stream_of_xla():
     fake, x, y = Driver(), np.zeros(3), np.zeros(3)
     handler = nothing(fake)
     assert fake.handle(handler, [x], [y]) is None and fake.handle(handler, [x], [y]) is None
-    assert fake.loaded == PTX and fake.launched == (3, 1, 1, BLOCK, 1, 1, 0)
+    assert fake.loaded == PTX and fake.launched == (3, 1, 1, BLOCK_THREADS, 1, 1, 0)
     assert fake.heard == ["cuLibraryLoadData", "cuLibraryGetKernel", "cuLaunchKernel", "cuLaunchKernel"]
 
 
@@ -176,17 +176,17 @@ def threads(inputs, **params):
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(operands, shared, strict=True)]
     avals: Any = LOOP.abstract_eval(*map(jax.typeof, inputs), **params)[0]
     results = [np.zeros(a.shape, a.dtype) for a in avals]
-    where, count = np.array([0, BLOCK, 0], np.int32), len(operands) + len(results)
+    where, count = np.array([0, BLOCK_THREADS, 0], np.int32), len(operands) + len(results)
     run = ctypes.CFUNCTYPE(None, *[POINTER] * count)(on_this_processor(kernel(code, members, shared, sizes), where))
 
     def launch(parameters, blocks):
         slots = (POINTER * count).from_address(parameters)
         given = [POINTER.from_address(slot).value for slot in slots]
-        for where[0], where[2] in np.ndindex(blocks, BLOCK):
+        for where[0], where[2] in np.ndindex(blocks, BLOCK_THREADS):
             run(*given)
 
     fake, (name, text) = Driver(launch), ptx.written(code, members, shared, sizes)
-    handler = driver.handler(name, text, len(operands), len(results), -(-members // BLOCK), BLOCK)
+    handler = driver.handler(name, text, len(operands), len(results), -(-members // BLOCK_THREADS), BLOCK_THREADS)
     assert fake.handle(made(handler, f"launch_{name}_{next(NUMBERS)}", fake), operands, results) is None
     assert fake.loaded == text
     return [jnp.asarray(x) for x in results]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(gpu() is None, reason="JAX finds no GPU")
 @pytest.fixture(autouse=True)
 def worthwhile(monkeypatch):
     """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
 
 
 def on_both(function, *args, rtol=1e-12):

@@ -289,7 +289,7 @@ def test_what_is_replaced_in_this_package_or_in_libraries_shows(monkeypatch):
     assert changed(monkeypatch, "jaxgait.mechanics.contact.UnilateralSpring.force", lambda self, *args: 0.0)
     assert changed(monkeypatch, "diffrax._integrate.loop", lambda **options: None)
     assert changed(monkeypatch, "diffrax.Tsit5.order", lambda self, terms: 3)
-    assert changed(monkeypatch, "jaxgait.native.code.SMALL", 65)
+    assert changed(monkeypatch, "jaxgait.native.code.MAX_IN_REGISTERS", 65)
     assert changed(monkeypatch, "jaxgait.native.members.read_loop", lambda *args: None)
     assert not changed(monkeypatch, "jaxgait.native.calls._known", {"kernel": "on disk"})
     with monkeypatch.context() as patch:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait.native import looped
-from jaxgait.native.refilling import TOGETHER, WARP, Lanes, lanes_of
+from jaxgait.native.refilling import TOGETHER, WARP_THREADS, Lanes, lanes_of
 from jaxgait.native.stored import program_of
 from tests.native.test_members import history, root
 
@@ -33,7 +33,7 @@ def test_many_even_members_leave_no_lane_idle():
 
 
 def test_programs_say_it_and_so_do_those_from_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
     monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path))
     together, kernels = jax.vmap(root), jax.vmap(looped(history))
     expected = {together: [TOGETHER] * 2, kernels: [Lanes(4, False), Lanes(8, True)]}
@@ -43,4 +43,4 @@ def test_programs_say_it_and_so_do_those_from_disk(tmp_path, monkeypatch):
             first, again = program_of(function, x), program_of(function, x)
             np.testing.assert_array_equal(first.compile()(x)[0], again.compile()(x)[0])
             assert first.lanes == again.lanes == program_of(function, x).lanes == told
-    assert lanes_of('custom_call @__gpu$xla.gpu.ptx(%0) {name = "jaxgait_0123"}') == Lanes(WARP, False)
+    assert lanes_of('custom_call @__gpu$xla.gpu.ptx(%0) {name = "jaxgait_0123"}') == Lanes(WARP_THREADS, False)

@@ -13,7 +13,7 @@ from jaxgait.native.members import outermost
 @pytest.fixture(autouse=True)
 def worthwhile(monkeypatch):
     """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
 
 
 def test_values_and_carried_values_that_nobody_needs():

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.fixture(autouse=True)
 def worthwhile(monkeypatch):
     """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
 
 
 def kernel(function):

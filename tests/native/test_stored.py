@@ -31,7 +31,7 @@ def test_constants_that_python_takes_for_equal_are_told_apart():
 @pytest.mark.parametrize("whole", [native, kept])
 def test_operation_by_operation_nothing_is_changed(whole, monkeypatch):
     """So that a debugger, or a print, sees the numbers; what must be compiled is."""
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
     seen = []
     batch = jax.vmap(looped(root))
     program = jax.make_jaxpr(batch)(X)

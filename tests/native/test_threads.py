@@ -19,7 +19,7 @@ from jaxgait.native.members import LOOP
 from jaxgait.native.passes import fused
 from jaxgait.native.primitives import bind
 from jaxgait.native.primitives import results as results_of
-from jaxgait.native.ptx import BLOCK, POSITION, kernel
+from jaxgait.native.ptx import BLOCK_THREADS, POSITION, kernel
 from tests.native.test_members import PROGRAMS
 
 SENTINEL = 77
@@ -28,7 +28,7 @@ SENTINEL = 77
 @pytest.fixture(autouse=True)
 def everything_anew(monkeypatch):
     """Every loop becomes a kernel; machine code, which holds addresses of this process, is not kept."""
-    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
     monkeypatch.setenv("JAXGAIT_CACHE", "off")
 
 
@@ -48,14 +48,14 @@ def as_threads(inputs, **params):
     code, members, shared = params["code"].it.threads, params["members"], params["shared"]
     operands = [np.ascontiguousarray(x) for x in inputs]
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(operands, shared, strict=True)]
-    where, blocks = np.array([0, BLOCK, 0], np.int32), -(-members // BLOCK)
+    where, blocks = np.array([0, BLOCK_THREADS, 0], np.int32), -(-members // BLOCK_THREADS)
     address = on_this_processor(kernel(code, members, shared, sizes), where)
     whole = results_of(params["loop"].it)
     avals = [whole[i] for i in code.given]
-    results = [np.full((blocks * BLOCK, *a.shape), np.asarray(SENTINEL).astype(a.dtype)) for a in avals]
+    results = [np.full((blocks * BLOCK_THREADS, *a.shape), np.asarray(SENTINEL).astype(a.dtype)) for a in avals]
     pointers = [x.ctypes.data for x in (*operands, *results)]
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(address)
-    for block, thread in np.ndindex(blocks, BLOCK):
+    for block, thread in np.ndindex(blocks, BLOCK_THREADS):
         where[[0, 2]] = block, thread
         run(*pointers)
     for x in results:
@@ -93,7 +93,7 @@ def test_threads_are_vectors(name):
 
 
 def test_more_members_than_a_block():
-    same_bits(PROGRAMS["real"][0], jnp.linspace(0.1, 9.0, 2 * BLOCK + 3))
+    same_bits(PROGRAMS["real"][0], jnp.linspace(0.1, 9.0, 2 * BLOCK_THREADS + 3))
 
 
 def test_derivatives_and_shared_operands():

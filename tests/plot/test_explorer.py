@@ -372,7 +372,7 @@ def test_chosen_members_fill_the_box(scan):
 
 
 def test_of_many_members_some_are_sampled(scan, monkeypatch):
-    monkeypatch.setattr(page, "LISTED", 5)
+    monkeypatch.setattr(page, "MAX_LISTED", 5)
     found = unpacked(explore(scan, members=0).packed())
     first = found["first"]
     assert found["thinned"] and 5 <= len(found["ids"]) <= 6 and first in found["ids"]

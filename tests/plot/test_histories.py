@@ -88,7 +88,7 @@ def test_members_without_a_value_have_the_colour_of_their_status(dims):
 def test_many_members_without_a_value_are_one_mesh(monkeypatch):
     hatches = lambda: {m.get_hatch() for m in picture(ended_early("mass", "length")).axes[0].collections}
     assert hatches() == {None, "////"}
-    monkeypatch.setattr(histories, "HATCHED", 0)  # a polygon for each takes minutes
+    monkeypatch.setattr(histories, "MAX_HATCHED", 0)  # a polygon for each takes minutes
     assert hatches() == {None}
 
 

@@ -20,7 +20,7 @@ from jaxgait.precision import float64_default
 Rotation = Float[ArrayLike, "3 3"]
 Spatial = Float[ArrayLike, " 6"]
 
-UPRIGHT = 1e-12
+UPRIGHT_COSINE = 1e-12
 """|cos pitch| below which roll and yaw turn about the same axis."""
 
 
@@ -123,7 +123,7 @@ def rpy_of_rotation(R: Rotation) -> Vec3:
     """
     R = jnp.asarray(R)
     level = jnp.hypot(R[0, 0], R[1, 0])
-    upright = level < UPRIGHT
+    upright = level < UPRIGHT_COSINE
     roll = jnp.where(upright, 0.0, jnp.arctan2(R[2, 1], R[2, 2]))
     yaw = jnp.where(upright, jnp.arctan2(-R[0, 1], R[1, 1]), jnp.arctan2(R[1, 0], R[0, 0]))
     return jnp.stack([roll, jnp.arctan2(-R[2, 0], level), yaw])

@@ -20,11 +20,11 @@ from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
 
-SPAN = 100.0
+SEARCH_FACTOR = 100.0
 """`critical_value` searches from the present value divided by this number to the present value times it."""
-SCANNED = 121
+SEARCH_VALUES = 121
 """Number of values scanned in this range, 8 % apart."""
-ROUNDING = 1e-3
+SAME_HEIGHT = 1e-3
 """Difference in m between two heights that are the same, in float32 too."""
 AT_REST = 1e-3
 """Speed in m/s below which a jumper on a strongly damped rope, who never turns, has arrived."""
@@ -89,7 +89,7 @@ def _lowest(run: Run) -> Float[Array, ""]:
 
 def _has_turned(run: Run) -> Bool[Array, ""]:
     """Whether the run shows the lowest point: otherwise the jumper is at his lowest at its end, and still falls."""
-    return (run["height"][-1] > _lowest(run) + ROUNDING) | (run["v"][-1] <= AT_REST)
+    return (run["height"][-1] > _lowest(run) + SAME_HEIGHT) | (run["v"][-1] <= AT_REST)
 
 
 MEASURES = table(
@@ -116,9 +116,9 @@ def clearance(bungee: Bungee) -> Float[Array, ""]:
 def critical_value(bungee: Bungee, name: str) -> float:
     """Value of one parameter at which the clearance is exactly zero (float64).
 
-    The clearance is scanned from a hundredth to a hundred times the present value (`SPAN`), in steps of 8 %; Brent's
-    method refines each change of sign. Of several roots the nearest one (in ratio) is returned. Two roots less than 8 %
-    apart may be missed.
+    The clearance is scanned from a hundredth to a hundred times the present value (`SEARCH_FACTOR`), in steps of 8 %;
+    Brent's method refines each change of sign. Of several roots the nearest one (in ratio) is returned. Two roots less
+    than 8 % apart may be missed.
 
     Args:
         bungee: the model with all other parameters and the value to start from.
@@ -142,7 +142,7 @@ def critical_value(bungee: Bungee, name: str) -> float:
         bungee = precision.cast(bungee)
         start = abs(float(info.value)) or 1.0
         at = lambda value: float(_with_value(bungee, name, jnp.asarray(value)))
-        values = start * np.geomspace(1.0 / SPAN, SPAN, SCANNED)
+        values = start * np.geomspace(1.0 / SEARCH_FACTOR, SEARCH_FACTOR, SEARCH_VALUES)
         found = np.array([at(value) for value in values])
         changes = np.flatnonzero(np.signbit(found[1:]) != np.signbit(found[:-1]))
         changes = changes[np.isfinite(found[changes]) & np.isfinite(found[changes + 1])]

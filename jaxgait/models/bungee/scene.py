@@ -9,9 +9,9 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, points
 from jaxgait.plot.style import BLUE, GREY, ORANGE
 
-MAN = 1.8
+MAN_HEIGHT = 1.8
 """Height of the man in m."""
-TURNS = 12
+ROPE_WAVES = 12
 """Waves of a slack rope."""
 
 
@@ -36,16 +36,16 @@ def scene(model: Bungee, run: xr.Dataset) -> Scene:
 
 
 def _rope(model: Bungee, run: xr.Dataset, ledge: float) -> np.ndarray:
-    s = np.linspace(0.0, 1.0, 16 * TURNS + 1)
+    s = np.linspace(0.0, 1.0, 16 * ROPE_WAVES + 1)
     fallen = run.x.values[:, None] + float(model.rope_length)
     spare = np.clip(1.0 - fallen / float(model.rope_length), 0.0, None)
-    across = 1.2 * np.sqrt(spare) * np.sin(2 * np.pi * TURNS * s) * np.sin(np.pi * s)
+    across = 1.2 * np.sqrt(spare) * np.sin(2 * np.pi * ROPE_WAVES * s) * np.sin(np.pi * s)
     return np.stack([across, ledge - fallen * s], axis=-1)
 
 
 def _man(height: np.ndarray, tall: float) -> tuple[Limb, ...]:
     """The man, head down below the end of the rope; drawn larger than life on a high bridge."""
-    size = max(MAN, 0.07 * tall)
+    size = max(MAN_HEIGHT, 0.07 * tall)
     at = lambda x, y: (x * size, height - y * size)
     parts = (
         ([at(-0.08, 0.0), at(0.0, 0.48), at(0.08, 0.0)], 0.07),

@@ -32,9 +32,9 @@ from jaxgait.precision import float64_default
 
 _PAPER = "Zhao 2010"
 _CHOSEN = "chosen"
-SYSTOLE = 0.24
+SYSTOLE_END = 0.24
 """Duration in s of the forward flow."""
-CLOSURE = 0.27
+VALVE_CLOSURE = 0.27
 """Time in s at which the valve closes; there is no flow until the next beat."""
 _PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24
 
@@ -69,12 +69,12 @@ class Inflow(Immutable):
 
     def beat(self, s: Scalar) -> Float[Array, ""]:
         """Velocity in m/s at a time `s` in [0, heart period) after the valve opened, positive out of the heart."""
-        back = s - SYSTOLE
-        rate = math.pi / (CLOSURE - SYSTOLE) if self.backflow == "closed" else _PRINTED_RATE
-        forward = s <= SYSTOLE
+        back = s - SYSTOLE_END
+        rate = math.pi / (VALVE_CLOSURE - SYSTOLE_END) if self.backflow == "closed" else _PRINTED_RATE
+        forward = s <= SYSTOLE_END
         local = jnp.where(forward, s, back)
-        lobe = jnp.exp(-self.decay * local) * jnp.sin(jnp.where(forward, math.pi / SYSTOLE, rate) * local)
-        return jnp.where(forward, self.amplitude, jnp.where(s <= CLOSURE, -self.back_amplitude, 0.0)) * lobe
+        lobe = jnp.exp(-self.decay * local) * jnp.sin(jnp.where(forward, math.pi / SYSTOLE_END, rate) * local)
+        return jnp.where(forward, self.amplitude, jnp.where(s <= VALVE_CLOSURE, -self.back_amplitude, 0.0)) * lobe
 
     def __call__(self, t: Scalar) -> Float[Array, ""]:
         """Flow velocity in m/s along the robot's forward axis at time `t` in s."""
@@ -87,9 +87,9 @@ class Inflow(Immutable):
             ParameterError: naming the value and the bound.
         """
         shortest = float(np.min(self.heart_period))
-        if shortest < CLOSURE:
+        if shortest < VALVE_CLOSURE:
             raise ParameterError(
-                f"inflow.heart_period must be at least {CLOSURE:g} s (the valve closes), got {shortest:g} s"
+                f"inflow.heart_period must be at least {VALVE_CLOSURE:g} s (the valve closes), got {shortest:g} s"
             )
         if np.any(np.abs(self.direction) != 1.0):
             raise ParameterError(f"inflow.direction must be 1 or -1, got {shown(self.direction)}")

@@ -13,7 +13,7 @@ from jaxgait.models.batches import each
 from jaxgait.models.creeper.measures import peak_load
 from jaxgait.models.creeper.model import Creeper
 
-SAMPLES = 65
+SAMPLES_PER_BEAT = 65
 """Samples of a beat that give its peak load within 0.1 %."""
 _PRESCRIBED = "a CreeperChain moves as prescribed, with one pad that holds and one that slides"
 
@@ -52,7 +52,7 @@ def warn_of_slip(robot: Creeper) -> None:
     Warns:
         UserWarning: naming both forces in N, of the member with the smallest margin.
     """
-    load = each(robot, lambda one: peak_load(one, SAMPLES) + one.pads.friction_low * one.pads.normal_force)
+    load = each(robot, lambda one: peak_load(one, SAMPLES_PER_BEAT) + one.pads.friction_low * one.pads.normal_force)
     grip = np.broadcast_to(np.asarray(robot.pads.friction_high) * np.asarray(robot.pads.normal_force), load.shape)
     worst = np.argmin(grip - load)
     if grip[worst] < load[worst]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait.measure import Measure, table
-from jaxgait.models.creeper.artery import CLOSURE
+from jaxgait.models.creeper.artery import VALVE_CLOSURE
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
@@ -84,7 +84,7 @@ def peak_load(creeper: Creeper, samples: int = _BEAT_SAMPLES) -> Float[Array, ""
         >>> print(round(1e3 * float(peak_load(Creeper()))))  # mN
         992
     """
-    s = jnp.linspace(0.0, CLOSURE, samples)
+    s = jnp.linspace(0.0, VALVE_CLOSURE, samples)
     inflow = creeper.inflow
     flows = inflow.direction * jax.vmap(inflow.beat)(s)
     front, rear = jax.vmap(lambda u: creeper.fluid_forces(u, 0.0, 0.0))(flows)

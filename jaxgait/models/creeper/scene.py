@@ -20,7 +20,7 @@ from jaxgait.precision import cast, float64_default
 
 WALL, SHELL, LIQUID = "#F2C9C4", "#DCE6EE", "#B5534A"
 GRIPS = {"gripping pad": GREEN}
-TURNS = 7
+SPRING_TURNS = 7
 """Turns of a drawn spring of the actuator."""
 PACKED, LANES = 9, 4
 """Drops in a lane of the vessel; lanes on either side of the axis."""
@@ -147,10 +147,10 @@ def _unit(face: np.ndarray, coil: np.ndarray, length: float, radius: float, pipe
 def _actuator(start: np.ndarray, end: np.ndarray, radius: float) -> list[Limb]:
     """Shaft and springs from the front face of one unit to the rear face of the next."""
     middle = start + 0.55 * (end - start)
-    turns = np.linspace(0.0, 1.0, 12 * TURNS + 1)
+    turns = np.linspace(0.0, 1.0, 12 * SPRING_TURNS + 1)
     springs = []
     for offset in (-0.45, 0.0, 0.45):
-        y = radius * (offset + 0.12 * np.sin(2 * np.pi * TURNS * turns))
+        y = radius * (offset + 0.12 * np.sin(2 * np.pi * SPRING_TURNS * turns))
         x = middle[:, None] + turns * (end - middle)[:, None]
         springs.append(Limb(np.stack(np.broadcast_arrays(x, y), axis=-1), 0.06 * radius, ORANGE))
     return [Limb(rod(_at(start), _at(middle)), 0.25 * radius, GREY), *springs]
@@ -172,8 +172,8 @@ def _drops(time: np.ndarray, flow: np.ndarray, ends: tuple[float, float], pipe: 
 
 def _coil(length: float, radius: float) -> np.ndarray:
     """A spring along x from 0, seen from the side."""
-    turns = np.linspace(0.0, 1.0, 12 * TURNS + 1)
-    return np.stack([length * turns, radius * np.sin(2 * np.pi * TURNS * turns)], axis=-1)
+    turns = np.linspace(0.0, 1.0, 12 * SPRING_TURNS + 1)
+    return np.stack([length * turns, radius * np.sin(2 * np.pi * SPRING_TURNS * turns)], axis=-1)
 
 
 def _seen_above(placement: tuple, points: np.ndarray) -> np.ndarray:

@@ -32,15 +32,15 @@ BOUNDS = {
     "gait.stretch": (-0.10, 0.10),
 }
 """Bounds of the search, in rad and s; the stretch has no dimension."""
-ROUNDING = 1.5
+KINK_POWER = 1.5
 """Power in W over which the search rounds the kink of positive work, where it would stall."""
-CLEARANCE = 0.01
+MIN_CLEARANCE = 0.01
 """Least height in m of the swing foot in the middle half of the step."""
-FRICTION = 0.6
+MAX_FRICTION = 0.6
 """Largest ratio of horizontal to vertical ground reaction."""
-LIFT = 100.0
+MIN_REACTION = 100.0
 """Least vertical ground reaction in N."""
-SPREAD = 0.25
+START_SPREAD = 0.25
 """Largest distance of the other starts from the first one, as a fraction of the box."""
 
 
@@ -52,7 +52,7 @@ def example() -> Exoskeleton:
 
 def _step(run: Run) -> StepFigures:
     """Figures of the prescribed step at midpoints between the samples of a run of one step."""
-    return step_figures(run.model, samples=run.sampling.intervals, rounding=ROUNDING)  # type: ignore[arg-type]
+    return step_figures(run.model, samples=run.sampling.intervals, rounding=KINK_POWER)  # type: ignore[arg-type]
 
 
 def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_name: str, *dims: str) -> Measure:
@@ -83,8 +83,8 @@ def least_work(
 ) -> Optimum:
     """Finds the gait with the least positive work of all actuators per metre that is no slower than the initial gait.
 
-    The swing foot stays above the ground, and `CLEARANCE` above it in mid-swing; no knee is hyperextended; a friction
-    coefficient of `FRICTION` suffices, and the vertical ground reaction is at least `LIFT`.
+    The swing foot stays above the ground, and `MIN_CLEARANCE` above it in mid-swing; no knee is hyperextended; a
+    friction coefficient of `MAX_FRICTION` suffices, and the vertical ground reaction is at least `MIN_REACTION`.
 
     Args:
         exo: the start of the search, with a `JoinedGait`; `example()` if None.
@@ -101,10 +101,10 @@ def least_work(
         speed = float(jax.jit(lambda model: step_figures(model, samples=samples).speed)(precision.cast(exo)))
     limits = [
         at_least(FOOT, 0.0),
-        at_least(MIDDLE, CLEARANCE),
+        at_least(MIDDLE, MIN_CLEARANCE),
         at_least(FLEXION, 0.0),
-        at_most(FRICTION_NEEDED, FRICTION),
-        at_least(LEAST_LIFT, LIFT),
+        at_most(FRICTION_NEEDED, MAX_FRICTION),
+        at_least(LEAST_LIFT, MIN_REACTION),
         at_least(SPEED, speed),
     ]
     return optimize(
@@ -125,5 +125,5 @@ def least_work(
 def _starts(exo: Exoskeleton, over: Mapping[str, tuple[float, float]], count: int) -> list[dict[str, float]]:
     own = np.array([float(get_parameter(exo, name)) for name in over])
     (low, high), rng = np.array(list(over.values())).T, np.random.default_rng(0)
-    around = [own + SPREAD * rng.uniform(-1.0, 1.0, own.size) * (high - low) for _ in range(count - 1)]
+    around = [own + START_SPREAD * rng.uniform(-1.0, 1.0, own.size) * (high - low) for _ in range(count - 1)]
     return [dict(zip(over, np.clip(x, low, high).tolist(), strict=True)) for x in (own, *around)]

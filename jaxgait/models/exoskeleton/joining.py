@@ -14,7 +14,7 @@ from jaxgait.models.batches import each
 from jaxgait.models.exoskeleton.formulations import vectors
 from jaxgait.precision import float64_default
 
-JUMP = 1e-4
+MAX_JUMP = 1e-4
 """Jump in m at the exchange of the legs that goes without a word."""
 
 
@@ -52,7 +52,7 @@ def warn_of_jumps(exo: Any) -> None:
     jumps, heights = each(exo, worst)
     size = np.maximum(jumps, np.abs(heights))
     i = np.argmax(size)
-    if size[i] > JUMP:
+    if size[i] > MAX_JUMP:
         warnings.warn(
             f"the steps of this gait do not join: joints jump by up to {1e3 * jumps[i]:.3g} mm when the legs exchange "
             f"roles, and the foot lands {1e3 * heights[i]:+.3g} mm above the ground; both legs need the same lengths, "

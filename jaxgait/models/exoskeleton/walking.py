@@ -34,7 +34,7 @@ _OURS = "our choice; the paper gives none"
 _SWING = 0.28  # rad, of all elevations at the exchange
 _PHASE = np.array([np.pi / 2, 0.3, 0.3, 0.45, 0.0])
 _TORSO = 0.1  # rad
-WIDEST = np.pi / 2
+MAX_SWING = np.pi / 2
 """Largest amplitude in rad of a link of a `JoinedGait`: beyond it legs would point upwards."""
 
 
@@ -176,12 +176,12 @@ class JoinedGait(Immutable):
         for name, function in (("stance_shank", np.sin), ("thighs", np.cos), ("swing_shank", np.sin)):
             phase, swing = np.broadcast_arrays(getattr(self, name), self.swing)
             at_exchange = np.abs(function(phase))
-            if (bad := np.abs(swing) > WIDEST * at_exchange).any():
+            if (bad := np.abs(swing) > MAX_SWING * at_exchange).any():
                 f, j, share = (x[bad].flat[0] for x in (phase, swing, at_exchange))
                 raise ParameterError(
                     f"gait.{name}={f:g} rad would need an amplitude of {abs(j) / max(share, 1e-300):.3g} rad, beyond "
-                    f"{WIDEST:.3g} rad: |{function.__name__}(gait.{name})| is {share:.3g} and must be at least "
-                    f"{abs(j) / WIDEST:.3g} for gait.swing={j:g} rad"
+                    f"{MAX_SWING:.3g} rad: |{function.__name__}(gait.{name})| is {share:.3g} and must be at least "
+                    f"{abs(j) / MAX_SWING:.3g} for gait.swing={j:g} rad"
                 )
 
 

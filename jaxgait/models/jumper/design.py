@@ -32,9 +32,9 @@ TIMING = {
 """Parameters and their bounds in s; the elbow swings with the shoulder."""
 SETTINGS = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-8}
 """Of the runs: samples every millisecond."""
-STARTS = 8
+DEFAULT_STARTS = 8
 """Number of starts of `highest_jump`."""
-GAIN = 1e-3
+MIN_GAIN = 1e-3
 """Relative gain of height below which it stops."""
 
 
@@ -64,13 +64,13 @@ def highest_jump(
     jumper: Jumper,
     over: Mapping[str, tuple[float, float]] = TIMING,
     *,
-    starts: int = STARTS,
+    starts: int = DEFAULT_STARTS,
     iterations: int = 150,
 ) -> Optimum:
     """Maximises the jump height in m; peak force and angular momentum stay below those of the initial jumper.
 
     The peak force is a maximum over time: where another instant takes over, its derivative jumps and a search stops.
-    Therefore there are several starts, and the best of them is searched from again as long as that helps (`GAIN`).
+    Therefore there are several starts, and the best of them is searched from again as long as that helps (`MIN_GAIN`).
 
     Args:
         jumper: the first start of the search; its elbow is made to swing with the shoulder.
@@ -113,6 +113,6 @@ def highest_jump(
     found = search(model, starts)
     while True:
         again = search(found.model, 1)
-        if again.objective <= (1.0 + GAIN) * found.objective:
+        if again.objective <= (1.0 + MIN_GAIN) * found.objective:
             return max(again, found, key=lambda one: one.objective)
         found = again

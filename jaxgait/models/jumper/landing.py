@@ -40,8 +40,8 @@ from jaxgait.roots import CONVERGED, Rule, many
 
 __all__ = ["Absorption", "Landing", "assess_landing", "with_landing"]
 
-DIFFERENCE = 1e-6  # rad and s: step of the finite differences
-MISS = 1e-9  # m and rad: largest residual of a plan
+DIFFERENCE_STEP = 1e-6  # rad and s: step of the finite differences
+MAX_RESIDUAL = 1e-9  # m and rad: largest residual of a plan
 NODES = 32  # Gauss-Legendre nodes over the flight: pitch at touch-down to 1e-9 rad
 STEPS, KEYS = 240, 8  # midpoint steps of the absorption, and the number of keyframes taken from them
 
@@ -147,10 +147,10 @@ def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs
 
     def evaluated(_: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Finite differences, accurate enough for Newton's method: XLA takes three times as long for the derivative.
-        left = np.asarray(_miss(model, flight, chosen, jnp.asarray(u + DIFFERENCE * np.eye(4, 3, k=-1)))[0])
-        return left[:1], (left[1:] - left[:1]).T[None] / DIFFERENCE
+        left = np.asarray(_miss(model, flight, chosen, jnp.asarray(u + DIFFERENCE_STEP * np.eye(4, 3, k=-1)))[0])
+        return left[:1], (left[1:] - left[:1]).T[None] / DIFFERENCE_STEP
 
-    found = many(evaluated, np.asarray(u)[None], Rule(MISS))
+    found = many(evaluated, np.asarray(u)[None], Rule(MAX_RESIDUAL))
     if found.status[0] != CONVERGED:
         return None, float(found.residual[0])
     touch = _miss(model, flight, chosen, jnp.asarray(found.x + np.zeros((4, 3))))[1]

@@ -50,7 +50,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
     """The figures of a jump from its time histories; differentiable.
 
     Args:
-        time: in s, dense enough for interpolation by cubics (`INTERVAL`). Landing and bounces may follow the jump.
+        time: in s, dense enough for interpolation by cubics (`MAX_INTERVAL`). Landing and bounces may follow the jump.
         run: histories by name, from a jumper's `outputs` and state: `depth`, `com_x`, `com_z`, `com_vx`, `com_vz`,
             `grf_z`, `angular_momentum`, `pitch`.
         weight: body weight in N.
@@ -136,12 +136,12 @@ def _peak_force(run: Run) -> Number:
     return jnp.maximum(run.once(_jump).peak_force, run.extremes("grf_z").largest / weight)
 
 
-INTERVAL = 2.5e-3
+MAX_INTERVAL = 2.5e-3
 """Longest time in s between samples that allows interpolation."""
 
 
 def _read(figures: Callable[[Run], Jump], name: str, field: str, unit: str, long_name: str) -> Measure:
-    return Measure(name, lambda run: getattr(run.once(figures), field), unit, long_name, interval=INTERVAL)
+    return Measure(name, lambda run: getattr(run.once(figures), field), unit, long_name, interval=MAX_INTERVAL)
 
 
 _COMMON = (
@@ -166,7 +166,7 @@ SPATIAL_MEASURES = table(
     *(_read(_spatial_jump, *row) for row in _COMMON),
     _read(_spatial_jump, "peak_force", "peak_force", "1", "peak vertical ground reaction at the samples, body weights"),
     Measure(
-        "take_off_vy", _sideways, "m/s", "velocity to the left of the centre of mass at take-off", interval=INTERVAL
+        "take_off_vy", _sideways, "m/s", "velocity to the left of the centre of mass at take-off", interval=MAX_INTERVAL
     ),
 )
 """Measures of a jump in space, by name."""

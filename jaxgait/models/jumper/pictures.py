@@ -15,11 +15,11 @@ from matplotlib.lines import Line2D
 
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 
-SLIPPING = 0.95
+SLIPPING_FRACTION = 0.95
 """Fraction of the kinetic friction limit above which a stud counts as slipping on the map."""
 MARKS = {"sticks": (BLUE, 1.8), "slips": (ORANGE, 1.8), "in the air": (GREY, 0.6)}
 """Colour and width of the rings round the studs."""
-PARTS = [BLUE] * 3 + [GREY] * 3 + [ORANGE] * 3
+BAR_COLOURS = [BLUE] * 3 + [GREY] * 3 + [ORANGE] * 3
 """Colours of the bars of a stick figure in the plane: legs, trunk and head, arms."""
 
 
@@ -60,7 +60,7 @@ def postures(bodies: Float[np.ndarray, "frames bars 2 2"], time: Float[np.ndarra
         figure, axis = plt.subplots(figsize=(7.0, 3.6))
         axis.axhline(0.0, color="black", lw=1.0)
         for k, (frame, t) in enumerate(zip(bodies, time, strict=True)):
-            for colour, bar in zip(PARTS, frame, strict=True):
+            for colour, bar in zip(BAR_COLOURS, frame, strict=True):
                 axis.plot(bar[:, 0] + gap * k, bar[:, 1], "-o", color=colour, lw=2.2, ms=2.5)
             axis.text(gap * k + 0.1, -0.06, f"{t:.2f} s", ha="center", va="top", fontsize=8)
         axis.set(aspect="equal", ylabel=axis_label("z", "m"), ylim=(-0.2, None), xticks=[])
@@ -76,7 +76,7 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
     """
     edges = 100.0 * np.r_[rows[0] - 0.021, (np.array(rows[1:]) + np.array(rows[:-1])) / 2, rows[-1] + 0.021]
     touching = run.depth.values > 0.0
-    sliding = np.abs(run.tangential.values) > SLIPPING * friction * run.normal.values
+    sliding = np.abs(run.tangential.values) > SLIPPING_FRACTION * friction * run.normal.values
     state = np.where(touching, np.where(sliding, 2, 1), 0)
     with style():
         figure, axes = plt.subplots(2, 1, figsize=(7.0, 5.0), sharex=True)
@@ -119,7 +119,7 @@ def foot_maps(
             for axis, t in zip(row, times, strict=True):
                 load = run.normal.sel(time=t, method="nearest").values
                 pull = np.linalg.norm(run.tangential.sel(time=t, method="nearest").values, axis=-1)
-                slips, pressed = pull > SLIPPING * friction * load, load > 0.0
+                slips, pressed = pull > SLIPPING_FRACTION * friction * load, load > 0.0
                 edges = np.where(slips, ORANGE, BLUE)
                 across, ahead = -100.0 * positions[:, 1], 100.0 * positions[:, 0]
                 axis.scatter(across[~pressed], ahead[~pressed], s=8, facecolors="none", edgecolors=GREY, linewidths=0.6)

@@ -35,7 +35,7 @@ from jaxgait.native import kept
 from jaxgait.parameters import ParameterError, check
 from jaxgait.roots import root
 
-REST = 1e-6
+REST_ACCELERATION = 1e-6
 """Acceleration, relative to gravity, below which the crouch counts as static."""
 
 
@@ -449,7 +449,7 @@ class PlanarJumper(Model):
                         f"{type(self).__name__}.{joint.name} swings to {value:.4g} deg, "
                         f"beyond its limits {low:g} to {high:g} deg"
                     )
-        if not np.max(found["unrest"]) < REST:
+        if not np.max(found["unrest"]) < REST_ACCELERATION:
             raise ParameterError(
                 f"there is no static crouch with com_ahead = {np.max(np.asarray(self.com_ahead)):g} m: the studs, "
                 f"up to {max(np.max(np.asarray(x)) for x in self.sole.rows):g} m ahead, cannot balance the weight"

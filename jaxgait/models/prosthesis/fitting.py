@@ -28,7 +28,7 @@ ALIGNED_STRIDES = 10
 """Strides of each trial; measures of the gait use the last five."""
 EQUAL_RHO = 0.01
 """Difference in `rho` up to which two heights count as equally good: the lower one is taken."""
-CARRIED = 0.25
+MIN_CARRIED_LOAD = 0.25
 """Least mean ground force of a leg that walks, in body weights. In a symmetric gait, each leg carries half of it."""
 LANDING_SHARE = 0.1
 """Fraction of a stride in which the ankle of the straight leg is below the height that `with_drive` keeps."""
@@ -110,7 +110,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
         runs = ensemble(dataclasses.replace(leg, drive=nobody), {"height_offset": heights}, **request)
     weight = _mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
     rho = runs[correlation.name]
-    walks = (runs["status"] == 0) & (runs[ground_force.name] >= CARRIED * weight) & np.isfinite(rho)
+    walks = (runs["status"] == 0) & (runs[ground_force.name] >= MIN_CARRIED_LOAD * weight) & np.isfinite(rho)
     rho = np.where(walks, rho, -np.inf)
     worst = np.full_like(rho, -np.inf)
     worst[1:-1] = np.min(np.lib.stride_tricks.sliding_window_view(rho, 3), axis=-1)

@@ -18,14 +18,14 @@ from jaxgait.measure import Measure, Measures, table
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
 
-ANALYSED = 5
+ANALYSED_STRIDES = 5
 """Number of last strides for correlation and flexion (the paper runs 20 and takes the last 5)."""
-COMPARED = 9
+COMPARED_STRIDES = 9
 """Number of last strides compared for the subharmonic order."""
-SETTLED = 20
+SETTLED_STRIDES = 20
 """Least number of strides for the order, as in the paper: after ten, gaits of period one have not settled and count as
 irregular. `dataclasses.replace(MEASURES["order"], strides=...)` allows shorter runs."""
-COARSEST = 50
+MIN_SAMPLES = 50
 """Least samples per stride: the mean peak flexion is within 0.02 degrees of that at 200 samples, with 25 within 0.2."""
 
 
@@ -61,11 +61,11 @@ def _table(run: Run) -> Float[Array, "strides phases"]:
 
 
 def _strides(run: Run) -> int:
-    return min(ANALYSED, run.sampling.strides or 0)
+    return min(ANALYSED_STRIDES, run.sampling.strides or 0)
 
 
 def _order(run: Run) -> Float[Array, ""]:
-    strides = jnp.radians(run.once(_table)[-COMPARED:])
+    strides = jnp.radians(run.once(_table)[-COMPARED_STRIDES:])
     return gait.subharmonic_order(strides).astype(strides.dtype)
 
 
@@ -75,7 +75,7 @@ def _mean_ground_force(run: Run) -> Float[Array, ""]:
     return jnp.mean(outputs["heel_force"] + outputs["toe_force"])
 
 
-correlation = Measure("rho", _rho, "1", "gait correlation coefficient", strides=1, samples_per_stride=COARSEST)
+correlation = Measure("rho", _rho, "1", "gait correlation coefficient", strides=1, samples_per_stride=MIN_SAMPLES)
 """Gait correlation coefficient over the last strides: the objective of the knee's design."""
 ground_force = Measure(
     "mean_ground_force",
@@ -83,13 +83,13 @@ ground_force = Measure(
     "N",
     "mean vertical ground force of the last strides",
     strides=1,
-    samples_per_stride=COARSEST,
+    samples_per_stride=MIN_SAMPLES,
 )
 """In a symmetric gait it is half the body weight. With 50 samples per stride it is within 1 % of that with 2000."""
 
 
 def _flexion(name: str, function: Callable[[Run], Array], long_name: str) -> Measure:
-    return Measure(name, function, "deg", long_name, strides=1, samples_per_stride=COARSEST)
+    return Measure(name, function, "deg", long_name, strides=1, samples_per_stride=MIN_SAMPLES)
 
 
 MEASURES = table(
@@ -103,9 +103,16 @@ MEASURES = table(
         "smallest knee flexion (hyperextension is negative)",
     ),
     ground_force,
-    Measure("order", _order, "1", "subharmonic order (0: irregular)", strides=SETTLED, samples_per_stride=COARSEST),
+    Measure(
+        "order",
+        _order,
+        "1",
+        "subharmonic order (0: irregular)",
+        strides=SETTLED_STRIDES,
+        samples_per_stride=MIN_SAMPLES,
+    ),
 )
 """The measures of the knee by name."""
 
 measures = Measures(tuple(MEASURES.values()))
-"""All of `MEASURES` together, for runs of at least `SETTLED` strides."""
+"""All of `MEASURES` together, for runs of at least `SETTLED_STRIDES` strides."""

@@ -13,7 +13,7 @@ from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE
 
 STEEL, DARK, SKIN = "#9DB2C4", "#3A4A58", "#E3B79B"
 SOUND = "measured leg"
-PIVOT = 0.006
+PIVOT_RADIUS = 0.006
 """Radius in m of a drawn pivot."""
 
 
@@ -58,7 +58,7 @@ def _hardware(model: Prosthesis, run: xr.Dataset, at: dict[str, np.ndarray]) -> 
     half = 0.5 * (upper + lower)
     plates = (Limb(np.stack([at[n] for n in names], axis=1), 0.012, STEEL) for names in ("EAB", "CDF"))
     bars = (Limb(rod(at[a], at[b]), 0.012, c) for a, b, c in (("A", "D", ORANGE), ("B", "C", GREY)))
-    pivots = (Body(disc(at[name], PIVOT, 12), DARK) for name in "ABCD")
+    pivots = (Body(disc(at[name], PIVOT_RADIUS, 12), DARK) for name in "ABCD")
     barrel = (Limb(rod(half, lower), 0.016, GREEN), Limb(rod(upper, half), 0.007, STEEL))
     return (*barrel, *plates, *bars, *pivots)
 

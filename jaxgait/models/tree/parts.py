@@ -25,7 +25,7 @@ __all__ = ["Contact", "Force", "Function", "Prescribed", "Spring", "Torque"]
 
 ANY = (float("-inf"), float("inf"))
 """Bodies may have any size, so no value is implausible."""
-HIGH = 1.0
+PROBED_HEIGHT = 1.0
 """Height in m above the ground at which no contact has a force."""
 NO_FORCE = 1e-3
 """Force in N that counts as none: smooth laws only tend to zero."""
@@ -112,10 +112,10 @@ class Contact(Immutable):
         if not is_concrete(self.normal):
             return
         with jax.ensure_compile_time_eval():  # also where JAX traces the caller
-            high = np.ravel(np.asarray(_called(self.normal, -HIGH, 0.0)))
+            high = np.ravel(np.asarray(_called(self.normal, -PROBED_HEIGHT, 0.0)))
         if (wrong := ~(abs(high) < NO_FORCE)).any():
             raise ParameterError(
-                f"{label}.normal must be zero above the ground, but {HIGH:g} m above it the force is "
+                f"{label}.normal must be zero above the ground, but {PROBED_HEIGHT:g} m above it the force is "
                 f"{high[wrong][0]:g} N: use a law such as UnilateralSpring, or jnp.maximum(depth, 0.0) in your own"
             )
 

@@ -23,7 +23,7 @@ BOUNDS = {"slope": (0.005, 0.02), "foot_radius": (0.05, 0.18)}
 """Bounds of the search, in rad and m."""
 SHORT = {"duration": 0.01, "samples": 1}
 """As short as possible: the measures depend on the walker alone."""
-STAGES = 4
+HOMOTOPY_STEPS = 4
 """Number of steps to follow the gait from the default walker to another one."""
 
 
@@ -44,7 +44,7 @@ def _followed(walker: RollingWalker) -> Float[Array, " 3"]:
         between = jax.tree.map(lambda a, b: a + part * (b - a), default, walker)
         return fixed_point(step, between, z).z, None
 
-    return jax.lax.scan(on, jnp.asarray(GAIT), jnp.linspace(0.0, 1.0, STAGES + 1)[1:])[0]
+    return jax.lax.scan(on, jnp.asarray(GAIT), jnp.linspace(0.0, 1.0, HOMOTOPY_STEPS + 1)[1:])[0]
 
 
 def _judged(run: Run) -> _Judged:

@@ -34,7 +34,7 @@ GAIT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""
 TOUCHES = (0, 2)
 """Indices of the heel strikes of foot 1 and foot 2 among the events of the time-stepped walker."""
-INTERVAL = 0.05
+MAX_INTERVAL = 0.05
 """Longest time in s between samples that resolve the steps: an eighth of a step of the paper's walker."""
 
 
@@ -206,7 +206,7 @@ def _of_steps(steps: Callable[[Run], _Walked], interval: float = math.inf) -> tu
 
 
 MEASURES = table(
-    *_of_steps(_by_passing, INTERVAL),
+    *_of_steps(_by_passing, MAX_INTERVAL),
     Measure("fell_at", _fell_at, "s", "end of the solver's step in which it fell (NaN: it did not fall)", early=True),
 )
 """Measures of a walk of the smooth walker, by name."""

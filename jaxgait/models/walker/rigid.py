@@ -36,13 +36,13 @@ _CLEARANCE: dict[str, Any] = {
     "source": "chosen; the paper is silent",
 }
 
-TIPPING = math.pi / 4
+TIPPING_ANGLE = math.pi / 4
 """Angle in rad of the stance leg beyond which the walker falls over."""
-SWING = 0.15
+MIN_SWING_TIME = 0.15
 """Time in s without contact that makes the next contact a heel strike, not a bounce: a third of a step."""
-STICTION = 1e-6
+STICTION_SPEED = 1e-6
 """Slip velocity in m/s below which a foot at the friction cone sticks."""
-CONE = 1e-12
+CONE_TOLERANCE = 1e-12
 """Distance in N s to the friction cone within which an impulse lies on it."""
 
 
@@ -51,8 +51,8 @@ class RigidWalker(RoundFeet, Model):
 
     A foot that swings forward is ignored until it is `clearance_angle` ahead of the other leg.
 
-    Events are heel strikes and lift-offs: a foot that touches again within `SWING` has bounced. Running totals cover
-    what samples cannot show (see `amounts`).
+    Events are heel strikes and lift-offs: a foot that touches again within `MIN_SWING_TIME` has bounced. Running totals
+    cover what samples cannot show (see `amounts`).
 
     Examples:
         >>> from jaxgait.models import RigidWalker
@@ -79,7 +79,7 @@ class RigidWalker(RoundFeet, Model):
 
     duration: ClassVar[float] = 50.0
     """In s, some 120 steps: half of them to settle, half to evaluate."""
-    separation: ClassVar[float] = SWING
+    separation: ClassVar[float] = MIN_SWING_TIME
     labels: ClassVar[Mapping[str, Sequence[int]]] = {"foot": (1, 2)}
     measures: ClassVar[str] = "jaxgait.models.walker.measures:RIGID_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
@@ -115,9 +115,11 @@ class RigidWalker(RoundFeet, Model):
         impact, and is counted there.
         """
         normal, tangent = step.impulses[::2], step.impulses[1::2]
-        slips = [(jnp.abs(t) >= self.friction * n - CONE) & (n > 0.0) for n, t in zip(normal, tangent, strict=True)]
+        slips = [
+            (jnp.abs(t) >= self.friction * n - CONE_TOLERANCE) & (n > 0.0) for n, t in zip(normal, tangent, strict=True)
+        ]
         slid = [
-            jnp.where(slipping & (jnp.abs(v) > STICTION), jnp.abs(v), 0.0)
+            jnp.where(slipping & (jnp.abs(v) > STICTION_SPEED), jnp.abs(v), 0.0)
             for slipping, v in zip(slips, step.slips, strict=True)
         ]
         sliding = [jnp.where(slipping, w, 0.0) for slipping, w in zip(slips, step.work[1::2], strict=True)]
@@ -336,7 +338,7 @@ class RollingWalker(RoundFeet, Model):
                 0,
                 0,
                 guard=lambda t, y: jnp.asarray(self.stance_force(y)[0]),
-                armed=lambda t, y: jnp.abs(y.stance) < TIPPING,
+                armed=lambda t, y: jnp.abs(y.stance) < TIPPING_ANGLE,
                 ends=True,
             ),
         }

@@ -42,7 +42,7 @@ FALL_HEIGHT = 0.5
 """The walker has fallen if its hip is below this fraction of the leg length."""
 FALL_ANGLE = 1.4
 """The walker has fallen if a leg is beyond this angle in rad."""
-SUNK = 7.5e-3
+MAX_SUNK = 7.5e-3
 """Depth in leg lengths in the ground (3 mm for the paper's walker) at which a foot may start: the walker walks on."""
 
 
@@ -262,7 +262,7 @@ class RoundFeet(Immutable):
         lowest = (length - radius) * np.cos(np.stack([one, two])) + radius
         hip = lowest[0] if start.on_ground else y
         depth = np.where((omega > 0.0) & (ahead < clear), 0.0, lowest - hip)
-        sunk = depth > SUNK * length
+        sunk = depth > MAX_SUNK * length
         if sunk.any() and pushes is not None:
             sunk = sunk & np.asarray(each(self, pushes)).T  # which may have more members: those of the ground
         if not sunk.any():

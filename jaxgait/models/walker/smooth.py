@@ -40,7 +40,7 @@ SETS: dict[str, dict[str, float]] = {
     }.items()
 }
 """Parameters of the default contact laws."""
-PUSH = 5.0
+MAX_START_PUSH = 5.0
 """Force in weights of the walker up to which the ground may push a foot at the start."""
 
 
@@ -152,7 +152,7 @@ class Walker(RoundFeet, Model):
         self.check_start(-np.inf if self.scuffs else self.clearance_angle, type(self)._pushes)
 
     def _pushes(self) -> Array:
-        limit = PUSH * 2.0 * self.mass * self.gravity
+        limit = MAX_START_PUSH * 2.0 * self.mass * self.gravity
         return jnp.stack([self.normal_law.force(-foot.gap, 0.0) > limit for foot in self.feet(self.started())])
 
     def initial_state(self) -> WalkerState | BristledState:

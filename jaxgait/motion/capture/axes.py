@@ -12,7 +12,7 @@ from jaxgait.motion import MotionFormatError
 
 SNAP = math.radians(10)
 """Largest angle to an axis of the laboratory at which a treadmill is taken to be aligned with it."""
-WALKED = 0.5
+OVERGROUND_SPEED = 0.5
 """Mean speed in m/s of the pelvis above which the walker crosses the laboratory."""
 BACKWARDS = (
     "pelvis or feet point against the direction of travel: walking backwards, or front and back markers swapped "
@@ -79,7 +79,7 @@ def find_axes(
     there = np.flatnonzero(np.isfinite(pelvis).all(axis=1))
     way = level(pelvis[there[-1]] - pelvis[there[0]])
     speed = np.linalg.norm(way) / max((there[-1] - there[0]) / rate, 1e-9)
-    if speed > WALKED:
+    if speed > OVERGROUND_SPEED:
         forward = way / np.linalg.norm(way)
         notes.append(f"overground: the pelvis travels {np.linalg.norm(way):.2f} m along {_named(forward)}")
         if forward @ ahead < 0:

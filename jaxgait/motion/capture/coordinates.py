@@ -16,7 +16,7 @@ FRACTIONS = {"thigh_m": 0.245, "shank_m": 0.246}
 FOOT, ANKLE_HEIGHT, HEEL = 0.152, 0.039, 0.25
 """Length of the foot and height of the ankle as shares of the body height (Winter); share of the foot behind it."""
 HIP_OF_HEIGHT = 0.530
-ASIDE = 0.5
+OBLIQUE_SINE = 0.5
 """Sine of the angle (30 deg) between the pelvis and the x axis above which pelvis_tx is not the path."""
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 
@@ -121,7 +121,7 @@ def _forward(recording: Recording, x: np.ndarray) -> float:
     """1 for a walker who faces along x, -1 against it: by the rotation of the pelvis, else where the pelvis moves."""
     facing = recording.angles.get("pelvis_rotation", np.zeros(0))
     if np.isfinite(facing).any():
-        if np.nanmedian(np.abs(np.sin(facing))) > ASIDE:
+        if np.nanmedian(np.abs(np.sin(facing))) > OBLIQUE_SINE:
             what = f"the pelvis is turned by {np.degrees(np.nanmedian(facing)):.0f} deg, and does not face along x"
             raise recording.error(what, "turn the trial so that the walk goes along x", "pelvis_rotation")
         return 1.0 if np.nanmedian(np.cos(facing)) > 0 else -1.0

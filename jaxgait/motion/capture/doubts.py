@@ -15,11 +15,11 @@ from jaxgait.motion.norms import PEAKS, inside
 
 THIGH_TO_SHANK = (0.75, 1.3)
 """Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""
-LAG = 0.02
+MAX_LAG = 0.02
 """Time in s by which one end of a segment may seem to lag the other; skin makes up to 0.010 of it in measured walks."""
-EXPLAINED = 0.6
+EXPLAINED_SHARE = 0.6
 """Share of a segment's change of length that a lag explains; skin makes up to 0.53 where it makes more than that."""
-ASKEW = 0.02
+MAX_OBLIQUITY = 0.02
 """Mean difference in m of the heights of both ASIS; measured walks have up to 0.013."""
 SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
 
@@ -37,7 +37,7 @@ def _late(leg: Leg) -> list[str]:
     for above, below in SEGMENTS:
         if above in points and below in points:
             late, explained = _lag(points[above], points[below], leg.recording.rate)
-            if abs(late) > LAG and explained > EXPLAINED:
+            if abs(late) > MAX_LAG and explained > EXPLAINED_SHARE:
                 first, second = (below, above) if late > 0 else (above, below)
                 found.append(f"the {first} lags the {second} by about {1e3 * abs(late):.0f} ms")
     what = f"{leg.side} leg: {', '.join(found)}, as their distance shows: markers on another clock, or filtered?"
@@ -52,7 +52,7 @@ def _askew(leg: Leg, found: Found) -> list[str]:
     above = float(np.sum(apart)) / max(apart.size, 1)
     word = "higher" if above > 0 else "lower"
     what = f"the right ASIS is {1e3 * abs(above):.0f} mm {word} than the left one on average"
-    return [f"{what}: a misplaced marker, or an oblique pelvis?"] if abs(above) > ASKEW else []
+    return [f"{what}: a misplaced marker, or an oblique pelvis?"] if abs(above) > MAX_OBLIQUITY else []
 
 
 def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:

@@ -9,19 +9,19 @@ from jaxtyping import Float
 
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.recording import FAINT, Force, runs
+from jaxgait.motion.recording import NOISE_FORCE, Force, runs
 
-LOADED = 30.0
+LOADED_FORCE = 30.0
 """Vertical force in N above which a foot is on the plate."""
 MIN_CONTACT = 0.15
 """Shortest contact in s."""
-NEAR = 0.30
+MAX_FOOT_DISTANCE = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot on it."""
 LONGEST_GAP = 0.03
 """Longest interruption in s of a contact, on one plate or from one plate to the next."""
 SHORTEST_PART = 0.03
 """Shortest time in s on one of several plates."""
-TOGETHER = 0.15
+MAX_STRIKE_LAG = 0.15
 """Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
 
@@ -59,7 +59,7 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
     total, steps, notes = np.zeros((leg.recording.frames, 3)), [], []
     for number, plate in enumerate(leg.recording.forces):
         force = plate.force @ leg.axes.rotation.T
-        loaded = np.abs(force[:, 1]) > LOADED
+        loaded = np.abs(force[:, 1]) > LOADED_FORCE
         if loaded.any() and np.mean(force[loaded, 1]) < 0:
             force = -force
             notes.append(f"{plate.name}: forces point downward and are reversed: the reaction on the foot is needed")
@@ -125,7 +125,7 @@ def stretches(
         [(100, 200)]
     """
     step = float(np.median(np.diff(time)))
-    loaded = vertical > LOADED
+    loaded = vertical > LOADED_FORCE
     for a, b in runs(~loaded):
         if a > 0 and b < loaded.size and (b - a) * step < LONGEST_GAP:
             loaded[a:b] = True
@@ -138,7 +138,7 @@ def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int |
     On a plate that is not zeroed no force fades: then half-way to the end of the contact before it and to the start of
     the one after it (`others`), or to the ends of the record.
     """
-    faded = np.flatnonzero(~(vertical > FAINT))
+    faded = np.flatnonzero(~(vertical > NOISE_FORCE))
     left, right = others[0] or 0, vertical.size if others[1] is None else others[1]
     before, after = faded[(faded < start) & (faded >= left)], faded[(faded >= end) & (faded < right)]
     first = 0 if others[0] is None else (left + start) // 2
@@ -160,14 +160,14 @@ def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> 
     """
     own, other = distances(leg, plate, start, end)
     if np.isfinite(own):
-        return own < NEAR and not own >= other
+        return own < MAX_FOOT_DISTANCE and not own >= other
     if plate.time[end - 1] - plate.time[start] < MIN_CONTACT:
         return False
     named = _named(plate.name)
     if named:
         return named == leg.side
     begins = plate.time[start]
-    return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < TOGETHER
+    return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < MAX_STRIKE_LAG
 
 
 def distances(leg: Leg, plate: Force, start: int, end: int) -> tuple[float, float]:
@@ -214,7 +214,7 @@ def _about_ankle(leg: Leg, plate: Force, force: np.ndarray) -> np.ndarray:
     inside = np.where(np.abs(inside - plate.time) < 1.0 / leg.recording.rate, inside, plate.time)
     ankle = sampled_at(clock, leg.points["ankle"], inside)
     ahead = (plate.point @ leg.axes.rotation.T)[:, 0] - ankle[:, 0]
-    return np.where(force[:, 1] > FAINT, ahead * force[:, 1] + ankle[:, 1] * force[:, 0], 0.0)
+    return np.where(force[:, 1] > NOISE_FORCE, ahead * force[:, 1] + ankle[:, 1] * force[:, 0], 0.0)
 
 
 def _averaged(leg: Leg, time: np.ndarray, pressed: np.ndarray) -> np.ndarray:

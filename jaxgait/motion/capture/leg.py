@@ -13,7 +13,7 @@ from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import HARRINGTON, Standing, joints, stand
 from jaxgait.motion.capture.maps import Found
-from jaxgait.motion.capture.smoothing import CUTOFF, MAX_GAP, cutoff_warnings, describe_lowpass, fill, lowpass
+from jaxgait.motion.capture.smoothing import DEFAULT_CUTOFF, MAX_GAP, cutoff_warnings, describe_lowpass, fill, lowpass
 from jaxgait.motion.recording import Recording
 
 Plane = Float[np.ndarray, "frames 2"]
@@ -24,13 +24,13 @@ FLOOR = (0.0, 0.12)
 
 In seven measured walks of four people it is 0.019 to 0.040 high.
 """
-FASTEST = 20.0
+MAX_MARKER_SPEED = 20.0
 """Speed in m/s that no marker reaches, not even on a sprinter's foot."""
 STANDING_SWAY = 0.03
 """Standard deviation in m of a marker's position above which nobody stands still."""
 SKIN_SHIFT = 0.015
 """Change in m of the distance of two markers on a shank that skin movement does not explain."""
-SOLE = 0.03
+SOLE_DEPTH = 0.03
 """Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
 
 
@@ -41,7 +41,7 @@ class Options:
     own_map: Mapping[str, Any] | None = None
     static: Recording | None = None
     regression: str = HARRINGTON
-    cutoff: float | None = CUTOFF
+    cutoff: float | None = DEFAULT_CUTOFF
     """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
     max_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
@@ -186,7 +186,7 @@ def _jumps(recording: Recording, names: list[str]) -> list[str]:
     found = []
     for name in names:
         step = np.linalg.norm(np.diff(recording.markers[name], axis=0), axis=1)
-        fast = np.flatnonzero(step * recording.rate > FASTEST)  # steps into gaps are NaN
+        fast = np.flatnonzero(step * recording.rate > MAX_MARKER_SPEED)  # steps into gaps are NaN
         if fast.size:
             found.append(f"{name} by {step[fast[0]]:.3g} m at {recording.time[fast[0] + 1]:.2f} s")
     if not found:
@@ -270,7 +270,7 @@ def _floor(markers: Mapping[str, np.ndarray], found: Found) -> float:
     """Offset in m that puts the floor at zero height; 0 if it is there."""
     low = [np.nanpercentile(markers[found.roles[r]][:, 1], 5) for r in ("heel", "toe") if r in found.roles]
     lowest = float(min(low))
-    return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] else SOLE - lowest
+    return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] else SOLE_DEPTH - lowest
 
 
 def _hanging(above: Plane, below: Plane) -> Signal:

@@ -8,28 +8,37 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture.ground import LOADED, MIN_CONTACT, NEAR, TOGETHER, Contact, Load, distances, stretches
+from jaxgait.motion.capture.ground import (
+    LOADED_FORCE,
+    MAX_FOOT_DISTANCE,
+    MAX_STRIKE_LAG,
+    MIN_CONTACT,
+    Contact,
+    Load,
+    distances,
+    stretches,
+)
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.recording import Force, runs
 
-OUTSIDE = 50.0
+MAX_CENTRE_DISTANCE = 50.0
 """Distance in m of a centre of pressure from the origin that no laboratory has."""
-ZERO = 10.0
+MAX_OFFSET = 10.0
 """Vertical force in N that a zeroed plate does not show while nobody is on it."""
-QUIET = 0.1
+UNLOADED_TIME = 0.1
 """Time in s without a contact after which a plate is unloaded: shorter gaps are a foot that comes or goes."""
-LONG = 0.85
+MAX_STANCE_SHARE = 0.85
 """Share of the stride longer than the stance of any walker."""
-PUSH = 0.02
+MIN_PUSH = 0.02
 """Ratio of mean horizontal to vertical force above which braking and propulsion can be distinguished."""
 EARLY = (0.038, 0.002)
 """Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""
-CLOCKS = 0.03
+MAX_CLOCK_SHIFT = 0.03
 """Warn if the clocks of markers and plates differ by more, in s; events scatter by 0.015 s about `EARLY`."""
-PACE = 1.12
+MAX_STANCE_RATIO = 1.12
 """Warn if stance by the motion is longer or shorter than by the force by more than this factor."""
-PATH = 0.02
+MIN_PRESSURE_PATH = 0.02
 """Least distance in m that the centre of pressure moves forward of the ankle in the middle half of a contact."""
 
 
@@ -49,7 +58,7 @@ def problems(
     whole, stances = ([], []) if load is None else (known(load.contacts), known(load.stances))
     whole = [c for c in whole if c.end - c.start >= MIN_CONTACT]
     stride = float(np.median(np.diff(strikes))) if strikes.size > 1 else np.inf
-    long = [c for c in whole if c.end - c.start > LONG * stride]
+    long = [c for c in whole if c.end - c.start > MAX_STANCE_SHARE * stride]
     if long:
         what = f"a contact of {long[0].end - long[0].start:.2f} s on {long[0].plate}, in strides of {stride:.2f} s"
         found.append(f"{what}: are both feet on the plate?")
@@ -65,7 +74,7 @@ def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.n
     if not stood or not moved:
         return []
     here, there = float(np.median(moved)), float(np.median(stood))
-    if not PACE < max(here / there, there / here) < 1.5:
+    if not MAX_STANCE_RATIO < max(here / there, there / here) < 1.5:
         return []
     what = f"stance lasts {here:.2f} s by the motion, and {there:.2f} s on the plates"
     return [f"{what}: frames at {rate * here / there:.0f} Hz, or a foot partly beside the plate?"]
@@ -75,13 +84,13 @@ def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> l
     late = []
     for exact, motion, early in (([c.start for c in contacts], strikes, 0), ([c.end for c in contacts], offs, 1)):
         apart = [float(motion[np.argmin(np.abs(motion - t))]) - t + EARLY[early] for t in exact if motion.size]
-        late.append([x for x in apart if abs(x) < TOGETHER])
+        late.append([x for x in apart if abs(x) < MAX_STRIKE_LAG])
     if not all(late):
         return []
     shift = float(np.mean([np.median(x) for x in late]))
     word = "behind" if shift > 0 else "ahead of"
     what = f"the markers are about {1e3 * abs(shift):.0f} ms {word} the plates by heel strikes and toe-offs"
-    return [f"{what}: two clocks?"] if abs(shift) > CLOCKS else []
+    return [f"{what}: two clocks?"] if abs(shift) > MAX_CLOCK_SHIFT else []
 
 
 def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
@@ -103,14 +112,16 @@ def _scale(leg: Leg, load: Load | None) -> list[str]:
         return []
     vertical = [np.abs(plate.force @ leg.axes.rotation[1]) for plate in plates]
     most = max((float(np.nanmax(v)) for v in vertical if np.isfinite(v).any()), default=0.0)
-    if 0.0 < most <= LOADED:
-        what = f"no ground force is above {LOADED:g} N, the largest is {most:.3g} N, and none is used"
+    if 0.0 < most <= LOADED_FORCE:
+        what = f"no ground force is above {LOADED_FORCE:g} N, the largest is {most:.3g} N, and none is used"
         return [f"{what}: kilonewtons or body weights instead of N?"]
     pressed = [
-        np.abs(plate.point[v > LOADED]) for plate, v in zip(plates, vertical, strict=True) if plate.point is not None
+        np.abs(plate.point[v > LOADED_FORCE])
+        for plate, v in zip(plates, vertical, strict=True)
+        if plate.point is not None
     ]
     middle = [float(np.nanmedian(x.max(axis=1))) for x in pressed if np.isfinite(x.max(axis=1, initial=0.0)).any()]
-    if middle and min(middle) > OUTSIDE:
+    if middle and min(middle) > MAX_CENTRE_DISTANCE:
         what = f"the centre of pressure is {min(middle):.4g} m from the laboratory's origin, and no force is used"
         return [f"{what}: millimetres instead of m?"]
     return []
@@ -121,12 +132,12 @@ def _zero(leg: Leg, plate: Force) -> Iterator[str]:
     vertical = shown[np.isfinite(shown)]
     if not vertical.size:
         return
-    long = QUIET / float(np.median(np.diff(plate.time)))
-    spans = [shown[a:b] for a, b in runs(np.abs(shown) <= LOADED) if b - a >= long]
+    long = UNLOADED_TIME / float(np.median(np.diff(plate.time)))
+    spans = [shown[a:b] for a, b in runs(np.abs(shown) <= LOADED_FORCE) if b - a >= long]
     quiet, least = np.concatenate([vertical[:0], *spans]), float(np.percentile(np.abs(vertical), 1))
-    if least > LOADED:
+    if least > LOADED_FORCE:
         yield f"{plate.name} carries {least:.0f} N or more all the time: not zeroed, or both feet on it?"
-    elif quiet.size > 0.02 * vertical.size and abs(np.median(quiet)) > ZERO:
+    elif quiet.size > 0.02 * vertical.size and abs(np.median(quiet)) > MAX_OFFSET:
         yield f"{plate.name} shows {np.median(quiet):+.0f} N while nobody is on it: is it zeroed?"
 
 
@@ -134,13 +145,13 @@ def _elsewhere(leg: Leg, plate: Force) -> Iterator[str]:
     if leg.own_foot is None or leg.other_foot is None:
         return
     vertical = plate.force @ leg.axes.rotation[1]
-    loaded = vertical[np.abs(vertical) > LOADED]
+    loaded = vertical[np.abs(vertical) > LOADED_FORCE]
     if not loaded.size:
         return
     vertical = vertical if np.mean(loaded) > 0 else -vertical
     near = [np.min(distances(leg, plate, start, end)) for start, end in stretches(vertical, plate.time)]
     known = [float(d) for d in near if np.isfinite(d)]  # NaN where one of the feet is not seen
-    off = [d for d in known if d > NEAR]
+    off = [d for d in known if d > MAX_FOOT_DISTANCE]
     if off:
         what = f"the centre of pressure of {len(off)} of {len(known)} contacts on {plate.name} is {min(off):.2f} m "
         yield f"{what}or more from both feet: corners of the plate, unit of its moments, or another clock?"
@@ -166,7 +177,7 @@ def _turned(forces: list[np.ndarray]) -> list[str]:
     along, beside = (float(np.median([np.sqrt(np.mean(f[:, i] ** 2)) for f in forces])) for i in (0, 2))
     if beside > along:
         return [f"forces are larger across the path ({beside:.0f} N rms) than along it ({along:.0f} N): plates turned?"]
-    if early > PUSH and late < -PUSH:
+    if early > MIN_PUSH and late < -MIN_PUSH:
         return ["propulsion comes before braking: plates rotated by 180 deg, or walking backwards?"]
     return []
 
@@ -174,7 +185,7 @@ def _turned(forces: list[np.ndarray]) -> list[str]:
 def _path(ahead: list[np.ndarray]) -> list[str]:
     quarter = lambda x, a: np.nanmedian(x[int(a * len(x)) : int((a + 0.15) * len(x)) + 1])
     ways = [float(quarter(x, 0.6) - quarter(x, 0.15)) for x in ahead if np.isfinite(x).all() and len(x) > 20]
-    if not ways or np.median(ways) > PATH:
+    if not ways or np.median(ways) > MIN_PRESSURE_PATH:
         return []
     what = f"the centre of pressure moves {1e3 * np.median(ways):+.0f} mm forward of the ankle in stance"
     return [f"{what}, where 50 to 150 mm are usual: corners of the plates, or unit of their moments?"]

@@ -12,9 +12,9 @@ from jaxtyping import Float
 
 from jaxgait.motion.recording import runs
 
-CUTOFF = 8.0
+DEFAULT_CUTOFF = 8.0
 """Cut-off frequency in Hz of the low-pass filter, usual for walking (Winter 2009, chapter 3)."""
-LOWEST = 4.0
+LOWEST_CUTOFF = 4.0
 """Cut-off frequency in Hz below which a low-pass filter removes part of the gait."""
 MAX_GAP = 0.2
 """Longest gap in s that is filled."""
@@ -95,12 +95,12 @@ def cutoff_warnings(rate: float, cutoff: float | None) -> list[str]:
         >>> print(cutoff_warnings(100.0, 0.5), cutoff_warnings(100.0, 8.0))
         ['a low-pass of 0.5 Hz removes part of the gait: 6 to 10 Hz are usual'] []
     """
-    if cutoff is None or not filters(rate, cutoff) or cutoff >= LOWEST:
+    if cutoff is None or not filters(rate, cutoff) or cutoff >= LOWEST_CUTOFF:
         return []
     return [f"a low-pass of {cutoff:g} Hz removes part of the gait: 6 to 10 Hz are usual"]
 
 
-def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float | None = CUTOFF):
+def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float | None = DEFAULT_CUTOFF):
     """Zero-lag Butterworth of fourth order (second order, forward and backward), every stretch between gaps separately.
 
     The design frequency is raised by 1/0.802, so that both passes together have the cut-off (Winter 2009, eq. 3.9).

@@ -115,13 +115,13 @@ def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarra
     return np.array([t for t, _ in times]), [s for _, s in times], shift
 
 
-SAMPLES = 101
+SAMPLES_PER_STRIDE = 101
 """Samples of a stride, heel strike to heel strike."""
 FLAT = slice(18, 33)
 """Samples of a stride in which the foot is flat on the floor."""
-BELT = 0.15
+BELT_SPEED = 0.15
 """Speed in m/s of the standing foot above which it stands on a belt."""
-CROSSING = 0.3
+OVERGROUND_SPEED = 0.3
 """Mean speed in m/s of the hip in the laboratory above which the walk is overground."""
 SLOWEST_STRIDE = 0.03
 """Speed in m/s below which a stride does not go forward."""
@@ -142,9 +142,9 @@ LARGEST_GAP = {
 """Jump from a stride's end to its start above which it hardly repeats; seven measured strides have less than half."""
 NO_PERIOD = 1.5
 """Multiple of `LARGEST_GAP` above which a stride is dropped if others repeat better."""
-REPEAT = 0.03
+MAX_END_SHIFT = 0.03
 """Time in s by which the end of a single stride may move to where the angles repeat best."""
-DURATION = 0.2
+MAX_PERIOD_DEVIATION = 0.2
 """Relative deviation of a stride time from the median one above which a stride is dropped."""
 
 
@@ -188,8 +188,8 @@ def cut(leg: Leg, events: Events, load: Load | None, ends: Float[np.ndarray, " s
     moving = [s.belt for s in strides if np.isfinite(s.belt)]
     belt = float(np.median(moving)) if moving else 0.0
     drifts = [abs(s.drift) for s in strides if np.isfinite(s.drift)]
-    crossing = bool(drifts) and float(np.median(drifts)) > CROSSING
-    belt = belt if abs(belt) > BELT and not crossing else 0.0
+    crossing = bool(drifts) and float(np.median(drifts)) > OVERGROUND_SPEED
+    belt = belt if abs(belt) > BELT_SPEED and not crossing else 0.0
     return [_forward(dataclasses.replace(s, belt=belt)) for s in strides]
 
 
@@ -201,14 +201,14 @@ def _forward(stride: StrideCurve) -> StrideCurve:
 
 
 def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | None) -> StrideCurve:
-    time, period = np.linspace(start, end, SAMPLES), end - start
+    time, period = np.linspace(start, end, SAMPLES_PER_STRIDE), end - start
     tracks = {"hip": leg.hip, **leg.points}
     points = {k: _at(leg, x, time) for k, x in tracks.items()}
     signals = {k: without_turns(_at(leg, unwrapped(x)[:, None], time)[:, 0]) for k, x in _angles(leg).items()}
     drift = float(points["hip"][-1, 0] - points["hip"][0, 0]) / period
     mean = float(np.mean(points["hip"][:, 0] - drift * (time - start)))
     way = mean + drift * (time - start)
-    points = {k: x - np.stack([way, np.zeros(SAMPLES)], axis=1) for k, x in points.items()}
+    points = {k: x - np.stack([way, np.zeros(SAMPLES_PER_STRIDE)], axis=1) for k, x in points.items()}
     signals |= {"hip_x_m": points["hip"][:, 0], "hip_y_m": points["hip"][:, 1]}
     signals["knee_rad"] = signals["thigh_rad"] - signals["shank_rad"]
     foot = signals["foot_rad"] if "foot_rad" in signals else signals["ankle_rad"] + signals["shank_rad"]
@@ -289,11 +289,11 @@ def _broken(signals: dict[str, np.ndarray], period: float) -> str:
 
 
 def best_end(leg: Leg, stride: StrideCurve) -> float:
-    """The time in s, within `REPEAT` of a stride's end, at which thigh and shank are nearest to their start.
+    """The time in s, within `MAX_END_SHIFT` of a stride's end, at which thigh and shank are nearest to their start.
 
     Each heel strike has an error of a frame or two, which a single stride shows as a jump.
     """
-    times = stride.start + stride.period + np.arange(-REPEAT, REPEAT + 1e-9, 1e-3)
+    times = stride.start + stride.period + np.arange(-MAX_END_SHIFT, MAX_END_SHIFT + 1e-9, 1e-3)
     angles = np.stack([leg.thigh, leg.shank], axis=1)
     start = _at(leg, angles, np.array([stride.start]))
     apart = np.sum((_at(leg, angles, times) - start) ** 2, axis=1)
@@ -345,7 +345,7 @@ def unlike(strides: list[StrideCurve]) -> str:
 
 
 def _unlike(stride: StrideCurve, period: float, middle: dict[str, np.ndarray], than: str = "the median stride") -> str:
-    if abs(stride.period - period) > DURATION * period:
+    if abs(stride.period - period) > MAX_PERIOD_DEVIATION * period:
         return f"it takes {stride.period:.2f} s, {than} {period:.2f} s"
     for k, limit in LARGEST_DEVIATION.items():
         off = float(np.sqrt(np.mean((stride.signals[k] - middle[k]) ** 2)))

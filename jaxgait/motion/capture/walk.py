@@ -29,7 +29,7 @@ from jaxgait.motion.text import distinct
 CURVES = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""
 LOADS = ("ground_x_N", "ground_y_N")
-STIFF = 2.0
+MIN_KNEE_RANGE = 2.0
 """Range of the knee in deg below which joint angles are probably in rad: in walking it is above 30."""
 
 
@@ -268,7 +268,7 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
         reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
         what = f"no stride is usable of {len(strides)}: {reasons}{warnings}"
         knee = max(float(np.ptp(s.signals["knee_rad"])) for s in strides)  # NaN where markers are missing
-        tiny = bool(recording.angles) and not recording.markers and math.degrees(knee) < STIFF
+        tiny = bool(recording.angles) and not recording.markers and math.degrees(knee) < MIN_KNEE_RANGE
         header = "radians in a file that says degrees? correct its header"
         advice = header if tiny else "see --gap and --cutoff, or correct the file"
         return recording.error(what, advice)

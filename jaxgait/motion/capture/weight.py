@@ -14,7 +14,7 @@ from jaxgait.motion.recording import Recording
 
 LIGHTEST, HEAVIEST = 2.0, 300.0
 """Masses in kg of the lightest and the heaviest person."""
-STEADY = 0.05
+STANDING_DEVIATION = 0.05
 """Standard deviation of the vertical force over its mean below which somebody stands still on the plates."""
 
 
@@ -87,7 +87,7 @@ def _carried(legs: Sequence[Leg], static: Recording | None, kept: Sequence[Strid
     if static is not None and static.forces:
         total = _total(static, legs[0].axes.rotation[1], static.time)
         whole = half is None or 1 / 1.3 < total.mean() / (2 * half) < 1.3  # one foot beside the plates?
-        if whole and total.mean() > 30 and total.std() < STEADY * total.mean():
+        if whole and total.mean() > 30 and total.std() < STANDING_DEVIATION * total.mean():
             yield Carried(float(total.mean()) / GRAVITY, "ground forces of the standing trial", 0.1)
     if half is not None:
         yield Carried(2 * half / GRAVITY, "twice the mean ground force of this foot", 0.3)

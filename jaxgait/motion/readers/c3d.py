@@ -19,16 +19,16 @@ import numpy as np
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
-from jaxgait.motion.recording import FAINT, Force, Mark, Recording
+from jaxgait.motion.recording import NOISE_FORCE, Force, Mark, Recording
 
 MAX_BYTES = 512 * 2**20
 """Largest file in bytes that is read."""
-SECONDS = 20
+BASE_TIMEOUT = 20
 """Time in s allowed for reading, plus a second for every 10 MB."""
 FORCES = {"n": 1.0, "nt": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3, "lb": 4.4482216, "lbf": 4.4482216}
 """Units of force in N, as C3D files write them, in lower case."""
 _MOMENT_UNIT = re.compile(r"(?P<force>[a-z]+?)[\s.*·-]*(?P<length>mm|cm|m|in)")
-SPARE = 2 * 2**30
+BASE_MEMORY = 2 * 2**30
 """Address space in bytes that the reading process has besides 24 times the file's size."""
 _CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
 
@@ -57,10 +57,10 @@ def _check(path: pathlib.Path) -> int:
 
 
 def _extract(path: pathlib.Path, folder: pathlib.Path, size: int) -> None:
-    limit = SPARE + 24 * size
+    limit = BASE_MEMORY + 24 * size
     command = [sys.executable, "-I", str(_CHILD), str(path.resolve()), str(folder), str(limit)]
     single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    seconds = SECONDS + size // 10**7
+    seconds = BASE_TIMEOUT + size // 10**7
     try:
         done = subprocess.run(
             command,
@@ -115,7 +115,7 @@ def _plates(
         name, force, point = f"plate {i + 1}", arrays[f"force{i}"], arrays[f"point{i}"]
         newton, arm = _units(name, found["channels"][i], unit, notes)
         force = labels.unloaded(newton * force, name, notes)
-        pressed = np.linalg.norm(force, axis=1) > FAINT  # that of an unloaded plate is noise
+        pressed = np.linalg.norm(force, axis=1) > NOISE_FORCE  # that of an unloaded plate is noise
         point = np.where(pressed[:, None], point, np.nan)
         if arm != 1.0 and pressed.any():
             corners, stated = arrays[f"corners{i}"], found["channels"][i][1][0].strip()

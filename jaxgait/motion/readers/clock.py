@@ -9,15 +9,15 @@ from jaxtyping import Float, Int
 
 from jaxgait.motion import MotionFormatError
 
-ROUNDING = 0.1
+ROUNDED_STEPS = 0.1
 """Deviation from even times, in steps, that needs no explanation."""
-JITTER = 0.5
+MAX_JITTER = 0.5
 """Deviation of a step from the usual one, as a share of it, up to which uneven times are resampled."""
-MISSING = 0.5
+MAX_MISSING = 0.5
 """Share of the frames that may be missing."""
 LOWEST_RATE = 5.0
 """Lowest rate in Hz of a recorded walk: times in ms that are read as s give less."""
-AGREE = 0.02
+RATE_AGREEMENT = 0.02
 """Relative difference of a stated rate from that of the times."""
 
 
@@ -120,8 +120,8 @@ def clock(
         raise MotionFormatError(what, "if times are in ms, write time_ms above them", file, int(lines[1]) + 1, "time")
     even = time[0] + np.arange(time.size) / rate
     off = float(np.max(np.abs(time - even))) * rate
-    if off <= ROUNDING or off <= 0.55 * _quantum(time) * rate:
-        if off > ROUNDING:
+    if off <= ROUNDED_STEPS or off <= 0.55 * _quantum(time) * rate:
+        if off > ROUNDED_STEPS:
             notes.append(f"times are rounded (by up to {off:.2g} frames): frame / {rate:g} Hz is used")
         return Clock(rate, even, None, None, tuple(notes))
     return _uneven(file, time, lines, 1 / usual if stated is None else rate, notes)
@@ -129,8 +129,8 @@ def clock(
 
 def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, list[str]]:
     """The rate in Hz: the stated one if the times agree, an integer where (relative) rounding may hide it."""
-    rate = usual if abs(usual - mean) > AGREE * mean and stated is None else mean
-    if stated is not None and min(abs(stated - mean), abs(stated - usual)) <= AGREE * stated:
+    rate = usual if abs(usual - mean) > RATE_AGREEMENT * mean and stated is None else mean
+    if stated is not None and min(abs(stated - mean), abs(stated - usual)) <= RATE_AGREEMENT * stated:
         return stated, []
     rate = float(round(rate) if abs(rate - round(rate)) <= rounding * rate and round(rate) else rate)
     return rate, [] if stated is None else [f"the header states {stated:g} Hz, the times give {rate:.6g} Hz: used"]
@@ -152,14 +152,14 @@ def _uneven(file: str, time: np.ndarray, lines: np.ndarray, rate: float, notes: 
     count, steps = int(frame[-1]) + 1, np.diff(position)
     worst = int(np.argmax(np.abs(steps - 1))) + 1
     where = f"line {lines[worst] + 1}"
-    if count * (1 - MISSING) > time.size:
+    if count * (1 - MAX_MISSING) > time.size:
         what = f"of {count} frames at {rate:.6g} Hz only {time.size} are there"
         raise MotionFormatError(what, "export all frames", file, int(lines[worst]) + 1, "time")
     even = time[0] + np.arange(count) / rate
     if np.all(np.diff(frame) > 0) and np.max(np.abs(position - frame)) < max(0.25, 0.55 * _quantum(time) * rate):
         notes = [*notes, f"{count - time.size} frames are missing (such as before {where}): they are gaps"]
         return Clock(rate, even, frame, None, tuple(notes))
-    if np.any(np.abs(steps - 1) > JITTER):
+    if np.any(np.abs(steps - 1) > MAX_JITTER):
         what = (
             f"times are too uneven: a step of {steps[worst - 1] / rate:.4g} s, where the usual one is {1 / rate:.4g} s"
         )

@@ -60,7 +60,7 @@ LOG_REST = {
 TWO_THIRDS = {"float64": (2.0 / 3.0, 3.700743415417188e-17), "float32": (0.6666666865348816, -1.9868214962137642e-08)}
 CUBE_ROOT = (0.12474055895636721, -0.6869060714891523, 1.5369933614033604, -1.845190787795483, 1.8703346450078002)
 """Of m^(-1/3) for m from sqrt(1/2) to sqrt(2)."""
-DENORMAL = 54
+DENORMAL_SHIFT = 54
 """Denormal numbers times two to this power are normal."""
 
 
@@ -141,8 +141,8 @@ def tanh(x: Array) -> Array:
 def _normal(x: Array) -> tuple[Array, Array]:
     """A positive number as m 2^k with sqrt(1/2) <= m < sqrt(2)."""
     denormal = x < float(jnp.finfo(x.dtype).tiny)
-    m, k = exponent(jnp.where(denormal, x * 2.0**DENORMAL, x))
-    return m, k - either(denormal, float(DENORMAL), 0.0, x)
+    m, k = exponent(jnp.where(denormal, x * 2.0**DENORMAL_SHIFT, x))
+    return m, k - either(denormal, float(DENORMAL_SHIFT), 0.0, x)
 
 
 def _log(f: Array, rest: Array | float, k: Array) -> Array:

@@ -23,9 +23,9 @@ TWO_OVER_PI = (
     "56033046fc7b6bab"
 )
 """Its bits after the point, computed in 1600 bits."""
-LIMB = 32
+LIMB_BITS = 32
 """Bits of the integers that long ones consist of."""
-MASK = 2**LIMB - 1
+LIMB_MASK = 2**LIMB_BITS - 1
 LIMBS = np.array([0, 0, *(int(TWO_OVER_PI[i : i + 8], 16) for i in range(0, len(TWO_OVER_PI), 8))])
 """2^64 times less than 2/pi: for angles from 2^-10 on there is nothing before the first bit that matters."""
 PI_HALF = (1.5707963267948966, 6.123233995736766e-17)
@@ -41,26 +41,26 @@ def _limbs(x: Array) -> list[Array]:
     f = format_of(x)
     mantissa = (bits(x) & ((1 << f.mantissa) - 1)) | (1 << f.mantissa)
     exponent = (lax.shift_right_logical(bits(x), jnp.full_like(mantissa, f.mantissa)) & 0x7FF) - (f.bias + f.mantissa)
-    first = exponent + (2 * LIMB - 2)  # the first bit of 2/pi whose product is not a multiple of 4
+    first = exponent + (2 * LIMB_BITS - 2)  # the first bit of 2/pi whose product is not a multiple of 4
     words = lax.dynamic_slice(jnp.asarray(LIMBS), (lax.shift_right_logical(first, jnp.full_like(first, 5)),), (7,))
-    shift = first & (LIMB - 1)
-    pairs = [lax.shift_left(words[i], jnp.full_like(first, LIMB)) | words[i + 1] for i in range(6)]
+    shift = first & (LIMB_BITS - 1)
+    pairs = [lax.shift_left(words[i], jnp.full_like(first, LIMB_BITS)) | words[i + 1] for i in range(6)]
     window = [_upper(lax.shift_left(pair, shift)) for pair in reversed(pairs)]
-    low, high = mantissa & MASK, _upper(mantissa)
+    low, high = mantissa & LIMB_MASK, _upper(mantissa)
     found, carry = [], jnp.zeros_like(mantissa)
     for i in range(6):
         at = [(low, i, False), (low, i - 1, True), (high, i - 1, False), (high, i - 2, True)]
         for factor, k, above in at:
             if k >= 0:
                 part = factor * window[k]
-                carry = carry + (_upper(part) if above else part & MASK)
-        found.append(carry & MASK)
+                carry = carry + (_upper(part) if above else part & LIMB_MASK)
+        found.append(carry & LIMB_MASK)
         carry = _upper(carry)
     return found
 
 
 def _upper(x: Array) -> Array:
-    return lax.shift_right_logical(x, jnp.full_like(x, LIMB))
+    return lax.shift_right_logical(x, jnp.full_like(x, LIMB_BITS))
 
 
 def _reduced(x: Array) -> tuple[Array, Array, Array]:
@@ -71,7 +71,7 @@ def _reduced(x: Array) -> tuple[Array, Array, Array]:
     n = lax.shift_right_logical(limbs[5], jnp.full_like(top, 30)) + beyond
     r, rest = (top - lax.shift_left(beyond, jnp.full_like(top, 30))).astype(x.dtype) * 2.0**-30, 0.0
     for i in range(4, 0, -1):
-        r, error = total(r, limbs[i].astype(x.dtype) * 2.0 ** (LIMB * i - 190))
+        r, error = total(r, limbs[i].astype(x.dtype) * 2.0 ** (LIMB_BITS * i - 190))
         rest = rest + error
     quarter = halves(*(jnp.full_like(x, part) for part in PI_HALF))
     return *total(*product(halves(r, jnp.asarray(rest)), quarter)), n

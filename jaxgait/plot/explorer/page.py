@@ -28,13 +28,13 @@ from jaxgait.plot.film import usual_pace
 from jaxgait.plot.results import opened
 from jaxgait.run import state_variables
 
-PLAYED = 32
+ANIMATED_MEMBERS = 32
 """Default number of members whose motion is in a page."""
-LISTED = 100_000
+MAX_LISTED = 100_000
 """Largest number of members that a page lists; of more, a random sample."""
 MARK = '<meta name="generator" content="jaxgait explorer">'
 """Identifies our pages."""
-HEIGHT = 1180
+PAGE_HEIGHT = 1180
 """Initial height of the page inside a notebook, in pixels."""
 NOT_TRUSTED = (
     "The explorer is not shown: this notebook is not trusted, or this viewer does not support frames. Trust the "
@@ -113,7 +113,7 @@ class Explorer:
         return f"<Explorer of {self.header['title']}; {len(self.runs)} in motion>"
 
     def _repr_html_(self) -> str:
-        source, style = html.escape(self.html), f"width:100%;height:{HEIGHT}px;border:0"
+        source, style = html.escape(self.html), f"width:100%;height:{PAGE_HEIGHT}px;border:0"
         return f'<iframe srcdoc="{source}" style="{style}" allow="clipboard-write">{NOT_TRUSTED}</iframe>'
 
 
@@ -122,7 +122,7 @@ def explore(
     *,
     model: Model | None = None,
     measure: str | None = None,
-    members: int = PLAYED,
+    members: int = ANIMATED_MEMBERS,
     say: Callable[[str], None] | None = None,
 ) -> Explorer:
     """A page that shows a scan: a map of its members, their statuses and numbers, and the motion of chosen ones.
@@ -316,8 +316,8 @@ def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference:
             if len(runs) < rows.size
             else "This page contains the motions of all members."
         )
-    if rows.size > LISTED:
-        notes.append(f"A random sample of {LISTED} of {rows.size} members is listed, and all that are animated.")
+    if rows.size > MAX_LISTED:
+        notes.append(f"A random sample of {MAX_LISTED} of {rows.size} members is listed, and all that are animated.")
     return notes
 
 
@@ -350,9 +350,9 @@ def _own(pack: Pack, made: Recipe | None, shown: np.ndarray) -> dict[str, Any]:
 
 
 def _sample(size: int, played: list[int]) -> np.ndarray:
-    if size <= LISTED:
+    if size <= MAX_LISTED:
         return np.arange(size)
-    drawn = np.random.default_rng(0).choice(size, LISTED, replace=False)
+    drawn = np.random.default_rng(0).choice(size, MAX_LISTED, replace=False)
     return np.unique(np.concatenate([drawn, np.array(played, dtype=int)]))
 
 

@@ -15,13 +15,13 @@ from jaxgait.plot.film import arrow_scale
 from jaxgait.plot.scene import Body, Curve, Limb, scene
 from jaxgait.plot.style import displayed
 
-FRAMES = 300
+MAX_FRAMES = 300
 """Largest number of samples played of a member."""
-STRIDES = 3
+MAX_STRIDES = 3
 """Largest number of strides played, the last ones."""
-RIGID = 1e-4
+RIGID_WITHIN = 1e-4
 """Change of shape, relative to its size, below which an outline counts as rigid: less than a tenth of a pixel."""
-HISTORIES = 40
+MAX_HISTORIES = 40
 
 
 class Pack:
@@ -98,10 +98,10 @@ def frames(run: xr.Dataset, reached: float) -> Frames:
     last = max(1, int(np.searchsorted(run.time.values, reached * (1.0 + 1e-9), side="right")) - 1)
     per_stride = run.attrs.get("samples_per_stride")
     if per_stride is None:
-        every = -(-last // FRAMES)
+        every = -(-last // MAX_FRAMES)
         return Frames(0, last // every * every, every)
-    length = min(last, STRIDES * int(per_stride))
-    every = -(-length // FRAMES)
+    length = min(last, MAX_STRIDES * int(per_stride))
+    every = -(-length // MAX_FRAMES)
     return Frames(last - length // every * every, last, every)
 
 
@@ -149,7 +149,7 @@ def history_labels(run: xr.Dataset) -> dict[str, list[str]]:
 
 
 def _histories(run: xr.Dataset) -> list[str]:
-    return [str(n) for n, x in run.data_vars.items() if x.dims == ("time",) and x.dtype.kind == "f"][:HISTORIES]
+    return [str(n) for n, x in run.data_vars.items() if x.dims == ("time",) and x.dtype.kind == "f"][:MAX_HISTORIES]
 
 
 def _taken(values: np.ndarray, take: slice) -> np.ndarray:
@@ -186,7 +186,7 @@ def rigid(outline: Float[np.ndarray, "samples points 2"]) -> Float[np.ndarray, "
     arms = flat - middle
     turn = (arms * arms[:1].conj()).sum(axis=1, keepdims=True)
     turn = turn / np.where(turn == 0.0, 1.0, np.abs(turn))
-    if np.abs(arms - turn * arms[:1]).max() > RIGID * np.abs(arms).max():
+    if np.abs(arms - turn * arms[:1]).max() > RIGID_WITHIN * np.abs(arms).max():
         return None
     shift = (middle - turn * middle[:1])[:, 0]
     return np.stack([shift.real, shift.imag, np.angle(turn[:, 0])], axis=-1)

@@ -34,7 +34,7 @@ from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.dataset import scheme_options
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
-from jaxgait.solve.smooth import RECORDED, Smooth
+from jaxgait.solve.smooth import MAX_EVENTS, Smooth
 
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""
@@ -79,7 +79,7 @@ class Recipe:
     def runs(self, members: Sequence[int]) -> xr.Dataset:
         """Trajectories of some members, simulated together as one ensemble along `member`."""
         given = {name: x[list(members)] for name, x in self.values.items()}
-        recorded: dict[str, Any] = {"max_events": RECORDED} if self._smooth_with_events() else {}
+        recorded: dict[str, Any] = {"max_events": MAX_EVENTS} if self._smooth_with_events() else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IncompleteRun)  # the page shows how each one ended
             return ensemble(

@@ -9,7 +9,7 @@ import pytest
 from jaxgait.mechanics.friction import Dahl
 from jaxgait.models.creeper.chain import Bearing, CreeperChain, SoftExtension
 from jaxgait.models.creeper.inchworm import Inchworm
-from jaxgait.models.creeper.limits import SAMPLES
+from jaxgait.models.creeper.limits import SAMPLES_PER_BEAT
 from jaxgait.models.creeper.measures import peak_load
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.parameters import get_parameter, with_parameters
@@ -49,7 +49,7 @@ def test_parts_and_the_turns_of_a_straight_robot_only_are_without_effect():
 def test_pads_that_cannot_hold_the_prescribed_motion_are_named():
     (message,) = said(with_parameters(CreeperChain(), {"robot.pads.friction_high": np.array([0.8, 0.051])}))
     assert message.startswith("a solid pad holds 0.102 N") and "pull with up to 1.09 N" in message
-    assert float(peak_load(Creeper(), SAMPLES)) == pytest.approx(float(peak_load(Creeper())), rel=1e-3)
+    assert float(peak_load(Creeper(), SAMPLES_PER_BEAT)) == pytest.approx(float(peak_load(Creeper())), rel=1e-3)
 
 
 def test_the_bend_is_that_of_the_bodies_of_the_chain():

@@ -11,7 +11,7 @@ import pytest
 from jaxgait.ensembles import ensemble, zipped
 from jaxgait.measure import MeasureError
 from jaxgait.mechanics.spatial import check_quaternions, kinematics
-from jaxgait.models.creeper.artery import CLOSURE, SYSTOLE, Inflow
+from jaxgait.models.creeper.artery import SYSTOLE_END, VALVE_CLOSURE, Inflow
 from jaxgait.models.creeper.chain import CreeperChain, SoftExtension
 from jaxgait.models.creeper.model import Creeper, CreeperState, Gait
 from jaxgait.models.walker import RollingWalker
@@ -71,7 +71,7 @@ def test_one_pad_always_holds_and_the_other_is_free_while_its_unit_moves():
 
 def test_inflow_is_continuous_and_rests_in_diastole():
     flow = Inflow(direction=1.0)
-    for s in (0.0, SYSTOLE, CLOSURE, 0.8):
+    for s in (0.0, SYSTOLE_END, VALVE_CLOSURE, 0.8):
         assert abs(float(flow(s - 1e-9)) - float(flow(s + 1e-9))) < 1e-6
     assert float(flow(0.5)) == 0.0
 

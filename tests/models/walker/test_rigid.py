@@ -8,7 +8,7 @@ import pytest
 from jaxgait import ensemble, precision, simulate
 from jaxgait.measure import Measures
 from jaxgait.models.walker.measures import RIGID_MEASURES
-from jaxgait.models.walker.rigid import SWING, RigidWalker
+from jaxgait.models.walker.rigid import MIN_SWING_TIME, RigidWalker
 from jaxgait.native import looped
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import with_parameters
@@ -44,12 +44,12 @@ def walks():
 
 
 def changes_of(steps, until):
-    """Steps at which a foot touches after `SWING` without contact, and after which it leaves for as long."""
+    """Steps at which a foot touches after `MIN_SWING_TIME` without contact, and after which it leaves for as long."""
     rows = []
     for foot in (0, 1):
         touching = np.flatnonzero((steps.impulses[2 * foot] > 0.0) & (steps.t <= until))
         last = np.concatenate([[0.0], steps.t[touching]])
-        opened = np.append(steps.t[touching], min(until, DURATION)) - last >= SWING - ROUNDING
+        opened = np.append(steps.t[touching], min(until, DURATION)) - last >= MIN_SWING_TIME - ROUNDING
         rows += [(i, 2 * foot) for i in touching[opened[:-1]]]
         rows += [(i, 2 * foot + 1) for i in touching[opened[1:]]]
     return sorted(rows)

@@ -28,7 +28,7 @@ from jaxgait.precision import float64_default
 
 G = 9.81
 """Default gravity in m/s^2."""
-VERTICAL = 1e-3
+VERTICAL_COSINE = 1e-3
 """|cos psi| below which a link counts as vertical: the condition number of the mass matrix grows as 1/cos^2."""
 
 Q = TypeVar("Q", Planar, Spatial)
@@ -107,7 +107,7 @@ def vertical_links(q: Coordinates) -> Bool[Array, " n"]:
     """Links of a spatial chain (angles in rad) whose azimuth is undefined; none in the plane."""
     if isinstance(q, Planar):
         return jnp.zeros(q.phi.shape, dtype=bool)
-    return jnp.abs(jnp.cos(q.psi)) < VERTICAL
+    return jnp.abs(jnp.cos(q.psi)) < VERTICAL_COSINE
 
 
 @float64_default
@@ -120,9 +120,9 @@ def require_regular(q: Coordinates) -> None:
     which = [int(i) + 1 for i in np.flatnonzero(np.asarray(vertical_links(q)))]
     if which:
         raise ValueError(
-            f"links {which} are vertical (|cos psi| < {VERTICAL:g}): their azimuth is undefined and the spherical "
-            "mass matrix is singular; use the link vectors (jaxgait.models.exoskeleton.formulations.vectors), or "
-            "drop_vertical=True"
+            f"links {which} are vertical (|cos psi| < {VERTICAL_COSINE:g}): their azimuth is undefined and the "
+            "spherical mass matrix is singular; use the link vectors "
+            "(jaxgait.models.exoskeleton.formulations.vectors), or drop_vertical=True"
         )
 
 

@@ -37,7 +37,7 @@ else:
     Real = jax.Array | np.ndarray
 """An array of NumPy or, inside a computation, of JAX."""
 
-SINGULAR = 1e-12
+SINGULAR_RATIO = 1e-12
 """Smallest ratio of eigenvalues of a regular W: a few thousand roundings of float64."""
 
 
@@ -156,7 +156,7 @@ class Chain(eqx.Module):
         units = np.eye(3 * self.size).reshape(-1, 3, self.size)
         basis = np.stack([weights(self.parent, self.sign, Moments(*unit))[0] for unit in units])  # W is linear in them
         eigenvalues, vectors = np.linalg.eigh(np.tensordot(np.concatenate(moments, axis=-1), basis, axes=1))
-        singular = np.flatnonzero(eigenvalues[:, 0] <= SINGULAR * eigenvalues[:, -1])
+        singular = np.flatnonzero(eigenvalues[:, 0] <= SINGULAR_RATIO * eigenvalues[:, -1])
         if not singular.size:
             return
         member = singular[0]
