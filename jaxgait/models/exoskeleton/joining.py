@@ -56,6 +56,6 @@ def warn_of_jumps(exo: Any) -> None:
         warnings.warn(
             f"the steps of this gait do not join: joints jump by up to {1e3 * jumps[i]:.3g} mm when the legs exchange "
             f"roles, and the foot lands {1e3 * heights[i]:+.3g} mm above the ground; both legs need the same lengths, "
-            "and amplitudes from joined_amplitudes (as in a JoinedGait)",
+            "and amplitudes from joined_amplitudes with equal phases of the thighs (as in a JoinedGait)",
             stacklevel=3,
         )

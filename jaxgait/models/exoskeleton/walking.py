@@ -64,14 +64,15 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = _
     """Amplitudes j in rad with which consecutive steps of the five-link gait join without a jump.
 
     At the exchange of roles each leg is the mirror image of the other:
-    j_1 sin f_1 = j_2 cos f_2 = j_3 cos f_3 = j_4 sin f_4 = `swing`.
+    j_1 sin f_1 = j_2 cos f_2 = j_3 cos f_3 = j_4 sin f_4 = `swing` for the elevations, and j_2 = j_3 for the azimuths.
+    So give both thighs the same phase, f_2 = f_3; otherwise the steps do not join.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.models.exoskeleton.walking import joined_amplitudes
-        >>> phase = np.array([np.pi / 2, 0.0, np.pi / 3, np.pi / 6, 0.0])
+        >>> phase = np.array([np.pi / 2, np.pi / 3, np.pi / 3, np.pi / 6, 0.0])
         >>> print(joined_amplitudes(0.2, phase).round(6))  # rad
-        [0.2 0.2 0.4 0.4 0.1]
+        [0.2 0.4 0.4 0.4 0.1]
     """
     return _joined(jnp, swing, phase, torso)
 
