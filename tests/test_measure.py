@@ -84,7 +84,7 @@ def test_units_arrive_in_the_dataset():
     scan = ensemble(Bungee(), {"mass": [60.0, 70.0]}, observe=["clearance"], duration=10.0, samples=100)
     assert scan.clearance.attrs == {
         "units": "m",
-        "long_name": "smallest height above the ground (negative: he hits it)",
+        "long_name": "smallest height above the ground (negative: the jumper hits it)",
     }
 
 

@@ -65,7 +65,7 @@ def test_a_scan_observes_the_measures_of_the_model_with_their_units(tmp_path, ca
     data = xr.load_dataset(out, engine="h5netcdf")
     assert data.clearance.attrs == {
         "units": "m",
-        "long_name": "smallest height above the ground (negative: he hits it)",
+        "long_name": "smallest height above the ground (negative: the jumper hits it)",
     }
     assert "peak_rope_force" not in data and data.attrs["rtol"] == 1e-4
     cli.main(["view", str(out), "--out", str(map_)])

@@ -15,7 +15,7 @@ SHORT = {"duration": 2.0, "samples": 4, "rtol": 1e-4}
 def test_a_run():
     run = simulate(Bungee(), **SHORT | {"duration": 9.0}, observe="clearance")
     record = plain(run_record(run))
-    about = "smallest height above the ground (negative: he hits it)"
+    about = "smallest height above the ground (negative: the jumper hits it)"
     assert record["measures"] == {"clearance": {"unit": "m", "long_name": about, "value": float(run.clearance)}}
     height = record["variables"]["height"]
     assert height["unit"] == "m" and height["first"] == run.height.values[0] and height["last"] == run.height.values[-1]

@@ -93,7 +93,13 @@ def _has_turned(run: Run) -> Bool[Array, ""]:
 
 
 MEASURES = table(
-    Measure("clearance", _clearance, "m", "smallest height above the ground (negative: he hits it)", watch=("height",)),
+    Measure(
+        "clearance",
+        _clearance,
+        "m",
+        "smallest height above the ground (negative: the jumper hits it)",
+        watch=("height",),
+    ),
     Measure("peak_rope_force", _peak_force, "N", "largest pull of the rope", watch=("rope_force", "height")),
 )
 """Measures of a jump, by name; NaN if the jumper still falls when the run ends."""
