@@ -1,4 +1,4 @@
-"""Markers that are all there and wrong: late, at another frame rate, out of their place."""
+"""Markers that are missing, held or wrong: late, at another frame rate, out of their place, with swapped labels."""
 
 import dataclasses
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait.motion.capture.leg import Options, leg_of
+from jaxgait.motion.capture.smoothing import fill, held
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Recording
@@ -86,3 +87,78 @@ def test_an_asis_that_is_low_is_warned_of():
     (line,) = said(recording(low=0.03, plates=False))
     assert "the right ASIS is 30 mm lower than the left one" in line
     assert not said(recording(low=0.015, plates=False))
+
+
+def swapped(w: walker.Walker, *pairs: tuple[str, str]) -> Recording:
+    other = dict(pairs) | {b: a for a, b in pairs}
+    return Recording("walk", "walk.trc", w.rate, w.time, {k: w.markers[other.get(k, k)] for k in w.markers})
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([("RANK", "RHEE")], "the heel is 0.030 m ahead of the ankle: were markers of heel and ankle swapped?"),
+        ([("RANK", "RTOE")], "the toe is 0.070 m behind the ankle: were markers of toe and ankle swapped?"),
+        ([("RKNE", "LKNE")], "right leg are beyond the middle of the pelvis: RKNE by 140 mm: were the labels"),
+        ([("RANK", "LANK")], "right leg are beyond the middle of the pelvis: RANK by 140 mm: were the labels"),
+        ([("RKNE", "LKNE"), ("RANK", "LANK")], "RKNE by 140 mm, RANK by 140 mm"),
+    ],
+)
+def test_swapped_labels_are_warned_of(pairs, expected):
+    assert sum(expected in line for line in measure([swapped(W, *pairs)]).warnings) == 1
+
+
+@pytest.mark.parametrize("treadmill", [False, True])
+@pytest.mark.parametrize("frames", [3, 15])
+def test_a_marker_that_holds_its_position_is_missing_there(frames, treadmill):
+    """In swing, where 0.15 s of it make the knee wrong by 13 degrees."""
+    w = walker.walker(treadmill=treadmill)
+    stuck = w.markers["RKNE"].copy()
+    stuck[175 : 175 + frames] = stuck[174]
+    leg = leg_of(Recording("walk", "walk.trc", w.rate, w.time, w.markers | {"RKNE": stuck}), "right")
+    assert held(stuck, w.rate) == [(175, 175 + frames)]
+    line = f"markers hold a position and then jump: RKNE for {0.01 * frames:.2f} s from 1.75 s"
+    assert sum(x.startswith(line) for x in leg.warnings) == 1
+    np.testing.assert_allclose((leg.thigh - leg.shank)[150:215], w.knee[150:215], atol=np.radians(1.5))
+
+
+@pytest.mark.parametrize("rate", [50.0, 100.0, 500.0])
+@pytest.mark.parametrize("digits", [2, 3])
+@pytest.mark.parametrize("treadmill", [False, True])
+def test_coarse_positions_of_a_standing_foot_are_not_lost(rate, digits, treadmill):
+    """Files in cm or mm without decimals repeat positions, and feet that stand exactly get going smoothly."""
+    w = walker.walker(rate=rate, treadmill=treadmill)
+    assert not any(held(x.round(digits), rate) for x in w.markers.values())
+    time = np.arange(0.0, 2.0, 1 / rate)
+    way = np.where(time < 1.0, 0.0, 0.6 * (1 - np.cos(np.pi * np.clip((time - 1.0) / 0.4, 0.0, 1.0))))
+    assert not held(way[:, None] * [1.0, 0.2, 0.0], rate)
+
+
+def test_gaps_are_filled_no_worse_at_higher_rates():
+    """Gaps of 0.19 s in the knee with 1 mm of noise: 11 mm in the median at 100 Hz, and 4 mm without noise."""
+    assert _filled(100.0, noise=0.0) < 4e-3
+    errors = [_filled(rate, noise=1e-3) for rate in (100.0, 200.0, 500.0, 1000.0)]
+    assert errors[0] < 12e-3 and max(errors) == errors[0]
+
+
+def _filled(rate: float, noise: float) -> float:
+    """Median over gaps at 20 times of the largest error in m."""
+    track, errors = walker.walker(rate=rate, duration=3.0).markers["RKNE"], []
+    for seed in range(20):
+        start = int((0.6 + 0.08 * seed) * rate)
+        gap = slice(start, start + int(0.19 * rate))
+        holed = track + noise * np.random.default_rng(seed).standard_normal(track.shape)
+        holed[gap] = np.nan
+        errors.append(np.abs(fill(holed, rate).values[gap] - track[gap]).max())
+    return float(np.median(errors))
+
+
+@pytest.mark.parametrize("before", [1, 2, 5])
+@pytest.mark.parametrize("rate", [50.0, 500.0])
+def test_a_gap_soon_after_the_first_frame_does_not_swing_out(before, rate):
+    track = walker.walker(rate=rate).markers["RKNE"]
+    start = int(1.45 * rate)
+    holed = track[start:] + 3e-4 * np.random.default_rng(0).standard_normal(track[start:].shape)
+    gap = slice(before, before + int(0.1 * rate))
+    holed[gap] = np.nan
+    assert np.abs(fill(holed, rate).values[gap] - track[start:][gap]).max() < 0.03

@@ -124,6 +124,39 @@ def test_short_strides_beside_a_marked_one_are_found():
     assert walk.period == pytest.approx(0.48, rel=5e-3)
 
 
+@pytest.mark.parametrize(
+    ("side", "strike", "off"),
+    [
+        ("right", "Foot Strike", "Foot Off"),
+        ("r", "HS", "TO"),
+        ("", "RHS", "RTO"),
+        ("general", "R FS", "R_FO"),
+        ("", "Right Initial Contact", "toe-off right"),
+        ("right", "Heel Contact 1", "Toe Off 1"),
+    ],
+)
+def test_marks_are_known_by_their_usual_names(side, strike, off):
+    at = 0.03 + W.period * np.arange(4)
+    marks = (*(Mark(side, strike, t) for t in at), *(Mark(side, off, t + 0.7) for t in at), Mark("left", "LHS", 0.5))
+    walk = _marked(marks)
+    assert [s.start for s in walk.kept][:3] == pytest.approx(at[:3].tolist())
+    assert [s.toe_off for s in walk.kept][:3] == pytest.approx(3 * [0.7 / W.period])
+    assert not any("events of the file" in note for note in walk.notes)
+
+
+def test_marks_that_are_not_understood_or_outside_of_the_record_are_named():
+    marks = (Mark("", "HS", 0.5), Mark("left", "RHS", 0.6), Mark("right", "Heel Off", 0.7), Mark("", "start", 0.8))
+    walk = _marked((*marks, Mark("", "start", 0.9), Mark("right", "FS", 5.9), Mark("r", "IC", -0.4)))
+    assert walk.events[0].sources == CLEAN.events[0].sources
+    unknown = "events of the file that are not understood: HS, left RHS, right Heel Off, start (5)"
+    outside = "events of the file outside of the record (0.00 to 5.19 s) are left out: at 5.90, -0.40 s"
+    assert {unknown, outside} <= {*walk.notes}
+
+
+def _marked(marks):
+    return measure([Recording("walk", "walk.trc", W.rate, W.time, markers=W.markers, marks=marks)])
+
+
 def test_impossibly_short_strides_raise_with_their_time():
     with pytest.raises(MotionFormatError, match=r"no stride is usable of \d+: at .* it takes 0\.35 s"):
         _at_period(0.35)

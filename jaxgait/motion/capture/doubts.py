@@ -19,6 +19,8 @@ MAX_LAG = 0.02
 """Time in s by which one end of a segment may seem to lag the other; skin makes up to 0.010 of it in measured walks."""
 EXPLAINED_SHARE = 0.6
 """Share of a segment's change of length that a lag explains; skin makes up to 0.53 where it makes more than that."""
+MAX_CROSSING = 0.02
+"""Median distance in m of a knee or ankle marker beyond the middle of the pelvis; feet that cross come near it only."""
 MAX_OBLIQUITY = 0.02
 """Mean difference in m of the heights of both ASIS; measured walks have up to 0.013."""
 SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
@@ -29,7 +31,7 @@ def of_markers(leg: Leg, options: Options) -> list[str]:
     if leg.ankle_angle is not None:
         return []
     found = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
-    return [*_late(leg), *_askew(leg, found)]
+    return [*_late(leg), *_askew(leg, found), *_crossed(leg, found)]
 
 
 def _late(leg: Leg) -> list[str]:
@@ -53,6 +55,22 @@ def _askew(leg: Leg, found: Found) -> list[str]:
     word = "higher" if above > 0 else "lower"
     what = f"the right ASIS is {1e3 * abs(above):.0f} mm {word} than the left one on average"
     return [f"{what}: a misplaced marker, or an oblique pelvis?"] if abs(above) > MAX_OBLIQUITY else []
+
+
+def _crossed(leg: Leg, found: Found) -> list[str]:
+    """A warning of markers of knee and ankle on the other side of the pelvis."""
+    if len(found.asis) < 2:
+        return []
+    markers, outward = leg.recording.markers, leg.axes.rotation[2] * (1.0 if leg.side == "right" else -1.0)
+    middle = 0.5 * (markers[found.asis["right"]] + markers[found.asis["left"]])
+    names = [
+        found.roles[r] for r in ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre") if r in found.roles
+    ]
+    out = {name: (markers[name] - middle) @ outward for name in names}
+    beyond = {name: -float(np.median(x[np.isfinite(x)])) for name, x in out.items() if np.isfinite(x).any()}
+    listed = ", ".join(f"{name} by {1e3 * far:.0f} mm" for name, far in beyond.items() if far > MAX_CROSSING)
+    what = f"markers of the {leg.side} leg are beyond the middle of the pelvis: {listed}"
+    return [f"{what}: were the labels of both legs swapped?"] if listed else []
 
 
 def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:
@@ -84,12 +102,14 @@ def of_segments(lengths: Mapping[str, float]) -> list[str]:
             f"a thigh of {thigh:.3f} m on a shank of {shank:.3f} m: are markers of pelvis, knee or ankle swapped?"
         )
     back, front = lengths.get("ankle_to_heel_marker_back_m"), lengths.get("ankle_to_toe_marker_fwd_m")
+    behind = None
     if back is not None and front is not None and back + front < 0:
-        found.append(
-            f"the toe is {-back - front:.3f} m behind the heel: markers swapped, or walking backwards? "
-            "Events and angles of the foot follow them"
-        )
-    return found
+        behind = f"the toe is {-back - front:.3f} m behind the heel: markers swapped, or walking backwards?"
+    elif back is not None and back < 0:
+        behind = f"the heel is {-back:.3f} m ahead of the ankle: were markers of heel and ankle swapped?"
+    elif front is not None and front < 0:
+        behind = f"the toe is {-front:.3f} m behind the ankle: were markers of toe and ankle swapped?"
+    return [*found, *([] if behind is None else [f"{behind} Events and angles of the foot follow them"])]
 
 
 def of_peaks(dynamics: Dynamics | None) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.norms import inside
+from jaxgait.motion.recording import Mark, Recording
 
 SAME_EVENT = 0.15
 """Largest time in s between two estimates of the same event."""
@@ -26,6 +28,14 @@ NO_STRIDE = 0.5 * norms.PERIOD.possible[0]
 
 Strides between the two are found, and dropped with their time as the reason; else two of them would pass for one.
 """
+
+_SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
+_EVENT = re.compile(
+    r"(right|left|r|l)? ?"
+    r"(?:(hs|fs|ic|(?:heel|foot|initial) ?(?:strike|contact))|to|fo|(?:toe|foot) ?off)"
+    r" ?(right|left|r|l)?"
+)
+"""Names of heel strikes and toe-offs, in lower case without punctuation, with or without a side before or after."""
 
 
 class Events(NamedTuple):
@@ -76,10 +86,10 @@ def events_of(leg: Leg, load: Load | None) -> Events:
     those that have both.
     """
     strikes, offs = by_motion(leg)
-    exact, left, name = _exact(leg, load)
+    exact, left, name, said = _exact(leg, load)
     if not exact.size:
         note = "heel strikes by the motion: heel farthest forward of the hip (Zeni 2008)"
-        return Events(strikes, offs, ("motion",) * strikes.size, (note,))
+        return Events(strikes, offs, ("motion",) * strikes.size, (note, *said))
     times, sources, shift = _merged(exact, strikes, name)
     offs = _merged(left, offs, name)[0] if left.size else offs
     count = sources.count(name)
@@ -87,19 +97,51 @@ def events_of(leg: Leg, load: Load | None) -> Events:
     notes = [f"heel strikes by {word} of {len(sources)}"]
     if count < len(sources):
         notes.append(f"the others by the motion (Zeni 2008), {1e3 * shift:+.0f} ms as where both are known")
-    return Events(times, offs, tuple(sources), tuple(notes))
+    return Events(times, offs, tuple(sources), (*notes, *said))
 
 
-def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str]:
-    """Heel strikes and toe-offs in s that were measured or marked."""
+def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, list[str]]:
+    """Heel strikes and toe-offs in s that were measured or marked, by what, and notes of marks that are left out."""
     if load is not None:
         starts = np.array([c.start for c in load.stances])
         ends = np.array([c.end for c in load.stances])
         if np.isfinite(starts).any():
-            return np.sort(starts[np.isfinite(starts)]), np.sort(ends[np.isfinite(ends)]), "force"
-    marks = [m for m in leg.recording.marks if m.side.startswith(leg.side) and m.label]
-    at = lambda word: np.array(sorted(m.time for m in marks if word in m.label.lower()))
-    return at("strike"), at("off"), "mark"
+            return np.sort(starts[np.isfinite(starts)]), np.sort(ends[np.isfinite(ends)]), "force", []
+    marked, said = _marked(leg.recording)
+    at = lambda kind: np.array(sorted(marked[leg.side, kind]))
+    return at("strike"), at("off"), "mark", said
+
+
+def _marked(recording: Recording) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
+    """Times in s of the laboratory's marks by side and event, and notes of those that are left out."""
+    times: dict[tuple[str, str], list[float]] = {(s, e): [] for s in ("right", "left") for e in ("strike", "off")}
+    unknown, outside = [], []
+    first, last = recording.time[0] - 0.5 / recording.rate, recording.time[-1] + 0.5 / recording.rate
+    for mark in recording.marks:
+        key = _event(mark)
+        if key is None:
+            unknown.append(f"{mark.side} {mark.label}".strip())
+        elif first <= mark.time <= last:
+            times[key].append(mark.time)
+        else:
+            outside.append(f"{mark.time:.2f}")
+    notes = [f"events of the file that are not understood: {_listed(list(dict.fromkeys(unknown)))} ({len(unknown)})"]
+    span = f"{recording.time[0]:.2f} to {recording.time[-1]:.2f} s"
+    beyond = f"events of the file outside of the record ({span}) are left out: at {_listed(outside)} s"
+    return times, [*(notes if unknown else []), *([beyond] if outside else [])]
+
+
+def _listed(items: list[str]) -> str:
+    return ", ".join(items[:6]) + (f" and {len(items) - 6} more" if items[6:] else "")
+
+
+def _event(mark: Mark) -> tuple[str, str] | None:
+    """Side and event (strike or off) of a mark; None if either is not known, or there are two sides."""
+    found = _EVENT.fullmatch(re.sub(r"[^a-z]+", " ", mark.label.lower()).strip())
+    if found is None:
+        return None
+    sides = {_SIDES[word] for word in (mark.side.strip().lower(), found[1], found[3]) if word in _SIDES}
+    return (sides.pop(), "strike" if found[2] else "off") if len(sides) == 1 else None
 
 
 def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarray, list[str], float]:
