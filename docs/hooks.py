@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = pathlib.Path(__file__).parents[1]
+GITHUB = "https://github.com/jaxgait/jaxgait/blob/main"
 OUTSIDE = re.compile(r"(?<=\]\()((?:\.\./)+[^)#\s]+)")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -22,7 +23,9 @@ def target(page: str, link: str) -> str | None:
 
 
 def shown(path: str) -> str:
-    """Where the site has a file of the repository; text is for reading, not a page of the site."""
+    """Where the site has a file of the repository, text for reading, not as a page; notebooks are shown by GitHub."""
+    if path.endswith(".ipynb"):
+        return f"{GITHUB}/{path}"
     return f"repository/{path}.txt" if path.endswith((".md", ".py", ".toml")) else f"repository/{path}"
 
 
@@ -30,20 +33,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Copies what pages link to outside of `docs/`: the links of a checkout work on the site."""
     pages = [file for file in files if file.src_uri.endswith(".md")]
     linked = {target(page.src_uri, link) for page in pages for link in OUTSIDE.findall(page.content_string)}
-    for path in sorted(linked - {None}):
+    for path in sorted(path for path in linked - {None} if not path.endswith(".ipynb")):
         files.append(File.generated(config, shown(path), abs_src_path=str(ROOT / path)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Turns links out of `docs/` to the copies; a page without others beside it has no navigation but the tabs."""
+    """Turns links out of `docs/` to what shows them; a page without others beside it has no navigation but the tabs."""
     if page.parent is None:
         page.meta.setdefault("hide", ["navigation"])
     here = posixpath.dirname(page.file.src_uri)
 
     def turned(found: re.Match) -> str:
         path = target(page.file.src_uri, found[1])
-        return found[1] if path is None else posixpath.relpath(shown(path), here or ".")
+        if path is None:
+            return found[1]
+        return shown(path) if path.endswith(".ipynb") else posixpath.relpath(shown(path), here or ".")
 
     return OUTSIDE.sub(turned, markdown)
 
