@@ -19,9 +19,6 @@ import matplotlib.pyplot as plt
 import pytest
 
 import jaxgait
-from jaxgait.motion.capture.walk import measure
-from jaxgait.motion.drive import recorded, reference_gait
-from jaxgait.motion.record import walk_record, write_record
 from tests.test_docstrings import CONTRACT, bases, definitions, public
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
@@ -242,9 +239,8 @@ def test_what_pages_import_exists(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_pages_run(page, tmp_path, monkeypatch):
-    """The blocks of a page one after the other in one namespace, in a folder with nothing but a walk of two strides."""
+    """The blocks of a page one after the other in one namespace, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    write_record(walk_record(measure([recorded(reference_gait())])), "anna.json")
     names = {"__name__": "page"}
     for block in blocks(page):
         exec(compile(block, name_of(page), "exec"), names)
