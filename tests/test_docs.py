@@ -64,6 +64,17 @@ def test_links_and_pictures_of_the_pages_exist():
     assert not broken
 
 
+def test_tests_that_pages_name_exist():
+    root = pages.DOCS.parent
+    named = {
+        (page.name, path)
+        for page in [*pages.DOCS.rglob("*.md"), *root.glob("*.md")]
+        for path in re.findall(r"`((?:tests|experiments|jaxgait)/[\w/]+\.py)`", page.read_text())
+    }
+    assert len(named) > 20, "the walk has gone blind"
+    assert not sorted(f"{page}: {path}" for page, path in named if not (root / path).exists())
+
+
 def test_figures_are_taken_over_without_empty_entries(tmp_path):
     row = {"id": "a", "what": "length", "unit": "m", "paper": None, "expected": 1.0, "measured": 1.00000000001}
     row |= {"tolerance": None, "met": True, "agrees_with_paper": None, "note": ""}

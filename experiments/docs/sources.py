@@ -219,8 +219,6 @@ SOURCES: dict[str, Source] = {
             "(4), (6), (8): signed limits are mixed with magnitudes, and a minus sign is missing.",
             "(4), (5): the shear deflection must be reset at slip and at lift-off, or it grows without bound.",
             "(10) mixes known and unknown coordinates: with prescribed joints only the six base equations are solved.",
-            "Bungee: one version of the equation has $+kx$; the rope pulls up, $-kx$.",
-            "Bungee: $x = 0$ is called the point of the jump, which begins at $x = -30$ m.",
         ),
         (
             "Segment masses (Table 2), studs, rubber, friction coefficients, posture and timing are missing, and the "

@@ -70,7 +70,7 @@ class Sole(Immutable):
     approach_speed: Scalar = parameter(
         0.2,
         unit="m/s",
-        doc="least approach speed that restitution refers to",
+        doc="approach speed that restitution refers to (ImpactHertz: the least)",
         bounds="positive",
         source=_CHOSEN,
         of="normal",
