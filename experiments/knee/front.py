@@ -151,7 +151,14 @@ def behind(found: xr.Dataset, other: xr.Dataset) -> float:
 def table(found: Mapping[str, Mapping[str, xr.Dataset]]) -> str:
     """The figures in Markdown."""
     exact = found["rho, error"]["gradient"]
-    headings = ["rho", "error / deg", "k / (N/m)", "c / (N s/m)", "error saved per 1e-3 of rho / deg", "slopes left"]
+    headings = [
+        "rho",
+        "error / deg",
+        "k / (N/m)",
+        "c / (N s/m)",
+        "error saved per 1e-3 of rho / deg",
+        "remaining gradient",
+    ]
     points = []
     columns = ("rho", "peak_flexion_error", "damper.k", "damper.c", "rate", "slope")
     for rho, error, k, c, rate, slope in zip(*(exact[name].values for name in columns), strict=True):

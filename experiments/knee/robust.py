@@ -68,7 +68,8 @@ STEPS = 9
 COLOURS = {"nominal": BLUE, "mean": ORANGE, "worst": GREEN}
 WORDS = {"nominal": "at the reference", "mean": "on average", "worst": "in the worst scenario"}
 HEADINGS = ["best", "k (N/m)", "c (N s/m)", "largest multiplier", "at the reference", "mean of those searched"]
-HEADINGS += ["worst of those searched", "mean", "5 %", "worst", "period one", "folds"]
+HEADINGS += ["worst of those searched", f"mean of {UNSEEN} unseen walks", "their 5th percentile", "their worst"]
+HEADINGS += ["period one", "runs that fold"]
 COLUMNS = ("reference", "searched: mean", "searched: worst", "mean", "5 %", "worst")
 
 

@@ -70,7 +70,7 @@ def poison() -> Iterator[Row]:
         warnings.simplefilter("ignore")
         clean = ensemble(Bungee(), zipped({"mass": masses, "quadratic_drag": air}), **request)
         ill = ensemble(Bungee(), zipped({"mass": masses, "quadratic_drag": sick}), **request)
-    yield equal("failed members, of 3 that were made to fail", int((ill.status.values != 0).sum()), 3)
+    yield equal("members deliberately made to fail that were reported, of 3", int((ill.status.values != 0).sum()), 3)
     differ = _different(clean.isel(member=~bad), ill.isel(member=~bad))
     yield equal("bytes of their 21 neighbours that differ", differ, 0)
 
