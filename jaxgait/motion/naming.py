@@ -185,6 +185,7 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
         file=walk.legs[0].recording.file,
         person=record_person(record),
         harmonics=record["n_harmonics"],
+        measured=True,
     )
 
 

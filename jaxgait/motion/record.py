@@ -25,6 +25,7 @@ from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dyn
 from jaxgait.motion.capture.strides import SAMPLES_PER_STRIDE, StrideCurve, closed, gaps, unrepeated
 from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
+from jaxgait.motion.norms import PERIOD, guess_time, inside
 from jaxgait.motion.stride import LOAD, SIGNALS, Series, Stride, fourier, record_person, sampled
 from jaxgait.motion.text import content
 
@@ -255,12 +256,15 @@ def check_record(record: Any, file: str | None = None) -> None:
         raise MotionFormatError(
             f"the schema {str(schema)[:40]!r}", f"this version reads {SCHEMA!r}", file, None, "schema"
         )
-    for name in ("period_T_s", "speed_m_s"):
-        if not _number(record.get(name)) or record[name] <= 0:
-            raise MotionFormatError("expected a positive number", "write it in SI units", file, None, name)
-    _check_signals(record.get("signals"), file)
+    _check_clock(record, file)
+    count = _check_signals(record.get("signals"), file)
+    if record.get("n_harmonics", count) != count:
+        what = f"is {str(record['n_harmonics'])[:40]}, but the series have {count}"
+        raise MotionFormatError(what, "correct it, or leave it out", file, None, "n_harmonics")
     _check_person(record, file)
-    _check_strides(record.get("strides", []), file)
+    _check_jumps(record.get("closure_removed", {}), file, "closure_removed")
+    if "strides" in record:
+        _check_strides(record["strides"], file)
     if "dynamics" in record:
         _check_dynamics(record["dynamics"], file)
 
@@ -283,23 +287,34 @@ def _check_person(record: Mapping[str, Any], file: str | None) -> None:
             )
 
 
+def _check_clock(part: Mapping[str, Any], file: str | None, where: str = "") -> None:
+    """Checks stride time and speed of a record or of one of its strides."""
+    for name in ("period_T_s", "speed_m_s"):
+        if not _number(part.get(name)) or part[name] <= 0:
+            raise MotionFormatError("expected a positive number", "write it in SI units", file, None, where + name)
+    period = part["period_T_s"]
+    if not inside(period, PERIOD.possible):
+        raise MotionFormatError(
+            f"a stride of {period:.4g} s", guess_time(period, 0.0), file, None, f"{where}period_T_s"
+        )
+
+
+def _check_jumps(jumps: Any, file: str | None, where: str) -> None:
+    if not isinstance(jumps, dict) or not all(map(_number, jumps.values())):
+        raise MotionFormatError("expected an object with numbers", "leave it out if unknown", file, None, where)
+
+
 def _check_strides(strides: Any, file: str | None) -> None:
-    if not isinstance(strides, list) or not all(isinstance(s, dict) for s in strides):
+    if not isinstance(strides, list) or not strides or not all(isinstance(s, dict) for s in strides):
         raise MotionFormatError("expected a list of strides", "leave it out if there are none", file, None, "strides")
     for i, stride in enumerate(strides):
         if "signals" not in stride:
             continue
-        for name in ("period_T_s", "speed_m_s"):
-            if not _number(stride.get(name)) or stride[name] <= 0:
-                where = f"strides[{i}].{name}"
-                raise MotionFormatError("expected a positive number", "write it in SI units", file, None, where)
+        _check_clock(stride, file, f"strides[{i}].")
         if not _number(stride.get("start_s", 0)):
             raise MotionFormatError("expected a number", "write it in s", file, None, f"strides[{i}].start_s")
         _check_signals(stride["signals"], file, f"strides[{i}].signals")
-        jumps = stride.get("closure_removed", {})
-        if not isinstance(jumps, dict) or not all(map(_number, jumps.values())):
-            where = f"strides[{i}].closure_removed"
-            raise MotionFormatError("expected an object with numbers", "leave it out if unknown", file, None, where)
+        _check_jumps(stride.get("closure_removed", {}), file, f"strides[{i}].closure_removed")
 
 
 def _check_dynamics(dynamics: Any, file: str | None) -> None:
@@ -316,7 +331,8 @@ def _check_dynamics(dynamics: Any, file: str | None) -> None:
             raise MotionFormatError(what, "give all curves the same times", file, None, where)
 
 
-def _check_signals(signals: Any, file: str | None, where: str = "signals") -> None:
+def _check_signals(signals: Any, file: str | None, where: str = "signals") -> int:
+    """Checks the series of all signals, and returns their number of harmonics."""
     if not isinstance(signals, dict):
         raise MotionFormatError("expected an object with series", f"of {', '.join(SIGNALS)}", file, None, where)
     loads = [k for k in LOAD if k in signals]
@@ -332,6 +348,7 @@ def _check_signals(signals: Any, file: str | None, where: str = "signals") -> No
     if len(counts) > 1 or max(counts) > 200:
         what = f"series of {', '.join(map(str, sorted(counts)))} harmonics"
         raise MotionFormatError(what, "give all as many, at most 200", file, None, where)
+    return max(counts)
 
 
 def _number(value: Any) -> bool:

@@ -107,11 +107,16 @@ class Stride:
     """Who walked, if it was measured."""
     harmonics: int | None = None
     """Number of harmonics that the samples support, if known."""
+    measured: bool = False
+    """Whether it is the mean of a recording, whose file has no columns or lines of these samples."""
 
     def error(
         self, what: str, advice: str = "", column: str | None = None, sample: int | None = None
     ) -> MotionFormatError:
         """An error about this stride, with the line of a sample if known."""
+        if self.measured:
+            where = "" if column in (None, "time_s") else f"{column} of the mean stride: "
+            return MotionFormatError(where + what, advice, self.file)
         line = None if sample is None or self.lines is None else int(self.lines[sample])
         return MotionFormatError(what, advice, self.file, line, column)
 

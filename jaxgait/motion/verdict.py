@@ -33,6 +33,9 @@ DEFAULT_HARMONICS = 8
 MAX_STRIKE_SHIFT = 8
 """Percent of a stride by which the record may start before or after heel strike without a warning."""
 ANGLES_PER_STRIDE = 100
+PATHOLOGICAL = "a pathological gait, or a mistake?"
+MEASURED_ADVICE = "check the names of markers, or of joint angles and their unit, and the events (heel strikes)"
+"""For a stride of a recording, in whose file there are no columns to correct."""
 
 DISPLAY = {"m": ("cm", 100.0), "rad": ("deg", 180 / math.pi), "N": ("N", 1.0)}
 COLUMNS = ("lowest", "highest", "mean", "gap", "residual")
@@ -142,7 +145,14 @@ def _findings(v: Verdict) -> list[Finding]:
     found += _outliers(v, wrong | {k for k in v.signals if _open(v, k) > GAP[0]})  # a jump rings on both of its sides
     if not any(f.impossible for f in found):
         found += [*_shape(v), *_reach(v)]
+    if v.stride.measured:
+        found = [f if f.advice == PATHOLOGICAL else f._replace(advice=_measured_advice(f)) for f in found]
     return sorted(found, key=lambda f: not f.impossible)
+
+
+def _measured_advice(f: Finding) -> str:
+    about_all = f.signal in (None, "time_s")
+    return "check the frame rate, the unit of lengths and the events (heel strikes)" if about_all else MEASURED_ADVICE
 
 
 def _clock(v: Verdict) -> Iterator[Finding]:
@@ -152,7 +162,7 @@ def _clock(v: Verdict) -> Iterator[Finding]:
         yield Finding(f"a stride of {period:.4g} s", norms.guess_time(period, step), True, "time_s")
     elif not inside(period, norms.PERIOD.usual):
         yield Finding(f"a stride of {period:.4g} s is unusual", "is it one stride, in s?", False, "time_s")
-    elif v.stride.file is not None and abs(period - 1) < 1e-6:
+    elif v.stride.file is not None and not v.stride.measured and abs(period - 1) < 1e-6:
         yield Finding("a stride of exactly 1 s", "is time_s a fraction of the stride?", False, "time_s")
     stated = v.stride.stated_period
     if stated is not None and abs(period - stated) > 0.03 * abs(stated):
@@ -203,7 +213,7 @@ def _ranges(v: Verdict) -> Iterator[Finding]:
             advice = norms.guess(k, UNITS[k], x, distance)
             yield _out_of_range(v, k, *impossible[0], advice or "check unit, sign and column", True)
         for figure, norm in () if impossible else outside:
-            yield _out_of_range(v, k, figure, norm, "a pathological gait, or a mistake?", False)
+            yield _out_of_range(v, k, figure, norm, PATHOLOGICAL, False)
 
 
 def _out_of_range(v: Verdict, signal: str, figure: str, norm: Norm, advice: str, impossible: bool) -> Finding:

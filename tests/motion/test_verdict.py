@@ -1,5 +1,7 @@
 """The verdict on a stride: what is measured of it, what is impossible, what is only unusual, what is not said."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,16 @@ def test_a_load_is_judged_too():
     weights = dict(record.signals) | {k: record.signals[k] / 834.5 for k in load}
     with pytest.raises(MotionFormatError, match=r"body weights\? multiply by the weight in N"):
         fit_drive(weights, PERIOD, SPEED)
+
+
+def test_a_recording_has_no_columns_to_correct():
+    """Neither an advice to convert a column nor one to cut out rows, and nothing of a file's columns."""
+    twice = {k: (lambda x: np.append(np.tile(x[:-1:2], 2), x[0])) for k in SIGNALS}
+    for changes in (dict(knee_rad=np.degrees), twice, dict(period=4.5), dict(speed=4.5)):
+        record = dataclasses.replace(stride(**changes), file="walk.trc", measured=True)
+        error = str(judge(record).error())
+        assert error.startswith("walk.trc: ") and "events (heel strikes)" in error
+        assert not any(word in error for word in ("column", "rows", "multiply", "divide"))
 
 
 def test_lines_of_the_file_are_named(tmp_path):
