@@ -12,7 +12,9 @@ descriptions of parameters may change.
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
+import enum
 import functools
 import hashlib
 import importlib
@@ -87,6 +89,8 @@ class Sources:
         return {**self._found, **folders}
 
     def _visit(self, x: Any, name: str) -> None:
+        for key, part in _beside(x):
+            self._visit(part, f"{name}.{key}")
         x = _bare(x)
         if isinstance(x, types.ModuleType):
             return
@@ -157,7 +161,10 @@ class Sources:
                     self._note(f"value of {name_of(x)}.{name}", value(member))
             for member in _methods(x):
                 self._definition(member, name_of(member))
-        for base in x.__bases__:
+        for name, member in vars(x).items() if not own else ():
+            for key, part in _beside(member):
+                self._visit(part, f"value of {name_of(x)}.{name}.{key}")
+        for base in (type(x), *x.__bases__):
             self._definition(base, name_of(base))
 
     def _members(self, x: type, own: bool) -> None:
@@ -308,6 +315,25 @@ def _bare(x: Any) -> Any:
     if isinstance(x, staticmethod | classmethod):
         x = x.__func__
     return inspect.unwrap(x, stop=_is_own) if callable(x) and not isinstance(x, type) else x
+
+
+def _beside(x: Any) -> Iterator[tuple[str, Any]]:
+    """What a value holds besides what `_visit` sees: attributes of subclasses of built-in types, parts of descriptors.
+
+    Of wrappers these are the rules of `jax.custom_jvp` and `custom_vjp` and the methods of `functools.singledispatch`.
+    """
+    while callable(x) and not isinstance(x, type) and hasattr(x, "__wrapped__") and not _is_own(x):  # see `_bare`
+        yield from ((key, part) for key in ("jvp", "fwd", "bwd") if (part := getattr(x, key, None)) is not None)
+        yield from ((name_of(kind), method) for kind, method in getattr(x, "registry", {}).items())
+        x = x.__wrapped__
+    if isinstance(x, property):
+        yield from (("set", x.fset), ("delete", x.fdel))
+    elif isinstance(x, functools.partialmethod):
+        yield from vars(x).items()
+    elif isinstance(x, collections.defaultdict):
+        yield "default_factory", x.default_factory
+    if (isinstance(x, Mapping | tuple | list) or _is_plain(x)) and not isinstance(x, enum.Enum):
+        yield from getattr(x, "__dict__", {}).items()
 
 
 def _is_own(x: Any) -> bool:

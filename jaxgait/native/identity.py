@@ -64,10 +64,18 @@ _PLAIN = frozenset(
 )
 _BUILT_IN = (
     *(types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType),
-    *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, np.ufunc),
+    *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType),
 )
 _TYPING = ("typing", "types", "jaxtyping")
-_NO_PART = frozenset(["__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"])
+_NO_PART = frozenset(
+    f"__{name}__"
+    for name in (
+        *("doc", "module", "dict", "weakref", "firstlineno", "static_attributes", "slots", "match_args", "annotations"),
+        *("orig_bases", "parameters", "dataclass_params", "no_type_check"),
+        *("abstractmethods", "abstractvars", "abstractclassvars"),
+    )
+)
+"""Attributes of functions and classes that describe them; what follows from these is in their other attributes."""
 _CHECKING = jaxtyping.jaxtyped.__code__.co_filename
 """Origin of the functions that check types of others, in tests."""
 _BOOKS = (ContextVar, threading.local, type(threading.Lock()), type(threading.RLock()))
@@ -171,7 +179,7 @@ class _Identity:
             self._array(x)
         elif type(x) in (tuple, list, dict, set, frozenset, types.MappingProxyType):
             self._container(x)
-        elif isinstance(x, _BUILT_IN):
+        elif isinstance(x, _BUILT_IN) or _is_known_ufunc(x):
             self._built_in(x)
         elif type(x).__module__ in _TYPING and not isinstance(x, types.MethodType | types.SimpleNamespace):
             self._put("typing", repr(x))
@@ -196,6 +204,8 @@ class _Identity:
             return
         self._put("array", type(x).__name__, str(data.dtype), str(data.shape), str(getattr(x, "weak_type", False)))
         self._put(hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest())
+        if isinstance(x, np.ndarray) and hasattr(x, "__dict__"):  # of a subclass
+            self._container([type(x), vars(x)])
 
     def _container(self, x: Any) -> None:
         self._put(type(x).__name__, str(len(x)))
@@ -238,6 +248,8 @@ class _Identity:
             self._code(x)
         elif isinstance(x, _CACHED):
             self._cached(x)
+        elif isinstance(x, np.ufunc):  # (made of a Python function, which it hides)
+            self._unknown(x)
         elif self._whose == "package" and isinstance(x, _BOOKS):
             self._put("books", type(x).__qualname__)
         elif hasattr(x, "__wrapped__") and not hasattr(x, "__dict__"):
@@ -340,7 +352,9 @@ class _Identity:
         """A named part of a library: functions, classes and numbers by content, others by the library's files."""
         if hasattr(x, "__wrapped__"):
             self._visit(x.__wrapped__)
-        elif isinstance(x, (types.FunctionType, type, np.ndarray, jax.Array, *_BUILT_IN)) or type(x) in _PLAIN:
+        elif (
+            isinstance(x, (types.FunctionType, type, np.ndarray, np.ufunc, jax.Array, *_BUILT_IN)) or type(x) in _PLAIN
+        ):
             self._visit(x)
         else:
             self._put("part of a library", type(x).__qualname__)
@@ -388,8 +402,7 @@ class _Identity:
         for base in x.__bases__:
             self._visit(base)
         for name, member in sorted(vars(x).items()):
-            hidden = name.startswith("__") and not _is_code(member) and name != "__dataclass_fields__"
-            if not (name in _NO_PART or name.startswith("_abc") or hidden):
+            if not (name in _NO_PART or name.startswith("_abc")):
                 self._put("member", name)
                 self._visit(member)
 
@@ -412,7 +425,7 @@ class _Identity:
 _OPTIONS = ("static_argnums", "static_argnames", "inline", "keep_unused")
 _FIELD = ("name", "default", "default_factory", "init", "kw_only", "metadata")
 _PARTS: dict[Any, Callable[[Any], list[Any]]] = {
-    property: lambda x: [x.fget, x.fset],
+    property: lambda x: [x.fget, x.fset, x.fdel],
     re.Pattern: lambda x: [x.pattern, x.flags],
     weakref.ref: lambda x: [x()],
     dataclasses.Field: lambda x: [getattr(x, name) for name in _FIELD],
@@ -438,8 +451,10 @@ def _is_book(name: str, value: Any) -> bool:
 
 
 @no_type_check
-def _is_code(member: Any) -> bool:
-    return isinstance(getattr(member, "__func__", member), types.FunctionType)
+def _is_known_ufunc(x: Any) -> bool:
+    """Whether a value is a universal function of NumPy or SciPy, and not one of `np.frompyfunc`."""
+    homes = (np, sys.modules.get("scipy.special"))
+    return isinstance(x, np.ufunc) and any(getattr(home, x.__name__, None) is x for home in homes)
 
 
 @no_type_check

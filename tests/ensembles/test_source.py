@@ -17,6 +17,7 @@ from jaxgait.models.bungee.measures import MEASURES
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parts import with_parts
+from tests.unusual import UNUSUAL, unusual
 
 MODULE = '''
 import functools
@@ -109,6 +110,16 @@ def test_classes_made_while_a_program_runs_count_by_what_they_hold():
     forces = [lambda self, x: 2.0 * x, eval("lambda self, x: 3.0 * x")]
     made = [digests(type("Law", (eqx.Module,), {"force": force, "power": n})) for n in (1, 2) for force in forces]
     assert all(one != other for i, one in enumerate(made) for other in made[:i])
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_a_number_shows_wherever_it_is(name):
+    found = []
+    for k in (2.0, 3.0, 2.0):
+        sources = Sources()
+        sources.add(unusual(name, k), "observe")
+        found.append(sources.digests())
+    assert found[0] == found[2] != found[1]
 
 
 def test_what_is_set_on_a_class_at_run_time_counts(tmp_path):

@@ -14,12 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import special
 
 from jaxgait.mechanics.contact import KelvinVoigt, UnilateralSpring
 from jaxgait.models import Bungee
 from jaxgait.native import arrays, calls, compiled, disk, identity, stored, surroundings
 from jaxgait.native.identity import identity as told
 from jaxgait.native.surroundings import opened
+from tests.unusual import UNUSUAL, unusual
 
 X = jnp.linspace(0.1, 2.0, 16)
 
@@ -214,6 +216,17 @@ def test_what_is_held_shows(tmp_path):
 def test_classes_made_while_a_program_runs_count_by_what_they_hold(kind):
     made = [type("Law", (kind,), {"force": force}) for force in (lambda self, x: 2.0 * x, lambda self, x: 3.0 * x)]
     assert told(made[0]) != told(made[1]) and None not in map(told, made)
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_a_number_shows_wherever_it_is(name):
+    (one, other, again), own = ([told(unusual(name, k), own=own) for k in (2.0, 3.0, 2.0)] for own in (False, True))
+    assert one == again != other and own[0] == own[2] != own[1] and None not in own
+
+
+def test_a_function_that_numpy_hides_has_no_identity():
+    hidden = np.frompyfunc(lambda x: 2.0 * x, 1, 1)
+    assert told(hidden) is None and told(lambda x: np.sin(x) * special.gamma(x)) is not None
 
 
 @pytest.mark.parametrize("name", ["reads", "clock", "chance", "remembers", "uses_up", "today"])
