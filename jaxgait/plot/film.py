@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import collections
 import contextlib
 import functools
 import importlib.util
+import itertools
 import math
 import os
 import pathlib
@@ -19,23 +19,24 @@ import matplotlib.patheffects as effects
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.animation import AbstractMovieWriter, FuncAnimation, PillowWriter, writers
+from matplotlib.animation import AbstractMovieWriter, FuncAnimation, writers
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
-from PIL import Image
 from tqdm import tqdm
 
 from jaxgait import checks
 from jaxgait.model import Model
+from jaxgait.outcome import COMPLETED_TEXT
+from jaxgait.plot import gif
 from jaxgait.plot.results import opened
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
 from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, style
 
-WRITERS = {"gif": "one palette", "mp4": "ffmpeg"}
+WRITERS = {"gif": gif.WRITER, "mp4": "ffmpeg"}
 """Of matplotlib, by the extension of a film."""
 SHORTEST, LONGEST = 3.0, 30.0
 """Length in s of a film below which it is in slow motion, and above which it is fast, unless a speed is given."""
@@ -48,31 +49,10 @@ LEGEND_ROOM = 0.3
 """Height above the curves of a panel for their legend, as a fraction of theirs."""
 FIGURE_SPACE = "\u2007"
 """As wide as a digit."""
+HOLD = 1.0
+"""Time in s for which the last frame of a run that ended early stays."""
 MIN_ARROW = 0.02
 """Arrows shorter than this fraction of a view's height are left out."""
-
-
-@writers.register(WRITERS["gif"])
-class _OnePalette(PillowWriter):
-    """Writes GIF files with one palette for all frames: in less time, and half as large as with one for each."""
-
-    def finish(self) -> None:
-        frames = [frame.convert("RGB") for frame in self._frames]
-        counts = collections.Counter[Any]()
-        for frame in frames:
-            for count, colour in frame.getcolors(frame.width * frame.height):
-                counts[colour] += count
-        colours = np.array([sorted(counts, key=counts.__getitem__)], np.uint8)
-        few = Image.fromarray(colours).quantize(method=Image.Quantize.MAXCOVERAGE)
-        index = lambda image: image.quantize(palette=few, dither=Image.Dither.NONE)
-        # Pillow's few colours lie near those of the film: white would be grey. Each gives way to the most frequent one
-        # that it stands for.
-        palette = np.zeros((256, 3), np.uint8)
-        palette[np.asarray(index(Image.fromarray(colours)))] = colours
-        self._frames = [index(frame) for frame in frames]
-        for frame in self._frames:
-            frame.putpalette(palette.ravel().tolist())
-        super().finish()
 
 
 class Film(FuncAnimation):
@@ -91,6 +71,18 @@ class Film(FuncAnimation):
 
     _moving: Sequence[Artist] = ()
     """Artists in axes of which all else stays as it is, and is therefore drawn only once."""
+    _rate: float | None = None
+    """Frames per second of the file that is being written; None: the film's own."""
+
+    def new_saved_frame_seq(self) -> Iterator[Any]:
+        """The frames of a file: at another rate than the film's own, some are repeated or left out."""
+        frames = list(itertools.islice(self.new_frame_seq(), self._save_count))  # type: ignore[attr-defined]
+        count = round((len(frames) - 1) * (self._rate or self._own_rate) / self._own_rate) + 1
+        return (frames[i] for i in np.linspace(0, len(frames) - 1, count).round().astype(int))
+
+    @property
+    def _own_rate(self) -> float:
+        return 1000.0 / self._interval  # type: ignore[attr-defined]
 
     def save(  # matplotlib's returns nothing, and chooses ffmpeg for every file
         self,
@@ -107,7 +99,7 @@ class Film(FuncAnimation):
         Args:
             filename: a file whose name ends in .gif or .mp4, or in any way if a writer is given.
             writer: one of matplotlib's; None: that for the extension.
-            fps: frames per second; the film's own if None.
+            fps: frames per second, which do not change the speed; the film's own if None. A GIF file has at most 50.
             dpi: resolution in dots per inch.
             progress: whether to show a progress bar; None: only on a terminal.
             options: further ones of matplotlib's `Animation.save`.
@@ -137,12 +129,12 @@ class Film(FuncAnimation):
             style(**changes, figure__constrained_layout__use=False),  # the figure has its own layout
             tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
         ):
-
-            def advance(frame: int, frames: int | None) -> None:
-                bar.total = frames
-                bar.update()
-
-            further: dict[str, Any] = {"fps": fps, "dpi": dpi, "progress_callback": advance, **options}
+            rate = float(getattr(writer, "fps", fps or self._own_rate))
+            self._rate = min(rate, gif.MAX_RATE) if writer == gif.WRITER else rate
+            bar.total = len([*self.new_saved_frame_seq()])
+            advance = lambda frame, frames: bar.update()
+            own = self._rate if isinstance(writer, str) else None  # matplotlib refuses one beside that of a writer
+            further: dict[str, Any] = {"fps": own, "dpi": dpi, "progress_callback": advance, **options}
             pixels = writer in WRITERS.values()  # others may draw frames without
             with _drawn_once(figure.canvas), _kept(figure, self._moving) if pixels else contextlib.nullcontext():
                 super().save(str(path), writer=writer, **further)
@@ -174,7 +166,7 @@ def animate(
 
     Args:
         shown: result of `simulate` (or one member of an ensemble with trajectories) or its file, or several by title. A
-            run that ends early freezes.
+            run that ends early freezes, and its caption says how it ended.
         model: the mechanism; None: made from the attributes of the runs.
         speed: 1 is real time; None: as `usual_pace`. The title states it.
         fps: frames per second.
@@ -193,16 +185,22 @@ def animate(
     if not runs:
         raise ValueError("an animation needs at least one run, got none")
     scenes = {title: scene(opened(run), model) for title, run in runs.items()}
-    span = max(float(s.time[-1] - s.time[0]) for s in scenes.values())
+    span = max(map(_span, scenes.values()))
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
     frames = max(2, round(span / pace * checks.count("fps", fps)) + 1)
     with style(figure__constrained_layout__use=False):
         figure, stages = _laid_out(scenes, curves, pace, span)
-    draw = functools.partial(_draw, stages, np.linspace(0.0, span, frames))
+    fell = any(stage.early and stage.span >= span for stage in stages)
+    times = np.append(np.linspace(0.0, span, frames), np.full(round(HOLD * fps) * fell, span))
+    draw = functools.partial(_draw, stages, times)
     draw(0)
-    film = Film(figure, draw, frames=frames, interval=1000.0 / fps, blit=False)
+    film = Film(figure, draw, frames=len(times), interval=1000.0 / fps, blit=False)
     film._moving = [cursor for stage in stages for cursor in stage.cursors]
     return film
+
+
+def _span(shown: Scene) -> float:
+    return float(shown.time[-1] - shown.time[0])
 
 
 def usual_pace(span: float) -> float:
@@ -263,6 +261,7 @@ def _panels(
 class _Stage:
     def __init__(self, shown: Scene, axes: list[Axes], panels: list[Axes], title: str, pace: str, span: float) -> None:
         self.scene, self.title, self.pace = shown, title, pace
+        self.early, self.span = shown.ended not in (COMPLETED_TEXT, Scene._field_defaults["ended"]), _span(shown)
         self.scale = shown.newtons_per_metre or arrow_scale(shown)
         self.views = [_Window(shown, view, ax, self.scale) for view, ax in zip(shown.views, axes, strict=True)]
         self.cursors = [_histories(ax, shown, curve, span) for ax, curve in zip(panels, shown.curves, strict=False)]
@@ -281,7 +280,7 @@ class _Stage:
             view.show(i)
         for cursor in self.cursors:
             cursor.set_xdata([times[i]] * 2)
-        self.text.set_text(self._caption(i, bool(times[0] + elapsed > times[-1] + 1e-9)))
+        self.text.set_text(self._caption(i, bool(elapsed > self.span + (-1e-9 if self.early else 1e-9))))
 
     def _caption(self, i: int, over: bool) -> str:
         line = f"t = {self.scene.time[i]:.2f} s" + (f" ({self.scene.ended})" if over else "")
@@ -414,7 +413,7 @@ def _histories(ax: Axes, shown: Scene, curve: Curve, span: float) -> Line2D:
         low, high = ax.get_ylim()
         ax.set_ylim(low, high + LEGEND_ROOM * (high - low))
         ax.legend(fontsize=7, loc="upper right", ncols=len(curve.values))
-    return ax.axvline(time[0], color="black", lw=0.8, zorder=8)
+    return ax.axvline(time[0], color="black", lw=0.8, zorder=8, clip_on=False)  # whole at the ends, too
 
 
 def arrow_scale(shown: Scene) -> float:

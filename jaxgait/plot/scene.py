@@ -107,7 +107,7 @@ class Scene(NamedTuple):
     legend: Mapping[str, str] = {}
     """Names of colours."""
     ended: str = "ended"
-    """How the run ended, shown while a longer run next to it continues."""
+    """How the run ended, shown at an early end, and while a longer run next to it continues."""
 
 
 def scene(run: xr.Dataset, model: Model | None = None) -> Scene:

@@ -33,11 +33,16 @@ def without_ffmpeg(monkeypatch):
     monkeypatch.setattr(film.importlib.util, "find_spec", lambda name: None)
 
 
+def frame_times(path):
+    """In ms."""
+    with Image.open(path) as image:
+        return [image.seek(i) or image.info["duration"] for i in range(image.n_frames)]
+
+
 def test_a_gif_has_the_frames_and_the_pace_of_the_film(tmp_path, capsys):
-    for fps, duration in ((None, 200), (10, 100)):
+    for fps, times in ((None, [200] * 3), (10, [200, 100, 200]), (2.5, [400] * 2)):
         path = dot().save(tmp_path / "deep" / "dot.gif", fps=fps, progress=True)
-        with Image.open(path) as image:
-            assert image.n_frames == 3 and image.info["duration"] == duration
+        assert frame_times(path) == times
     assert "dot.gif: 100%" in capsys.readouterr().err
     assert not plt.get_fignums()
 
@@ -103,6 +108,25 @@ def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
         assert image.n_frames == 16 and image.info["duration"] == 100
 
 
+@pytest.mark.parametrize(("own", "fps"), [(25, 50), (30, None), (60, None), (25, 12.5)])
+def test_no_rate_changes_the_speed(jump, tmp_path, own, fps):
+    times = frame_times(film.animate(jump, speed=6.0, fps=own).save(tmp_path / "jump.gif", fps=fps, dpi=20))
+    assert sum(times) == pytest.approx(1000.0, abs=1500.0 / (fps or own)), "and a frame"
+    assert min(times) >= 20, "browsers show shorter ones for longer"
+
+
+def test_a_run_that_ended_early_says_so_at_its_end(jump):
+    fell = jump.assign_attrs(status_text="ended early: fell")
+    moving = film.animate(fell, speed=1.0, fps=10)
+    assert "(fell)" not in _title(moving, 59)
+    for frame in (60, 60 + round(10 * film.HOLD)):
+        assert _title(moving, frame).startswith("t = 6.00 s (fell)")
+    assert moving._save_count == 61 + round(10 * film.HOLD)
+    whole = film.animate(jump, speed=1.0, fps=10)
+    assert "(" not in _title(whole, 60).partition("height")[0] and whole._save_count == 61
+    assert not any(cursor.get_clip_on() for cursor in whole._moving), "whole at the end of the axis"
+
+
 def test_by_itself_a_film_is_in_real_time_or_in_slow_motion(jump):
     assert _title(film.animate(jump, fps=5), 0).endswith("real time")
     slow = film.animate(jump.isel(time=slice(0, 11)), fps=5)  # 1 s
@@ -161,15 +185,6 @@ def test_colours_of_a_gif_are_those_of_its_frames_nearly_and_white_is_white(jump
             np.testing.assert_array_equal(a[0, 0], [255, 255, 255])
             difference = np.abs(a - b).max(axis=-1)
             assert difference.mean() < 1.5 and np.mean(difference > 32) < 1e-3
-
-
-def test_a_colour_of_a_single_frame_is_itself(tmp_path):
-    figure, ax = plt.subplots(figsize=(2, 2))
-    look = lambda i: [ax.set_title(str(i)), ax.set_facecolor("#D55E00" if i == 13 else "white")]
-    flash = film.Film(figure, look, frames=40)
-    with Image.open(flash.save(tmp_path / "flash.gif")) as image:
-        image.seek(13)
-        assert image.convert("RGB").getpixel((80, 80)) == (0xD5, 0x5E, 0x00)
 
 
 def test_curves_have_the_colours_of_the_scene_and_no_others(jump, monkeypatch):
