@@ -104,36 +104,58 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
     """
     if "status" not in data:
         raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status per member")
-    rows = table(data := data.sortby([d for d in data["status"].dims if data[d].dtype.kind in "fiu"]))
-    if len(rows.dims) not in (1, 2):
-        hint = f"select values of the others first, data.isel({rows.dims[-1]!r}: 0), or make a page, which shows all"
+    data, fixed = _arranged(data)
+    rows = table(data)
+    if len(rows.dims) > 2:
+        drawn = list(over) if {*over} < {*rows.dims} and len(over) == 2 else rows.dims[:2]
+        others = [d for d in rows.dims if d not in drawn]
         raise ValueError(
-            f"only scans with one or two dimensions can be drawn, this one has {', '.join(rows.dims)}: {hint}"
+            f"a picture over {', '.join(drawn)} needs one value of {', '.join(others)}: select it, "
+            f"data.isel({dict.fromkeys(others, 0)}), or make a page, which shows all (jaxgait view FILE)"
         )
     chosen = _chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
     along = _along(rows, over)
-    draw, across = _line, data[rows.dims[0]]
-    if len(along) > 1:
-        draw, across = functools.partial(_map, along=along), data[along[0]]
+    draw = functools.partial(_map, along=along) if len(along) > 1 else _line
+    across = data[along[0] if len(along) > 1 else next(iter(rows.dims))]
     across = axis_label(str(across.name), across.attrs.get("units"))
-    shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")
+    shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")  # its codes are no values
     figure = _panels(data, chosen, lambda ax, x: draw(ax, shown(x), rows), across)
-    hidden = [_span(rows.columns[name]) for name in rows.along if name not in along]
-    if hidden and len(along) > 1:
-        figure.suptitle(f"members with {', '.join(hidden)}\nother axes: view --over NAME NAME", fontsize=8)
+    hidden = [_span(rows.columns[name]) for name in rows.along if name not in along] if len(along) > 1 else []
+    if fixed or hidden:
+        axes = "\nother axes: view --over NAME NAME" if hidden else ""
+        figure.suptitle(f"members with {', '.join([*fixed, *hidden])}{axes}", fontsize=8)
     return figure
+
+
+def _arranged(scan: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
+    """The scan over increasing values, and the parameters with a single value, whose dimensions it loses.
+
+    A sample in which a single parameter varies is over its values instead of the numbers of the members.
+    """
+    dims = [str(d) for d in scan["status"].dims]
+    single = [d for d in dims if scan.sizes[d] == 1][: len(dims) - 1]  # at least one remains
+    columns = table(scan).columns
+    fixed = [_span(columns[d]) for d in single if d in columns]
+    scan = scan.isel(dict.fromkeys(single, 0))
+    rows = table(scan)
+    if len(rows.dims) == len(rows.along) == 1 and rows.along[0] in scan.coords:
+        scan = scan.swap_dims({rows.dims[0]: rows.along[0]})
+    return scan.sortby([d for d in scan["status"].dims if scan[d].dtype.kind in "fiu"]), fixed
 
 
 def _along(rows: Table, over: Sequence[str]) -> list[str]:
     """The parameters that a picture of a scan is drawn over: two, or the only one."""
+    if over and len(rows.along) < 2:
+        raise ValueError(f"over names two axes, but only {', '.join(rows.along)} has several values: leave it out")
     if over and (len({*over}) != 2 or not {*over} <= {*rows.along}):
         raise ValueError(f"over must name two of {', '.join(rows.along)}, got {', '.join(over)}")
     return list(over) or rows.along[:2]
 
 
 def _span(column: Column) -> str:
-    low, high = np.nanmin(column.values), np.nanmax(column.values)
-    return f"{column.name} from {low:.4g} to {high:.4g} {column.unit}".removesuffix(" 1")
+    ends = sorted({np.nanmin(column.values), np.nanmax(column.values)})
+    text = [column.names[int(x)] if column.names else f"{x:.4g}" for x in ends]
+    return f"{column.name} {'from ' if len(ends) > 1 else ''}{' to '.join(text)} {column.unit}".removesuffix(" 1")
 
 
 def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.DataArray], None], across: str) -> Figure:
@@ -189,12 +211,17 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     for axis, column in ((ax.xaxis, across), (ax.yaxis, up)):
         if column and column.colours and not column.names:
             axis.set_major_locator(MaxNLocator(integer=True))
+    if across and across.geometric:
+        ax.set_xscale("log")
+    own = x.name == "status"
+    if own:
+        ax.set_yticks([])  # a status is no number
     empty = ~np.isfinite(x.transpose(dim, ...).values.reshape(rows.size, -1)).any(axis=1)
     for number, status in enumerate(rows.statuses):
         where = x[dim][empty & (rows.status == number)]
         if where.size:
             at = {"transform": ax.get_xaxis_transform(), "clip_on": False}
-            ax.plot(where, np.zeros(where.size), "s", ms=4, **_no_value(*status), **at)
+            ax.plot(where, np.full(where.size, 0.5 * own), "s", ms=4, **_no_value(own, *status), **at)
 
 
 def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
@@ -202,18 +229,20 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
     if x.ndim != len(rows.dims):
         raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
     first, second = (rows.columns[n] for n in along)
-    across, up = (column.values.reshape(rows.shape).T for column in (first, second))
+    own = x.name == "status"
     values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
     empty = np.ma.getmaskarray(values)
     if x.ndim == 2:
-        draw = lambda z, **how: (ax.pcolor if "hatch" in how else ax.pcolormesh)(
-            across, up, z, shading="nearest", **how
-        )
+        levels = [rows.columns[d].values.reshape(rows.shape).take(0, 1 - i) for i, d in enumerate(rows.dims)]
+        edges = [_edges(z, rows.columns[d].geometric) for z, d in zip(levels, rows.dims, strict=True)]
+        across, up = (np.meshgrid(*edges)[rows.dims.index(n)] for n in along)
+        draw = lambda z, **how: (ax.pcolor if "hatch" in how else ax.pcolormesh)(across, up, z, **how)
         hatched = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}  # no value is not a value of this colour
-        without: dict[str, Any] = hatched if empty.sum() <= MAX_HATCHED else {}
+        without: dict[str, Any] = hatched if empty.sum() <= MAX_HATCHED and not own else {}
     else:
+        across, up = first.values, second.values
         draw = lambda z, **how: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **how)
-        without = {"marker": "x"}
+        without = {"marker": "o" if own else "x"}
     steps = lambda colours: {
         "cmap": ListedColormap(colours),
         "norm": BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
@@ -234,15 +263,25 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
         status = rows.status.reshape(rows.shape).T
         draw(np.ma.masked_array(status, ~empty), **steps([colour for _, colour in rows.statuses]), **without)
         for number in np.unique(status[empty]):
-            ax.plot([], [], without.get("marker", "s"), **_no_value(*rows.statuses[number]))
+            ax.plot([], [], without.get("marker", "s"), **_no_value(own, *rows.statuses[number]))
+    ax.set(xscale="log" if first.geometric else "linear", yscale="log" if second.geometric else "linear")
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
         if column.names:
             axis.set_ticks(range(len(column.names)), labels=column.names)
     ax.set_ylabel(_broken(axis_label(second.name, second.unit)), fontsize=8)
 
 
-def _no_value(sentence: str, colour: str) -> dict[str, Any]:
-    return {"color": colour, "label": f"no value: {sentence}"}
+def _edges(values: np.ndarray, geometric: bool) -> np.ndarray:
+    """Edges of cells about two or more values: halfway between them, on a logarithmic axis as seen there."""
+    x = np.log(values) if geometric else values
+    middle = (x[1:] + x[:-1]) / 2.0
+    edges = np.concatenate([2.0 * x[:1] - middle[:1], middle, 2.0 * x[-1:] - middle[-1:]])
+    return np.exp(edges) if geometric else edges
+
+
+def _no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:
+    """The look of members without a value; in a picture of the status `own` their status is what is shown."""
+    return {"color": colour, "label": sentence if own else f"no value: {sentence}"}
 
 
 def _broken(label: str) -> str:

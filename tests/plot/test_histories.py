@@ -137,7 +137,7 @@ def test_measures_of_a_scan_with_time_histories_are_drawn_over_its_parameters():
     both = scan("mass").assign(x=(("mass", "time"), np.ones((2, 4)))).assign_coords(time=np.arange(4.0))
     across = lambda variables, over=(): picture(both, variables, over).axes[0].get_xlabel()
     assert across(["low"]) == "mass (kg)" and across(["x"]) == across([]) == "time (s)"
-    with pytest.raises(ValueError, match="over must name two of mass"):
+    with pytest.raises(ValueError, match="over names two axes, but only mass has several values: leave it out"):
         across([], ["mass", "length"])
 
 
@@ -149,6 +149,42 @@ def test_samples_are_points_of_a_map():
     field = picture(sampled).axes[0]
     assert (field.get_xlabel(), field.get_ylabel()) == ("mass (kg)", "length")
     np.testing.assert_array_equal(field.collections[0].get_offsets().compressed().reshape(-1, 2), [[60, 3], [80, 2]])
+
+
+def test_a_sample_over_one_parameter_is_a_curve_over_its_values():
+    sampled = scan("sample").isel(sample=[0, 1, 1]).drop_vars("sample")
+    sampled = sampled.assign(low=("sample", [1.0, 2.0, 3.0])).assign_coords(mass=("sample", [70.0, 60.0, 80.0]))
+    field = picture(sampled).axes[0]
+    assert field.get_xlabel() == "mass"
+    np.testing.assert_array_equal(field.lines[0].get_xydata(), [[60, 2], [70, 1], [80, 3]])
+
+
+def test_an_axis_of_one_value_is_a_title():
+    figure = picture(scan("mass", "length").isel(mass=[1]))
+    assert figure.get_suptitle() == "members with mass 1 kg" and figure.axes[0].get_xlabel() == "length (kg)"
+    np.testing.assert_array_equal(figure.axes[0].lines[0].get_xydata(), [[0, 3], [1, 4], [2, 5]])
+    assert picture(scan("mass", "length", "age").isel(age=[0])).axes[0].get_ylabel() == "length (kg)"
+
+
+def test_a_picture_of_the_status_shows_statuses():
+    for dims, marks in ((("mass",), "lines"), (("mass", "length"), "collections")):
+        figure = picture(ended_early(*dims), ["status"])
+        ax = figure.axes[0]
+        assert [t.get_text() for t in figure.legends[0].get_texts()] == ["completed", "ended early: fell"]
+        assert len(figure.axes) == 1 and not (len(dims) == 1 and ax.get_yticks().size), "no numbers"
+        assert not any(hasattr(m, "get_hatch") and m.get_hatch() for m in getattr(ax, marks))
+
+
+def test_values_of_a_constant_ratio_are_on_a_logarithmic_axis():
+    data = scan("mass", "length").assign_coords(length=[1e2, 1e3, 1e4])
+    field = picture(data).axes[0]
+    assert (field.get_xscale(), field.get_yscale()) == ("linear", "log")
+    edges = field.collections[0].get_coordinates()
+    np.testing.assert_allclose(edges[:, 0, 1], 10.0 ** np.array([1.5, 2.5, 3.5, 4.5]))
+    np.testing.assert_allclose(edges[0, :, 0], [-0.5, 0.5, 1.5])
+    assert picture(data.isel(mass=1, drop=True)).axes[0].get_xscale() == "log"
+    for others in ([1.0, 2.0, 4.0], [0.0, 10.0, 100.0], [100.0, 500.0, 1e4]):
+        assert picture(data.assign_coords(length=others)).axes[0].get_yscale() == "linear"
 
 
 def test_a_picture_of_many_sampled_parameters_says_what_it_does_not_show():
@@ -188,7 +224,11 @@ def test_long_labels_fit_their_panel():
     ("data", "variables", "message"),
     [
         (run(["x"]), ["z"], "no variable 'z': there are x"),
-        (scan("mass", "length", "age"), [], "this one has mass, length, age"),
+        (
+            scan("mass", "length", "age"),
+            [],
+            r"over mass, length needs one value of age.* data\.isel\({'age': 0}\)",
+        ),
         (scan("mass").drop_vars("status"), [], "neither a run over time nor a scan"),
         (run([]).assign(s=("time", np.zeros(4))).drop_vars("s"), [], "nothing to draw: no variable has only"),
         (run(["x"]).assign(m=3.0), ["m"], "'m' has the dimensions"),

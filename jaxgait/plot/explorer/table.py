@@ -26,6 +26,8 @@ GAVE_UP = (GREY, "#4D4D4D", "#A6A6A6", "#6E5E5E")
 COUNTS = ("#3B3B3B", "#BFD9EE", "#0072B2", "#009E73", "#F0E442", "#8C6BB1", "#66C2A5", "#B0703C", "#CC79A7")
 """Colours of the numbers 0, 1, 2, ... in counts, the same in all pictures."""
 NOT_RUN, UNKNOWN = "not run yet", "no status recorded"
+GEOMETRIC_WITHIN = 0.02
+"""Relative difference of the logarithmic steps of values that count as geometric: they may have few digits."""
 LARGEST_VECTOR = 16
 """Largest number of entries of a vector per member (multipliers, amplitudes) to show."""
 
@@ -55,6 +57,15 @@ class Column(NamedTuple):
         known = self.values[np.isfinite(self.values)]
         small = self.unit == "1" and known.size and known.min() >= 0 and known.max() < len(COUNTS)
         return COUNTS[: int(known.max()) + 1] if small and (known % 1 == 0).all() else ()
+
+    @property
+    def geometric(self) -> bool:
+        """Whether the values of a parameter have a constant ratio, over more than a decade: its axis is logarithmic."""
+        levels = np.unique(self.values)
+        if self.role != "axis" or len(levels) < 3 or not (levels[0] > 0.0 and levels[-1] > 10.0 * levels[0]):
+            return False
+        ratios = np.diff(np.log(levels))
+        return bool(np.ptp(ratios) < GEOMETRIC_WITHIN * ratios.mean())
 
 
 class Table(NamedTuple):
@@ -211,26 +222,36 @@ def _gradients(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, dict[str, n
 
 
 def spread(rows: Table, count: int, measure: str | None) -> list[int]:
-    """Members worth looking at: best and worst of a measure, one of each status, then some spread over the box.
+    """Members worth looking at: extremes of a measure, one of each status, then some spread over the box.
 
     Returns:
         Distinct numbers of members.
     """
-    run = np.flatnonzero([rows.statuses[s][0] != NOT_RUN for s in rows.status])
-    chosen: list[int] = []
-    if measure is not None:
-        values = np.where(rows.completed, rows.columns[measure].values, np.nan)
-        if np.isfinite(values).any():
-            chosen += [int(np.nanargmax(values)), int(np.nanargmin(values))]
-    unit = _unit_box(rows)
+    run = _run(rows)
+    chosen = list(dict.fromkeys([*extremes(rows, measure), *one_of_each_status(rows)]))[:count]
+    return chosen + _farthest(_unit_box(rows), run, chosen, count - len(chosen)) if len(run) else []
+
+
+def extremes(rows: Table, measure: str | None) -> list[int]:
+    """The completed members with the largest and the smallest value of a measure, if any has one."""
+    values = np.full(rows.size, np.nan) if measure is None else rows.columns[measure].values
+    values = np.where(rows.completed, values, np.nan)
+    return [int(np.nanargmax(values)), int(np.nanargmin(values))] if np.isfinite(values).any() else []
+
+
+def one_of_each_status(rows: Table) -> list[int]:
+    """Of the members with each status, the one in their middle."""
+    run, unit, found = _run(rows), _unit_box(rows), []
     for status in np.unique(rows.status[run]):
         group = run[rows.status[run] == status]
         middle = np.median(unit[group], axis=0)
-        chosen.append(int(group[np.argmin(((unit[group] - middle) ** 2).sum(axis=1))]))
-    chosen = list(dict.fromkeys(chosen))[:count]
-    if not len(run):
-        return []
-    return chosen + _farthest(unit, run, chosen, count - len(chosen))
+        found.append(int(group[np.argmin(((unit[group] - middle) ** 2).sum(axis=1))]))
+    return found
+
+
+def _run(rows: Table) -> np.ndarray:
+    """Numbers of the members that were run."""
+    return np.flatnonzero(np.array([sentence != NOT_RUN for sentence, _ in rows.statuses])[rows.status])
 
 
 def _unit_box(rows: Table) -> np.ndarray:
