@@ -224,9 +224,9 @@ class Motion(JsonOutput):
     gap: float = 0.2
     """Longest marker gap to fill, in s."""
     mass: float | None = None
-    """Body mass in kg, if it is not in the file."""
+    """Body mass in kg; it replaces that of the file, or of the ground forces."""
     speed: float | None = None
-    """Walking speed in m/s, if it is not in the file."""
+    """Walking speed in m/s; it replaces that of the file, or the measured one, to which every stride is scaled."""
     harmonics: int | None = None
     """Harmonics of the Fourier series; by default as many as the data support."""
     out: pathlib.Path | None = None
@@ -264,7 +264,7 @@ class Reproduce(JsonOutput):
         out = pathlib.Path("out")
         if self.name == registry.ALL:
             return reproducing.reproduce_all(self.out or out, self.json)
-        found = {self.name: registry.experiment(self.name)}
+        found = {self.name: reproducing.experiment(self.name)}
         return reproducing.reproduce(found, {self.name: self.out or out / self.name}, self.json)
 
 

@@ -31,6 +31,12 @@ MAX_HISTORIES = 12
 MAX_ELEMENTS = 36
 """Largest number of elements of an array to print, as `--set` takes them."""
 
+_UNDEFINED = {
+    False: "the run did not complete",
+    True: "what is measured does not happen in it; a longer run may show it",
+}
+"""Why a measure has no value, by whether the run completed."""
+
 
 def show(model: Model, json: pathlib.Path | None = None) -> int:
     """Prints the listing of a model, and writes it as JSON if requested."""
@@ -104,8 +110,8 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
     for name, one in found.items():
         yield f"  {name:18} {_amount(one['value'], one['unit']):24} {one['long_name']}".rstrip()
     yield from (f"  {name:18} {why}" for name, why in left_out.items())
-    if found and attrs.get("status") != Outcome.COMPLETED:
-        yield "  -: not defined, because the run did not complete"
+    if any(one["value"] is None or np.isnan(one["value"]).all() for one in found.values()):
+        yield f"  -: not defined, because {_UNDEFINED[attrs.get('status') == Outcome.COMPLETED]}"
     histories = record["variables"]
     if histories:
         yield f"{'histories:':20} {'lowest':>12} {'highest':>12} {'last':>12}"

@@ -328,17 +328,17 @@ def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
         raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}{hint}")
     count = _QUANTITY.fullmatch(parts[2])  # a unit after the count is that of the ends
     low, high = _varied(model, name, [parts[0], f"{parts[1]} {count[2]}" if count else parts[1]])
-    steps = _count(f"the count of {name}", count[1] if count else parts[2])
-    if low == high or steps == 1:
-        raise ParameterError(f"{name}={span!r} is not a range: give two different ends and a count of 2 or more")
+    steps = _count(f"the count of {name}", count[1] if count else parts[2], least=2)
+    if low == high:
+        raise ParameterError(f"{name}={span!r} is not a range: give two different ends")
     checks.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
     return np.linspace(low, high, steps)
 
 
-def _count(label: str, text: str) -> int:
+def _count(label: str, text: str, least: int = 1) -> int:
     value = number(text, label)
-    if value != int(value) or value < 1:
-        raise ParameterError(f"{label} must be a whole number, at least 1, got {text!r}")
+    if value != int(value) or value < least:
+        raise ParameterError(f"{label} must be a whole number, at least {least}, got {text!r}")
     return int(value)
 
 

@@ -7,9 +7,22 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxgait import registry
+from jaxgait import checks, registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, say, write_json
+
+
+def experiment(name: str) -> Any:
+    """The module of an experiment.
+
+    Raises:
+        ValueError: for an unknown name, with the nearest one or all that the command knows.
+    """
+    known = (*registry.experiments(), registry.ALL)
+    if name not in known:
+        hint = checks.nearest(name, known, limit=1, otherwise=f"there are {', '.join(known)}", cutoff=0.6)
+        raise ValueError(f"no experiment {name!r}: {hint}")
+    return registry.experiment(name)
 
 
 def reproduce(

@@ -70,7 +70,8 @@ class Estimate:
     def lines(self) -> Iterator[str]:
         """The estimate as lines of text."""
         box = f"{' x '.join(map(str, self.shape))} = " if len(self.shape) > 1 else ""
-        yield f"members: {box}{self.members}, in {self.blocks} blocks of up to {self.block}, {self.workers} at a time"
+        blocks = f"{self.blocks} block{'s' if self.blocks != 1 else ''}"
+        yield f"members: {box}{self.members}, in {blocks} of up to {self.block}, {self.workers} at a time"
         if self.done:
             yield f"done: {self.done} of {self.blocks} blocks are in the store"
         free = f"{size_text(self.process_bytes)} with program and sample; {size_text(self.free_memory)} are free"

@@ -74,13 +74,30 @@ def choose_harmonics(
     return int(np.argmin(costs)) + 1
 
 
+def check_harmonics(harmonics: int | None) -> None:
+    """Checks that the samples of a stride determine so many harmonics; None chooses them later.
+
+    Raises:
+        ValueError: for less than one harmonic, or more than `RESOLVED_HARMONICS`.
+
+    Examples:
+        >>> from jaxgait.motion.record import check_harmonics
+        >>> check_harmonics(60)
+        Traceback (most recent call last):
+        ValueError: harmonics must be at most 49, got 60; 6 to 8 are usual
+    """
+    if harmonics is not None and not 1 <= harmonics <= RESOLVED_HARMONICS:
+        bound = "at least 1" if harmonics < 1 else f"at most {RESOLVED_HARMONICS}"
+        raise ValueError(f"harmonics must be {bound}, got {harmonics}; 6 to 8 are usual")
+
+
 def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
     """The walk as a record.
 
     The number of harmonics is by default that of `choose_harmonics`.
 
     Raises:
-        ValueError: for less than one harmonic, or more than `RESOLVED_HARMONICS`.
+        ValueError: as `check_harmonics`.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -90,10 +107,8 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         >>> print(record["name"], record["n_harmonics"], round(record["period_T_s"], 2))
         rajagopal_1.26ms 6 1.13
     """
+    check_harmonics(harmonics)
     frames = walk.period * walk.legs[0].recording.rate
-    if harmonics is not None and not 1 <= harmonics <= RESOLVED_HARMONICS:
-        bound = "at least 1" if harmonics < 1 else f"at most {RESOLVED_HARMONICS}"
-        raise ValueError(f"harmonics must be {bound}, got {harmonics}; 6 to 8 are usual")
     count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
     return {
         "schema": SCHEMA,

@@ -208,6 +208,9 @@ def _remark(table: Table, name: str) -> float | None:
     text = table.remarks.get(name)
     if text is None:
         return None
+    if " and " in text:
+        what = f"the comments state {name}={text[:40]}, which contradict each other"
+        raise MotionFormatError(what, "keep the right one", table.file)
     found, unit = _NUMBER.fullmatch(text), name.split("_", 1)[1].replace("_", "/")
     if found is None or found["unit"] not in ("", unit):
         raise MotionFormatError(f"{name}={text[:40]} is not a number in {unit}", f"write '# {name}=1.2'", table.file)

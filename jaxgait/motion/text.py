@@ -180,6 +180,8 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
     try:
         with path.open("rb") as stream:
             raw = _limited(stream, largest)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path}: no such file") from error
     except PermissionError as error:
         raise MotionFormatError("may not be read", "ask its owner for the permission", str(path)) from error
     if len(raw) > largest:

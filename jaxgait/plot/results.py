@@ -57,9 +57,17 @@ def opened(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         data = read_store(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
     except Exception as error:  # the readers may raise anything
         kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
-        raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind} ({error})") from error
+        why = f" ({error})"  # of a file that is none at all, the library's words would not say what is wanted
+        if path.is_file() and os.access(path, os.R_OK) and not _is_hdf5(path):
+            why = ": give a file or a store that --out or --store wrote; `jaxgait motion` shows recordings of a walk"
+        raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind}{why}") from error
     for name, x in data.data_vars.items() if bad else ():
         size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize
         if any(file.stat().st_size != size for file in path.glob(f"{name}/c/**/*") if file.is_file()):
             raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {repair}")
     return data
+
+
+def _is_hdf5(path: pathlib.Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"\x89HDF"

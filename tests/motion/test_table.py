@@ -41,7 +41,7 @@ def test_remarks_that_contradict_each_other_are_no_number(tmp_path):
     rows = "".join(f"{0.01 * i},0,0.9,0.1,0.2,0.3\n" for i in range(100))
     path = tmp_path / "stride.csv"
     path.write_text(f"# speed_m_s=1.1\n# speed_m_s=1.2\ntime_s,{','.join(SIGNALS)}\n{rows}")
-    with pytest.raises(MotionFormatError, match=r"speed_m_s=1\.1 and 1\.2 is not a number in m/s"):
+    with pytest.raises(MotionFormatError, match=r"the comments state speed_m_s=1\.1 and 1\.2, which contradict"):
         read_stride(path)
 
 
