@@ -162,3 +162,12 @@ def test_a_gap_soon_after_the_first_frame_does_not_swing_out(before, rate):
     gap = slice(before, before + int(0.1 * rate))
     holed[gap] = np.nan
     assert np.abs(fill(holed, rate).values[gap] - track[start:][gap]).max() < 0.03
+
+
+def test_legs_that_lean_are_warned_of():
+    """A laboratory whose axes are tilted by 40 degrees: its axis nearest to upward is not up."""
+    tilt = np.radians(40.0)
+    lab = np.array([[1.0, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]])
+    said = leg_of(swapped(walker.turned(W, lab)), "right").warnings
+    assert any(line.startswith("the legs lean by 3") and line.endswith("is it a walk?") for line in said)
+    assert not any("legs lean" in line for line in leg_of(swapped(W), "right").warnings)

@@ -14,6 +14,8 @@ SNAP = math.radians(10)
 """Largest angle to an axis of the laboratory at which a treadmill is taken to be aligned with it."""
 OVERGROUND_SPEED = 0.5
 """Mean speed in m/s of the pelvis above which the walker crosses the laboratory."""
+MAX_LEAN = 25.0
+"""Mean angle in deg of pelvis above foot to an axis of the laboratory above which this axis is hardly up."""
 BACKWARDS = (
     "pelvis or feet point against the direction of travel: walking backwards, or front and back markers swapped "
     "(ASIS and PSIS, heel and toe)?"
@@ -72,8 +74,9 @@ def find_axes(
         >>> print(axes.notes)
         ('up is +z of the laboratory', 'overground: the pelvis travels 3.00 m along +y of the laboratory')
     """
-    up, notes = _up(pelvis - foot, file)
-    warnings: list[str] = []
+    up, lean = _up(pelvis - foot, file)
+    notes = [f"up is {_named(up)}"]
+    warnings = [f"the legs lean by {lean:.0f} deg on average from up: is it a walk?"] if lean > MAX_LEAN else []
     level = lambda v: v - (v @ up)[..., None] * up if v.ndim > 1 else v - (v @ up) * up
     ahead = level(np.nanmean(pointing, axis=0))
     there = np.flatnonzero(np.isfinite(pelvis).all(axis=1))
@@ -90,18 +93,15 @@ def find_axes(
     return Axes(np.stack([forward, up, np.cross(forward, up)]), tuple(notes), tuple(warnings))
 
 
-def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, list[str]]:
+def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, float]:
+    """The axis of the laboratory that is up, and the mean angle of the legs to it in deg."""
     mean = np.nanmean(above, axis=0)
     if not np.isfinite(mean).all() or not np.linalg.norm(mean) > 0.1:
         raise MotionFormatError("the pelvis is not above the feet", "check the names of the markers", file)
     axis = int(np.argmax(np.abs(mean)))
     up = np.zeros(3)
     up[axis] = np.sign(mean[axis])
-    lean = math.degrees(math.acos(min(1.0, float(mean @ up / np.linalg.norm(mean)))))
-    notes = [f"up is {_named(up)}"]
-    if lean > 25:
-        notes.append(f"the legs lean by {lean:.0f} deg on average from it: is it a walk?")
-    return up, notes
+    return up, math.degrees(math.acos(min(1.0, float(mean @ up / np.linalg.norm(mean)))))
 
 
 def _swing(reach: np.ndarray, ahead: np.ndarray, rate: float) -> np.ndarray:
