@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.maps import find
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.readers.labels import unique
+from jaxgait.motion.readers.labels import COPY, unique, without_subject
 from jaxgait.motion.text import cells, distinct
 from tests.motion import walker
 
@@ -58,14 +60,14 @@ def test_rows_that_end_early_now_and_then_have_gaps(tmp_path):
     rows = [f"{0.01 * i:.2f},0.1" + ",0.2" * (i < 2 or i % 2) for i in range(32)]
     found = _read(tmp_path, "\n".join(["time,knee_flexion,hip_flexion_r", *rows]), "a.csv")
     assert np.isnan(found.angles["hip_flexion_r"]).sum() == 15
-    assert "15 rows end early; their missing cells are gaps" in found.notes
+    assert "15 rows end early; missing cells are gaps" in found.notes
 
 
 def test_columns_without_a_label_of_their_own_are_noted(tmp_path):
     text = "time,knee_flexion,\n" + "".join(f"{0.01 * i:.2f},0.1,0.2\n" for i in range(30))
     found = _read(tmp_path, text, "a.csv")
     assert list(found.angles) == ["knee_flexion", "unnamed_3"]
-    assert "1 columns without a name are called unnamed_..." in found.notes
+    assert "1 column without a name is called unnamed_..." in found.notes
 
 
 def test_repeated_names_overwrite_none(tmp_path):
@@ -75,7 +77,7 @@ def test_repeated_names_overwrite_none(tmp_path):
     text = TRC.replace(f"\t{names[1]}\t", f"\t{names[0]}_2\t").replace(f"\t{names[2]}\t", f"\t{names[0]}\t")
     found = _read(tmp_path, text)
     assert len(found.markers) == len(names)
-    for name, source in zip((names[0], f"{names[0]}_2", f"{names[0]}_3"), names, strict=False):
+    for name, source in zip((names[0], f"{names[0]}_2", f"{names[0]} (copy 2)"), names, strict=False):
         np.testing.assert_allclose(found.markers[name], W.markers[source], atol=1e-8)
 
 
@@ -96,4 +98,62 @@ def test_coordinates_in_the_words_of_opensim_4(tmp_path):
     assert list(found.angles) == list(same.angles)
     for name, angle in same.angles.items():
         np.testing.assert_array_equal(found.angles[name], angle)
-    assert any("1 columns of other states" in note for note in found.notes)
+    assert any("not read: 1 column of another state" in note for note in found.notes)
+
+
+def test_markers_of_several_subjects_are_not_mixed(tmp_path):
+    """Anna lacks a toe, and Ben walks beside her: his is not hers."""
+    names = [f"Anna:{name}" for name in W.markers if name != "RTOE"]
+    with pytest.raises(
+        MotionFormatError, match=r"walk.csv: markers of 2 subjects: Anna, Jo; export the trial for each"
+    ):
+        text = walker.vicon(W)
+        _read(tmp_path, text.replace("Jo:", "Anna:").replace("Anna:RTOE", "Jo:RTOE"), "walk.csv")
+    with pytest.raises(MotionFormatError, match="markers of 2 subjects: Anna, one without a name"):
+        without_subject([*names, "RHEE"], [], "walk.c3d")
+    notes = []
+    assert without_subject([*names, "Wand:TOE", "C1"], notes, "")[-2:] == ["Wand TOE", "C1"]
+    assert notes == ["names of markers begin with that of their subject or object: Wand"]
+    custom = [f"{who}:{name}" for who in ("Anna", "Ben") for name in ("q1", "q2")]
+    assert without_subject(custom, [], "") == ["Anna q1", "Anna q2", "Ben q1", "Ben q2"]
+    assert without_subject(custom[:2], [], "") == ["q1", "q2"]
+
+
+def test_a_repeated_name_is_no_other_marker():
+    """As RTIB_2, the second RTIB would be the second marker of the shank."""
+    names = unique(["RTIB", "RTIB", "RTOE", "RTOE"], [], COPY)
+    roles = find([*names, "RASI", "LASI", "RPSI", "LPSI", "RKNE", "RANK", "RHEE"], "right").roles
+    assert not any("copy" in str(value) for value in roles.values()) and roles["toe"] == "RTOE"
+
+
+@pytest.mark.parametrize(
+    ("word", "size"), [("inch", 0.0254), ("in", 0.0254), ("ft", 0.3048), ("feet", 0.3048), ("dm", 0.1), ("Meters", 1.0)]
+)
+def test_stated_units_of_length_are_believed(tmp_path, word, size):
+    found = _read(tmp_path, walker.trc(W, unit=1 / size, digits=9).replace("\tmm\t", f"\t{word}\t"))
+    np.testing.assert_allclose(found.markers["RKNE"], W.markers["RKNE"], atol=1e-6)
+    assert not found.warnings
+
+
+def test_an_unknown_unit_of_length_is_named(tmp_path):
+    with pytest.raises(MotionFormatError, match=r"'yd' is not known; write one of mm, cm, dm, m, in, ft"):
+        _read(tmp_path, TRC.replace("\tmm\t", "\tyd\t"))
+    found = _read(tmp_path, TRC.replace("\tmm\t", "\t22\t"))
+    assert any("the unit '22.0' is not known; by the size of the body" in line for line in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("second", "seconds", "metre", "metres"),
+    [("[s]", 1.0, "[mm]", 1e3), ("(s)", 1.0, "(m)", 1.0), ("ms", 1e3, "mm", 1e3), ("sec", 1.0, "inch", 1 / 0.0254)],
+)
+def test_a_line_of_units_below_the_labels(tmp_path, second, seconds, metre, metres):
+    labels, *rows = walker.csv(W).splitlines()
+    size = np.array([seconds] + [metres] * labels.count(","))
+    values = size * np.array([row.split(",") for row in rows], float)
+    units = ",".join([second] + [metre] * labels.count(","))
+    text = "\n".join([labels, units, *(",".join(f"{x:.8f}" for x in row) for row in values)])
+    found = _read(tmp_path, text, "walk.csv")
+    assert found.rate == 100 and not found.notes
+    np.testing.assert_allclose(found.markers["RKNE"], W.markers["RKNE"], atol=1e-6)
+    with pytest.raises(MotionFormatError, match="line 2: the line below the labels is not one of units: 'furlong'"):
+        _read(tmp_path, text.replace(metre, "furlong"), "walk.csv")

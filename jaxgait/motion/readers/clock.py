@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.recording import count_of
 
 ROUNDED_STEPS = 0.1
 """Deviation from even times, in steps, that needs no explanation."""
@@ -37,22 +38,24 @@ class Clock(NamedTuple):
     time: Float[np.ndarray, " frames"]
     """In s."""
     frame: Int[np.ndarray, " rows"] | None
-    """Frame of every row, if frames are missing; None if rows are frames, or are interpolated."""
+    """Frame of every row, if frames are missing; None if every frame has a row."""
     recorded: Float[np.ndarray, " rows"] | None
     """The uneven times in s to interpolate from; None if they are even."""
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def on(self, column: np.ndarray) -> np.ndarray:
         """A column (rows, ...) at the even times (frames, ...), in its own unit; NaN at missing frames."""
-        if self.frame is not None:
-            by_frame = np.full((self.time.size, *column.shape[1:]), np.nan)
-            by_frame[self.frame] = column
-            return by_frame
-        if self.recorded is None:
+        if self.recorded is not None:
+            at = self.time if self.frame is None else self.time[self.frame]
+            flat = column.reshape(column.shape[0], -1)
+            even = np.stack([np.interp(at, self.recorded, x) for x in flat.T], axis=1)
+            column = even.reshape(at.size, *column.shape[1:])
+        if self.frame is None:
             return column
-        flat = column.reshape(column.shape[0], -1)
-        even = np.stack([np.interp(self.time, self.recorded, x) for x in flat.T], axis=1)
-        return even.reshape(self.time.size, *column.shape[1:])
+        by_frame = np.full((self.time.size, *column.shape[1:]), np.nan)
+        by_frame[self.frame] = column
+        return by_frame
 
 
 def counted(
@@ -96,7 +99,7 @@ def clock(
         >>> time = np.array([0.0, 0.01, 0.03, 0.04])
         >>> ticks = clock("walk.csv", time, lines=np.arange(1, 5))
         >>> print(round(ticks.rate, 6), ticks.time.size, ticks.notes)  # Hz, frames
-        100.0 5 ('1 frames are missing (such as before line 4): they are gaps',)
+        100.0 5 ('1 frame is missing (such as before line 4): it is a gap',)
     """
     if not np.isfinite(time).all():
         line = int(lines[int(np.argmin(np.isfinite(time)))]) + 1
@@ -114,26 +117,31 @@ def clock(
         raise MotionFormatError(what, "sort the rows by time and keep each once", file, int(lines[bad]) + 1, "time")
     span = float(time[-1] - time[0])
     rounding = max(_quantum(time), 1e-6) / span
-    rate, notes = _rate((time.size - 1) / span, 1 / usual, stated, rounding)
+    mean, is_whole = (time.size - 1) / span, bool(np.all(np.abs(steps / usual - 1) < MAX_JITTER))
+    rate, warnings = _rate(mean, mean if is_whole else 1 / usual, stated, rounding)
     if rate < LOWEST_RATE:
         what = f"frames are {1 / rate:.4g} s apart, too far to show a walk"
         raise MotionFormatError(what, "if times are in ms, write time_ms above them", file, int(lines[1]) + 1, "time")
     even = time[0] + np.arange(time.size) / rate
     off = float(np.max(np.abs(time - even))) * rate
     if off <= ROUNDED_STEPS or off <= 0.55 * _quantum(time) * rate:
-        if off > ROUNDED_STEPS:
-            notes.append(f"times are rounded (by up to {off:.2g} frames): frame / {rate:g} Hz is used")
-        return Clock(rate, even, None, None, tuple(notes))
-    return _uneven(file, time, lines, 1 / usual if stated is None else rate, notes)
+        rounded = f"times are rounded (by up to {off:.2g} frames): frame / {rate:g} Hz is used"
+        return Clock(rate, even, None, None, (rounded,) if off > ROUNDED_STEPS else (), warnings)
+    if is_whole:
+        return _resampled(time, usual, rate, warnings)
+    counted_rate = float(np.round(steps / usual).sum()) / span
+    return _uneven(file, time, lines, counted_rate if stated is None else rate, warnings)
 
 
-def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, list[str]]:
-    """The rate in Hz: the stated one if the times agree, an integer where (relative) rounding may hide it."""
+def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, tuple[str, ...]]:
+    """The rate in Hz: the stated one if the times agree, an integer where (relative) rounding may hide it; warnings."""
     rate = usual if abs(usual - mean) > RATE_AGREEMENT * mean and stated is None else mean
     if stated is not None and min(abs(stated - mean), abs(stated - usual)) <= RATE_AGREEMENT * stated:
-        return stated, []
+        return stated, ()
     rate = float(round(rate) if abs(rate - round(rate)) <= rounding * rate and round(rate) else rate)
-    return rate, [] if stated is None else [f"the header states {stated:g} Hz, the times give {rate:.6g} Hz: used"]
+    if stated is None:
+        return rate, ()
+    return rate, (f"the header states {stated:g} Hz, the times give {rate:.6g} Hz: the latter is used",)
 
 
 def _quantum(time: np.ndarray) -> float:
@@ -145,25 +153,33 @@ def _quantum(time: np.ndarray) -> float:
     return 0.0
 
 
-def _uneven(file: str, time: np.ndarray, lines: np.ndarray, rate: float, notes: list[str]) -> Clock:
-    """Missing frames become gaps; other uneven times are interpolated, unless they are too uneven."""
+def _resampled(time: np.ndarray, usual: float, rate: float, warnings: tuple[str, ...]) -> Clock:
+    """Uneven times without missing frames are interpolated; the usual step is in s."""
+    worst = float(np.max(np.abs(np.diff(time) / usual - 1)))
+    note = f"times are uneven (steps differ by up to {worst:.0%}): resampled at {rate:.6g} Hz"
+    even = time[0] + np.arange(int((time[-1] - time[0]) * rate + 1e-6) + 1) / rate
+    return Clock(rate, even, None, time, (note,), warnings)
+
+
+def _uneven(file: str, time: np.ndarray, lines: np.ndarray, rate: float, warnings: tuple[str, ...]) -> Clock:
+    """Missing frames become gaps, and the others are interpolated if they are uneven, unless they are too uneven."""
     position = (time - time[0]) * rate
     frame = np.round(position).astype(np.int64)
     count, steps = int(frame[-1]) + 1, np.diff(position)
     worst = int(np.argmax(np.abs(steps - 1))) + 1
-    where = f"line {lines[worst] + 1}"
     if count * (1 - MAX_MISSING) > time.size:
         what = f"of {count} frames at {rate:.6g} Hz only {time.size} are there"
         raise MotionFormatError(what, "export all frames", file, int(lines[worst]) + 1, "time")
-    even = time[0] + np.arange(count) / rate
-    if np.all(np.diff(frame) > 0) and np.max(np.abs(position - frame)) < max(0.25, 0.55 * _quantum(time) * rate):
-        notes = [*notes, f"{count - time.size} frames are missing (such as before {where}): they are gaps"]
-        return Clock(rate, even, frame, None, tuple(notes))
-    if np.any(np.abs(steps - 1) > MAX_JITTER):
+    off, rounding = float(np.max(np.abs(position - frame))), 0.55 * _quantum(time) * rate
+    if np.any(np.diff(frame) < 1) or off > max(0.25, rounding):
         what = (
             f"times are too uneven: a step of {steps[worst - 1] / rate:.4g} s, where the usual one is {1 / rate:.4g} s"
         )
         raise MotionFormatError(what, "export the trial at one rate", file, int(lines[worst]) + 1, "time")
-    worst_off = float(np.max(np.abs(steps - 1)))
-    notes = [*notes, f"times are uneven (steps differ by up to {worst_off:.0%}): resampled at {rate:.6g} Hz"]
-    return Clock(rate, even[even <= time[-1] + 1e-9], None, time, tuple(notes))
+    lost, where = count - time.size, f"(such as before line {lines[worst] + 1})"
+    words = f"frame is missing {where}: it is a gap", f"frames are missing {where}: they are gaps"
+    notes = [count_of(lost, *words)] if lost else []
+    is_uneven = off > max(ROUNDED_STEPS, rounding)
+    notes += [f"times are uneven (by up to {off:.2g} frames): resampled at {rate:.6g} Hz"] if is_uneven else []
+    even = time[0] + np.arange(count) / rate
+    return Clock(rate, even, frame, time if is_uneven else None, tuple(notes), warnings)

@@ -20,7 +20,9 @@ from jaxgait.motion.text import cells, delimiter_of
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b[^\d\n]{0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
-_UNITS = frozenset({"mm", "cm", "m", "deg", "rad", "n", "kn", "n.mm", "nm", "nmm", "s", "", "mm/s", "mm/s^2"})
+_UNITS = frozenset(labels.LENGTHS) | {"", "s", "ms", "deg", "rad", "n", "kn", "n.mm", "nm", "nmm", "mm/s", "mm/s^2"}
+_SAME = {"sec": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg", "radians": "rad"}
+"""Other words for units."""
 _ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
 """The unit that the label of an angle states."""
 _TURNING = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
@@ -59,7 +61,8 @@ def read_labelled(source: Source, name: str) -> Recording:
     sheet = read_sheet(source, start, len(header.names))
     notes = list(sheet.notes)
     if any(line.strip() for line in source.lines[:section]):
-        notes.append(f"the {section} lines before the trajectories (ground forces of devices, say) are not read")
+        lines = "the line before" if section == 1 else f"the {section} lines before"
+        notes.append(f"not read: {lines} the trajectories (ground forces of devices, say)")
     names = labels.unique(header.names, notes)
     units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
     columns = labels.sort(names, units, notes, source.file)
@@ -100,9 +103,8 @@ def _read_header(source: Source, section: int, start: int) -> _Header:
     delimiter = delimiter_of(source.lines[start])
     width = len(trimmed(cells(source.lines[start], delimiter)))
     lines = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
-    units, rows = [], [cells(line.lstrip("#%!/ "), delimiter) for line in lines]
-    if rows and set(map(str.lower, trimmed(rows[-1]))) <= _UNITS and any(rows[-1]):
-        units = [cell.lower() for cell in trimmed(rows.pop())]
+    rows = [cells(line.lstrip("#%!/ "), delimiter) for line in lines]
+    units = _units(source, rows, start)
     names = _names(rows, width)
     if names is None:
         what = f"no line of labels for {width} columns above the numbers"
@@ -111,6 +113,23 @@ def _read_header(source: Source, section: int, start: int) -> _Header:
         advice = "label every column; decimal commas need ';' or tabs between the cells"
         raise source.error(f"{width} cells under {len(names)} labels", advice, start)
     return _Header(names, _rate(lines), units)
+
+
+def _units(source: Source, rows: list[list[str]], start: int) -> list[str]:
+    """The units of a line below the labels, which is taken from the rows; none without such a line.
+
+    A line below one of labels with a time or a number of frames, and without one itself, is of units, too.
+    """
+    found = [_SAME.get(unit, unit) for unit in map(labels.unit_of, trimmed(rows[-1]))] if rows else []
+    unknown = sorted({unit for unit in found if unit not in _UNITS})
+    if any(found) and not unknown:
+        rows.pop()
+        return found
+    labelled = len(rows) > 1 and any(map(labels.is_clock, rows[-2])) and not any(map(labels.is_clock, unknown))
+    if labelled and len(rows[-1]) >= 0.5 * len(rows[-2]) and sum(bool(_AXIS.match(cell)) for cell in rows[-1]) < 3:
+        what = f"the line below the labels is not one of units: {', '.join(map(repr, unknown[:4]))}"
+        raise source.error(what, "write units such as s, mm, deg or N, or leave the line out", start - 1)
+    return []
 
 
 def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line: int) -> str | None:
@@ -125,7 +144,7 @@ def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line
 def _rate(lines: list[str]) -> float | None:
     """The rate in Hz, after a word for it, or as a number alone in its line (Vicon)."""
     for line in lines:
-        match = _RATE.search(line)
+        match = next(reversed(list(_RATE.finditer(line))), None)  # of OptiTrack's two that of the export is the last
         alone = re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*$', line)
         if match or alone:
             value = float((match or alone)[1].replace(",", "."))  # type: ignore[index]
@@ -162,7 +181,7 @@ def _over_axes(names: list[str], axes: list[str], width: int) -> list[str]:
         current = (names[i] if i < len(names) else "") or current
         axis = axes[i] if i < len(axes) else ""
         own = names[i] if i < len(names) else ""
-        labelled.append(f"{current.split(':')[-1]}.{axis[0]}" if _AXIS.match(axis) else own or axis)
+        labelled.append(f"{current}.{axis[0]}" if _AXIS.match(axis) else own or axis)
     return labelled
 
 

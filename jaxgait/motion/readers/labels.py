@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture.maps import is_marker
-from jaxgait.motion.recording import Force, runs
+from jaxgait.motion.capture.maps import is_marker, plain
+from jaxgait.motion.recording import Force, count_of, runs
 from jaxgait.motion.text import distinct
 
 AXES = "xyz"
@@ -36,8 +36,18 @@ _MOMENT = re.compile(r"torque|mom(ent)?(_[xyz])?$", re.IGNORECASE)
 _NO_MARKER = re.compile(r"torque|mom(ent)?$|force", re.IGNORECASE)
 _COORDINATE = re.compile(r"_[tvrp]$", re.IGNORECASE)
 """Ends of names whose axis nothing separates from them: pelvis_tx is a translation, ASI_R.X is the right ASIS."""
-LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "inches": 0.0254, "in": 0.0254}
+_LENGTH_WORDS = {
+    1e-3: ("mm", "millimeter", "millimeters", "millimetre", "millimetres"),
+    1e-2: ("cm", "centimeter", "centimeters", "centimetre", "centimetres"),
+    1e-1: ("dm", "decimeter", "decimeters", "decimetre", "decimetres"),
+    1.0: ("m", "meter", "meters", "metre", "metres"),
+    0.0254: ("in", "inch", "inches"),
+    0.3048: ("ft", "foot", "feet"),
+}
+LENGTHS = {word: size for size, words in _LENGTH_WORDS.items() for word in words}
 """Units of length in m."""
+COPY = "{} (copy {})"
+"""Repeated names of markers: no marker map has such names, so that only the first one can be part of a leg."""
 HEAVY, SHARE = 100.0, 0.4
 """Force in N, and share of the largest one, above which a force beside a gap says that somebody is on the plate."""
 _FORCE_UNITS = {"N": 1.0, "kN": 1e3}
@@ -61,8 +71,61 @@ class Columns(NamedTuple):
     others: dict[str, int]
 
 
-def unique(names: Sequence[str], notes: list[str]) -> list[str]:
-    """Names that all differ: numbers are appended to repeated ones, and empty ones are named.
+def is_clock(name: str) -> bool:
+    """Whether a label is one of times or of numbers of frames.
+
+    Examples:
+        >>> from jaxgait.motion.readers.labels import is_clock
+        >>> print(is_clock("Time (s)"), is_clock("Sub Frame"), is_clock("RASI.X"))
+        True True False
+    """
+    return bool(_TIME.match(name) or _FRAME.match(name))
+
+
+def unit_of(text: str) -> str:
+    """A unit as it is looked up: in lower case, without brackets and points around it.
+
+    Examples:
+        >>> from jaxgait.motion.readers.labels import unit_of
+        >>> print(unit_of("[MM]"), unit_of(" in."))
+        mm in
+    """
+    return text.strip(" \t.()[]").lower()
+
+
+def without_subject(names: Sequence[str], notes: list[str], file: str) -> list[str]:
+    """The names of markers without the subject before them (`Anna:RASI`).
+
+    Markers of other subjects than the one with known names keep it, so that they are nobody else's: `Wand:TIP` becomes
+    `Wand TIP`. So do all of them if there are several subjects and no name is known.
+
+    Raises:
+        MotionFormatError: if several subjects have markers with known names.
+
+    Examples:
+        >>> from jaxgait.motion.readers.labels import without_subject
+        >>> without_subject(["Anna:RASI", "Anna:RHEE", "Wand:TIP", "C1"], [], "walk.c3d")
+        ['RASI', 'RHEE', 'Wand TIP', 'C1']
+    """
+    parts = [(who.strip(), own.strip()) for who, _, own in (name.rpartition(":") for name in names)]
+    markers: dict[str, set[str]] = {}
+    for who, own in parts:
+        markers.setdefault(who, set()).add(plain(own))
+    nobody = markers.pop("", set())
+    people = [who for who in markers if any(is_marker(own) for one, own in parts if one == who)]
+    if len(people) == 1 and (twice := markers[people[0]] & nobody) and any(map(is_marker, twice)):
+        people.append("one without a name")
+    if len(people) > 1:
+        what = f"markers of {len(people)} subjects: {', '.join(people)}"
+        raise MotionFormatError(what, "export the trial for each subject alone", file)
+    ours = people if people else list(markers) if len(markers) == 1 else []
+    if others := [who for who in markers if who not in ours]:
+        notes.append(f"names of markers begin with that of their subject or object: {', '.join(others[:6])}")
+    return [own if not who or who in ours else f"{who} {own}" for who, own in parts]
+
+
+def unique(names: Sequence[str], notes: list[str], numbered: str = "{}_{}") -> list[str]:
+    """Names that all differ: numbers are appended to repeated ones (see `distinct`), and empty ones are named.
 
     Examples:
         >>> from jaxgait.motion.readers.labels import unique
@@ -75,8 +138,8 @@ def unique(names: Sequence[str], notes: list[str]) -> list[str]:
         notes.append(f"repeated names are numbered: {', '.join(twice[:6])}")
     empty = sum(not name for name in names)
     if empty:
-        notes.append(f"{empty} columns without a name are called unnamed_...")
-    return distinct(named)
+        notes.append(count_of(empty, "column without a name is", "columns without a name are") + " called unnamed_...")
+    return distinct(named, numbered)
 
 
 def sort(
@@ -100,8 +163,11 @@ def sort(
         {'RASI': (1, 2, 3)} {'plate': {'force': (4, 5, -1)}} {'knee_angle_r': 6}
     """
     time = next((i for i, name in enumerate(names) if _TIME.match(name)), None)
+    in_ms = time is not None and (
+        re.search(r"[\s_\[(]ms[\])]?$", names[time], re.IGNORECASE) or units[time : time + 1] == ["ms"]
+    )
     frame = next((i for i, name in enumerate(names) if _FRAME.match(name)), None)
-    clocks = {i for i, name in enumerate(names) if _TIME.match(name) or _FRAME.match(name)}
+    clocks = {i for i, name in enumerate(names) if is_clock(name)}
     notes = [] if notes is None else notes
     left = _without_velocities({i: name for i, name in enumerate(names) if i not in clocks}, notes)
     forces, stated = _forces(left, units, notes, file)
@@ -113,7 +179,6 @@ def sort(
     markers, lengths = _markers(left)
     taken = {i for three in markers.values() for i in three}
     others = {name: i for i, name in left.items() if i not in taken and not _MOMENT.search(name)}
-    in_ms = time is not None and re.search(r"[\s_\[(]ms[\])]?$", names[time], re.IGNORECASE)
     return Columns(time, 1e-3 if in_ms else 1.0, frame, markers, lengths, forces, stated, others)
 
 
@@ -267,7 +332,7 @@ def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str])
         >>> print(unloaded(np.column_stack([0 * vertical, vertical, 0 * vertical]), "plate 1", notes)[:, 1])
         [700.  nan 710.  20.   0.   0.]
         >>> notes[0]
-        '1 samples of plate 1 have no force while somebody is on it: they are gaps'
+        '1 sample of plate 1 has no force while somebody is on it: it is a gap'
     """
     there = np.asarray(np.isfinite(force).all(axis=1))
     filled = np.where(there[:, None], force, 0.0)
@@ -279,8 +344,10 @@ def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str])
             filled[start:end] = np.nan
             lost += end - start
     empty = int(np.sum(~there)) - lost
-    notes += [f"{lost} samples of {name} have no force while somebody is on it: they are gaps"] if lost else []
-    notes += [f"{empty} samples of {name} have no force: it is taken to be unloaded"] if empty else []
+    has = lambda count: f"{count_of(count, f'sample of {name} has', f'samples of {name} have')} no force"
+    gaps = "it is a gap" if lost == 1 else "they are gaps"
+    notes += [f"{has(lost)} while somebody is on it: {gaps}"] if lost else []
+    notes += [f"{has(empty)}: it is taken to be unloaded"] if empty else []
     return filled
 
 
@@ -292,7 +359,7 @@ def length_unit(
     Bodies are 0.3 to 3 m long in their longest direction.
 
     Raises:
-        MotionFormatError: if no unit gives the size of a body.
+        MotionFormatError: if a unit is stated that is not known, or no unit gives the size of a body.
 
     Examples:
         >>> import numpy as np
@@ -302,7 +369,10 @@ def length_unit(
         >>> length_unit(body, None, "walk.trc")  # 900 of what? of mm
         (0.001, ['no unit of length is stated; by the size of the body (900) it is mm'], [])
     """
-    known = (stated or "").strip().lower()
+    known = unit_of(stated or "")
+    if markers and known not in LENGTHS and re.search(r"[^\W\d_]", known):  # a number is one of another column
+        listed = ", ".join(words[0] for words in _LENGTH_WORDS.values())
+        raise MotionFormatError(f"the unit of length {known[:20]!r} is not known", f"write one of {listed}", file)
     size = body_size(markers)
     if size is None:
         return LENGTHS.get(known, 1.0), [], []
@@ -358,9 +428,12 @@ def gapped(
     zeros = {name: np.all(x == 0, axis=1) for name, x in markers.items()}
     count = sum(int(z.sum()) for z in zeros.values())
     if count:
-        notes.append(f"{count} marker positions of exactly 0, 0, 0 are taken as gaps")
+        taken = "is taken as a gap", "are taken as gaps"
+        positions = count_of(count, "marker position of exactly 0, 0, 0", "marker positions of exactly 0, 0, 0")
+        notes.append(f"{positions} {taken[count > 1]}")
     clean = {name: np.where(zeros[name][:, None], np.nan, x) for name, x in markers.items()}
     empty = [name for name, x in clean.items() if not np.isfinite(x).all(axis=1).any()]
     if empty:
-        notes.append(f"{len(empty)} markers without a position are left out: {', '.join(empty[:6])}")
+        without = count_of(len(empty), "marker without a position is", "markers without a position are")
+        notes.append(f"{without} left out: {', '.join(empty[:6])}")
     return {name: x for name, x in clean.items() if name not in empty}

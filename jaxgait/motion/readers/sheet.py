@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import Force, Recording, count_of
 from jaxgait.motion.text import cells, decimal_comma, delimiter_of, is_remark, no_number, number
 
 MAX_CELLS = 20_000
@@ -166,9 +166,11 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
     if short > LARGEST_SHORT_SHARE * len(kept):
         raise _other_length(source, rows, delimiter, width)
     if short:
-        notes.append(f"{short} rows end early; their missing cells are gaps")
+        notes.append(count_of(short, "row ends", "rows end") + " early; missing cells are gaps")
     if long:
-        notes.append(f"{long} rows continue after the last label: those cells are not read")
+        notes.append(
+            count_of(long, "row continues", "rows continue") + " after the last label: those cells are not read"
+        )
     if len(kept) < 2:
         raise source.error("fewer than two whole rows of numbers", "export all frames of the trial", start)
     return Sheet(np.array(values).reshape(len(kept), width), np.array(kept, dtype=np.int64), notes, long)
@@ -259,9 +261,10 @@ def recording(
         forces: in N, with points in m.
 
     Raises:
-        MotionFormatError: if no unit gives the size of a body.
+        MotionFormatError: for markers of several subjects, and if no unit gives the size of a body.
     """
-    clean = labels.gapped(markers, notes)
+    names = labels.unique(labels.without_subject(list(markers), notes, source.file), notes, labels.COPY)
+    clean = labels.gapped(dict(zip(names, markers.values(), strict=True)), notes)
     metre, more, warnings = labels.length_unit(clean, unit, source.file)
     return Recording(
         name=name,
@@ -272,5 +275,5 @@ def recording(
         angles=dict(angles or {}),
         forces=forces,
         notes=(*notes, *ticks.notes, *more),
-        warnings=tuple(warnings),
+        warnings=(*ticks.warnings, *warnings),
     )

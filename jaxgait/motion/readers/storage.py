@@ -10,7 +10,7 @@ import numpy as np
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import clock
 from jaxgait.motion.readers.sheet import Source, first_data, read_sheet, recording, trimmed
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Recording, count_of
 from jaxgait.motion.text import cells, delimiter_of
 
 _LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
@@ -46,7 +46,8 @@ def read_storage(source: Source, name: str) -> Recording:
     columns = labels.sort(names, (), notes, source.file)
     if paths := [k for k in columns.others if k.startswith("/")]:
         columns = columns._replace(others={k: i for k, i in columns.others.items() if k not in paths})
-        notes.append(f"{len(paths)} columns of other states (speeds, activations) are not read, such as {paths[0]}")
+        what = count_of(len(paths), "column of another state", "columns of other states")
+        notes.append(f"not read: {what} (speeds, activations), such as {paths[0]}")
     if columns.time is None:
         raise source.error("no column 'time'", "export it with times", at)
     ticks = clock(source.file, sheet.values[:, columns.time], sheet.lines)
@@ -64,7 +65,7 @@ def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:
     for word, pattern, count in zip(("rows", "columns"), patterns, shape, strict=True):
         stated = re.search(rf"^\s*{pattern}\s*[= ]\s*(\d{{1,12}})", "\n".join(header), re.IGNORECASE | re.MULTILINE)
         if stated and int(stated[1]) != count:
-            notes.append(f"the header counts {stated[1]} {word}, there are {count}")
+            notes.append(f"the header counts {stated[1]} {word}, there {'is' if count == 1 else 'are'} {count}")
     return notes
 
 

@@ -45,7 +45,7 @@ def read_trc(source: Source, name: str) -> Recording:
     if unlike and sheet.longer > LARGEST_SHORT_SHARE * sheet.lines.size:
         what = f"{len(names)} labels of markers, where the header counts {counted_markers:g} and rows have more"
         raise source.error(what, "write one label for every marker", at)
-    names = labels.unique(names, notes)
+    names = labels.unique(names, notes, labels.COPY)
     ticks = _clock(source, sheet, header.get("datarate"), notes)
     markers = {k: ticks.on(sheet.values[:, 2 + 3 * i : 5 + 3 * i]) for i, k in enumerate(names)}
     return recording(source, name, ticks, markers, str(header.get("units", "")), notes)
@@ -76,7 +76,7 @@ def _names(source: Source, at: int) -> list[str]:
 def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:
     found = {"numframes": sheet.lines.size, "nummarkers": markers}
     return [
-        f"the header counts {header[key]:g} {word}, there are {count}"
+        f"the header counts {header[key]:g} {word}, there {'is' if count == 1 else 'are'} {count}"
         for (key, count), word in zip(found.items(), ("frames", "markers"), strict=True)
         if isinstance(header.get(key), float) and header[key] != count
     ]

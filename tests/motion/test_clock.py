@@ -1,0 +1,40 @@
+"""Times of frames: uneven ones are interpolated, missing ones are gaps, and both can be true."""
+
+import numpy as np
+import pytest
+
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.readers.clock import clock
+from tests.motion import walker
+
+EVEN = np.arange(400) / 100.0
+
+
+def wave(time):
+    return np.sin(2 * np.pi * time)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 3])
+@pytest.mark.parametrize("jitter", [0.0013, 0.002])
+def test_uneven_times_are_interpolated(lost, jitter):
+    """Snapped to even times, a wave of 1 Hz would be wrong by 2 pi times the jitter in s."""
+    time = EVEN + jitter * np.sin(2.3 * np.arange(EVEN.size))
+    time[[0, -1]] = EVEN[[0, -1]]
+    time = np.delete(time, np.s_[100 : 100 + lost])
+    found = clock("walk.csv", time, np.arange(1, time.size + 1))
+    values = found.on(wave(time))
+    assert abs(found.rate - 100.0) < 1e-9 and found.time.size == EVEN.size
+    there = np.isfinite(values)
+    assert np.array_equal(np.flatnonzero(~there), np.arange(100, 100 + lost))
+    np.testing.assert_allclose(values[there], wave(EVEN)[there], atol=8e-4)
+    assert any("resampled at 100 Hz" in note for note in found.notes)
+    words = {0: "missing", 1: "1 frame is missing", 3: "3 frames are missing"}[lost]
+    assert any(words in note for note in found.notes) == bool(lost)
+
+
+def test_a_rate_that_the_times_deny_is_warned_of(tmp_path):
+    w = walker.walker(duration=0.6)
+    (tmp_path / "walk.trc").write_text(walker.trc(w).replace("100.0\t100.0", "200.0\t200.0", 1))
+    found = read_recording(tmp_path / "walk.trc")
+    assert found.rate == 100 and not any("header states" in note for note in found.notes)
+    assert "the header states 200 Hz, the times give 100 Hz: the latter is used" in found.warnings
