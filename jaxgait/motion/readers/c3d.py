@@ -19,7 +19,8 @@ import numpy as np
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
-from jaxgait.motion.recording import NOISE_FORCE, Force, Mark, Recording
+from jaxgait.motion.readers.c3d_repair import corrected
+from jaxgait.motion.recording import NOISE_FORCE, Force, Mark, Recording, count_of
 
 MAX_BYTES = 512 * 2**20
 """Largest file in bytes that is read."""
@@ -30,6 +31,7 @@ FORCES = {"n": 1.0, "nt": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3, "lb": 4
 _MOMENT_UNIT = re.compile(r"(?P<force>[a-z]+?)[\s.*·-]*(?P<length>mm|cm|m|in)")
 BASE_MEMORY = 2 * 2**30
 """Address space in bytes that the reading process has besides 24 times the file's size."""
+_RESULTS = "points are results of a model and no positions"
 _CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
 
 
@@ -37,13 +39,15 @@ def read_c3d(path: pathlib.Path) -> Recording:
     """The recording of a file that begins as a C3D file.
 
     Raises:
-        MotionFormatError: if it is broken, or more than the limits allow.
+        MotionFormatError: if it is broken, big-endian, or more than the limits allow.
     """
     size = _check(path)
     with tempfile.TemporaryDirectory() as folder:
-        _extract(path, pathlib.Path(folder), size)
+        source, warnings = corrected(path, pathlib.Path(folder))
+        _extract(path, source, pathlib.Path(folder), size)
         found = json.loads((pathlib.Path(folder) / "found.json").read_text(encoding="utf-8"))
         with np.load(pathlib.Path(folder) / "arrays.npz") as arrays:
+            found["warnings"] += warnings
             return _recording(path, found, {k: arrays[k] for k in arrays.files})
 
 
@@ -56,9 +60,9 @@ def _check(path: pathlib.Path) -> int:
     return size
 
 
-def _extract(path: pathlib.Path, folder: pathlib.Path, size: int) -> None:
+def _extract(path: pathlib.Path, source: pathlib.Path, folder: pathlib.Path, size: int) -> None:
     limit = BASE_MEMORY + 24 * size
-    command = [sys.executable, "-I", str(_CHILD), str(path.resolve()), str(folder), str(limit)]
+    command = [sys.executable, "-I", str(_CHILD), str(source.resolve()), str(folder), str(limit)]
     single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     seconds = BASE_TIMEOUT + size // 10**7
     try:
@@ -84,11 +88,11 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
     if not (np.isfinite(rate) and rate > 0) or points.shape[0] < 2:
         what = f"{points.shape[0]} frames of points at {rate:g} Hz"
         raise MotionFormatError(what, "export a trial with marker trajectories", str(path))
-    names = [name.split(":")[-1].strip() for name in found["labels"]][: points.shape[1]]
-    names = labels.unique(names + [""] * (points.shape[1] - len(names)), notes)
+    names = _names(found["labels"], found["computed"], points.shape[1], notes, str(path))
     computed = [name for name, is_one in zip(names, found["computed"], strict=False) if is_one]
     if computed:
-        notes.append(f"{len(computed)} points are results of a model and no positions: {', '.join(computed[:6])}")
+        what = count_of(len(computed), "point is a result of a model and no position", _RESULTS)
+        notes.append(f"{what}: {', '.join(computed[:6])}")
     markers = labels.gapped({k: points[:, i] for i, k in enumerate(names) if k not in computed}, notes)
     unit, more, warnings = labels.length_unit(markers, found["unit"], str(path))
     forces = tuple(_plates(found, arrays, found["first"] / rate, unit, notes))
@@ -105,6 +109,15 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
         notes=(*notes, *more),
         warnings=(*found["warnings"], *warnings),
     )
+
+
+def _names(named: list[str], computed: list[bool], points: int, notes: list[str], file: str) -> list[str]:
+    """Names of all points that differ, without the subject; results of a model are no markers of anyone."""
+    named = (named + [""] * points)[:points]
+    results = {i for i, is_one in enumerate(computed[:points]) if is_one}
+    own = iter(labels.without_subject([name for i, name in enumerate(named) if i not in results], notes, file))
+    plain = [name.rpartition(":")[2].strip() if i in results else next(own) for i, name in enumerate(named)]
+    return labels.unique(plain, notes, labels.COPY)
 
 
 def _plates(

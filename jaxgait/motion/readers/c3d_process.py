@@ -112,13 +112,18 @@ def channels(parameters, plate: int) -> list[list[str]]:
     return [stated[:forces], stated[forces:]]
 
 
+def first_frame(parameters, header: int) -> int:
+    """The number of the first frame, from 0; that of the header has 16 bits, and counts from 0 here."""
+    words = np.ravel(value(parameters, "TRIAL", "ACTUAL_START_FIELD", [])).astype(int) % 2**16
+    actual = int(words[0] + 2**16 * words[1]) - 1 if words.size > 1 else header
+    return actual if actual >= 0 and (actual - header) % 2**16 == 0 else header
+
+
 def promised(file: str) -> int | None:
     """Number of frames in the header; None where it is too large for it."""
     with open(file, "rb") as stream:
         header = stream.read(512)
-        stream.seek(512 * (header[0] - 1) + 3)
-        processor = stream.read(1)
-    start, end = struct.unpack_from(">HH" if processor == b"\x56" else "<HH", header, 6)
+    start, end = struct.unpack_from("<HH", header, 6)
     return end - start + 1 if start <= end < 65535 else None
 
 
@@ -161,11 +166,11 @@ def main(file: str, folder: pathlib.Path) -> None:
     labels = text(parameters, "POINT", "LABELS")
     found = {
         "rate": rate,
-        "first": int(trial["header"]["points"]["first_frame"]),
+        "first": first_frame(parameters, int(trial["header"]["points"]["first_frame"])),
         "labels": labels,
         "computed": computed(parameters, labels),
         "unit": str(first(parameters, "POINT", "UNITS") or ""),
-        "analog_rate": float(np.ravel(value(parameters, "ANALOG", "RATE", [rate]))[0]) or rate,
+        "analog_rate": rate * max(1, round(np.shape(data["analogs"])[-1] / max(1, points.shape[0]))),
         "plates": len(plates),
         "channels": [channels(parameters, i) for i in range(len(plates))],
         "events": events(parameters),

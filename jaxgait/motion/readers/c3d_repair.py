@@ -1,0 +1,282 @@
+"""C3D files that are sound, and that ezc3d would misread without a word: they are corrected in a copy.
+
+ezc3d rounds the analog samples per frame down, takes the absolute values of `ANALOG:OFFSET`, reads unsigned samples as
+signed ones, and changes the signs of all of `FORCE_PLATFORM:ORIGIN`. What cannot be corrected is an error.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import struct
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxgait.motion import MotionFormatError
+
+_BLOCK = 512
+_DEC, _MIPS = 85, 86
+"""Processors in the head of the parameters (84: Intel): DEC has floats of its own, MIPS is big-endian."""
+_TEXT, _INTEGER, _FLOAT = -1, 2, 4
+"""Types of parameters: their bytes per value, and -1 for text."""
+MAX_NUMBERED = 255
+"""Largest number of values in one parameter: what is longer continues in others (OFFSET2)."""
+MAX_RATE = 1e6
+"""Highest rate of points in Hz: no camera has more."""
+_FRAMES_AT_ONCE = 10_000
+RATE_AGREEMENT = 1e-3
+"""Relative difference of the analog rate from that of the header, up to which it is a matter of rounding."""
+
+
+class _Header(NamedTuple):
+    """What the header states, without its floats."""
+
+    points: int
+    analog: int
+    """Analog values per frame, of all channels."""
+    first: int
+    last: int
+    data: int
+    """Number of the block with the first frame, from 1."""
+    samples: int
+    """Analog samples per frame and channel."""
+
+
+class _Stored(NamedTuple):
+    """A parameter: its type, and its values as bytes with their place in the file."""
+
+    kind: int
+    at: int
+    raw: bytes
+
+
+class _File(NamedTuple):
+    """The head of a C3D file."""
+
+    path: pathlib.Path
+    header: _Header
+    scale: float
+    """Of points: below 0 if data are floats."""
+    rate: float
+    """Of points in Hz."""
+    dec: bool
+    stored: Mapping[str, _Stored]
+    """Parameters by their names, such as ANALOG:RATE."""
+
+    def numbers(self, name: str) -> np.ndarray:
+        """The values of a parameter; none if it is missing or text."""
+        found = self.stored.get(name)
+        if found is None or found.kind not in (1, _INTEGER, _FLOAT):
+            return np.zeros(0)
+        if found.kind == _FLOAT:
+            return _floats(found.raw, self.dec).astype(float)
+        whole = found.raw[: len(found.raw) // found.kind * found.kind]
+        return np.frombuffer(whole, "<i2" if found.kind == _INTEGER else "i1").astype(float)
+
+    def number(self, name: str) -> float:
+        """The first value of a parameter; 0 if there is none."""
+        values = self.numbers(name)[:1]
+        return float(values[0]) if np.isfinite(values).all() and values.size else 0.0
+
+    def error(self, what: str, advice: str = "export it as C3D again") -> MotionFormatError:
+        return MotionFormatError(what, advice, str(self.path))
+
+
+def corrected(path: pathlib.Path, folder: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
+    """A file that ezc3d reads rightly: the file itself, or a corrected copy in the folder; and warnings.
+
+    Raises:
+        MotionFormatError: for a big-endian file, and for parameters of analog data that are missing or contradict the
+            header.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait.motion.readers.c3d_repair import corrected
+        >>> _ = pathlib.Path("walk.c3d").write_bytes(bytes([2, 80]) + bytes(1022))  # nothing to correct
+        >>> print(*corrected(pathlib.Path("walk.c3d"), pathlib.Path()))
+        walk.c3d []
+    """
+    try:
+        head = _head(path)
+    except (struct.error, IndexError):  # broken: ezc3d says how
+        return path, []
+    if head is None:
+        return path, []
+    rate, warnings = _analog_rate(head)
+    offsets = _offsets(head)
+    edits = [*rate, *_origins(head)]
+    if not edits and offsets is None:
+        return path, warnings
+    copy = folder / "corrected.c3d"
+    shutil.copyfile(path, copy)
+    with copy.open("r+b") as stream:
+        for at, raw in edits:
+            stream.seek(at)
+            stream.write(raw)
+    if offsets is not None:
+        _without_offsets(head, copy, offsets)
+    return copy, warnings
+
+
+def _head(path: pathlib.Path) -> _File | None:
+    """The head of a file; None if it has no parameters."""
+    with path.open("rb") as stream:
+        start = stream.read(_BLOCK)
+        at = _BLOCK * (start[0] - 1)
+        stream.seek(max(at, 0))
+        kind = stream.read(4)[3:]
+        if kind == bytes([_MIPS]):
+            what = "is a big-endian C3D file (of MIPS or SGI processors), which is not supported"
+            raise MotionFormatError(what, "convert it to the Intel format, for example with Mokka", str(path))
+        header = _Header(*struct.unpack_from("<2x4H6x2H", start))
+        section = stream.read(max(0, _BLOCK * (header.data - 1) - at - 4)) if at > 0 else b""
+    dec = kind == bytes([_DEC])
+    scale, rate = (float(_floats(start[i : i + 4], dec)[0]) for i in (12, 20))
+    stored = dict(_parameters(section, at + 4))
+    return _File(path, header, scale, rate, dec, stored) if stored else None
+
+
+def _parameters(section: bytes, start: int) -> Iterator[tuple[str, _Stored]]:
+    """The parameters by name; `start` is the place of the section in the file. They may stand before their group."""
+    groups, found, at = {}, [], 0
+    while at + 2 <= len(section):
+        length, number = struct.unpack_from("bb", section, at)
+        after = at + 2 + abs(length)
+        name = section[at + 2 : after].decode("latin-1").strip().upper()
+        if number < 0:
+            groups[-number] = name
+        elif number > 0:
+            kind, dimensions = struct.unpack_from("bB", section, after + 2)
+            shape = section[after + 4 : after + 4 + dimensions]
+            begin, size = after + 4 + dimensions, abs(kind)
+            for count in shape:
+                size *= count
+            found.append((number, name, _Stored(kind, start + begin, section[begin : begin + size])))
+        step = struct.unpack_from("<H", section, after)[0]
+        if not (length and number and step):
+            break
+        at = after + step
+    return ((f"{groups[number]}:{name}", one) for number, name, one in found if number in groups)
+
+
+def _channels(head: _File) -> int:
+    """Number of analog channels in the frames; 0 also for files of SHADOW, whose missing parameters ezc3d knows."""
+    if not head.header.analog or any(name.startswith("SHADOW:") for name in head.stored):
+        return 0
+    return int(head.number("ANALOG:USED")) % 2**16
+
+
+def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
+    """ANALOG:RATE from which ezc3d gets the samples per frame of the header: it rounds their ratio down.
+
+    33.3333 Hz times 30 is less than 30 frames in single precision.
+    """
+    used, header = _channels(head), head.header
+    points = head.number("POINT:RATE") or head.rate
+    stated = head.number("ANALOG:RATE")
+    if not used or not 1.0 <= points <= MAX_RATE:
+        return [], []
+    if used * int(stated / points) % 2**16 == header.analog:
+        return [], []
+    place = head.stored.get("ANALOG:RATE")
+    if place is None or place.kind != _FLOAT or len(place.raw) < 4 or used * header.samples % 2**16 != header.analog:
+        what = f"the parameter ANALOG:RATE is {f'{stated:g} Hz' if place else 'missing'}"
+        counts = f"{header.samples} analog samples per frame at {points:g} Hz"
+        raise head.error(f"{what}, where the header counts {counts} and {header.analog} values of {used} channels")
+    rate = np.float32(points * header.samples)
+    rate = rate if int(float(rate) / points) == header.samples else np.nextafter(rate, np.float32(np.inf))
+    warnings = []
+    if abs(stated - rate) > RATE_AGREEMENT * rate:
+        what = f"the parameter ANALOG:RATE is {stated:g} Hz, the header counts {header.samples} samples per frame"
+        warnings = [f"{what} at {points:g} Hz: {float(rate):g} Hz is used"]
+    return [(place.at, _words(np.array([rate]), head.dec).tobytes())], warnings
+
+
+def _offsets(head: _File) -> np.ndarray | None:
+    """The offsets by channel where ezc3d would take others, to be subtracted from the samples; None elsewhere."""
+    used = _channels(head)
+    if not used:
+        return None
+    names = ["ANALOG:OFFSET"]
+    while f"ANALOG:OFFSET{len(names) + 1}" in head.stored:
+        names.append(f"ANALOG:OFFSET{len(names) + 1}")
+    if any(head.stored[name].kind == _FLOAT for name in names if name in head.stored):
+        return None  # ezc3d refuses them
+    offsets = np.concatenate([head.numbers(name) for name in names])
+    if offsets.size < min(used, MAX_NUMBERED):
+        there = f"has {offsets.size} values for {used} channels" if "ANALOG:OFFSET" in head.stored else "is missing"
+        raise head.error(
+            f"the parameter ANALOG:OFFSET {there}", "export it as C3D again, with the offset of each channel"
+        )
+    offsets, unsigned = offsets[:used], _is_unsigned(head)
+    # In signed integers 32768 is -32768, which no sample needs as its offset.
+    own = offsets % 2**16 if unsigned else np.where(offsets == -(2**15), 2**15, offsets)
+    if np.array_equal(own, np.abs(offsets)) and not (unsigned and head.scale > 0):
+        return None
+    if own.size < used or head.header.analog % used:
+        what = f"{own.size} offsets (ANALOG:OFFSET) of {used} channels with {head.header.analog} values per frame"
+        raise head.error(what, "export it as C3D again, with 32-bit floats")
+    return own
+
+
+def _is_unsigned(head: _File) -> bool:
+    stated = head.stored.get("ANALOG:FORMAT")
+    return stated is not None and stated.kind == _TEXT and stated.raw.strip().upper().startswith(b"UNSIGNED")
+
+
+def _without_offsets(head: _File, copy: pathlib.Path, offsets: np.ndarray) -> None:
+    """Subtracts the offsets from the samples in the copy, where they become signed, and makes the parameters zero."""
+    with copy.open("r+b") as stream:
+        for name, one in head.stored.items():
+            if name.startswith("ANALOG:OFFSET"):
+                stream.seek(one.at)
+                stream.write(bytes(len(one.raw)))
+    header, wide = head.header, "<u4" if head.scale < 0 else "<i2"
+    width, start = 4 * header.points + header.analog, _BLOCK * (header.data - 1)
+    frames = (copy.stat().st_size - start) // (width * np.dtype(wide).itemsize)
+    frames = min(frames, header.last - header.first + 1) if header.first <= header.last < 2**16 - 1 else frames
+    if frames < 1:
+        return
+    samples = np.memmap(copy, wide, "r+", start, (frames, width))[:, 4 * header.points :]
+    every = np.tile(offsets, header.analog // offsets.size)
+    for begin in range(0, frames, _FRAMES_AT_ONCE):
+        part = samples[begin : begin + _FRAMES_AT_ONCE]
+        if head.scale < 0:
+            part[:] = _words(_floats(part.tobytes(), head.dec).reshape(part.shape) - every, head.dec)
+            continue
+        moved = (part.view("<u2") if _is_unsigned(head) else part).astype(np.int32) - every.astype(np.int32)
+        if np.any(moved != moved.astype(np.int16)):
+            what = "analog samples less their offsets (ANALOG:OFFSET) exceed 16 bits"
+            raise head.error(what, "export it as C3D again, with 32-bit floats")
+        part[:] = moved
+
+
+def _origins(head: _File) -> list[tuple[int, bytes]]:
+    """Plates of type 3 with a positive az0: ezc3d would change the signs of a and b, too, the places of the sensors."""
+    kinds, origins = head.numbers("FORCE_PLATFORM:TYPE"), head.stored.get("FORCE_PLATFORM:ORIGIN")
+    if origins is None or origins.kind != _FLOAT:
+        return []
+    rises = head.numbers("FORCE_PLATFORM:ORIGIN")[2::3]
+    return [
+        (origins.at + 4 * (3 * i + 2), _words(np.array([-rise]), head.dec).tobytes())
+        for i, (kind, rise) in enumerate(zip(kinds, rises, strict=False))
+        if kind == 3 and rise > 0
+    ]
+
+
+def _floats(raw: bytes, dec: bool) -> np.ndarray:
+    """Floats of 32 bits; those of DEC have their halves swapped, and are four times as large."""
+    whole = np.frombuffer(raw[: len(raw) // 4 * 4], "<u4")
+    return (_swapped(whole).view("<f4") / 4).astype(np.float32) if dec else whole.view("<f4")
+
+
+def _words(values: np.ndarray, dec: bool) -> np.ndarray:
+    """The inverse of `_floats`, as integers of 32 bits."""
+    whole = np.ascontiguousarray((4.0 if dec else 1.0) * np.asarray(values), "<f4").view("<u4")
+    return _swapped(whole) if dec else whole
+
+
+def _swapped(whole: np.ndarray) -> np.ndarray:
+    return ((whole << 16) | (whole >> 16)).astype("<u4")
