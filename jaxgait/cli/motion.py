@@ -6,6 +6,7 @@ import dataclasses
 import html
 import math
 import pathlib
+import shlex
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -24,7 +25,8 @@ from jaxgait.motion.drive import verdict_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.naming import motion_drive, named_stride, recording_of, together, walk_stride
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.record import key_figures, walk_record, write_record
+from jaxgait.motion.record import check_harmonics, key_figures, walk_record, write_record
+from jaxgait.motion.recording import count_of
 from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
 
@@ -105,11 +107,18 @@ def _walk(request: Any) -> Walk | None:
     paths = [pathlib.Path(file) for file in request.files]
     if len(paths) == 1 and (request.files[0] in REFERENCE_GAITS or paths[0].suffix.lower() in RECORDS):
         return None
-    if not all(path.exists() for path in paths) and len(paths) == 1:
-        return None  # `named_stride` raises the error
+    for name, path in zip(request.files, paths, strict=True):
+        if name in REFERENCE_GAITS or path.suffix.lower() in RECORDS:
+            kind = "an embedded gait" if name in REFERENCE_GAITS else "a saved walk"
+            raise ValueError(f"{name} is {kind}, not a recording: give it alone; several files are of one person")
+        if not path.exists():
+            if len(paths) == 1:
+                return None  # `named_stride` raises the error
+            raise FileNotFoundError(f"{name}: no such file")
     found = [recording_of(path) for path in paths]
     if found == [None]:
         return None
+    check_harmonics(request.harmonics)  # before anything is measured and printed
     trials = [read_recording(path) if r is None else r for path, r in zip(paths, found, strict=True)]
     options = Options(
         own_map=None if request.markers is None else read_map(request.markers),
@@ -133,7 +142,8 @@ def _facts(walk: Walk) -> Iterator[str]:
     figures = key_figures(walk)
     for leg in walk.legs:
         r = leg.recording
-        yield f"{r.file}: {r.frames} frames at {r.rate:g} Hz, {len(r.markers)} markers, {len(r.forces)} force plates"
+        plates = count_of(len(r.forces), "force plate", "force plates")
+        yield f"{r.file}: {r.frames} frames at {r.rate:g} Hz, {len(r.markers)} markers, {plates}"
     known = [("mass", "kg"), ("height", "m")]
     values = [(name, walk.subject.get(f"{name}_{unit}"), unit) for name, unit in known]
     person = ", ".join(f"{name} {x:.4g} {unit}" for name, x, unit in values if x is not None)
@@ -267,4 +277,6 @@ def driven(model: Model, motion: str) -> Model:
     print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
     if moved.driven_advice:
         print(moved.driven_advice)
+    if drive.person is not None and motion not in REFERENCE_GAITS and pathlib.Path(motion).suffix not in RECORDS:
+        print(f"what was assumed in measuring it: {shlex.join(['jaxgait', 'motion', motion])}")
     return moved

@@ -112,7 +112,7 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     files = [str(tmp_path / "walk.trc"), str(tmp_path / "walk_grf.mot")]
     cli.main(["motion", *files, "--leg", "right", "--mass", "70", "--out", str(out)])
     output = capsys.readouterr().out
-    assert "500 frames at 100 Hz, 22 markers, 1 force plates" in output and "mass 70 kg (given)" in output
+    assert "500 frames at 100 Hz, 22 markers, 1 force plate\n" in output and "mass 70 kg (given)" in output
     assert re.search(r"strides: [34] kept, 0 dropped", output) and "heel strikes by ground force" in output
     assert re.search(r"  from single strides at most: thigh \d\.\d\d deg, .*, hip height \d\.\d mm", output)
     assert "body weights" in output and "usable as a drive: yes" in output
@@ -136,13 +136,19 @@ def test_a_recording_drives_a_listing_at_once(tmp_path, capsys):
     thigh = next(line for line in listed.splitlines() if line.startswith("segments.thigh"))
     assert float(thigh.split()[1]) == 0.4  # what is set wins over what fits the person
     assert "body mass not known: masses of the model" in listed
+    assert f"what was assumed in measuring it: jaxgait motion {tmp_path / 'walk.trc'}" in listed
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--leg", "left", "--markers", "nobody.toml"], "nobody.toml"),
-        (["--static", "nobody.trc"], "nobody.trc"),
+        (["--leg", "left", "--markers", "nobody.toml"], "jaxgait: nobody.toml: no such file\n"),
+        (["--static", "nobody.trc"], "jaxgait: nobody.trc: no such file\n"),
+        (["nobody.csv"], "jaxgait: nobody.csv: no such file\n"),
+        (["hbm07_0.98ms"], "hbm07_0.98ms is an embedded gait, not a recording: give it alone; several files are of"),
+        (["best.json"], "best.json is a saved walk, not a recording: give it alone"),
+        (["--harmonics", "0"], "harmonics must be at least 1, got 0"),
+        (["--harmonics", "60"], "harmonics must be at most 49, got 60"),
         (["--out", "walk.xyz"], "cannot write walk.xyz"),
     ],
 )
@@ -151,8 +157,8 @@ def test_what_is_wrong_with_a_recording_is_one_line(options, message, tmp_path, 
     with pytest.raises(SystemExit) as stop:
         cli.main(["motion", str(tmp_path / "walk.trc"), *options])
     assert stop.value.code == console.BAD_INPUT
-    err = capsys.readouterr().err
-    assert message in err and err.count("\n") == 1
+    said = capsys.readouterr()
+    assert message in said.err and said.err.count("\n") == 1 and not said.out, "before anything is measured"
 
 
 def test_a_stride_is_no_recording(tmp_path, capsys):

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.recording import NOISE_FORCE, Force, runs
+from jaxgait.motion.recording import NOISE_FORCE, Force, count_of, runs
 
 LOADED_FORCE = 30.0
 """Vertical force in N above which a foot is on the plate."""
@@ -78,7 +78,8 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
     for step in (step for stance in stances for step in stance):
         total += _averaged(leg, step.time, step.pressed)
     plates = sorted({c.plate for c in contacts})
-    notes.append(f"ground forces of {len(contacts)} contacts of the {leg.side} foot on {', '.join(plates)}")
+    count = count_of(len(contacts), "contact", "contacts")
+    notes.append(f"ground forces of {count} of the {leg.side} foot on {', '.join(plates)}")
     return Load(total[:, :2], total[:, 2], contacts, tuple(map(_joined, stances)), tuple(notes))
 
 
