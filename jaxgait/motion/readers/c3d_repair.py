@@ -244,7 +244,8 @@ def _without_offsets(head: _File, copy: pathlib.Path, offsets: np.ndarray) -> No
     for begin in range(0, frames, _FRAMES_AT_ONCE):
         part = samples[begin : begin + _FRAMES_AT_ONCE]
         if head.scale < 0:
-            part[:] = _words(_floats(part.tobytes(), head.dec).reshape(part.shape) - every, head.dec)
+            with np.errstate(invalid="ignore"):  # gaps are NaN
+                part[:] = _words(_floats(part.tobytes(), head.dec).reshape(part.shape) - every, head.dec)
             continue
         moved = (part.view("<u2") if _is_unsigned(head) else part).astype(np.int32) - every.astype(np.int32)
         if np.any(moved != moved.astype(np.int16)):
