@@ -64,6 +64,10 @@ def scan():
     return data.assign_coords(parameter=["mass", "stiffness"])
 
 
+class Gentle(Bungee):
+    search: ClassVar = {"minimize": "peak_rope_force"}
+
+
 @pytest.fixture(scope="module")
 def shown(scan):
     return explore(scan, members=6)
@@ -115,10 +119,6 @@ def test_the_page_holds_the_values_of_all_members(scan, shown):
     assert (found["x"], found["y"], found["colour"]) == ("mass", "stiffness", "clearance")
 
 
-class Gentle(Bungee):
-    search: ClassVar = {"minimize": "peak_rope_force"}
-
-
 def test_the_page_opens_with_the_best_member_by_the_search_of_the_model(scan):
     found = unpacked(explore(scan, model=Gentle(rope_length=28.0), members=3).packed())
     assert found["colour"] == "peak_rope_force"
@@ -142,7 +142,32 @@ def test_reference_best_worst_and_one_of_each_status_play(scan, shown):
     assert {nearest, int(np.nanargmax(clearance)), int(np.nanargmin(clearance)), failed} <= set(shown.runs)
     assert shown.header["reference"] in (4, 7) and len(shown.runs) == 6
     assert shown.header["first"] == int(np.nanargmax(clearance))
-    assert "6 of 12 members" in shown.header["notes"][0] and "by clearance" in shown.header["notes"][0]
+    (note,) = shown.header["notes"]
+    reasons = "the largest and the smallest clearance, one of each status, and others spread evenly over the scan. For"
+    assert "6 of 12 members" in note and reasons in note and "(the reference, a star), those with" in note
+
+
+def test_the_page_names_only_what_was_chosen(scan):
+    note = lambda **options: explore(scan, members=3, **options).header["notes"][0].partition("map: ")[2]
+    few = note(measure="clearance")
+    assert "the largest and the smallest clearance" in few and "one of each status" not in few and "others" not in few
+    assert "the best and the worst by peak_rope_force" in note(model=Gentle(rope_length=28.0))
+    assert "best" not in note(model=Gentle(rope_length=28.0), measure="clearance")
+
+
+def test_how_members_ended_colours_a_page(scan):
+    found = explore(scan, members=0, measure="status").header
+    assert found["colour"] == "status" and found["first"] == explore(scan, members=0).header["first"]
+
+
+def test_measures_have_all_digits_and_any_size(scan):
+    extreme = scan.assign(clearance=scan.clearance * 1e60, peak_rope_force=scan.peak_rope_force * 1e-60)
+    columns = {c["name"]: c["values"] for c in unpacked(explore(extreme, members=0).packed())["columns"]}
+    for name in ("clearance", "peak_rope_force"):
+        np.testing.assert_array_equal(columns[name], extreme[name].values.ravel())
+    pack = Pack()
+    for values, kind in (([1.0, 0.0, np.nan], "f4"), ([1e45], "f8"), ([1.0, 1e-50], "f8")):
+        assert pack.floats(values)["kind"] == kind
 
 
 def test_playback_is_the_scene_of_simulate(scan, shown):
@@ -241,6 +266,11 @@ def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
         "max_steps": MOST_STEPS,
         "precision": "float64",
     }
+
+
+def test_the_line_of_a_single_run_has_no_number_of_a_member():
+    run = jaxgait.simulate(Bungee(), duration=1.0)
+    assert lines(recipe.of_run(run))["shell"].endswith("--out again.nc")
 
 
 def test_lines_of_starts_and_retries(scan):
@@ -371,14 +401,22 @@ def test_chosen_members_fill_the_box(scan):
     assert {0, 2, 9, 11} <= set(corners) and len(set(corners)) == 5
 
 
-def test_of_many_members_some_are_sampled(scan, monkeypatch):
+def test_of_many_members_of_a_grid_whole_rows_are_listed(scan, monkeypatch):
     monkeypatch.setattr(page, "MAX_LISTED", 5)
-    found = unpacked(explore(scan, members=0).packed())
-    first = found["first"]
-    assert found["thinned"] and 5 <= len(found["ids"]) <= 6 and first in found["ids"]
+    found = unpacked(explore(scan, members=2).packed())
+    ids, whole = found["ids"].astype(int), found["whole"]
+    assert found["thinned"] and ids[:whole].tolist() == [0, 2, 6, 8]  # every other mass and stiffness
+    assert {found["first"], found["reference"]} <= {*ids} and len({*ids}) == len(ids)
     clearance = next(c for c in found["columns"] if c["name"] == "clearance")["values"]
-    np.testing.assert_allclose(clearance, scan.clearance.values.ravel()[found["ids"].astype(int)], rtol=1e-6)
-    assert any("random sample" in note for note in found["notes"])
+    np.testing.assert_array_equal(clearance, scan.clearance.values.ravel()[ids])
+    assert found["sampled"] == "1 in 2 values of mass, 1 in 2 values of stiffness: 4 of 12 members"
+
+
+def test_of_many_members_of_a_sample_some_are_drawn(scan, monkeypatch):
+    monkeypatch.setattr(page, "MAX_LISTED", 5)
+    drawn = scan.stack(sample=("mass", "stiffness")).reset_index("sample")
+    found = unpacked(explore(drawn, members=0).packed())
+    assert found["whole"] == 5 and len({*found["ids"][:5]}) == 5 and found["sampled"].startswith("a random sample of 5")
 
 
 def test_a_rigid_outline_is_kept_as_its_motion():
@@ -403,10 +441,10 @@ def test_packed_points_keep_five_digits_and_gaps():
 
 def test_of_many_strides_the_last_are_played():
     run = xr.Dataset(coords={"time": np.arange(2001) / 100.0}, attrs={"samples_per_stride": 100})
-    assert frames(run, 20.0) == (1700, 2000, 1) and frames(run, 10.005) == (700, 1000, 1)
-    first, last, every = frames(run.assign_attrs(samples_per_stride=1000), 20.0)
-    assert (last, every) == (2000, 7) and first == 2000 - 285 * 7
-    assert frames(run.drop_attrs(), 10.005) == (0, 1000, 4)
+    ends = lambda played: (played[0], played[-1], played[1] - played[0], len(played))
+    assert ends(frames(run, 20.0)) == (1700, 2000, 1, 301) and ends(frames(run, 10.005)) == (700, 1000, 1, 301)
+    assert ends(frames(run.assign_attrs(samples_per_stride=1000), 20.0)) == (0, 2000, 7, 287)
+    assert ends(frames(run.drop_attrs(), 10.015)) == (0, 1001, 4, 252), "the last sample, where it fell, is played"
 
 
 def test_the_phase_plane_is_a_coordinate_and_its_rate():
@@ -563,17 +601,83 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     assert "6 members selected" in window.js("return $('several-note').textContent")
     shown_side_by_side = "return [...document.querySelectorAll('#multiples canvas')].map(c => +c.dataset.member)"
     assert window.js(shown_side_by_side) == sorted({0, 1, 3, 4, 6, 7} & set(shown.runs))
+    dots = "[...document.querySelector('#map .scatterlayer .trace').querySelectorAll('path.point')]"
+    white = f"{dots}.filter(p => +p.style.opacity > 0).length"
+    for act in (
+        "document.querySelector('#multiples figure').click()",
+        "$('colour').value = 'steps'; $('colour').onchange()",
+    ):
+        window.js(act)
+        time.sleep(0.5)  # Plotly reports a selection with its drawing
+        assert window.js(f"return [state.selected.size, {white}, $('forget').hidden]") == [6, 6, False]
+    window.js("$('colour').value = 'clearance'; $('colour').onchange()")
     right = (high[0] + 60, high[1])
     window.click(*right)
     window.click(*right)  # a double click forgets the selection, as everywhere in Plotly
     window.until("state.selected.size === 0 && $('forget').hidden")
-    dots = "[...document.querySelector('#map .scatterlayer .trace').querySelectorAll('path.point')]"
     window.until(f"{dots}.every(p => +p.style.opacity === 0)")
     window.js("$('arrows').click(); $('colour').value = 'status'; $('colour').onchange();")
     assert window.js("return $('map').data[0].type") == "heatmap", "cells, above which the marks are seen"
     assert window.js("return $('history').layout.xaxis.title.text") == "time (s)"
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
+    window.js("Plotly.restyle($('map'), { 'dimensions[0].constraintrange': [[55, 85]] })")
+    window.until("state.selected.size === 6")
+    window.js("$('colour').value = 'clearance'; $('colour').onchange()")
+    time.sleep(0.5)
+    assert window.js("return [state.selected.size, $('map').data[0].dimensions[0].constraintrange]") == [6, [55, 85]]
+    wide = "$('history')._fullLayout.width === $('history').clientWidth"
+    window.until(f"{wide} && $('film').width === $('film').offsetWidth")
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_films_of_a_page_share_one_scale_and_curves_the_colours_of_their_scene(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    shares = (
+        "const all = [...films.values()], most = value => Math.max(...all.map(value));"
+        "return [state.common.scale === most(f => f.scale), state.common.span[1] === most(f => f.views[0].span[1])]"
+    )
+    assert window.js(shares) == [True, True]
+    assert re.search(
+        r"All are drawn at one scale \(force arrows: \d+ m: \d+ N\)", window.js("return $('several-note').textContent")
+    )
+    coloured = (
+        "const film = chosenFilm(), values = Object.values(film.curves[0].values)[0];"
+        "film.curves[0].values = { measured: values, other: values, one: values, more: values };"
+        "film.legend = { measured: '#7F7F7F', body: '#0072B2' }; drawCharts();"
+        "return $('history').data.filter(t => t.name !== 'reference').map(t => t.line.color)"
+    )
+    assert window.js(coloured) == ["#7F7F7F", "#009E73", "#CC79A7", "#56B4E9"], "without that of the forces"
+    path = (
+        "const places = [], g = { beginPath() {}, moveTo: x => places.push(-x), lineTo: x => places.push(x) };"
+        "trace(g, [1, 0, 2, 0, NaN, 0, 4, 0, 5, 0], x => x, y => y); return places"
+    )
+    assert window.js(path) == [-1, 2, -4, 5], "a gap"
+
+
+@needs_plotly
+@needs_chromium
+def test_in_a_browser_slices_logarithmic_axes_names_and_small_numbers(window, tmp_path):
+    dims, shape = ("who", "k", "c"), (2, 3, 2)
+    low = 1e-14 * np.arange(12.0).reshape(shape)
+    data = xr.Dataset({"low": (dims, low), "status": (dims, np.zeros(shape, int))})
+    data = data.assign_coords(who=["anna<b>", "b & c"], k=[1.0, 10.0, 100.0], c=[1.0, 2.0])
+    window.open(explore(data, members=0).save(tmp_path / "slices.html"))
+    window.until("document.body.dataset.ready")
+    ticks = "return [...document.querySelectorAll('#map .xtick text')].map(t => t.textContent)"
+    assert window.js(ticks) == ["anna<b>", "b & c"]
+    assert window.js("return $('map')._fullLayout.yaxis.type") == "log"
+    np.testing.assert_allclose(window.js("return $('map').data[0].y"), 10.0 ** np.array([-0.5, 0.5, 1.5, 2.5]))
+    choices = "return [...document.querySelectorAll('#slices select option')].map(o => o.value)"
+    assert window.js(choices) == ["1", "2"], "one value: of all, a cell would show the last member"
+    window.js("$('as-lines').click()")
+    window.until("$('map').data[0].type === 'parcoords'")
+    assert window.js("return $('map').data[0].dimensions.map(d => d.tickformat ?? d.tickvals)") == [
+        ".2~f", [0, 1, 2], ".2~f", ".5~g",
+    ]  # fmt: skip
     assert window.errors() == []
 
 

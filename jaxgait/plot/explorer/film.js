@@ -47,13 +47,21 @@ function write(g, text, x, y) {
   g.restore();
 }
 
-/** Draws a member at a time since its start; a second one behind it as a ghost. */
-function drawFilm(canvas, film, elapsed, { ghost = null, small = false } = {}) {
+/** Largest span of the first views of films, and largest force per length of their arrows: those of all side by side. */
+function commonScale(shown) {
+  const largest = value => Math.max(...shown.map(value));
+  return { span: [0, 1].map(k => largest(f => f.views[0].span[k])), scale: largest(f => f.forces.length ? f.scale : 0) };
+}
+
+const forceKey = (tall, scale) => { const size = nice(tall / 6); return `${metric(size)}: ${+(size * scale).toPrecision(3)} N`; };
+
+/** Draws a member at a time since its start; a second one behind it as a ghost; a small picture at a common scale. */
+function drawFilm(canvas, film, elapsed, { ghost = null, small = null } = {}) {
   const { width, height, ratio } = sized(canvas), g = canvas.getContext("2d");
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
   g.clearRect(0, 0, width, height);
   const i = sampleAt(film.time.data, elapsed);
-  const views = small ? film.views.slice(0, 1) : film.views;
+  const views = small ? [{ ...film.views[0], span: small.span }] : film.views;
   const aspects = views.map(v => v.span[0] / v.span[1]), total = aspects.reduce((a, b) => a + b, 0);
   let left = 0;
   views.forEach((view, n) => {
@@ -84,11 +92,13 @@ function drawView(g, film, view, i, box) {
     const [x, y] = at(points, i);
     g.beginPath(); g.arc(X(x), Y(y), 3, 0, 2 * Math.PI); g.fillStyle = colour; g.strokeStyle = "#ffffff"; g.fill(); g.stroke();
   }
-  for (const force of film.forces) drawForce(g, force, i, film.scale, X, Y, view.span[1]);
+  for (const force of film.forces) drawForce(g, force, i, (box.small || film).scale, X, Y, view.span[1]);
   g.restore();
   g.save();
   if (!box.first) { g.strokeStyle = RIM; g.lineWidth = 1; g.strokeRect(box.left + 0.5, -1, box.width, box.height + 2); }
-  if (!box.small) drawLabels(g, film, view, box, zoom, i);
+  g.font = `${box.small ? 10 : 11.5}px system-ui, sans-serif`;
+  drawScale(g, box, zoom);
+  if (!box.small) drawLabels(g, film, view, box, i);
   g.restore();
 }
 
@@ -104,17 +114,19 @@ function drawGround(g, [height, slope], X, Y, box) {
   g.fill(); g.stroke();
 }
 
+/** A path through points, with gaps where they are unknown. */
 function trace(g, points, X, Y) {
   g.beginPath();
+  let joined = false;
   for (let k = 0; k < points.length; k += 2) {
-    if (Number.isNaN(points[k] + points[k + 1])) return false;
-    if (k) g.lineTo(X(points[k]), Y(points[k + 1])); else g.moveTo(X(points[k]), Y(points[k + 1]));
+    const known = !Number.isNaN(points[k] + points[k + 1]);
+    if (known) g[joined ? "lineTo" : "moveTo"](X(points[k]), Y(points[k + 1]));
+    joined = known;
   }
-  return points.length > 0;
 }
 
 function polyline(g, points, X, Y, colour, width) {
-  if (!trace(g, points, X, Y)) return;
+  trace(g, points, X, Y);
   g.strokeStyle = colour; g.lineWidth = width; g.lineCap = g.lineJoin = "round";
   g.stroke();
 }
@@ -135,7 +147,7 @@ function outline(shape, i) {
 function drawShape(g, shape, i, X, Y, zoom, strength) {
   g.globalAlpha = shape.opacity * strength;
   if (shape.outline) {
-    if (!trace(g, outline(shape, i), X, Y)) return;
+    trace(g, outline(shape, i), X, Y);
     g.closePath();
     g.fillStyle = shape.colour;
     g.fill();
@@ -161,23 +173,25 @@ function drawForce(g, force, i, scale, X, Y, tall) {
   g.fill();
 }
 
-function drawLabels(g, film, view, box, zoom, i) {
-  g.font = "11.5px system-ui, sans-serif";
-  g.fillStyle = g.strokeStyle = INK;
-  const length = nice(box.width / zoom / 5);
-  const foot = box.height - 12, from = box.left + 12;
-  g.lineWidth = 2;
+function drawScale(g, box, zoom) {
+  const length = nice(box.width / zoom / 5), foot = box.height - 12, from = box.left + 12;
+  g.strokeStyle = INK; g.lineWidth = 2;
   g.beginPath(); g.moveTo(from, foot); g.lineTo(from + length * zoom, foot); g.stroke();
   write(g, metric(length), from, foot - 5);
-  const readouts = box.first ? film.readouts.map(r => `${r.name} ${at(r.values, i)[0].toFixed(1)} ${r.unit}`) : [];
-  [view.title, ...readouts].filter(Boolean).forEach((text, n) => write(g, text, from, 18 + 15 * n));
+}
+
+function drawLabels(g, film, view, box, i) {
+  if (view.title) write(g, view.title, box.left + 12, 18);
   if (!box.first) return;
   const keys = [...Object.entries(film.legend).map(([name, colour]) => [colour, name]), ...film.trails.map(t => [t.colour, t.name])];
-  if (film.forces.length) { const size = nice(view.span[1] / 6); keys.push([NEWTON, `force (${metric(size)}: ${+(size * film.scale).toPrecision(3)} N)`]); }
+  if (film.forces.length) keys.push([NEWTON, `force (${forceKey(view.span[1], film.scale)})`]);
+  const right = box.left + box.width - 12;
   g.textAlign = "right";
   keys.forEach(([colour, name], n) => {
-    const y = 18 + 15 * n, right = box.left + box.width - 12;
+    const y = 18 + 15 * n;
     write(g, name, right, y);
     g.fillStyle = colour; g.fillRect(right - g.measureText(name).width - 20, y - 7, 14, 5);
   });
+  // in the ground: above it are the mechanism and what it hangs from
+  film.readouts.forEach((r, n) => write(g, `${r.name} ${at(r.values, i)[0].toFixed(1)} ${r.unit}`, right, box.height - 12 - 15 * n));
 }

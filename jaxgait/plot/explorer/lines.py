@@ -32,7 +32,8 @@ def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
         return {"python": _from_file(made), "shell": ""}
     plain = {n: x for n, x in own.items() if not n.startswith(INITIAL)}
     started = {n.removeprefix(INITIAL): x for n, x in own.items() if n.startswith(INITIAL)}
-    shell = _shell(made.known_as, plain, started, options) if made.known_as else ""
+    out = "member_{{member}}.nc" if made.dims else "again.nc"  # a single run has no number
+    shell = _shell(made.known_as, plain, started, options, out) if made.known_as else ""
     return {"python": _python(made.model, plain, started, options), "shell": shell}
 
 
@@ -61,13 +62,13 @@ def _python(model: Model, plain: Values, started: Values, options: Values) -> st
     return "\n".join([*lines, f"run = simulate({made}{given})"])
 
 
-def _shell(known_as: str, plain: Values, started: Values, options: Values) -> str:
+def _shell(known_as: str, plain: Values, started: Values, options: Values, out: str) -> str:
     words = ["jaxgait", "run", known_as]
     for option, values in (("--set", plain), ("--initial", started)):
         words += [option, *(f"{n}={_typed(x)}" for n, x in values.items())] if values else []
     for name, value in options.items():
         words += [f"--{name.replace('_', '-')}", str(value)]
-    return " ".join(word if "{{" in word else shlex.quote(word) for word in [*words, "--out", "member_{{member}}.nc"])
+    return " ".join(word if "{{" in word else shlex.quote(word) for word in [*words, "--out", out])
 
 
 def _own(made: Recipe) -> dict[str, Any] | None:

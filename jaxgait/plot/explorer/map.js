@@ -4,7 +4,7 @@
 const GL_FROM = 4000, ARROWS = 160;
 
 function visible() {
-  const rows = [], extra = Object.entries(state.slices).filter(([, value]) => value !== "all");
+  const rows = [], extra = Object.entries(state.slices);
   for (let row = 0; row < scan.status.data.length; row++) {
     if (state.hidden.has(scan.status.data[row])) continue;
     if (extra.every(([name, value]) => column(name).values.data[row] === +value)) rows.push(row);
@@ -39,19 +39,29 @@ function drawMap() {
   traces.push(...marks(x, y, rows).map(mark => ({ ...mark, type })));
   const bare = (k, at) => rows.some(r => !Number.isFinite(k.values.data[r])) ? [{ ...at, text: "no value", showarrow: false, font: { color: css("--faint") } }] : [];
   const annotations = [...bare(y, { xref: "paper", x: 1, xanchor: "right", y: y.edge, yshift: 14 }), ...bare(x, { yref: "paper", y: 1, x: x.edge, textangle: -90, yanchor: "top" })];
-  if (c && constant(c, shaded)) annotations.push({ xref: "paper", yref: "paper", x: 0, y: 1, yanchor: "bottom", xanchor: "left", showarrow: false, text: `${c.name} = ${valueText(c, shaded[0])} everywhere` });
+  if (c && constant(c, shaded)) annotations.push({ xref: "paper", yref: "paper", x: 0, y: 1, yanchor: "bottom", xanchor: "left", showarrow: false, text: escaped(`${c.name} = ${valueText(c, shaded[0])} everywhere`) });
   const whole = { ...layout, annotations, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: matchMedia("(pointer: coarse)").matches ? false : "select", xaxis: axisOf(x), yaxis: axisOf(y), uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
-  Plotly.react(gd, traces, whole, config("map"));
+  react(gd, traces, whole, config("map"));
 }
 
-const ticks = k => k.names.length ? { tickvals: k.names.map((_, i) => i), ticktext: k.names } : k.colours.length ? { tickvals: k.colours.map((_, i) => i) } : {};
-const axisOf = k => ({ ...look().axis, ...ticks(k), title: { text: k.title.length < 55 ? k.title : withUnit(k.name, k.unit) } });
+/** Redraws; Plotly then reports an empty selection, which is not the reader's. */
+function react(gd, ...drawn) {
+  state.drawing++;
+  Plotly.react(gd, ...drawn).finally(() => state.drawing--);
+}
+
+/** Text in which Plotly finds no HTML: names are of people and files. */
+const escaped = text => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+const ticks = k => k.names.length ? { tickvals: k.names.map((_, i) => i), ticktext: k.names.map(escaped) } : k.colours.length ? { tickvals: k.colours.map((_, i) => i) } : {};
+const heading = (k, longest) => escaped(k.title.length < longest ? k.title : withUnit(k.name, k.unit));
+const axisOf = k => ({ ...look().axis, ...ticks(k), ...(k.geometric ? { type: "log" } : {}), title: { text: heading(k, 55) } });
 
 const constant = (k, rows) => rows.length > 0 && rows.every(r => k.values.data[r] === k.values.data[rows[0]]);
 
 /** Colours of a column, as the properties of a trace with a prefix: steps for small counts; a single value has no bar. */
 function shades(k, prefix, rows) {
-  const colorbar = { title: { text: k.title.length < 45 ? k.title : withUnit(k.name, k.unit), side: "right" }, thickness: 13, outlinewidth: 0 };
+  const colorbar = { title: { text: heading(k, 45), side: "right" }, thickness: 13, outlinewidth: 0 };
   const showscale = !constant(k, rows);
   if (!k.colours.length) return { colorscale: "Viridis", colorbar, showscale };
   return { colorscale: steps(k.colours), [prefix + "min"]: -0.5, [prefix + "max"]: k.colours.length - 0.5, colorbar: { ...colorbar, ...ticks(k) }, showscale };
@@ -84,16 +94,26 @@ function points(x, y, rows, marker) {
 function hover(row) {
   const c = column($("colour").value);
   const numbers = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${valueText(k, row)}`);
-  return [`<b>member ${idOf(row)}</b>`, ...numbers, statusOf(row)[0]].join("<br>");
+  return [`<b>member ${idOf(row)}</b>`, ...[...numbers, statusOf(row)[0]].map(escaped)].join("<br>");
+}
+
+/** The values of a dimension that are listed with all members of the box. */
+const levels = k => [...new Set(k.values.data.subarray(0, scan.whole))].sort((a, b) => a - b);
+
+/** Edges of cells: halfway between values, as their axis shows them. */
+function edges(k) {
+  const [to, from] = k.geometric ? [Math.log, Math.exp] : [v => v, v => v], at = levels(k).map(to), last = at.length - 1;
+  if (!last) return [at[0] - 0.5, at[0] + 0.5];
+  const middles = at.slice(1).map((v, i) => (v + at[i]) / 2);
+  return [2 * at[0] - middles[0], ...middles, 2 * at[last] - middles[last - 1]].map(from);
 }
 
 /** Members on a grid as cells of a colour. */
 function cells(x, y, rows, value, colours) {
-  const levels = k => [...new Set(k.values.data)].sort((a, b) => a - b);
   const xs = levels(x), ys = levels(y), col = new Map(xs.map((v, i) => [v, i])), line = new Map(ys.map((v, i) => [v, i]));
   const z = ys.map(() => new Array(xs.length).fill(null));
-  for (const row of rows) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = value(row);
-  return { type: "heatmap", x: xs, y: ys, z, ...colours, hoverinfo: "skip", hoverongaps: false };
+  for (const row of rows) if (row < scan.whole) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = value(row);
+  return { type: "heatmap", x: edges(x), y: edges(y), z, ...colours, hoverinfo: "skip", hoverongaps: false };
 }
 
 /** Rings on members that play, a star on the reference, a large ring on the chosen one. */
@@ -111,16 +131,18 @@ function marks(x, y, rows) {
 
 /** Directions in which a measure rises fastest, in the unit square of the picture. */
 function gradientArrows(x, y, c, rows) {
-  const g = scan.gradients[c.name], span = k => Math.max(...rows.map(r => k.values.data[r])) - Math.min(...rows.map(r => k.values.data[r])) || 1;
+  const g = scan.gradients[c.name], to = k => v => k.geometric ? Math.log(v) : v, from = k => v => v === null || !k.geometric ? v : Math.exp(v);
+  const span = k => { const at = rows.map(r => to(k)(k.values.data[r])); return Math.max(...at) - Math.min(...at) || 1; };
+  const per = (k, r) => g[k.name].data[r] * (k.geometric ? k.values.data[r] : 1);  // on a logarithmic axis, per relative change
   const [wide, tall] = [span(x), span(y)], every = Math.ceil(rows.length / ARROWS), xs = [], ys = [];
   for (const row of rows.filter((_, i) => i % every === 0)) {
-    const gx = g[x.name].data[row] * wide, gy = g[y.name].data[row] * tall, norm = Math.hypot(gx, gy);
+    const gx = per(x, row) * wide, gy = per(y, row) * tall, norm = Math.hypot(gx, gy);
     if (!(norm > 0)) continue;
-    const [dx, dy] = [gx / norm, gy / norm], long = 0.04, [px, py] = [x.values.data[row], y.values.data[row]];
+    const [dx, dy] = [gx / norm, gy / norm], long = 0.04, [px, py] = [x, y].map(k => to(k)(k.values.data[row]));
     const tip = [px + long * dx * wide, py + long * dy * tall], barb = s => [tip[0] + 0.014 * wide * (-dx - s * dy * 0.7), tip[1] + 0.014 * tall * (-dy + s * dx * 0.7)];
     for (const [a, b] of [[px, py], tip, barb(1), tip, barb(-1), [null, null]]) { xs.push(a); ys.push(b); }
   }
-  return { type: "scatter", mode: "lines", x: xs, y: ys, line: { color: "#D55E00", width: 1.3 }, hoverinfo: "skip" };
+  return { type: "scatter", mode: "lines", x: xs.map(from(x)), y: ys.map(from(y)), line: { color: "#D55E00", width: 1.3 }, hoverinfo: "skip" };
 }
 
 function drawLines(gd) {
@@ -130,24 +152,35 @@ function drawLines(gd) {
   const shown = [...new Set([...axes(), ...(c ? [c] : []), ...scan.columns.filter(k => k.role === "measure" && often(k)).slice(0, 6)])];
   const rows = coloured.filter(r => shown.every(k => has(k)(r))), lost = all.length - rows.length;
   $("slices").replaceChildren(...(lost ? [element("span", `${lost} members without all of these values are left out`, { className: "faint" })] : []));
-  const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]), tickformat: format(k, rows), ...ticks(k) }));
+  const dimensions = shown.map(k => ({ label: escaped(withUnit(k.name, k.unit)), name: k.name, constraintrange: state.ranges[k.name], ...scaled(k, rows) }));
   const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), ...statusShades("c") };
   const apart = (gd.clientWidth - 160) / Math.max(1, shown.length - 1), longest = 6.5 * Math.max(...dimensions.map(d => d.label.length));
   const tilted = longest > apart;  // otherwise the headings overprint each other
-  Plotly.react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, labelangle: tilted ? -30 : 0, labelfont: { size: 11 }, rangefont: { size: 9 }, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l: 60, r: tilted ? 70 : 40, t: tilted ? 40 + longest / 2 : 46, b: 20 } }, config("parallel_coordinates"));
+  const l = Math.max(60, 3.3 * dimensions[0].label.length, ...shown[0].names.map(name => 6 * name.length + 14));
+  react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, labelangle: tilted ? -30 : 0, labelfont: { size: 11 }, rangefont: { size: 9 }, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l, r: tilted ? 70 : 40, t: tilted ? 40 + longest / 2 : 46, b: 20 } }, config("parallel_coordinates"));
 }
 
-/** Three digits of the spread of a column's values. */
-function format(k, rows) {
+/** Values and ticks of an axis of the parallel coordinates; Plotly's are never logarithmic. */
+function scaled(k, rows) {
+  const values = rows.map(r => k.values.data[r]);
+  if (!k.geometric) return { values, tickformat: format(values), ...ticks(k), ...(k.names.length ? { ticktext: k.names } : {}) };  // no HTML here
+  const shown = levels(k).filter((_, i, all) => i % Math.ceil(all.length / 8) === 0);
+  return { values: values.map(Math.log10), tickvals: shown.map(Math.log10), ticktext: shown.map(short) };
+}
+
+/** Three digits of the spread of values; powers of ten for very large and small ones. */
+function format(values) {
   let low = Infinity, high = -Infinity;
-  for (const r of rows) { low = Math.min(low, k.values.data[r]); high = Math.max(high, k.values.data[r]); }
-  return high > low && Math.abs(high) < 1e7 ? `.${Math.min(12, Math.max(0, 2 - Math.floor(Math.log10(high - low))))}~f` : ".5~g";
+  for (const v of values) { low = Math.min(low, v); high = Math.max(high, v); }
+  const largest = Math.max(Math.abs(low), Math.abs(high));
+  return high > low && largest < 1e7 && largest >= 1e-4 ? `.${Math.min(12, Math.max(0, 2 - Math.floor(Math.log10(high - low))))}~f` : ".5~g";
 }
 
 const steps = colours => colours.flatMap((colour, i) => [[i / colours.length, colour], [(i + 1) / colours.length, colour]]);
 
 function brushed() {
   const trace = $("map").data[0];
+  state.ranges = Object.fromEntries(trace.dimensions.map(d => [d.name, d.constraintrange]));
   const ranges = trace.dimensions.map(d => d.constraintrange && (Array.isArray(d.constraintrange[0]) ? d.constraintrange : [d.constraintrange]));
   if (ranges.every(r => !r)) return select([]);
   select(trace.customdata.filter((_, i) => ranges.every((r, k) => !r || r.some(([low, high]) => trace.dimensions[k].values[i] >= low && trace.dimensions[k].values[i] <= high))));

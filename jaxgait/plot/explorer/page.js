@@ -2,7 +2,7 @@
 "use strict";
 
 const $ = id => document.getElementById(id);
-const state = { member: null, reference: null, view: "map", selected: new Set(), hidden: new Set(), slices: {}, playing: false, elapsed: 0, speed: 1 };
+const state = { member: null, reference: null, view: "map", selected: new Set(), hidden: new Set(), slices: {}, ranges: {}, drawing: 0, playing: false, elapsed: 0, speed: 1 };
 const films = new Map(), refused = new Map();
 const SPEEDS = [4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 1 / 16], MULTIPLES = 12;
 const SERIES = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"], REFERENCE = "#7F7F7F";
@@ -70,7 +70,7 @@ function drawStatuses() {
     chip.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${colour}` }));
     chip.onclick = () => { state.hidden.has(i) ? state.hidden.delete(i) : state.hidden.add(i); drawStatuses(); drawMap(); };
     return chip;
-  }));
+  }), element("span", scan.sampled && `Listed: ${scan.sampled}`, { className: "faint" }));
 }
 
 /** Selects for the dimensions that are not on the map. */
@@ -80,8 +80,8 @@ function drawSlices() {
   const before = state.slices;
   state.slices = {};
   $("slices").replaceChildren(...free.map(k => {
-    const levels = [...new Set(k.values.data)].sort((a, b) => a - b), label = element("label", k.name + " "), choice = label.appendChild(document.createElement("select"));
-    fill(choice, [["", [["all", "all"], ...levels.map(v => [String(v), k.names[v] ?? short(v)])]]], before[k.name] ?? String(levels[levels.length >> 1]));
+    const values = levels(k), label = element("label", k.name + " "), choice = label.appendChild(document.createElement("select"));
+    fill(choice, [["", values.map(v => [String(v), k.names[v] ?? short(v)])]], before[k.name] ?? String(values[values.length >> 1]));
     state.slices[k.name] = choice.value;
     choice.onchange = () => { state.slices[k.name] = choice.value; drawMap(); };
     return label;
@@ -219,9 +219,9 @@ function drawCharts() {
   const all = series(film, choice), margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
   const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
   const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
-  const legend = first ? film.legend : {}, free = SERIES.filter(c => !Object.values(legend).includes(c));  // the colours of the scene
-  const colour = (name, i) => name in legend && legend[name] !== REFERENCE ? legend[name] : free[i % free.length];
-  const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: colour(name, i) } }));
+  const legend = first ? film.legend : {}, taken = [...Object.values(legend), ...[...film.forces, ...film.trails].map(d => d.colour)];
+  const free = SERIES.filter(c => !taken.includes(c)), colour = (name, i) => legend[name] ?? free[i % free.length] ?? SERIES[i % SERIES.length];
+  const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name: escaped(name), line: { width: 1.8, color: colour(name, i) } }));
   if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: "reference", line: { width: 1.3, color: REFERENCE, dash: "dash" } });
   Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines+markers", marker: { opacity: 0 }, x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
@@ -252,7 +252,7 @@ function drawFrame() {
     pin("history", "cursor", film.time.data[i], null);
     pin("phase", "dot", film.histories[$("px").value]?.data[i], film.histories[$("py").value]?.data[i] ?? NaN);
   }
-  for (const canvas of $("multiples").querySelectorAll("canvas")) drawFilm(canvas, films.get(+canvas.dataset.member), state.elapsed, { small: true });
+  for (const canvas of $("multiples").querySelectorAll("canvas")) drawFilm(canvas, films.get(+canvas.dataset.member), state.elapsed, { small: state.common });
 }
 
 function tick(now) {
@@ -286,7 +286,9 @@ function drawMultiples() {
   const all = [...films.keys()].sort((a, b) => a - b), able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
   $("several").hidden = !all.length;
+  if (shown.length) state.common = commonScale(shown.map(m => films.get(m)));
   $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them are animated, ${shown.length} are shown.` : `${shown.length < able.length ? `${shown.length} of the ${able.length}` : "All"} animated members. Drag on the map, or along an axis of the parallel coordinates, to select.`;
+  if (shown.length) $("several-note").textContent += ` All are drawn at one scale${state.common.scale ? ` (force arrows: ${forceKey(state.common.span[1], state.common.scale)})` : ""}.`;
   const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), own = axes().filter(k => k.dim !== null);
   const named = [...(own.length ? own : axes().slice(0, 3)), ...(c && c.role !== "axis" ? [c] : [])];
   $("multiples").replaceChildren(...shown.map(member => {
@@ -305,13 +307,25 @@ function drawMultiples() {
 
 // ---------- the start ----------
 
+/** Fits the pictures of the member into the room that the layout leaves them; markers are placed on fitted charts. */
+async function fit() {
+  if (chosenFilm()) await Promise.all(["history", "phase"].map(id => Plotly.Plots.resize($(id))));
+  drawFrame();
+}
+
+function forget() {
+  state.ranges = {};
+  select([]);
+  drawMap();
+}
+
 function wire() {
   for (const id of ["x", "y", "colour"]) $(id).onchange = () => { redraw(); if (id === "colour") drawMultiples(); };
   $("arrows").onchange = drawMap;
-  const view = name => () => { state.view = name; document.querySelector("main").classList.toggle("wide", name === "lines"); Plotly.purge($("map")); listen(); for (const [id, v] of [["as-map", "map"], ["as-lines", "lines"]]) $(id).className = v === name ? "on" : ""; redraw(); };
+  const view = name => () => { state.view = name; document.querySelector("main").classList.toggle("wide", name === "lines"); Plotly.purge($("map")); listen(); for (const [id, v] of [["as-map", "map"], ["as-lines", "lines"]]) $(id).className = v === name ? "on" : ""; redraw(); fit(); };
   $("as-map").onclick = view("map");
   $("as-lines").onclick = view("lines");
-  $("forget").onclick = () => { select([]); drawMap(); };
+  $("forget").onclick = forget;
   $("map-png").onclick = () => Plotly.downloadImage($("map"), { format: "png", scale: 2, width: 900, height: 640, filename: `${scan.model}_map` });
   $("film-png").onclick = () => { const a = document.createElement("a"); a.download = `${scan.model}_member_${state.member}.png`; a.href = $("film").toDataURL(); a.click(); };
   $("reference").onclick = () => { state.reference = state.member; drawCharts(); drawMap(); drawFrame(); };
@@ -320,7 +334,7 @@ function wire() {
   $("slider").oninput = () => { const film = chosenFilm(); play(false); state.elapsed = film.time.data[+$("slider").value] - film.time.data[0]; drawFrame(); };
   for (const id of ["curve", "px", "py"]) $(id).onchange = () => { drawCharts(); drawFrame(); };
   $("speed").onchange = () => state.speed = +$("speed").value;
-  addEventListener("resize", () => requestAnimationFrame(drawFrame));
+  addEventListener("resize", () => requestAnimationFrame(fit));
   const repaint = async () => { await hasRoom(); if (scan.columns.length) drawMap(); if (chosenFilm()) drawCharts(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   addEventListener("theme", repaint);
@@ -336,9 +350,13 @@ function listen() {
   for (const name of ["plotly_click", "plotly_selected", "plotly_deselect", "plotly_restyle"]) gd.removeAllListeners?.(name);
   if (!gd.on) Plotly.newPlot(gd, [], {});
   gd.on("plotly_click", ({ points: hit }) => { const p = hit.find(q => q.customdata !== undefined); if (p) show(idOf(p.customdata)); });
-  gd.on("plotly_selected", event => { if (event) select(event.points.filter(p => p.customdata !== undefined).map(p => p.customdata)); });
-  gd.on("plotly_deselect", () => { select([]); drawMap(); });
-  gd.on("plotly_restyle", () => { if (state.view === "lines") brushed(); });
+  gd.on("plotly_selected", event => {
+    if (!event || state.drawing) return;
+    state.ranges = {};
+    select(event.points.filter(p => p.customdata !== undefined).map(p => p.customdata));
+  });
+  gd.on("plotly_deselect", forget);
+  gd.on("plotly_restyle", () => { if (state.view === "lines" && !state.drawing) brushed(); });
 }
 
 async function start() {

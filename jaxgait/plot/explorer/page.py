@@ -8,6 +8,7 @@ import gzip
 import html
 import importlib.resources
 import importlib.util
+import math
 import os
 import pathlib
 from collections.abc import Callable, Mapping
@@ -23,15 +24,17 @@ from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
 from jaxgait.plot.explorer.recipe import Recipe, of_run, recipe
-from jaxgait.plot.explorer.table import Column, Table, is_run, spread, table
+from jaxgait.plot.explorer.table import Column, Table, extremes, is_run, one_of_each_status, spread, table
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.results import opened
 from jaxgait.run import state_variables
 
+STATUS = "status"
+"""The colour of how members ended."""
 ANIMATED_MEMBERS = 32
 """Default number of members whose motion is in a page."""
 MAX_LISTED = 100_000
-"""Largest number of members that a page lists; of more, a random sample."""
+"""Largest number of members that a page lists; of more, every n-th value of a grid, or a random sample."""
 MARK = '<meta name="generator" content="jaxgait explorer">'
 """Identifies our pages."""
 PAGE_HEIGHT = 1180
@@ -127,17 +130,18 @@ def explore(
 ) -> Explorer:
     """A page that shows a scan: a map of its members, their statuses and numbers, and the motion of chosen ones.
 
-    Motions that the scan did not keep are simulated now, as one small ensemble: those of the best and the worst member,
-    of one member of each status, of the one nearest to the model's own parameters (the reference), and of others spread
-    evenly over the box. The page marks them, and gives for every member the lines that simulate it.
+    Motions that the scan did not keep are simulated now, as one small ensemble: those of the members with the largest
+    and the smallest measure, of one member of each status, of the one nearest to the model's own parameters (the
+    reference), and of others spread evenly over the box. The page marks them, and gives for every member the lines that
+    simulate it.
 
         explore("scan.nc", measure="rho").save("scan.html")
 
     Args:
         scan: a result of `ensemble` (even a store still being written) or `simulate`, or its file.
         model: the mechanism; None: made from the attributes of the scan.
-        measure: colours the map and decides which member is best; by default the objective of the model's own search,
-            otherwise the first measure.
+        measure: colours the map and decides which members are extreme; by default the objective of the model's own
+            search, otherwise the first measure; "status" colours by how the members ended.
         members: largest number of members that play.
         say: called with messages about what is simulated, or why nothing plays.
 
@@ -160,7 +164,7 @@ def explore(
     if made is not None and not getattr(made.model, "scene", ""):
         why = f"{type(made.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and lines only."
     own = {} if made is None else made.model.search
-    chosen = _measure(rows, measure, own)
+    chosen = _measure(rows, None if measure == STATUS else measure, own)
     reference = None if made is None else _nearest(rows, made)
     wanted = [] if made is None or why else _wanted(rows, made, chosen, reference, members)
     simulating = f"simulating {len(wanted)} of {rows.size} members for playback"
@@ -168,8 +172,9 @@ def explore(
     if say is not None and message:
         say(message)
     runs = _runs(data, rows, made, wanted)
-    notes = _notes(rows, chosen, runs, reference in runs, why)
+    notes = _notes(rows, chosen, chosen in (own.get("maximize"), own.get("minimize")), runs, reference, why)
     header = _header(data, rows, chosen) | {"notes": notes, "why": why, "serve": False}
+    header |= {"colour": STATUS} if measure == STATUS else {}
     if made is not None:
         header |= {"lines": [lines(made, n) for n in range(len(made.retries) + 1)]}
     header |= {
@@ -191,7 +196,7 @@ def _keeps_motions(scan: xr.Dataset) -> bool:
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
     made = of_run(run, model)
-    empty = {"size": 1, "dims": [], "shape": [], "x": "", "y": "", "colour": "status", "reference": None, "first": 0}
+    empty = {"size": 1, "dims": [], "shape": [], "x": "", "y": "", "colour": STATUS, "reference": None, "first": 0}
     title = f"{type(made.model).__name__}: {run.attrs.get('status_text', 'one run')}"
     header = {"title": title, "about": _about(run), "model": type(made.model).__name__, "why": "", "serve": False}
     header |= empty | {"notes": [], "lines": [lines(made)]}
@@ -280,7 +285,7 @@ def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any
     title = f"{model}: {rows.size} member{'s' * (rows.size > 1)} over {', '.join(rows.along)}"
     return {
         "title": title, "about": _about(scan), "model": model, "size": rows.size, "dims": list(rows.dims),
-        "shape": list(rows.shape), "x": x, "y": y, "colour": measure or "status",
+        "shape": list(rows.shape), "x": x, "y": y, "colour": measure or STATUS,
     }  # fmt: skip
 
 
@@ -304,20 +309,28 @@ def _about(data: xr.Dataset) -> str:
     return ", ".join(filter(None, facts))
 
 
-def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference: bool, why: str) -> list[str]:
+def _notes(
+    rows: Table, measure: str | None, sought: bool, runs: Mapping[int, Any], reference: int | None, why: str
+) -> list[str]:
+    """What the page says about itself: why nothing plays, and for which reasons members were chosen (`_wanted`)."""
     notes = [why] if why else []
-    if runs:
-        own = "the completed one nearest to the model's own parameters (the reference, a star), " if reference else ""
-        best = f"the best and the worst by {measure}, " if measure else ""
+    if runs and len(runs) < rows.size:
+        ends = "the best and the worst by" if sought else "those with the largest and the smallest"
+        reasons = [
+            ("the completed one nearest to the model's own parameters (the reference, a star)", [reference]),
+            (f"{ends} {measure}", extremes(rows, measure)),
+            ("one of each status", one_of_each_status(rows)),
+        ]
+        met = [(text, members) for text, members in reasons if members and {*members} <= runs.keys()]
+        named = {m for _, members in met for m in members}
+        given = [text for text, _ in met] + ["others spread evenly over the scan"] * bool(runs.keys() - named)
         notes.append(
-            f"This page contains the motions of {len(runs)} of {rows.size} members, ringed on the map: {own}{best}one "
-            "of each status, and others spread evenly over the scan. For every other member it shows the values, and "
-            "the commands that simulate it."
-            if len(runs) < rows.size
-            else "This page contains the motions of all members."
+            f"This page contains the motions of {len(runs)} of {rows.size} members, ringed on the map: "
+            f"{', and '.join(filter(None, [', '.join(given[:-1]), given[-1]]))}. For every other member it shows the "
+            "values, and the commands that simulate it."
         )
-    if rows.size > MAX_LISTED:
-        notes.append(f"A random sample of {MAX_LISTED} of {rows.size} members is listed, and all that are animated.")
+    elif runs:
+        notes.append("This page contains the motions of all members.")
     return notes
 
 
@@ -326,7 +339,8 @@ def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[in
         statuses = [["run", "#56B4E9", 1]]
         return {"columns": [], "status": pack.bytes([0]), "statuses": statuses, "completed": [0], "vectors": [],
                 "gradients": {}, "own": {}, "thinned": False} | _own(pack, made, np.array([0]))  # fmt: skip
-    shown = _sample(rows.size, played)
+    shown, sampled = _sample(rows)
+    whole, shown = len(shown), np.append(shown, np.setdiff1d(np.array(played, dtype=int), shown))
     completed = sorted({int(s) for s in rows.status[rows.completed]})
     found = {
         "columns": [_column(pack, c, rows, shown) for c in rows.columns.values()],
@@ -334,9 +348,9 @@ def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[in
         "statuses": [[*s, int((rows.status == i).sum())] for i, s in enumerate(rows.statuses)],
         "completed": completed,
         "vectors": [_column(pack, c, rows, shown) for c in rows.vectors.values()],
-        "gradients": {m: {p: pack.floats(x[shown]) for p, x in g.items()} for m, g in rows.gradients.items()},
-        "thinned": len(shown) < rows.size,
-    }
+        "gradients": {m: {p: pack.doubles(x[shown]) for p, x in g.items()} for m, g in rows.gradients.items()},
+        "thinned": len(shown) < rows.size, "whole": whole, "sampled": sampled,
+    }  # fmt: skip
     if found["thinned"]:
         found["ids"] = pack.doubles(shown)
     return found | _own(pack, made, shown)
@@ -349,21 +363,32 @@ def _own(pack: Pack, made: Recipe | None, shown: np.ndarray) -> dict[str, Any]:
     return {"own": own, "retried": pack.bytes(made.retried[shown])}
 
 
-def _sample(size: int, played: list[int]) -> np.ndarray:
-    if size <= MAX_LISTED:
-        return np.arange(size)
-    drawn = np.random.default_rng(0).choice(size, MAX_LISTED, replace=False)
-    return np.unique(np.concatenate([drawn, np.array(played, dtype=int)]))
+def _sample(rows: Table) -> tuple[np.ndarray, str]:
+    """The members to list, and a sentence about them unless they are all.
+
+    Of a grid, whole rows and columns are left out: members missing at random would look like members without a value.
+    """
+    if rows.size <= MAX_LISTED:
+        return np.arange(rows.size), ""
+    if not {*rows.dims} <= rows.columns.keys():
+        drawn = np.random.default_rng(0).choice(rows.size, MAX_LISTED, replace=False)
+        return np.sort(drawn), f"a random sample of {MAX_LISTED} of {rows.size} members"
+    every = [1] * len(rows.shape)
+    kept = lambda: [-(-n // k) for n, k in zip(rows.shape, every, strict=True)]
+    while math.prod(kept()) > MAX_LISTED:
+        every[int(np.argmax(kept()))] += 1
+    index = np.ix_(*(np.arange(0, n, k) for n, k in zip(rows.shape, every, strict=True)))
+    left = ", ".join(f"1 in {k} values of {d}" for d, k in zip(rows.dims, every, strict=True) if k > 1)
+    found = np.ravel_multi_index(index, rows.shape).ravel()
+    return found, f"{left}: {found.size} of {rows.size} members"
 
 
 def _column(pack: Pack, column: Column, rows: Table, shown: np.ndarray) -> dict[str, Any]:
-    values = column.values[shown]
-    exact = column.role == "axis"
-    dim = rows.dims.index(column.name) if exact and column.name in rows.dims else None
+    dim = rows.dims.index(column.name) if column.role == "axis" and column.name in rows.dims else None
     return {
         "name": column.name, "label": column.label, "title": column.title, "unit": column.unit, "role": column.role,
-        "dim": dim, "values": pack.doubles(values) if exact else pack.floats(values),
-        "names": column.names, "colours": column.colours,
+        "dim": dim, "values": pack.doubles(column.values[shown]),
+        "names": column.names, "colours": column.colours, "geometric": column.geometric,
     }  # fmt: skip
 
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from jaxgait.model import Model
 from jaxgait.plot.film import arrow_scale
 from jaxgait.plot.scene import Body, Curve, Limb, scene
 from jaxgait.plot.style import displayed
 
-MAX_FRAMES = 300
-"""Largest number of samples played of a member."""
+MAX_STEPS = 300
+"""Largest number of steps from sample to sample played of a member."""
 MAX_STRIDES = 3
 """Largest number of strides played, the last ones."""
 RIGID_WITHIN = 1e-4
 """Change of shape, relative to its size, below which an outline counts as rigid: less than a tenth of a pixel."""
 MAX_HISTORIES = 40
+_SINGLE = np.finfo(np.float32)
 
 
 class Pack:
@@ -32,8 +33,10 @@ class Pack:
         self._size = 0
 
     def floats(self, values: Any) -> dict[str, Any]:
-        """Adds numbers in single precision; returns a reference for the header."""
-        return self._put("f4", np.asarray(values, dtype="<f4"))
+        """Adds numbers in single precision, or in double where it has no such numbers; returns a reference."""
+        exact = np.abs(np.asarray(values, dtype="<f8"))
+        held = (exact == 0.0) | ~np.isfinite(exact) | ((exact >= _SINGLE.tiny) & (exact <= _SINGLE.max))
+        return self._put("f4", np.asarray(values, dtype="<f4")) if held.all() else self.doubles(values)
 
     def doubles(self, values: Any) -> dict[str, Any]:
         """Adds numbers in double precision."""
@@ -80,29 +83,11 @@ def one_run(runs: xr.Dataset, member: int) -> xr.Dataset:
     return run
 
 
-class Frames(NamedTuple):
-    """The samples of a run to play."""
-
-    first: int
-    last: int
-    every: int
-
-    @property
-    def slice(self) -> slice:
-        """Of the run's samples."""
-        return slice(self.first, self.last + 1, self.every)
-
-
-def frames(run: xr.Dataset, reached: float) -> Frames:
-    """The samples to play of a run that ended at `reached` (s): the last strides, or every n-th sample."""
+def frames(run: xr.Dataset, reached: float) -> Int[np.ndarray, " samples"]:
+    """The samples to play of a run that ended at `reached` (s): of the last strides, or of all; always the last one."""
     last = max(1, int(np.searchsorted(run.time.values, reached * (1.0 + 1e-9), side="right")) - 1)
-    per_stride = run.attrs.get("samples_per_stride")
-    if per_stride is None:
-        every = -(-last // MAX_FRAMES)
-        return Frames(0, last // every * every, every)
-    length = min(last, MAX_STRIDES * int(per_stride))
-    every = -(-length // MAX_FRAMES)
-    return Frames(last - length // every * every, last, every)
+    length = min(last, MAX_STRIDES * int(run.attrs.get("samples_per_stride", last)))
+    return np.append(np.arange(last - length, last, -(-length // MAX_STEPS)), last)
 
 
 def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
@@ -112,13 +97,11 @@ def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
         ValueError: for a mechanism without a scene.
     """
     shown = scene(run, model)
-    played = frames(run, float(shown.time[-1]))
-    take = played.slice
+    take = frames(run, float(shown.time[-1]))
     return {
         "time": pack.doubles(shown.time[take]),
-        "seconds": float(shown.time[played.last] - shown.time[played.first]),
+        "seconds": float(np.ptp(shown.time[take])),
         "ended": shown.ended,
-        "every": played.every,
         "shapes": [_shape(pack, s, take) for s in shown.shapes],
         "views": [
             {"centre": pack.floats(_taken(v.centre, take)), "span": [*map(float, v.span)], "title": v.title}
@@ -152,16 +135,16 @@ def _histories(run: xr.Dataset) -> list[str]:
     return [str(n) for n, x in run.data_vars.items() if x.dims == ("time",) and x.dtype.kind == "f"][:MAX_HISTORIES]
 
 
-def _taken(values: np.ndarray, take: slice) -> np.ndarray:
+def _taken(values: np.ndarray, take: Int[np.ndarray, " samples"]) -> np.ndarray:
     return values[take] if len(values) > 1 else values
 
 
-def _curve(pack: Pack, curve: Curve, take: slice) -> dict[str, Any]:
+def _curve(pack: Pack, curve: Curve, take: Int[np.ndarray, " samples"]) -> dict[str, Any]:
     values = {label: pack.floats(x[take]) for label, x in curve.values.items()}
     return {"name": curve.name, "unit": curve.unit, "values": values}
 
 
-def _shape(pack: Pack, shape: Limb | Body, take: slice) -> dict[str, Any]:
+def _shape(pack: Pack, shape: Limb | Body, take: Int[np.ndarray, " samples"]) -> dict[str, Any]:
     common = {"colour": shape.colour, "opacity": shape.opacity}
     if isinstance(shape, Limb):
         return {"points": pack.points(_taken(shape.points, take)), "width": float(shape.width)} | common
