@@ -88,8 +88,13 @@ def _lowest(run: Run) -> Float[Array, ""]:
 
 
 def _has_turned(run: Run) -> Bool[Array, ""]:
-    """Whether the run shows the lowest point: otherwise the jumper is at his lowest at its end, and still falls."""
-    return (run["height"][-1] > _lowest(run) + SAME_HEIGHT) | (run["v"][-1] <= AT_REST)
+    """Whether the run shows the lowest point: otherwise the jumper is at his lowest at its end, and still falls.
+
+    Unless the rope lifts him from the start, his start is not the lowest point: he rests there, or leaps up, and falls.
+    """
+    heights, lowest = run["height"], _lowest(run)
+    fell = (run["acceleration"][0] <= 0.0) | (lowest < heights[0] - SAME_HEIGHT)
+    return fell & ((heights[-1] > lowest + SAME_HEIGHT) | (run["v"][-1] <= AT_REST))
 
 
 MEASURES = table(

@@ -44,6 +44,19 @@ def test_a_run_that_ends_in_the_fall_has_no_lowest_point():
     assert float(whole.peak_rope_force[0]) == pytest.approx(20.0 * float(50.0 - clearance(Bungee())), abs=1e-5)
 
 
+@pytest.mark.parametrize("start", [{"v": 0.0}, {"v": -2.0}])
+@pytest.mark.parametrize("duration", [1e-9, 0.02, 0.1])
+def test_a_start_from_which_the_jumper_falls_is_no_lowest_point(start, duration):
+    leap = {f"initial.{name}": [x] for name, x in start.items()}
+    scan = ensemble(Bungee(), leap, duration=duration, observe=["clearance", "peak_rope_force"])
+    assert np.isnan(scan.clearance).all() and np.isnan(scan.peak_rope_force).all()
+
+
+def test_a_start_from_which_the_rope_lifts_the_jumper_is_the_lowest_point():
+    scan = ensemble(Bungee(), {"initial.x": [45.0]}, duration=0.1, observe=["clearance"])
+    assert float(scan.clearance[0]) == pytest.approx(5.0, abs=1e-9)
+
+
 def test_a_jumper_on_a_strongly_damped_rope_never_turns_but_arrives():
     damped = Bungee(rope=KelvinVoigt(20.0, 2000.0, 1e3))
     scan = ensemble(damped, {"mass": [70.0]}, duration=3000.0, observe=["clearance"])
