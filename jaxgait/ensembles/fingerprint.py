@@ -65,8 +65,14 @@ def _follows(name: str, stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 
 def _difference(name: str, stored: Any, wanted: Any) -> str:
+    if name == "dimensions" and stored == wanted and [*stored] != [*wanted]:
+        return f"order of the dimensions: {', '.join(stored)} in the store, {', '.join(wanted)} now"
     if stored == wanted:
         return ""
+    if name == "order of the members":
+        return f"{name}, or of their labels: another one in the store"
+    if name == "retries" and {*stored} != {*wanted}:
+        stored, wanted = (", ".join(attempts) or _NOTHING for attempts in (stored, wanted))
     if name.startswith(_SOURCE) and type(stored) is type(wanted):
         files = sorted(_changed(stored, wanted)) if isinstance(stored, dict) else []
         return f"the {name}: changed since" + (f" ({', '.join(files)})" if files else "")

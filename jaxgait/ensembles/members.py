@@ -51,6 +51,9 @@ class Members:
             dimension of the box varies fastest.
         labels: coordinates of the result, each with its dimensions.
 
+    Raises:
+        ParameterError: for shapes that contradict each other, and for a label that differs from the values of its name.
+
     Examples:
         >>> from jaxgait import grid
         >>> members = grid({"mass": [60.0, 70.0, 80.0], "stiffness": [15.0, 20.0]})
@@ -62,6 +65,31 @@ class Members:
     shape: tuple[int, ...]
     values: dict[str, np.ndarray]
     labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+    def __post_init__(self) -> None:
+        if len(self.dims) != len(self.shape) or len({*self.dims}) != len(self.dims):
+            raise ParameterError(f"members need one length for each of their dimensions {self.dims}, got {self.shape}")
+        for name, x in self.values.items():
+            if not isinstance(x, np.ndarray | jax.Array) or x.shape[:1] != (self.size,):
+                got = f"the shape {x.shape}" if hasattr(x, "shape") else shown(x)
+                raise ParameterError(
+                    f"the values of {name!r} must be an array with one entry per member ({self.size}), got {got}"
+                )
+        sizes = dict(zip(self.dims, self.shape, strict=True))
+        for name, (dims, x) in self.labels.items():
+            if np.shape(x)[: len(dims)] != tuple(sizes.get(d) for d in dims):
+                raise ParameterError(f"the label {name!r} has the shape {np.shape(x)}, which is not that of {dims}")
+            if name in self.values and not self._labelled(name, dims, np.asarray(x)):
+                raise ParameterError(f"the axis {name!r} does not label the values given for {name!r}")
+
+    def _labelled(self, name: str, dims: tuple[str, ...], x: np.ndarray) -> bool:
+        """Whether a label along some of the dimensions has the values of its name (`check_members` rejects NaN)."""
+        values, own = np.asarray(self.values[name]), x.shape[len(dims) :]
+        order = sorted(range(len(dims)), key=lambda axis: self.dims.index(dims[axis]))
+        spread = [n if d in dims else 1 for d, n in zip(self.dims, self.shape, strict=True)]
+        label = x.transpose(*order, *range(len(dims), x.ndim)).reshape(*spread, *own)
+        box = values.reshape(*self.shape, *values.shape[1:])
+        return box.shape[len(self.dims) :] == own and bool(((box == label) | np.isnan(box)).all())
 
     @property
     def size(self) -> int:
@@ -121,8 +149,6 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     for name, x in columns.items():
         if x.shape[: len(shape)] != shape:
             raise ParameterError(f"{name!r} must have the shape {shape} of the axes {dims}, got {x.shape}")
-    for axis, name in enumerate(dims):
-        _check_axis(name, axis, marks, columns)
     flat = {name: x.reshape(-1, *x.shape[len(shape) :]) for name, x in columns.items()}
     labels = {name: ((name,), x) for name, x in marks.items()}
     labels |= {_label(name, x, dims): (dims, x) for name, x in columns.items() if name not in marks}
@@ -420,14 +446,6 @@ def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
 def _along(dim: str, values: dict[str, np.ndarray]) -> Members:
     labels = {_label(name, x, (dim,)): ((dim,), x) for name, x in values.items()}
     return Members((dim,), (len(next(iter(values.values()))),), values, labels)
-
-
-def _check_axis(name: str, axis: int, marks: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> None:
-    """Checks that a dimension named after a parameter has that parameter's values."""
-    if name in columns:
-        along = np.moveaxis(columns[name], axis, 0)
-        if not np.array_equal(along, np.broadcast_to(marks[name].reshape(-1, *(1,) * (along.ndim - 1)), along.shape)):
-            raise ParameterError(f"the axis {name!r} does not label the values given for {name!r}")
 
 
 def _box(ranges: Axes, samples: int, seed: int) -> dict[str, tuple[float, float]]:

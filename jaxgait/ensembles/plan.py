@@ -131,7 +131,8 @@ class Task:
 
 def task_of(plan: Plan, block: int) -> Task:
     """Takes one block out of a plan."""
-    index = np.arange(plan.members.size).reshape(plan.members.shape)[plan.region(block)].ravel()
+    along = (np.arange(part.start, part.stop) for part in plan.region(block))
+    index = np.ravel_multi_index(np.ix_(*along), plan.members.shape).ravel()
     values = {name: x[index] for name, x in plan.members.values.items()}
     length = _block_length(plan.members, plan.block_shape, plan.job)
     return Task(plan.model, plan.job, plan.precision, plan.retries, values, length)

@@ -156,7 +156,7 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
         StoreError: if the disk is full or not writable, or if the path holds something else: another scan, one with
             an older schema, in use, or damaged.
     """
-    root = pathlib.Path(path)
+    root = _root(path)
     if not root.exists():
         _create(root, plan)
     lock = _lock(root)
@@ -190,7 +190,7 @@ def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> t
     Raises:
         StoreError: if the path holds another scan, or none.
     """
-    root = pathlib.Path(path)
+    root = _root(path)
     plan = _same_scan(root, plan, any_blocks)
     return plan, len(_read_manifest(root, plan.size))
 
@@ -258,6 +258,12 @@ def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
         return [name for name, checksum in written.items() if _file_checksum(root / name) != checksum]
     except (OSError, ValueError, AttributeError):
         return [LABELS]
+
+
+def _root(path: str | os.PathLike[str]) -> pathlib.Path:
+    if not os.fspath(path):  # which would be the present folder
+        raise StoreError("the path of the store is empty: name a folder, such as 'scan.zarr'")
+    return pathlib.Path(path)
 
 
 def _schema(root: pathlib.Path) -> int:

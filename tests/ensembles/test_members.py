@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from jaxgait.ensembles import cloud, grid, latin_hypercube, product, sobol, zipped
-from jaxgait.ensembles.members import as_members, check_members
+from jaxgait.ensembles.members import Members, as_members, check_members
 from jaxgait.parameters import ParameterError
 from tests.oscillator import Oscillator
 
@@ -70,6 +70,9 @@ def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
     check_members(Oscillator(), members)
 
 
+M = np.array([60.0, 70.0])
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -87,6 +90,10 @@ def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
         (lambda: zipped({"mass": [1.0, 2.0], "stiffness": [1.0]}), "equally long"),
         (lambda: zipped({"mass": [[1.0]]}, axes={"a": [1.0], "b": [1.0, 2.0]}), "must have the shape"),
         (lambda: zipped({"mass": [1.0, 2.0]}, axes={"mass": [1.0, 3.0]}), "does not label"),
+        (lambda: Members(("a",), (1,), {"mass": M}, {}), r"one entry per member \(1\), got the shape \(2,\)"),
+        (lambda: Members(("a", "b"), (1,), {}, {}), "one length for each of their dimensions"),
+        (lambda: Members(("a",), (2,), {}, {"c": (("a",), M[:1])}), r"'c' has the shape \(1,\), which is not that"),
+        (lambda: Members(("a",), (2,), {"mass": M}, {"mass": (("a",), M[::-1])}), "does not label"),
         (lambda: latin_hypercube({"mass": (2.0, 1.0)}, 4), "lowest, highest"),
         (lambda: sobol({"mass": (1.0, 2.0)}, 0), "at least 1"),
         (lambda: latin_hypercube({"mass": (1.0, 2.0)}, 4, seed=-1), "seed must be a whole number, at least 0"),

@@ -140,6 +140,11 @@ def test_another_cut_into_blocks_continues_with_the_store_s_own(copy, whole):
         ({"duration": 3.0}, "duration: 2.0 in the store, 3.0 now"),
         ({"observe": lambda run: {"lowest": run["x"].min()}}, "observe: lowest in the store, <lambda> now"),
         ({"variables": {"lowest": Variable("cm", "x")}}, "dimensions, lowest: (nothing) in the store, cm now"),
+        (
+            {"members": dict(reversed(MEMBERS.items()))},
+            "order of the dimensions: mass, stiffness in the store, stiffness, mass now",
+        ),
+        ({"retry": True}, "Differences: retries: (nothing) in the store, tighter tolerance, stiff solver now"),
         ({"precision": "float32"}, "precision: float64 in the store, float32 now"),
     ],
 )
@@ -387,6 +392,8 @@ def test_another_schema_is_refused(copy, schema, age):
 
 def test_foreign_places_are_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(StoreError, match="the path of the store is empty: name a folder"):
+        small_scan("")
     with pytest.raises(StoreError, match="exists and is not a scan"):
         small_scan(tmp_path)
     with pytest.raises(StoreError, match="exists and is not a scan"):
