@@ -7,8 +7,9 @@ interactions. Estimators: Saltelli et al., Comput. Phys. Commun. 181 (2010), tab
 Jansen's (f) for the total; d parameters and n rows are n (d + 2) members. Confidence: percentiles of a bootstrap over
 rows. (`scipy.stats.sobol_indices` has the same estimators, but cannot leave out rows.)
 
-Rows with a failed member, or a measure that is not finite there, are left out of the indices of that measure, which
-then hold for the part of the box where runs succeed; `rows` counts the remaining ones.
+Rows with a failed member, with a measure that is not finite there, or with one that is not defined for a member that
+ended early, are left out of the indices of that measure, which then hold for the part of the box where it is defined;
+`rows` counts the remaining ones.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from scipy.stats import qmc
 
 from jaxgait import checks
 from jaxgait.ensembles import ensemble, sobol, zipped
-from jaxgait.measure import Measure, Measures, observer, with_gaps
+from jaxgait.ensembles.driver import check_run
+from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model, as_model
-from jaxgait.outcome import NoResult, Outcome
+from jaxgait.outcome import NoResult, Outcome, failures
 from jaxgait.parameters import parameter_info
 from jaxgait.solve.schemes import scheme_for
 
@@ -70,7 +72,8 @@ def sensitivity(
         jaxgait.parameters.ParameterError: for unknown parameters and impossible ranges.
         jaxgait.measure.MeasureError: for a measure that the model does not define.
         TypeError: for anything but a model, and for a function instead of a measure.
-        ValueError: for impossible counts, and for a measure that is not one number.
+        ValueError: for impossible counts, for a measure that is not one number, and for arguments that `ensemble` does
+            not have or that are chosen here.
         jaxgait.outcome.NoResult: if too few rows succeeded.
 
     Examples:
@@ -81,6 +84,7 @@ def sensitivity(
         >>> found.total.idxmax("parameter").item()
         'mass'
     """
+    check_run("sensitivity", run, allowed=("store", "repair"))
     measures = _measures(as_model(model), observe)
     checks.count("rows", rows, least=MIN_ROWS)
     checks.count("resamples", resamples)
@@ -94,10 +98,7 @@ def sensitivity(
         local = not scheme_for(as_model(model), run.get("scheme")).no_gradient
     slopes = _local(model, centre, high - low, measures, run) if local else xr.Dataset()
     found = ensemble(model, members, observe=list(measures), **run)
-    completed = found.status.values == Outcome.COMPLETED
-    seen = [
-        np.where(completed, with_gaps(found[m.name].values), np.nan).reshape(2 + len(names), rows) for m in measures
-    ]
+    seen = [_defined(m, found).reshape(2 + len(names), rows) for m in measures]
     parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
     data = xr.concat(parts, "measure").assign_coords(measure=[m.name for m in measures], parameter=names)
     data["bound"] = ["low", "high"]
@@ -145,6 +146,13 @@ def _measures(model: Model, observe: Any) -> tuple[Measure, ...]:
     return chosen.members
 
 
+def _defined(measure: Measure, found: xr.Dataset) -> Float[np.ndarray, " members"]:
+    """The values of a measure, NaN where it is not defined."""
+    status = found.status.values
+    defined = ~failures(status) if measure.early else status == Outcome.COMPLETED
+    return np.where(defined, found[measure.name].values.astype(float), np.nan)
+
+
 def _points(d: int, rows: int, seed: int) -> Float[np.ndarray, "sets rows d"]:
     """Points of the unit box: two samples, and the first with one parameter after the other from the second."""
     power = int(rows - 1).bit_length()
@@ -179,7 +187,7 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
             "total_interval": (along, interval[1], label("confidence interval of the total index")),
             "mean": ((), sample.mean(), {"long_name": "mean over the box, in the measure's unit"}),
             "deviation": ((), sample.std(), {"long_name": "standard deviation over the box, in the measure's unit"}),
-            "rows": ((), n, label("rows whose members all succeeded")),
+            "rows": ((), n, label("rows whose members all have the measure")),
         }
     )
 

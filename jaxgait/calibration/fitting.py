@@ -14,9 +14,9 @@ from jaxgait.calibration.fitted import Fit, check_points, summarised
 from jaxgait.calibration.measured import Given, MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Output, Problem, Stopping, observed, reading, search
 from jaxgait.checks import by_name
+from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model, as_model
-from jaxgait.optimization.design import check_run
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.gradients import evaluator_for

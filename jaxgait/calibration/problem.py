@@ -18,11 +18,11 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import least_squares
 from tqdm import tqdm
 
-from jaxgait import outcome
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import UNSTABLE, Evaluator
+from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
@@ -343,7 +343,7 @@ class _Asked:
 def _failure(model: Model, found: Residuals) -> str:
     if found.status == UNSTABLE and np.isfinite(found.multiplier):
         return f"its gait is not stable (largest multiplier {float(found.multiplier):.3g})"
-    return outcome.sentence(model, int(found.status)) if found.status else "its curve is not finite"
+    return sentence(model, int(found.status)) if found.status else "its curve is not finite"
 
 
 def search(

@@ -59,7 +59,7 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
     """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
     if not job.gradient:
         return _results(model, values, job)
-    theta = {n: values[n] if n in values else _own_value(model, n) for n in job.gradient}
+    theta = {n: values[n] if n in values else own_value(model, n) for n in job.gradient}
 
     def observables(theta: dict[str, Array]) -> tuple[dict[str, Array], dict[str, dict[str, Array]]]:
         results = _results(model, {**values, **theta}, job)
@@ -142,7 +142,8 @@ def starting(model: Model, values: Mapping[str, Any]) -> State:
     return member_of(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
 
 
-def _own_value(model: Model, name: str) -> Array:
+def own_value(model: Model, name: str) -> Array:
+    """The model's own value of a parameter, a number of its motion or a component of its initial state, in its unit."""
     if name in parameters(model):
         return jnp.asarray(get_parameter(model, name), dtype=float)
     if name.startswith(DRIVE):

@@ -272,6 +272,20 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
         return _plan_of({**request, "max_events": MAX_EVENTS}, extent)
 
 
+def check_run(who: str, run: Mapping[str, Any], allowed: Sequence[str] = ()) -> None:
+    """Checks the arguments that the function `who` passes on to `ensemble`.
+
+    Raises:
+        ValueError: for arguments that `who` sets itself, unless `allowed`, and for those that `ensemble` does not have.
+    """
+    own = {"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} - {*allowed}
+    if taken := sorted(own & {*run}):
+        raise ValueError(f"{who} does not take {taken[0]}: it chooses the trajectories to run and what to keep itself")
+    known = inspect.signature(ensemble).parameters
+    if unknown := sorted({*run} - {*known}):
+        raise ValueError(f"{who} takes no {unknown[0]}: {checks.nearest(unknown[0], known, limit=1)}")
+
+
 def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None) -> Plan:
     given = {name: known.default for name, known in inspect.signature(ensemble).parameters.items()} | dict(request)
     model, precision = as_model(given["model"]), given["precision"]
@@ -382,12 +396,15 @@ def _check_names(plan: Plan) -> None:
 def _gradient(given: Any) -> tuple[str, ...]:
     """The names by which observables are differentiated; a single one makes a tuple of one."""
     given = [given] if isinstance(given, str) else given
-    if not isinstance(given, Iterable) or not all(isinstance(name, str) for name in given):
+    names = tuple(given) if isinstance(given, Iterable) else ()
+    if not (isinstance(given, Iterable) and all(isinstance(name, str) for name in names)):
         raise ValueError(f"gradient must be a list of names, such as ['mass'], got {given!r}")
-    twice = sorted({name for name in given if list(given).count(name) > 1})
+    if isinstance(given, set | frozenset):
+        raise ValueError(f"gradient must be a list of names, because a set has no order, got {given!r}")
+    twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"gradient names {', '.join(twice)} twice")
-    return tuple(given)
+    return names
 
 
 def _check_job(model: Model, job: Job) -> None:
@@ -416,6 +433,9 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
         Every real result's float32 value minus its float64 value (NaN for members that failed in float32), and the
         float32 `status` of members that ended differently (-1 for all others).
 
+    Raises:
+        ValueError: for `precision`, `store` and `repair`, and for what `ensemble` rejects.
+
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.ensembles.driver import float32_error
@@ -423,6 +443,8 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
         >>> print(bool((abs(error.clearance) < 0.01).all()), error.status.values)  # within 1 cm; both ended alike
         True [-1 -1]
     """
+    if own := [name for name in ("precision", "store", "repair") if name in request]:
+        raise ValueError(f"float32_error does not take {own[0]}: it runs two ensembles and keeps only their difference")
     single = ensemble(model, members, precision="float32", **request)
     done = ~(failures(single["status"]) | single.get("promoted", False))
     double = ensemble(model, members, precision="float64", **request)

@@ -11,7 +11,6 @@ smoothed law biases the position of the optimum, not only the objective.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -22,7 +21,7 @@ from jaxtyping import Float
 
 from jaxgait import checks
 from jaxgait.checks import by_name
-from jaxgait.ensembles import ensemble
+from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, Members, as_members
 from jaxgait.measure import Measure
@@ -77,7 +76,8 @@ def optimize(
         model: the mechanism; its other parameters stay as they are.
         maximize: a measure or its name ("rho"), or a function from a `Run` to a scalar (JAX code).
         minimize: the same, to be minimised, instead of `maximize`.
-        over: bounds (low, high) by dotted parameter name, in the parameters' units.
+        over: bounds (low, high) by dotted parameter name, in the parameters' units. Designs between them that the model
+            rejects count as failed.
         across: scenarios in which each design is evaluated: values by name (all combinations), or members of any kind
             (`jaxgait.zipped`, `jaxgait.sobol`, `jaxgait.ensembles.walks`). A design fails if one of its scenarios
             fails, and limits apply to each scenario.
@@ -189,20 +189,6 @@ def check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability:
     checks.positive("tolerance", tolerance, below=1.0)
     checks.positive("stability", stability)
     checks.count("seed", seed, least=0)
-
-
-def check_run(who: str, run: Mapping[str, Any]) -> None:
-    """Checks the arguments that the function `who` passes on to `ensemble`.
-
-    Raises:
-        ValueError: for arguments that `who` sets itself, and for those that `ensemble` does not have.
-    """
-    own = sorted({"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} & set(run))
-    if own:
-        raise ValueError(f"{who} does not take {own[0]}: it chooses the trajectories to run and what to keep itself")
-    known = inspect.signature(ensemble).parameters
-    if unknown := sorted(set(run) - set(known)):
-        raise ValueError(f"{who} takes no {unknown[0]}: {checks.nearest(unknown[0], known, limit=1)}")
 
 
 def as_limits(limits: Any) -> Sequence[Limit | str]:

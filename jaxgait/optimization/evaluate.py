@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -11,10 +11,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import precision
-from jaxgait.ensembles.batch import run_member
+from jaxgait.ensembles.batch import own_value, run_member
 from jaxgait.ensembles.driver import plan_of
 from jaxgait.ensembles.members import constant, zipped
 from jaxgait.ensembles.plan import LANES, Plan
@@ -23,8 +23,8 @@ from jaxgait.measure import Observe
 from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
+from jaxgait.optimization.validity import INVALID, accepted
 from jaxgait.outcome import Outcome
-from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
 DIFFERENCE_STEP = 1e-3
@@ -88,6 +88,17 @@ class Evaluated(NamedTuple):
         """Results at single points, with a leading axis over them."""
         return cls(*(np.stack(field) for field in zip(*found, strict=True)))
 
+    def without(self, rejected: Bool[np.ndarray, " b"]) -> Evaluated:
+        """The results of several points, with the status `INVALID` and no values at those that the model rejects."""
+        lost = np.asarray(rejected)
+        blank = np.where(lost, np.nan, 1.0)
+        return Evaluated(
+            self.values * blank[:, None],
+            self.slopes * blank[:, None, None],
+            np.where(lost, INVALID, self.status).astype(np.int32),
+            self.multiplier * blank,
+        )
+
     def judged(self, stability: float) -> Evaluated:
         """The results with the status `UNSTABLE` where a gait's multiplier reaches `stability` (no dimension)."""
         lost = (np.asarray(self.multiplier) >= stability) & (self.status == Outcome.COMPLETED)
@@ -133,11 +144,18 @@ class Program:
         self._options |= {"model": model, "observe": observe, "gradient": gradient}
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Results by name; they and the columns have a leading axis over members."""
+        """Results by name; they and the columns have a leading axis over members.
+
+        Those of designs that the model rejects are NaN, with the status `INVALID`.
+        """
         members = constant(zipped(columns), self._fixed)
         plan = replace(self._plan_of(columns), members=members, block_shape=(self._lanes(members.size),))
+        rejected = ~accepted(self._model, columns)
         parts = sorted(run_blocks(plan, range(plan.size), **self._where), key=lambda part: part[0])
-        return {name: np.concatenate([found[name] for _, found in parts]) for name in parts[0][1]}
+        results = {name: np.concatenate([found[name] for _, found in parts]) for name in parts[0][1]}
+        for x in (x for x in results.values() if x.dtype.kind == "f"):
+            x[rejected] = np.nan
+        return results | {"status": np.where(rejected, INVALID, results["status"])}
 
     def shapes(self, columns: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
         """Shapes of one member's results by name, before anything runs; columns as in a call."""
@@ -145,14 +163,16 @@ class Program:
 
     def traced(self, values: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
         """One run as JAX code (see `jaxgait.ensembles.batch.run_member`), for use in other programs."""
-        plan = self._plan_of({name: np.full(1, float(get_parameter(self._model, name))) for name in values})
+        plan = self._plan_of(values)
         fixed = {name: jnp.asarray(value, float) for name, value in self._fixed.items()}
         return run_member(precision.cast(plan.model), fixed | dict(values), plan.job)
 
-    def _plan_of(self, columns: Mapping[str, np.ndarray]) -> Plan:
-        """The plan, checked once with the first members, since the bounds and the extent hold for all."""
+    def _plan_of(self, names: Iterable[str]) -> Plan:
+        """The plan, checked once with the model's own values; `accepted` checks those of members."""
         if self._plan is None:
-            first = constant(zipped({name: x[:1] for name, x in columns.items()}), self._fixed)
+            with precision.use("float64"):
+                own = {name: np.asarray(own_value(self._model, name))[None] for name in names}
+            first = constant(zipped(own), self._fixed)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were checked before
                 self._plan = plan_of({"batch": LANES, **self._options, "members": first}, self._extent)

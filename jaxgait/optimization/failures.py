@@ -11,6 +11,7 @@ from jaxgait import outcome
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import UNSTABLE, Evaluated
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.validity import INVALID
 from jaxgait.outcome import NoResult
 
 
@@ -38,8 +39,13 @@ POPULATION = ENDS._replace(runs="every trajectory", points="no point", limits="l
 """Of a front by NSGA-II."""
 
 
-def sentence(model: Model, code: int) -> str:
+def sentence(model: Model, code: int, why: str = "") -> str:
     """The meaning of a status; other than in `jaxgait.outcome`, `UNSTABLE` is that of a gait that was found.
+
+    Args:
+        model: the mechanism.
+        code: the status.
+        why: why the model rejects the design, for `INVALID`; see `jaxgait.optimization.validity.rejection`.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -48,10 +54,12 @@ def sentence(model: Model, code: int) -> str:
         >>> print(sentence(Bungee(), UNSTABLE), "/", sentence(Bungee(), 0))
         the gait is not stable / completed
     """
+    if code == INVALID:
+        return f"not a valid design: {why}".removesuffix(": ")
     return "the gait is not stable" if code == UNSTABLE else outcome.sentence(model, code)
 
 
-def no_result(model: Model, goal: Goal, found: Sequence[Evaluated], wording: Wording) -> NoResult:
+def no_result(model: Model, goal: Goal, found: Sequence[Evaluated], wording: Wording, why: str = "") -> NoResult:
     """The error of a search none of whose points may be the result.
 
     Args:
@@ -59,6 +67,7 @@ def no_result(model: Model, goal: Goal, found: Sequence[Evaluated], wording: Wor
         goal: objective and limits.
         found: all evaluations, each of one point, in the units of measures.
         wording: of the search.
+        why: why the model rejects one of the points, if it does.
 
     Examples:
         >>> import numpy as np
@@ -74,8 +83,10 @@ def no_result(model: Model, goal: Goal, found: Sequence[Evaluated], wording: Wor
     valid = [one for one in found if one.valid]
     if not valid:
         codes = sorted({int(one.status) for one in found} - {0})
-        why = "; ".join(sentence(model, code) for code in codes) or "objective, limits or slopes are not finite"
-        return NoResult(f"{wording.runs} failed ({why}): try other bounds")
+        listed = "; ".join(sentence(model, code, why) for code in codes)
+        return NoResult(
+            f"{wording.runs} failed ({listed or 'objective, limits or slopes are not finite'}): try other bounds"
+        )
     if not any(goal.met(one.values) for one in valid):
         nearest = max((one.values for one in valid), key=lambda values: goal.slack(values).min())
         worst = int(np.argmin(goal.slack(nearest)))

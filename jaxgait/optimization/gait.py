@@ -35,6 +35,7 @@ from jaxgait.native import kept, looped
 from jaxgait.optimization.evaluate import Evaluated, Extra, extent
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
+from jaxgait.optimization.validity import accepted
 from jaxgait.outcome import Outcome
 from jaxgait.roots import CONVERGED, Root, Rule, many
 from jaxgait.run import Run, Sampling, Trajectory
@@ -202,7 +203,8 @@ class PeriodicGait:
             for fields, new in zip((root, (step,), linear), (again[0], (again[1],), again[2]), strict=True):
                 for whole, part in zip(fields, new, strict=True):
                     whole[lost] = part
-        return self._evaluated(who, x, root, step, linear)
+        found = self._evaluated(who, x, root, step, linear)
+        return found.without(~accepted(self._model, self._space.columns(x) | self._extra(who)))
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> dict[str, tuple[int, ...]]:
         """Shapes of what the goal observes of a stride, by name; traces a stride if measures do not declare them."""

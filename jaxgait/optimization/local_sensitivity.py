@@ -13,16 +13,18 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import INITIAL, Members, as_members
 from jaxgait.model import Model, as_model
-from jaxgait.optimization.design import as_limits, check_run, one_objective
+from jaxgait.optimization.design import as_limits, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
+from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.trust import MAX_DEVIATION
-from jaxgait.outcome import NoResult, Outcome, sentence
+from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameter_info, parameters
 from jaxgait.plausible import ImplausibleValue
 

@@ -54,7 +54,7 @@ class Local:
     directions: Float[np.ndarray, "n n"]
     """Their directions in the unit box, as rows."""
     loss: float
-    """Loss of the objective for which the tolerances are computed, in its unit."""
+    """Loss of the objective for which the tolerances are computed, in its unit; zero if the objective is zero."""
     room: dict[str, tuple[float, float]]
     """By how much each parameter alone may fall and rise for that loss, in its unit, within box and limits (linear)."""
     ridge: dict[str, float]
@@ -268,7 +268,8 @@ def _rooms(
         reaches = []
         for sense, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
             rate = max(sense * falls, 0.0)  # at a bound the slope points outwards; elsewhere it is noise
-            reach = 2.0 * loss / (rate + np.sqrt(rate**2 + 2.0 * bend * loss)) if rate or bend else np.inf
+            steep = rate + np.sqrt(rate**2 + 2.0 * bend * loss)  # zero on a parabola too if no loss is tolerated
+            reach = 2.0 * loss / steep if steep else 0.0 if bend else np.inf
             nearer = sense * tightens[:, i] > 0.0
             limits = slack[nearer] / np.abs(tightens[nearer, i])
             reaches.append(float(min(reach, wall, *limits) * space.width[i]))

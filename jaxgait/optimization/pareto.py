@@ -21,12 +21,13 @@ from jaxtyping import Bool, Float
 from scipy.stats import qmc
 
 from jaxgait import checks
+from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.checkpoint import Row
-from jaxgait.optimization.design import as_limits, check_run, check_search
+from jaxgait.optimization.design import as_limits, check_search
 from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.failures import POPULATION, no_result
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, name_of
@@ -34,6 +35,7 @@ from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.tradeoff import Record, rate, trace_front
+from jaxgait.optimization.validity import INVALID, rejection
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 
@@ -42,7 +44,7 @@ MAX_IMBALANCE = 0.1
 """Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
 MIN_IMPROVEMENT = 1e-6
 """Least improvement in every objective, in spans of the front, to replace a point; closer points count as one."""
-_STATUS = "how the run ended (0: completed; 7: the gait is not stable)"
+_STATUS = "how the run ended (0: completed; 7: the gait is not stable; -2: no valid design)"
 
 
 def front(
@@ -244,7 +246,9 @@ def _labelled(
     """The front, if there is one, and all evaluations, labelled."""
     on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
     if not on_front:
-        raise no_result(model, *_without_objectives(goal, len(signs), record.rows), POPULATION)
+        lost = np.array([row.x for row in record.rows if row.found.status == INVALID])
+        why = rejection(model, space.columns(lost)) if len(lost) else ""
+        raise no_result(model, *_without_objectives(goal, len(signs), record.rows), POPULATION, why)
     on_front.sort(key=lambda row: -signs[0] * row.found.values[0])
     on_front = _apart(on_front, len(signs))
     data = _columns(model, space, goal, len(signs), on_front, "", "point")

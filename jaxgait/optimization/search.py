@@ -22,7 +22,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph, worst_balance
-from jaxgait.optimization.evaluate import UNSTABLE, Evaluated, Evaluator
+from jaxgait.optimization.evaluate import UNSTABLE, Evaluated, Evaluator, Extra
 from jaxgait.optimization.failures import OPTIMUM, Wording, no_result, sentence
 from jaxgait.optimization.goals import MAX_VIOLATION
 from jaxgait.optimization.methods import (
@@ -42,12 +42,13 @@ from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import MAX_DEVIATION, Guard, UnreliableGradient
+from jaxgait.optimization.validity import INVALID, rejection
 from jaxgait.parameters import with_parameters
 from jaxgait.report import labels
 
 WHERE = ("batch", "cluster", "devices", "workers")
 """Options of runs that do not affect their results."""
-_STATUS = "how the run ended (0: completed; 7: the gait is not stable; -1: this start had stopped)"
+_STATUS = "how the run ended (0: completed; 7: the gait is not stable; -1: this start had stopped; -2: no valid design)"
 
 
 class Search:
@@ -236,8 +237,9 @@ class Search:
     def _best(self) -> Row:
         sign, rows = self._settings.sign, [row for rows in self._rows for row in rows if self._allowed(row)]
         if not rows:
-            found = [row.found for rows in self._rows for row in rows]
-            raise no_result(self._model, self._settings.goal, found, self._wording)
+            everything = [row for rows in self._rows for row in rows]
+            why = next(filter(None, map(self._rejection, everything)), "")
+            raise no_result(self._model, self._settings.goal, [row.found for row in everything], self._wording, why)
         return max(rows, key=lambda row: sign * row.found.values[0])
 
     def _summarised(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
@@ -312,7 +314,7 @@ class Search:
         """One sentence on how a start ended."""
         found, goal = row.found, self._settings.goal
         if end.message == FAILED_TEXT or not found.valid:
-            return self._failed(self._rows[i][0].found)
+            return self._failed(self._rows[i][0])
         if not goal.met(found.values):
             worst = int(np.argmin(goal.slack(found.values)))
             how = "ended" if end.converged else f"stopped ({end.message})"
@@ -333,15 +335,25 @@ class Search:
             return f"stopped{at}: {self._lost[i]}; method='auto' would continue without derivatives"
         return f"{self._lost[i]}; {self._fallback} continued from its best point: {end.message}{at}"
 
-    def _failed(self, found: Evaluated) -> str:
+    def _rejection(self, row: Row) -> str:
+        """Why the model rejects the design of an evaluation; empty if it does not."""
+        if row.found.status != INVALID:
+            return ""
+        goal = self._settings.goal
+        extra = goal.scenarios.extra if isinstance(goal, RobustGoal) else Extra()
+        each = np.arange(extra.scenarios)
+        return rejection(self._model, self._space.columns(np.repeat(row.x[None], len(each), axis=0)) | extra(each))
+
+    def _failed(self, row: Row) -> str:
+        found = row.found
         status, goal, where = int(found.status), self._settings.goal, ""
         if isinstance(goal, RobustGoal) and (missing := goal.scenarios.missing(found.values)).any():
             first = goal.scenarios.names[np.argmax(missing)]
             where = f" ({first}: {missing.sum()} of {missing.size} scenarios have no result)"
         if not status:
             return f"the objective or its slope is not finite at its start{where}"
-        reason = "is an unstable gait" if status == UNSTABLE else f"failed: {sentence(self._model, status)}"
-        return f"the run at its start {reason}{where}"
+        why = sentence(self._model, status, self._rejection(row))
+        return f"the run at its start {'is an unstable gait' if status == UNSTABLE else f'failed: {why}'}{where}"
 
     def _content(self, end: Ended, at: str, slope: float, size: float) -> str:
         """How an allowed start ended, with the remaining slope."""

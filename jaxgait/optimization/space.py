@@ -13,6 +13,7 @@ from scipy.stats import qmc
 from jaxgait import checks
 from jaxgait.ensembles.members import shape_of
 from jaxgait.model import Model
+from jaxgait.optimization.validity import accepted, rejection
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 
 Box: TypeAlias = Mapping[str, tuple[float, float]]
@@ -21,6 +22,8 @@ Starts: TypeAlias = int | Sequence[Mapping[str, float]]
 
 _OFF_THE_WALLS = 0.1
 """Distance of Sobol points from each bound, as a fraction of the box, because gradients may break off there."""
+MAX_DRAWS = 64
+"""Largest number of samples to draw starts from, of which the model may reject some points."""
 
 
 class Space:
@@ -33,8 +36,8 @@ class Space:
         self.names = list(over)
         self.units = [parameter_info(model, name).unit for name in over]
         self.low, self.high = (np.array([b[i] for b in bounds]) for i in (0, 1))
-        with_parameters(model, self.named(np.zeros(len(over)))).validate()
-        with_parameters(model, self.named(np.ones(len(over)))).validate()
+        for corner in np.stack([np.zeros(len(over)), np.ones(len(over))]):  # so that bounds of parameters are errors
+            with_parameters(model, self.named(corner)).validate()
 
     @property
     def width(self) -> Float[np.ndarray, " n"]:
@@ -65,22 +68,28 @@ class Space:
         return low + [f"{name} = {self.high[i]:g}" for i, name in enumerate(self.names) if x[i] >= 1.0]
 
     def points(self, model: Model, starts: Starts, seed: int) -> Float[np.ndarray, "starts n"]:
-        """Starting points: the given ones; or the model's own values if within the bounds, then Sobol points.
+        """Starting points: the given ones; or the model's own values if within the bounds, then Sobol points (valid ones).
 
         Raises:
             ValueError: for an impossible count.
-            ParameterError: for invalid points, and those outside the bounds.
+            ParameterError: for invalid points, those outside the bounds, and if the model rejects almost all points.
         """
         if isinstance(starts, Sequence) and not isinstance(starts, str):
-            return self._given(starts)
+            return self._given(model, starts)
         starts = checks.count("starts", starts)
         own = np.array([float(parameter_info(model, name).value) for name in self.names])
         own = (own - self.low) / self.width
-        points = qmc.Sobol(len(self.names), rng=seed).random(1 << max(starts - 1, 1).bit_length())
-        points = _OFF_THE_WALLS + (1.0 - 2.0 * _OFF_THE_WALLS) * points
-        return np.vstack([own, points])[:starts] if ((own >= 0) & (own <= 1)).all() else points[:starts]
+        points = found = own[None][: int(((own >= 0) & (own <= 1)).all())]
+        sample = qmc.Sobol(len(self.names), rng=seed)
+        for _ in range(MAX_DRAWS):
+            points = _OFF_THE_WALLS + (1.0 - 2.0 * _OFF_THE_WALLS) * sample.random(1 << max(starts - 1, 1).bit_length())
+            found = np.concatenate([found, points[accepted(model, self.columns(points))]])
+            if len(found) >= starts:
+                return found[:starts]
+        why = f"the model rejects almost all points within the bounds ({rejection(model, self.columns(points))})"
+        raise ParameterError(f"{why}: give `starts`, or other bounds")
 
-    def _given(self, starts: Sequence[Mapping[str, float]]) -> np.ndarray:
+    def _given(self, model: Model, starts: Sequence[Mapping[str, float]]) -> np.ndarray:
         if not starts:
             raise ParameterError("starts is empty: give a number, or at least one point")
         for start in starts:
@@ -93,6 +102,8 @@ class Space:
             i, j = outside[0]
             span = f"{self.low[j]:g} to {self.high[j]:g}"
             raise ParameterError(f"the start {given[i, j]:g} of {self.names[j]} lies outside the bounds {span}")
+        if why := rejection(model, self.columns(x)):
+            raise ParameterError(f"a start is not a valid design: {why}")
         return x
 
 

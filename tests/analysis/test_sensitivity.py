@@ -67,6 +67,19 @@ class Function(Model):
         return At(0.0 * y.rest)
 
 
+class Ending(Function):
+    """Every run ends early, and two measures are defined there."""
+
+    measures: ClassVar = table(
+        Measure("first", lambda run: run.model.x, "1", "x", early=True),
+        Measure("minus", lambda run: -jnp.floor(2.0 * run.model.x).astype(int), "1", "an integer, 0 or -1", early=True),
+        Measure("plane", _plane, "1", "linear"),
+    )
+
+    def terminations(self):
+        return {"over": lambda t, y: t > 0.05}
+
+
 @pytest.fixture(scope="module")
 def found():
     return sensitivity(Function(), BOX, ["value", "half", "plane"], rows=1024, **QUICK)
@@ -98,6 +111,14 @@ def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(
         np.testing.assert_allclose(one.slope.sel(measure="plane"), [2.0, 1.0])
 
 
+def test_members_that_ended_early_count_where_the_measure_is_defined():
+    box, run = {"x": (0.0, 1.0), "y": (0.0, 1.0)}, {"rows": 16, "local": False} | QUICK
+    found = sensitivity(Ending(), box, ["first", "minus"], **run)
+    assert found["rows"].values.tolist() == [16, 16] and (found.total.sel(parameter="x") > 0.9).all()
+    with pytest.raises(NoResult, match="plane in only 0 of 16 rows"):
+        sensitivity(Ending(), box, ["plane"], **run)
+
+
 def test_rows_with_a_member_that_failed_are_left_out(found):
     """A row succeeds if x of both samples is below 2: it then depends on y alone."""
     one, share = found.sel(measure="half"), (2.0 + np.pi) / (2.0 * np.pi)
@@ -127,6 +148,8 @@ def test_the_estimators_are_those_of_scipy():
         ({"over": {"w": (0.0, 1.0)}}, ValueError, "'w'"),
         ({"over": {"x": (1.0, 0.0)}}, ValueError, "x"),
         ({"rows": 8}, ValueError, "rows must be a whole number, at least 16"),
+        ({"gradient": ["x"]}, ValueError, "sensitivity does not take gradient: it chooses the trajectories"),
+        ({"sample": 3}, ValueError, "sensitivity takes no sample: did you mean 'samples'"),
         ({"confidence": 2.0}, ValueError, "confidence must be a positive number below 1"),
     ],
 )

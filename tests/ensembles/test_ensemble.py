@@ -11,7 +11,7 @@ import pytest
 from jaxgait import outcome
 from jaxgait.ensembles import batch as batches
 from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, latin_hypercube, product, summary, zipped
-from jaxgait.ensembles.plan import block_shape
+from jaxgait.ensembles.plan import block_shape, task_of
 from jaxgait.ensembles.store import StoreError
 from jaxgait.model import Variable
 from jaxgait.models.bungee import Bungee
@@ -228,6 +228,16 @@ def test_gradient_by_an_initial_state_and_differences():
     np.testing.assert_allclose(data.end_gradient[0, 0], np.diff(ends)[0] / (2 * step), rtol=1e-5)
 
 
+def test_a_block_takes_the_members_of_its_region():
+    members = grid({"mass": M, "stiffness": K, "ground": [50.0, 60.0]})
+    plan = driver.plan_of({"model": Bungee(), "members": members, "batch": 6})
+    box = np.arange(plan.members.size).reshape(plan.members.shape)
+    for block in range(plan.size):
+        wanted = box[plan.region(block)].ravel()
+        for name, x in task_of(plan, block).values.items():
+            np.testing.assert_array_equal(x, plan.members.values[name][wanted])
+
+
 def test_blocks_are_even_rectangles():
     assert block_shape((40, 50), 256) == (5, 50)
     assert block_shape((40, 50), 32) == (1, 25)
@@ -253,6 +263,20 @@ def test_blocks_are_even_rectangles():
 def test_impossible_requests_are_refused(kwargs, error, message):
     with pytest.raises(error, match=message):
         ensemble(Oscillator(), {"mass": [1.0]}, **kwargs)
+
+
+def test_names_of_a_gradient_have_an_order():
+    request = {"model": Oscillator(), "members": {"mass": M}, **QUICK}
+    names = ["stiffness", "mass"]
+    assert driver.plan_of({**request, "gradient": iter(names)}).job.gradient == tuple(names)
+    for wrong, message in (({*names}, "because a set has no order"), (3, "list of names, such as"), ([3], "such as")):
+        with pytest.raises(ValueError, match=f"gradient must be .*{message}"):
+            driver.plan_of({**request, "gradient": wrong})
+
+
+def test_a_comparison_of_precisions_has_no_store(tmp_path):
+    with pytest.raises(ValueError, match="float32_error does not take store: it runs two ensembles"):
+        float32_error(Oscillator(), {"mass": M}, **QUICK, store=tmp_path / "a.zarr")
 
 
 def test_a_fault_in_a_block_names_its_place(monkeypatch):

@@ -77,6 +77,16 @@ def test_three_gradients_agree(way):
     assert slope == pytest.approx(-0.5 * amplitude(1.5, 1.2) ** 3, rel=1e-4)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_an_objective_of_zero_tolerates_no_loss():
+    distance = lambda run: (run.model.k - 1.25) ** 2 + 0.0 * run.ys.x[-1]
+    found = optimize(
+        Oscillator(), minimize=distance, over={"k": (0.5, 2.0)}, starts=[{"k": 1.25}], gradient="run", progress=False
+    )
+    assert found.objective == 0.0 and found.local is not None
+    assert found.local.loss == 0.0 and found.local.room == {"k": (0.0, 0.0)}
+
+
 def test_a_gait_that_no_walk_stays_on_is_no_optimum():
     """Without damping the gait is found but not stable; the optimum is where it becomes so."""
     found = optimize(

@@ -1,0 +1,83 @@
+"""Rules between parameters hold at every design that a search runs, whatever the corners of the box are."""
+
+import numpy as np
+import pytest
+
+from jaxgait.measure import Measure
+from jaxgait.optimization import front, optimize
+from jaxgait.optimization.validity import INVALID, accepted, rejection
+from jaxgait.outcome import NoResult
+from jaxgait.parameters import ParameterError
+from tests.optimization.oscillator import Oscillator
+
+BOX = {"k": (1.0, 2.0), "c": (0.5, 1.5)}
+
+
+def _excess(run):
+    return run.model.c - run.model.k + 0.0 * run.ys.x[-1]
+
+
+EXCESS = Measure("excess", _excess, "1", "c - k", strides=1)
+
+
+class Ruled(Oscillator):
+    def validate(self) -> None:
+        super().validate()
+        if np.any(np.asarray(self.c) > np.asarray(self.k)):
+            raise ParameterError(f"c must not exceed k, got {np.max(self.c):g}")
+
+
+class Single(Oscillator):
+    """Its rule is not written for arrays."""
+
+    def validate(self) -> None:
+        if self.c > self.k:
+            raise ParameterError("c must not exceed k")
+
+
+class Signed(Oscillator):
+    def validate(self) -> None:
+        if np.any(np.abs(self.c) != 1.0):
+            raise ParameterError("c must be 1 or -1")
+
+
+@pytest.mark.parametrize("model", [Ruled(), Single()])
+def test_members_are_accepted_one_by_one(model):
+    columns = {"k": np.full(5, 1.0), "c": np.array([0.5, 1.2, 0.9, 1.0, 1.5]), "drive.x": np.zeros(5)}
+    assert accepted(model, columns).tolist() == [True, False, True, True, False]
+    assert rejection(model, columns).startswith("c must not exceed k")
+    assert rejection(model, {"k": np.ones(2)}) == ""
+
+
+@pytest.mark.parametrize("gradient", ["gait", "run"])
+def test_the_best_design_is_one_that_the_model_accepts(gradient):
+    found = optimize(
+        Ruled(), maximize=EXCESS, over=BOX, starts=3, gradient=gradient, method="SLSQP", iterations=8, progress=False
+    )
+    found.model.validate()
+    assert -0.2 < found.objective <= 0.0
+    lost = found.history.status.values == INVALID
+    assert lost.any() and not found.history.allowed.values[lost].any()
+
+
+def test_the_front_is_within_the_rules():
+    pytest.importorskip("pymoo")
+    goals = {"maximize": EXCESS, "minimize": "power", "method": "NSGA-II", "population": 8, "generations": 2}
+    found = front(Ruled(), over=BOX, progress=False, **goals)
+    assert (found.c <= found.k).all() and (found["tried.status"] == INVALID).any()
+
+
+def test_starts_are_valid_and_objections_are_passed_on():
+    task = {"maximize": EXCESS, "over": BOX, "iterations": 1, "progress": False}
+    found = optimize(Ruled(), starts=8, **task)
+    assert (np.array(found.start["c"]) <= np.array(found.start["k"])).all()
+    with pytest.raises(ParameterError, match="a start is not a valid design: c must not exceed k"):
+        optimize(Ruled(), starts=[{"k": 1.0, "c": 1.5}], **task)
+    with pytest.raises(
+        ParameterError, match=r"almost all points within the bounds \(c must be 1 or -1\): give `starts`"
+    ):
+        optimize(Signed(c=1.0), **task | {"over": {"c": (-1.0, 1.0)}, "starts": 2})
+    with pytest.raises(
+        NoResult, match=r"failed \(not a valid design: c must not exceed k, got 1\.4\): try other bounds"
+    ):
+        optimize(Ruled(), **task | {"over": {"k": (1.0, 1.3)}, "across": {"c": [0.5, 1.4]}, "starts": 1})
