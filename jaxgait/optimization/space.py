@@ -68,7 +68,7 @@ class Space:
         return low + [f"{name} = {self.high[i]:g}" for i, name in enumerate(self.names) if x[i] >= 1.0]
 
     def points(self, model: Model, starts: Starts, seed: int) -> Float[np.ndarray, "starts n"]:
-        """Starting points: the given ones; or the model's own values if within the bounds, then Sobol points (valid ones).
+        """Starting points: the given ones; or the model's own values if within the bounds, then valid Sobol points.
 
         Raises:
             ValueError: for an impossible count.
