@@ -99,7 +99,7 @@ class Film(FuncAnimation):
         Args:
             filename: a file whose name ends in .gif or .mp4, or in any way if a writer is given.
             writer: one of matplotlib's; None: that for the extension.
-            fps: frames per second, which do not change the speed; the film's own if None. A GIF file has at most 50.
+            fps: frames in 1/s, which do not change the speed; the film's own if None. A GIF file has at most 50.
             dpi: resolution in dots per inch.
             progress: whether to show a progress bar; None: only on a terminal.
             options: further ones of matplotlib's `Animation.save`.
@@ -169,7 +169,7 @@ def animate(
             run that ends early freezes, and its caption says how it ended.
         model: the mechanism; None: made from the attributes of the runs.
         speed: 1 is real time; None: as `usual_pace`. The title states it.
-        fps: frames per second.
+        fps: frames in 1/s.
         curves: whether to draw histories below the scene, if it has any.
 
     Raises:

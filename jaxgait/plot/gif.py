@@ -42,7 +42,7 @@ class _OnePalette(PillowWriter):
 
 
 def times(count: int, fps: float) -> list[int]:
-    """Times of frames in ms, whole centiseconds as in the format, whose sums are those of the rate as nearly as can be.
+    """Times of `count` frames in ms at `fps` in 1/s: whole centiseconds, as in the format, with sums as exact as these.
 
     Examples:
         >>> from jaxgait.plot.gif import times

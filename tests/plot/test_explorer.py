@@ -777,7 +777,8 @@ def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
         "const places = [], canvas = { measureText: () => ({}), fillText: (_, x, y) => places.push(`${x} ${y}`) };"
         "const g = new Proxy(canvas, { get: (known, name) => known[name] ?? (() => {}), set: () => true });"
         "const view = { title: 'above', span: [1, 1] }, film = { ...chosenFilm(), trails: [], forces: [], legend: {} };"
-        "drawLabels(g, film, view, { left: 0, width: 400, height: 300, first: true }, 100, 0); return places;"
+        "const box = { left: 0, width: 400, height: 300, first: true };"
+        "drawScale(g, box, 100); drawLabels(g, film, view, box, 0); return places;"
     )
     assert len(set(window.js(places))) == 3, "scale, title and readout do not hide each other"
     cut = (
