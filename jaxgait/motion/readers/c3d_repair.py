@@ -45,7 +45,7 @@ class _Header(NamedTuple):
 
 
 class _Stored(NamedTuple):
-    """A parameter: its type, and its values as bytes with their place in the file."""
+    """A parameter: its type, its position in the file, and its values as bytes."""
 
     kind: int
     at: int
@@ -85,7 +85,7 @@ class _File(NamedTuple):
 
 
 def corrected(path: pathlib.Path, folder: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
-    """A file that ezc3d reads rightly: the file itself, or a corrected copy in the folder; and warnings.
+    """A file that ezc3d reads correctly: the file itself, or a corrected copy in the folder; and warnings.
 
     Raises:
         MotionFormatError: for a big-endian file, and for parameters of analog data that are missing or contradict the
@@ -139,7 +139,7 @@ def _head(path: pathlib.Path) -> _File | None:
 
 
 def _parameters(section: bytes, start: int) -> Iterator[tuple[str, _Stored]]:
-    """The parameters by name; `start` is the place of the section in the file. They may stand before their group."""
+    """The parameters by name; `start` is the position of the section in the file. They may stand before their group."""
     groups, found, at = {}, [], 0
     while at + 2 <= len(section):
         length, number = struct.unpack_from("bb", section, at)
@@ -180,9 +180,10 @@ def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
         return [], []
     if used * int(stated / points) % 2**16 == header.analog:
         return [], []
-    place = head.stored.get("ANALOG:RATE")
-    if place is None or place.kind != _FLOAT or len(place.raw) < 4 or used * header.samples % 2**16 != header.analog:
-        what = f"the parameter ANALOG:RATE is {f'{stated:g} Hz' if place else 'missing'}"
+    parameter = head.stored.get("ANALOG:RATE")
+    consistent = used * header.samples % 2**16 == header.analog
+    if not consistent or parameter is None or parameter.kind != _FLOAT or len(parameter.raw) < 4:
+        what = f"the parameter ANALOG:RATE is {f'{stated:g} Hz' if parameter else 'missing'}"
         counts = f"{header.samples} analog samples per frame at {points:g} Hz"
         raise head.error(f"{what}, where the header counts {counts} and {header.analog} values of {used} channels")
     rate = np.float32(points * header.samples)
@@ -191,7 +192,7 @@ def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
     if abs(stated - rate) > RATE_AGREEMENT * rate:
         what = f"the parameter ANALOG:RATE is {stated:g} Hz, the header counts {header.samples} samples per frame"
         warnings = [f"{what} at {points:g} Hz: {float(rate):g} Hz is used"]
-    return [(place.at, _words(np.array([rate]), head.dec).tobytes())], warnings
+    return [(parameter.at, _words(np.array([rate]), head.dec).tobytes())], warnings
 
 
 def _offsets(head: _File) -> np.ndarray | None:
@@ -255,7 +256,7 @@ def _without_offsets(head: _File, copy: pathlib.Path, offsets: np.ndarray) -> No
 
 
 def _origins(head: _File) -> list[tuple[int, bytes]]:
-    """Plates of type 3 with a positive az0: ezc3d would change the signs of a and b, too, the places of the sensors."""
+    """Plates of type 3 with a positive az0: ezc3d would change the signs of the sensors' positions a and b, too."""
     kinds, origins = head.numbers("FORCE_PLATFORM:TYPE"), head.stored.get("FORCE_PLATFORM:ORIGIN")
     if origins is None or origins.kind != _FLOAT:
         return []
