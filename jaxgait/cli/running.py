@@ -173,7 +173,7 @@ def members(
 
 
 def varying(walking: Members | None, axes: Mapping[str, np.ndarray], sample: Members | None = None) -> Members | None:
-    """Members that differ in their motion, each with every point of a grid and of a sample; None if nothing varies."""
+    """Members that differ in their motion, each with every point of a sample and a grid of axes (points,); or None."""
     parts = [part for part in (walking, sample, grid(axes) if axes else None) if part is not None]
     return product(*parts) if parts else None
 
