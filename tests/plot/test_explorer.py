@@ -675,6 +675,7 @@ def test_in_a_browser_slices_logarithmic_axes_names_and_small_numbers(window, tm
     assert window.js(choices) == ["1", "2"], "one value: of all, a cell would show the last member"
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
+    assert window.js("return $('map').data[0].dimensions[0].ticktext") == ["anna<b>", "b & c"], "not HTML there"
     assert window.js("return $('map').data[0].dimensions.map(d => d.tickformat ?? d.tickvals)") == [
         ".2~f", [0, 1, 2], ".2~f", ".5~g",
     ]  # fmt: skip
