@@ -71,14 +71,12 @@ class Film(FuncAnimation):
 
     _moving: Sequence[Artist] = ()
     """Artists in axes of which all else stays as it is, and is therefore drawn only once."""
-    _rate: float | None = None
-    """Frames per second of the file that is being written; None: the film's own."""
 
-    def new_saved_frame_seq(self) -> Iterator[Any]:
-        """The frames of a file: at another rate than the film's own, some are repeated or left out."""
+    def _at_rate(self, rate: float) -> list[Any]:
+        """The frames of a file: at another rate (in 1/s) than the film's own, some are repeated or left out."""
         frames = list(itertools.islice(self.new_frame_seq(), self._save_count))  # type: ignore[attr-defined]
-        count = round((len(frames) - 1) * (self._rate or self._own_rate) / self._own_rate) + 1
-        return (frames[i] for i in np.linspace(0, len(frames) - 1, count).round().astype(int))
+        count = round((len(frames) - 1) * rate / self._own_rate) + 1
+        return [frames[i] for i in np.linspace(0, len(frames) - 1, count).round().astype(int)]
 
     @property
     def _own_rate(self) -> float:
@@ -130,10 +128,12 @@ class Film(FuncAnimation):
             tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
         ):
             rate = float(getattr(writer, "fps", fps or self._own_rate))
-            self._rate = min(rate, gif.MAX_RATE) if writer == gif.WRITER else rate
-            bar.total = len([*self.new_saved_frame_seq()])
+            rate = min(rate, gif.MAX_RATE) if writer == gif.WRITER else rate
+            frames = self._at_rate(rate)
+            self.new_saved_frame_seq = lambda: iter(frames)
+            bar.total = len(frames)
             advance = lambda frame, frames: bar.update()
-            own = self._rate if isinstance(writer, str) else None  # matplotlib refuses one beside that of a writer
+            own = rate if isinstance(writer, str) else None  # matplotlib refuses one beside that of a writer
             further: dict[str, Any] = {"fps": own, "dpi": dpi, "progress_callback": advance, **options}
             pixels = writer in WRITERS.values()  # others may draw frames without
             with _drawn_once(figure.canvas), _kept(figure, self._moving) if pixels else contextlib.nullcontext():
