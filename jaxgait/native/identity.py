@@ -73,6 +73,7 @@ _NO_PART = frozenset(
         *("doc", "module", "dict", "weakref", "firstlineno", "static_attributes", "slots", "match_args", "annotations"),
         *("orig_bases", "parameters", "dataclass_params", "no_type_check"),
         *("abstractmethods", "abstractvars", "abstractclassvars"),
+        "slotnames",  # which pickling notes
     )
 )
 """Attributes of functions and classes that describe them; what follows from these is in their other attributes."""
