@@ -21,11 +21,12 @@ from tqdm import tqdm
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import UNSTABLE, Evaluator
+from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
+from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.units import factor

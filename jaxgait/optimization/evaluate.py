@@ -23,14 +23,12 @@ from jaxgait.measure import Observe
 from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.validity import INVALID, accepted
+from jaxgait.optimization.validity import INVALID, UNSTABLE, accepted
 from jaxgait.outcome import Outcome
 from jaxgait.plausible import ImplausibleValue
 
 DIFFERENCE_STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
-UNSTABLE = int(Outcome.NO_RETURN)
-"""The status of a gait that is found but not stable; see `jaxgait.optimization.failures.sentence`."""
 
 
 class Extra(NamedTuple):
@@ -56,7 +54,8 @@ class Evaluated(NamedTuple):
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.optimization.evaluate import UNSTABLE, Evaluated
+        >>> from jaxgait.optimization.evaluate import Evaluated
+        >>> from jaxgait.optimization.validity import UNSTABLE
         >>> found = Evaluated(np.ones((3, 1)), np.zeros((3, 1, 2)), np.zeros(3, int), np.array([0.5, 1.5, np.nan]))
         >>> found.judged(1.0).status.tolist() == [0, UNSTABLE, 0]
         True

@@ -9,9 +9,9 @@ import numpy as np
 
 from jaxgait import outcome
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import UNSTABLE, Evaluated
+from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.validity import INVALID
+from jaxgait.optimization.validity import INVALID, UNSTABLE
 from jaxgait.outcome import NoResult
 
 
@@ -40,7 +40,7 @@ POPULATION = ENDS._replace(runs="every trajectory", points="no point", limits="l
 
 
 def sentence(model: Model, code: int, why: str = "") -> str:
-    """The meaning of a status; other than in `jaxgait.outcome`, `UNSTABLE` is that of a gait that was found.
+    """The meaning of a status of a search: a code of `jaxgait.outcome`, `INVALID` or `UNSTABLE`.
 
     Args:
         model: the mechanism.
@@ -49,7 +49,7 @@ def sentence(model: Model, code: int, why: str = "") -> str:
 
     Examples:
         >>> from jaxgait import Bungee
-        >>> from jaxgait.optimization.evaluate import UNSTABLE
+        >>> from jaxgait.optimization.validity import UNSTABLE
         >>> from jaxgait.optimization.failures import sentence
         >>> print(sentence(Bungee(), UNSTABLE), "/", sentence(Bungee(), 0))
         the gait is not stable / completed

@@ -22,7 +22,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph, worst_balance
-from jaxgait.optimization.evaluate import UNSTABLE, Evaluated, Evaluator, Extra
+from jaxgait.optimization.evaluate import Evaluated, Evaluator, Extra
 from jaxgait.optimization.failures import OPTIMUM, Wording, no_result, sentence
 from jaxgait.optimization.goals import MAX_VIOLATION
 from jaxgait.optimization.methods import (
@@ -42,13 +42,12 @@ from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import MAX_DEVIATION, Guard, UnreliableGradient
-from jaxgait.optimization.validity import INVALID, rejection
+from jaxgait.optimization.validity import INVALID, STATUS_TEXT, UNSTABLE, rejection
 from jaxgait.parameters import with_parameters
 from jaxgait.report import labels
 
 WHERE = ("batch", "cluster", "devices", "workers")
 """Options of runs that do not affect their results."""
-_STATUS = "how the run ended (0: completed; 7: the gait is not stable; -1: this start had stopped; -2: no valid design)"
 
 
 class Search:
@@ -380,7 +379,7 @@ class Search:
         unit = "" if label["units"] == "1" else label["units"]
         data: dict[str, Any] = {
             "objective": (dims, values[..., 0], label),
-            "status": (dims, status, labels("1", _STATUS)),
+            "status": (dims, status, labels("1", f"{STATUS_TEXT[:-1]}; -1: this start had stopped)")),
         }
         allowed = grid(self._allowed).astype(np.int32)
         data["allowed"] = (dims, allowed, labels("1", "whether it may be the result: completed, stable, within limits"))

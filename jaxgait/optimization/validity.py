@@ -12,8 +12,12 @@ from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 
-INVALID = -2
-"""The status of a design that the model rejects; see `jaxgait.optimization.failures.sentence`."""
+INVALID, UNSTABLE = -2, -3
+"""The statuses of a design that the model rejects, and of one whose gait is found but not stable.
+
+Of other designs they are codes of `jaxgait.outcome`; see `jaxgait.optimization.failures.sentence`.
+"""
+STATUS_TEXT = "how the run ended (0: completed; -2: no valid design; -3: the gait is not stable)"
 
 
 def accepted(model: Model, columns: Mapping[str, np.ndarray]) -> Bool[np.ndarray, " b"]:

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from jaxgait.optimization.evaluate import UNSTABLE, Evaluated
+from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.failures import ENDS, OPTIMUM, POPULATION, no_result
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.outcome import Outcome
 from tests.optimization.oscillator import Oscillator
 
@@ -20,7 +21,7 @@ def one(status=0, values=(1.0, 2.0), multiplier=np.nan):
         (
             [one(Outcome.MAX_STEPS), one(UNSTABLE)],
             POPULATION,
-            r"every trajectory failed \(gave up: the step limit .*; the gait is not stable\): try other bounds",
+            r"every trajectory failed \(the gait is not stable; gave up: the step limit .*\): try other bounds",
         ),
         ([one(values=(np.nan, 0.0))], OPTIMUM, r"every trajectory of every start failed \(objective, limits or slopes"),
         (
