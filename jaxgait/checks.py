@@ -105,6 +105,29 @@ def listed(items: Sequence[str], last: str = "or") -> str:
     return f" {last} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
+def count_of(count: int, one: str, many: str) -> str:
+    """A count with its words in the singular or in the plural; no dimension.
+
+    Examples:
+        >>> from jaxgait.checks import count_of
+        >>> print(count_of(1, "frame is missing", "frames are missing"))
+        1 frame is missing
+    """
+    return f"{count} {one if count == 1 else many}"
+
+
+def first_few(items: Sequence[str], limit: int = 6) -> str:
+    """Up to `limit` items in a sentence, and how many more there are; no dimension.
+
+    Examples:
+        >>> from jaxgait.checks import first_few
+        >>> print(first_few(["RASI", "LASI", "RKNE"], limit=2))
+        RASI, LASI and 1 more
+    """
+    more = f" and {len(items) - limit} more" if len(items) > limit else ""
+    return ", ".join(items[:limit]) + more
+
+
 def is_concrete(tree: Any) -> bool:
     """Whether no leaf is traced by `jit`, `vmap` or a derivative."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))

@@ -1,4 +1,4 @@
-"""Markers that are missing, held or wrong: late, at another frame rate, out of their place, with swapped labels."""
+"""Markers that are missing, repeated or wrong: late, at another frame rate, out of their place, with swapped labels."""
 
 import dataclasses
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from jaxgait.motion.capture.leg import Options, leg_of
-from jaxgait.motion.capture.smoothing import fill, held
+from jaxgait.motion.capture.repeats import repeated_positions, without_repeats
+from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Recording
@@ -116,10 +117,30 @@ def test_a_marker_that_holds_its_position_is_missing_there(frames, treadmill):
     stuck = w.markers["RKNE"].copy()
     stuck[175 : 175 + frames] = stuck[174]
     leg = leg_of(Recording("walk", "walk.trc", w.rate, w.time, w.markers | {"RKNE": stuck}), "right")
-    assert held(stuck, w.rate) == [(175, 175 + frames)]
-    line = f"markers hold a position and then jump: RKNE for {0.01 * frames:.2f} s from 1.75 s"
+    assert repeated_positions(stuck, w.rate) == [(175, 175 + frames)]
+    line = f"markers repeat a position while they move: RKNE for {0.01 * frames:.2f} s from 1.75 s"
     assert sum(x.startswith(line) for x in leg.warnings) == 1
     np.testing.assert_allclose((leg.thigh - leg.shank)[150:215], w.knee[150:215], atol=np.radians(1.5))
+
+
+@pytest.mark.parametrize("end", ["a gap", "the last frame", "where it was lost"])
+def test_a_marker_that_repeats_its_position_without_a_jump_is_left_behind_by_its_segment(end):
+    stuck = W.markers["RKNE"].copy()
+    last = len(stuck) if end == "the last frame" else 190
+    stuck[175:last] = stuck[174]
+    if end == "a gap":
+        stuck[190:192] = np.nan
+    if end == "where it was lost":
+        stuck[190:205] = np.linspace(stuck[174], stuck[204], 16)[1:]
+    leg = leg_of(Recording("walk", "walk.trc", W.rate, W.time, W.markers | {"RKNE": stuck}), "right")
+    line = f"markers repeat a position while they move: RKNE for {0.01 * (last - 175):.2f} s from 1.75 s"
+    assert sum(x.startswith(line) for x in leg.warnings) == 1
+
+
+@needs_raw
+@pytest.mark.parametrize("file", ["rajagopal_markers_walk.trc", "bmc_Gait.c3d"])
+def test_no_marker_of_a_measured_walk_repeats_its_position(file):
+    assert not [line for line in leg_of(read_recording(RAW / file), "right").warnings if "repeat a position" in line]
 
 
 @pytest.mark.parametrize("rate", [50.0, 100.0, 500.0])
@@ -128,17 +149,18 @@ def test_a_marker_that_holds_its_position_is_missing_there(frames, treadmill):
 def test_coarse_positions_of_a_standing_foot_are_not_lost(rate, digits, treadmill):
     """Files in cm or mm without decimals repeat positions, and feet that stand exactly get going smoothly."""
     w = walker.walker(rate=rate, treadmill=treadmill)
-    assert not any(held(x.round(digits), rate) for x in w.markers.values())
+    rounded = {k: x.round(digits) for k, x in w.markers.items()}
+    assert without_repeats(Recording("walk", "walk.trc", rate, w.time, rounded), list(rounded))[1] == []
     time = np.arange(0.0, 2.0, 1 / rate)
     way = np.where(time < 1.0, 0.0, 0.6 * (1 - np.cos(np.pi * np.clip((time - 1.0) / 0.4, 0.0, 1.0))))
-    assert not held(way[:, None] * [1.0, 0.2, 0.0], rate)
+    assert not repeated_positions(way[:, None] * [1.0, 0.2, 0.0], rate)
 
 
 def test_gaps_are_filled_no_worse_at_higher_rates():
-    """Gaps of 0.19 s in the knee with 1 mm of noise: 11 mm in the median at 100 Hz, and 4 mm without noise."""
+    """Gaps of 0.19 s in the knee with 1 mm of noise: 13 mm in the median at 100 Hz, and 4 mm without noise."""
     assert _filled(100.0, noise=0.0) < 4e-3
     errors = [_filled(rate, noise=1e-3) for rate in (100.0, 200.0, 500.0, 1000.0)]
-    assert errors[0] < 12e-3 and max(errors) == errors[0]
+    assert errors[0] < 14e-3 and max(errors) == errors[0]
 
 
 def _filled(rate: float, noise: float) -> float:
@@ -151,6 +173,24 @@ def _filled(rate: float, noise: float) -> float:
         holed[gap] = np.nan
         errors.append(np.abs(fill(holed, rate).values[gap] - track[gap]).max())
     return float(np.median(errors))
+
+
+@needs_raw
+@pytest.mark.parametrize(("marker", "length", "limit"), [("Knee", 0.1, 2), ("Knee", 0.2, 6), ("Toe", 0.2, 14)])
+def test_gaps_in_a_measured_walk_are_filled_as_well_as_by_a_spline(marker, length, limit):
+    """Median over gaps in both legs of the largest error in mm, after the low-pass.
+
+    Polynomials of degree 7 over 0.09 s on each side have 1.7, 8 and 20 mm in knee, knee and toe.
+    """
+    trial, errors = read_recording(RAW / "rajagopal_markers_walk.trc"), []
+    for track in (trial.markers[f"{side}.{marker}"] for side in "RL"):
+        for start in range(20, len(track) - 45, 4):
+            gap = slice(start, start + round(length * trial.rate))
+            holed = track.copy()
+            holed[gap] = np.nan
+            filled = lowpass(fill(holed, trial.rate).values, trial.rate)
+            errors.append(np.abs(filled - lowpass(track, trial.rate))[gap].max())
+    assert np.median(errors) < 1e-3 * limit
 
 
 @pytest.mark.parametrize("before", [1, 2, 5])
@@ -168,6 +208,6 @@ def test_legs_that_lean_are_warned_of():
     """A laboratory whose axes are tilted by 40 degrees: its axis nearest to upward is not up."""
     tilt = np.radians(40.0)
     lab = np.array([[1.0, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]])
-    said = leg_of(swapped(walker.turned(W, lab)), "right").warnings
-    assert any(line.startswith("the legs lean by 3") and line.endswith("is it a walk?") for line in said)
+    warnings = leg_of(swapped(walker.turned(W, lab)), "right").warnings
+    assert any(line.startswith("the legs lean by 3") and line.endswith("is it a walk?") for line in warnings)
     assert not any("legs lean" in line for line in leg_of(swapped(W), "right").warnings)

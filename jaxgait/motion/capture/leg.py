@@ -13,13 +13,13 @@ from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import HARRINGTON, Standing, joints, stand
 from jaxgait.motion.capture.maps import Found
+from jaxgait.motion.capture.repeats import without_repeats
 from jaxgait.motion.capture.smoothing import (
     DEFAULT_CUTOFF,
     MAX_GAP,
     cutoff_warnings,
     describe_lowpass,
     fill,
-    held,
     lowpass,
 )
 from jaxgait.motion.recording import Recording
@@ -133,7 +133,7 @@ def _other(side: str) -> str:
 def _from_markers(recording: Recording, side: str, found: Found, options: Options) -> Leg:
     other = maps.find(recording.markers, _other(side), options.static is not None, options.own_map)
     names = _wanted(found) | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
-    recording, repeated = _released(recording, sorted(names))
+    recording, repeated = without_repeats(recording, sorted(names))
     missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in _wanted(found)}
     notes = [f"markers: {found.set_name} ({found.describe()})"]
     smooth = _smooth(recording, sorted(names), options, notes)
@@ -193,24 +193,6 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
     cutoff = options.cutoff
     notes.append(describe_lowpass(recording.rate, cutoff))
     return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
-
-
-def _released(recording: Recording, names: list[str]) -> tuple[Recording, list[str]]:
-    """The recording with gaps where a marker only holds its last position, and a warning of these markers, if any."""
-    markers, found = dict(recording.markers), []
-    for name in names:
-        repeats = held(markers[name], recording.rate)
-        if repeats:
-            lost = np.concatenate([np.arange(a, b) for a, b in repeats])
-            markers[name] = markers[name].copy()
-            markers[name][lost] = np.nan
-            found.append(f"{name} for {lost.size / recording.rate:.2f} s from {recording.time[lost[0]]:.2f} s")
-    if not found:
-        return recording, []
-    more = f" and {len(found) - 4} more markers" if found[4:] else ""
-    what = f"markers hold a position and then jump: {', '.join(found[:4])}{more}"
-    advice = "taken for gaps; does the laboratory's program repeat the last position of a lost marker?"
-    return dataclasses.replace(recording, markers=markers), [f"{what}: {advice}"]
 
 
 def _jumps(recording: Recording, names: list[str]) -> list[str]:

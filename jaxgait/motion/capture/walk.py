@@ -128,7 +128,7 @@ def measure(
     strides = cutting.judged(cuts)
     if all(s.reason for s in strides):
         agreement.one_person(recordings, _lengths(trials, cuts), options.static, mass)  # else it is the reason
-        raise _no_stride(recordings[0], [t.events for t in trials], strides)
+        raise _no_stride(trials, strides)
     strides, scaled = _at_speed(strides, speed)
     unlikely = agreement.one_person(recordings, _lengths(trials, strides), options.static, mass)
     walk = _averaged(trials, strides, options, mass)
@@ -155,7 +155,7 @@ class _Trial(NamedTuple):
     events: Events
 
 
-class _Said(NamedTuple):
+class _Remarks(NamedTuple):
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -167,20 +167,20 @@ def _trials(legs: Sequence[Leg]) -> list[_Trial]:
     return [_Trial(leg, m, load, events_of(leg, load)) for leg, m, load in zip(legs, moved, loads, strict=True)]
 
 
-def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[StrideCurve], _Said]:
+def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[StrideCurve], _Remarks]:
     """The strides with their speeds scaled so that those of the kept ones are the given one in m/s on average."""
     if given is None:
-        return strides, _Said()
+        return strides, _Remarks()
     speed = float(np.mean([s.speed for s in strides if not s.reason]))
     ratio = given / speed
     scaled = [dataclasses.replace(s, drift=ratio * s.drift, belt=ratio * s.belt) for s in strides]
     what = f"hip and feet move at {speed:.3f} m/s; the given speed of {given:.3f} m/s is used, also for single strides"
     line = (f"{what}, scaled by {ratio:.3f}",)
-    return scaled, _Said(warnings=line) if abs(given - speed) > 0.1 * given else _Said(notes=line)
+    return scaled, _Remarks(warnings=line) if abs(given - speed) > 0.1 * given else _Remarks(notes=line)
 
 
 def _averaged(trials: Sequence[_Trial], strides: list[StrideCurve], options: Options, mass: float | None) -> Walk:
-    """The walk with the mean of the kept strides, and what is to be said of these."""
+    """The walk with the mean of the kept strides, and remarks on these."""
     legs = tuple(t.leg for t in trials)
     strides = strides if legs[0].foot is None else cutting.levelled(strides)
     kept = [s for s in strides if not s.reason]
@@ -262,8 +262,9 @@ def _check_one_kind(legs: Sequence[Leg]) -> None:
         raise solved[0].error(what, "give one of them: strides of the same trial would count twice")
 
 
-def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence[StrideCurve]) -> Exception:
-    warnings = "".join(f"; {line}" for line in recording.warnings[:3])
+def _no_stride(trials: Sequence[_Trial], strides: Sequence[StrideCurve]) -> Exception:
+    recording = trials[0].leg.recording
+    warnings = "".join(f"; {line}" for line in (*recording.warnings, *trials[0].leg.warnings)[:3])
     if strides:
         reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
         what = f"no stride is usable of {len(strides)}: {reasons}{warnings}"
@@ -272,8 +273,8 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
         header = "radians in a file that says degrees? correct its header"
         advice = header if tiny else "see --gap and --cutoff, or correct the file"
         return recording.error(what, advice)
-    count = sum(e.strikes.size for e in events)
-    what = f"no whole stride: {count} heel strikes of this leg{warnings}"
+    strikes = checks.count_of(sum(t.events.strikes.size for t in trials), "heel strike", "heel strikes")
+    what = f"no whole stride: {strikes} of this leg{warnings}"
     return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
 
 

@@ -1,0 +1,96 @@
+"""Markers that only repeat a position, as some programs write gaps."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.checks import first_few
+from jaxgait.motion.recording import Recording, runs
+
+SHORTEST = 0.02
+"""Time in s for which a marker repeats its position before this counts as lost."""
+FINE = 1e-4
+"""Smallest move of a marker in m from frame to frame, below which only one at rest repeats its position."""
+LEFT_BEHIND = 0.02
+"""Change in m of the distance to a marker of the same segment that skin movement does not explain."""
+
+
+def repeated_positions(
+    values: Float[np.ndarray, "frames axes"], rate: float, beside: Float[np.ndarray, "frames axes"] | None = None
+) -> list[tuple[int, int]]:
+    """Half-open ranges of frames in which a lost marker only repeats its last position in m.
+
+    A standing foot repeats its position, too, if a file has few digits, but gets going from rest: its first step is
+    smaller than the next one. A marker that was lost makes up for all of them in its first step. If no step follows, or
+    the marker comes back to where it was lost, its distance from a marker `beside` it shows that it is left behind.
+
+    Args:
+        values: positions.
+        rate: in Hz.
+        beside: positions in m of a marker on the same segment, if there is one.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.repeats import repeated_positions
+        >>> knee = np.linspace(0.0, 1.0, 101)[:, None]  # 1 m/s at 100 Hz
+        >>> lost = knee.copy()
+        >>> lost[41:46], lost[90:] = knee[40], knee[89]
+        >>> print(repeated_positions(lost, rate=100.0), repeated_positions(lost, rate=100.0, beside=knee + 0.4))
+        [(41, 46)] [(41, 46), (90, 101)]
+    """
+    moves = np.abs(np.diff(values, axis=0))
+    steps, some = np.linalg.norm(moves, axis=1), moves[moves > 0]
+    resolution = float(np.quantile(some, 0.05)) if some.size else 0.0
+    least = max(2, round(SHORTEST * rate))
+    repeats = [(a, b) for a, b in runs(steps == 0) if b - a >= least]
+    jumps = {(a, b) for a, b in repeats if b + 1 < steps.size and steps[b] > steps[b + 1] + 3 * resolution}
+    if beside is not None and some.size and some.min() < FINE:
+        apart = np.linalg.norm(values - beside, axis=1)
+        change = lambda a, b: np.abs(apart[a + 1 : b + 1] - apart[a])
+        jumps |= {(a, b) for a, b in repeats if np.any(change(a, b) > LEFT_BEHIND)}
+    return [(a + 1, b + 1) for a, b in sorted(jumps)]
+
+
+def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recording, list[str]]:
+    """The recording with gaps where one of these markers only repeats a position, and a warning of them, if any.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.repeats import without_repeats
+        >>> from jaxgait.motion.recording import Recording
+        >>> time = np.linspace(0.0, 1.0, 101)
+        >>> knee = time[:, None] * [1.0, 0.0, 0.0]  # m, at 1 m/s
+        >>> knee[41:46] = knee[40]
+        >>> found, warnings = without_repeats(Recording("walk", "walk.trc", 100.0, time, {"RKNE": knee}), ["RKNE"])
+        >>> print(np.isnan(found.markers["RKNE"][:, 0]).sum(), warnings[0][:66])
+        5 markers repeat a position while they move: RKNE for 0.05 s from 0.4
+    """
+    markers, found = dict(recording.markers), []
+    for name in names:
+        values = recording.markers[name]
+        repeats = repeated_positions(values, recording.rate, _beside(recording.markers, name, names))
+        if repeats:
+            lost = np.concatenate([np.arange(a, b) for a, b in repeats])
+            markers[name] = values.copy()
+            markers[name][lost] = np.nan
+            found.append(f"{name} for {lost.size / recording.rate:.2f} s from {recording.time[lost[0]]:.2f} s")
+    if not found:
+        return recording, []
+    what = f"markers repeat a position while they move: {first_few(found, 4)}"
+    advice = "taken for gaps; does the laboratory's program repeat the last position of a lost marker?"
+    return dataclasses.replace(recording, markers=markers), [f"{what}: {advice}"]
+
+
+def _beside(markers: Mapping[str, np.ndarray], name: str, names: Collection[str]) -> np.ndarray | None:
+    """The marker whose distance from the named one changes least: it is most likely on the same segment."""
+    spread = {}
+    for other in names:
+        apart = np.linalg.norm(markers[other] - markers[name], axis=1)
+        if other != name and np.isfinite(apart).sum() > apart.size // 2:
+            low, high = np.nanquantile(apart, [0.25, 0.75])
+            spread[other] = high - low
+    return markers[min(spread, key=spread.__getitem__)] if spread else None
