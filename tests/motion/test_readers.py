@@ -494,3 +494,23 @@ def test_a_trc_header_with_tabs_above_blanks(tmp_path):
     found, same = _read(tmp_path, "\n".join(mixed), "walk.trc"), _read(tmp_path, walker.trc(W), "walk.trc")
     np.testing.assert_array_equal(found.markers["RASI"], same.markers["RASI"])
     assert found.rate == same.rate and found.notes == same.notes
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# frame rate: 100 Hz, analog rate: 1000 Hz",
+        "# analog rate: 1000 Hz, frame rate: 100 Hz",
+        "# sampling rate: 100 Hz, cutoff frequency: 6 Hz",
+        "# low-pass frequency: none, frame rate: 100",
+        "# camera rate 100, low-pass frequency 8",
+        "# low-pass frequency 8\n# camera rate 100",
+        "Capture Frame Rate,200,Export Frame Rate,100",
+    ],
+)
+def test_the_rate_of_the_frames_is_no_other_one(tmp_path, line):
+    head, *rows = CSV.rstrip("\n").split("\n")
+    numbered = [f"{i},{row.partition(',')[2]}" for i, row in enumerate(rows, 1)]
+    path = tmp_path / "walk.csv"
+    path.write_text("\n".join([line, head.replace("time", "Frame", 1), *numbered]))
+    assert read_recording(path).rate == 100.0

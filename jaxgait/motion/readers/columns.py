@@ -18,7 +18,9 @@ from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, 
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of
 
-_RATE = re.compile(r"(?:rate|frequency|freq)\b[^\d\n]{0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
+_RATE = re.compile(r"(?:rate|frequency|freq)\b(?:(?!rate|freq)[^\d\n]){0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
+_OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pass|filter", re.IGNORECASE)
+"""Words before a rate that is not one of the frames."""
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
 _UNITS = frozenset(labels.LENGTHS) | {"", "s", "ms", "deg", "rad", "n", "kn", "n.mm", "nm", "nmm", "mm/s", "mm/s^2"}
 _SAME = {"sec": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg", "radians": "rad"}
@@ -142,14 +144,16 @@ def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line
 
 
 def _rate(lines: list[str]) -> float | None:
-    """The rate in Hz, after a word for it, or as a number alone in its line (Vicon)."""
+    """The rate of the frames in Hz, after a word for it, or as a number alone in its line (Vicon)."""
     for line in lines:
-        match = next(reversed(list(_RATE.finditer(line))), None)  # of OptiTrack's two that of the export is the last
-        alone = re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*$', line)
-        if match or alone:
-            value = float((match or alone)[1].replace(",", "."))  # type: ignore[index]
-            if 5 <= value <= 20_000:
-                return value
+        found = [(re.split("[,;\t]", line[: m.start()])[-1], m[1]) for m in _RATE.finditer(line)]
+        found = [(words, number) for words, number in found if not _OTHER_RATE.search(words)]
+        found.sort(key=lambda rate: "export" not in rate[0].lower())  # of OptiTrack's two, the frames have this one
+        if alone := re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*$', line):
+            found.append(("", alone[1]))
+        rates = [float(number.replace(",", ".")) for _, number in found]
+        if possible := [rate for rate in rates if 5 <= rate <= 20_000]:
+            return possible[0]
     return None
 
 
