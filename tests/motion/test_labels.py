@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.maps import find
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.readers.labels import COPY, unique, without_subject
+from jaxgait.motion.readers.labels import COPY, length_unit, unique
+from jaxgait.motion.readers.subjects import without_subject
 from jaxgait.motion.text import cells, distinct
 from tests.motion import walker
 
@@ -102,26 +103,45 @@ def test_coordinates_in_the_words_of_opensim_4(tmp_path):
 
 
 def test_markers_of_several_subjects_are_not_mixed(tmp_path):
-    """Anna lacks a toe, and Ben walks beside her: his is not hers."""
+    """Anna lacks a toe, and Ben walks beside her, or pushes something with one: it is not hers."""
     names = [f"Anna:{name}" for name in W.markers if name != "RTOE"]
-    with pytest.raises(
-        MotionFormatError, match=r"walk.csv: markers of 2 subjects: Anna, Jo; export the trial for each"
-    ):
-        text = walker.vicon(W)
-        _read(tmp_path, text.replace("Jo:", "Anna:").replace("Anna:RTOE", "Jo:RTOE"), "walk.csv")
-    with pytest.raises(MotionFormatError, match="markers of 2 subjects: Anna, one without a name"):
+    with pytest.raises(MotionFormatError, match=r"2 subjects: Anna \(RASI, .*\), Ben \(LASI, RTOE\); export the trial"):
+        without_subject([*names, "Ben:RTOE", "Ben:LASI"], [], "walk.c3d")
+    with pytest.raises(MotionFormatError, match=r"2 subjects: Anna \(.*\), one without a name \(RHEE\)"):
         without_subject([*names, "RHEE"], [], "walk.c3d")
+    text = walker.vicon(W).replace("Jo:", "Anna:").replace("Anna:RTOE", "Jo:RTOE")
+    found = _read(tmp_path, text, "walk.csv")
+    assert "toe" not in find(found.markers, "right").roles and "Jo RTOE" in found.markers
     notes = []
     assert without_subject([*names, "Wand:TOE", "C1"], notes, "")[-2:] == ["Wand TOE", "C1"]
-    assert notes == ["names of markers begin with that of their subject or object: Wand"]
+    assert notes == ["there are several subjects or objects: markers of Anna are used, and not those of Wand (TOE)"]
     custom = [f"{who}:{name}" for who in ("Anna", "Ben") for name in ("q1", "q2")]
     assert without_subject(custom, [], "") == ["Anna q1", "Anna q2", "Ben q1", "Ben q2"]
     assert without_subject(custom[:2], [], "") == ["q1", "q2"]
 
 
+@pytest.mark.parametrize(
+    ("others", "kept"),
+    [
+        (["RThigh:RTH1", "RThigh:RTH2"], ["RTH1", "RTH2"]),
+        (["RThigh:RKNE", "LThigh:LKNE"], ["RThigh RKNE", "LKNE"]),  # Anna has a right knee
+        (["Cluster:RTIB1", "Rollator:RTOE"], ["Cluster RTIB1", "Rollator RTOE"]),
+        (["anna:RTOE", "ANNA:RHEE"], ["RTOE", "RHEE"]),
+        (["Box:heel", "RTOE"], ["Box heel", "RTOE"]),
+    ],
+)
+def test_objects_and_segments_are_no_subjects(others, kept):
+    assert without_subject(["Anna:RASI", "Anna:RKNE", *others], [], "") == ["RASI", "RKNE", *kept]
+    if "RTOE" not in others:
+        parts = ["Pelvis:RASI", "RKNE", *(x for x in others if not x.lower().startswith("anna"))]
+        assert without_subject(parts, [], "")[:2] == ["RASI", "RKNE"]
+
+
 def test_a_repeated_name_is_no_other_marker():
     """As RTIB_2, the second RTIB would be the second marker of the shank."""
-    names = unique(["RTIB", "RTIB", "RTOE", "RTOE"], [], COPY)
+    notes = []
+    names = unique(["RTIB", "RTIB", "RTOE", "RTOE"], notes, COPY)
+    assert notes == ["repeated names, of which only the first is used: RTIB, RTOE"]
     roles = find([*names, "RASI", "LASI", "RPSI", "LPSI", "RKNE", "RANK", "RHEE"], "right").roles
     assert not any("copy" in str(value) for value in roles.values()) and roles["toe"] == "RTOE"
 
@@ -133,6 +153,17 @@ def test_stated_units_of_length_are_believed(tmp_path, word, size):
     found = _read(tmp_path, walker.trc(W, unit=1 / size, digits=9).replace("\tmm\t", f"\t{word}\t"))
     np.testing.assert_allclose(found.markers["RKNE"], W.markers["RKNE"], atol=1e-6)
     assert not found.warnings
+
+
+@pytest.mark.parametrize("word", ["unknown", "None", "n/a", "(unitless)", "not stated", ""])
+def test_a_unit_that_is_not_stated_follows_from_the_body(word):
+    note = "no unit of length is stated; by the size of the body (0.9345) it is m"
+    assert length_unit(W.markers, word, "walk.trc") == (1.0, [note], [])
+
+
+@pytest.mark.parametrize("word", ["meters (m)", "m;", "[m]", "m, Z up"])
+def test_the_first_word_states_the_unit_of_length(word):
+    assert length_unit(W.markers, word, "walk.trc") == (1.0, [], [])
 
 
 def test_an_unknown_unit_of_length_is_named(tmp_path):

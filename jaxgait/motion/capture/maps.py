@@ -70,11 +70,17 @@ def known() -> dict[str, dict[str, list[str]]]:
     return tomllib.loads(text)
 
 
+PELVIS = ("asis", "psis", "sacrum", "hip_centre", "trochanter")
+"""Roles of markers on the pelvis and the hips."""
+_PARTS = {"RFOOT", "LFOOT"}
+"""Names of the known sets that say the part of the body only, as a plate's may."""
+
+
 @functools.cache
-def _known_names() -> frozenset[str]:
-    """All names of the known sets, except those that say the part of the body only, as a plate's may: RFOOT."""
-    options = [name for table in known().values() for names in table.values() for name in names]
-    return frozenset(name.format(S=side) for name in options for side in SIDES.values()) - {"RFOOT", "LFOOT"}
+def _known_names(roles: tuple[str, ...] = tuple(ROLES)) -> frozenset[str]:
+    """All names of the known sets for some roles, except those of `_PARTS`."""
+    options = [name for table in known().values() for role in roles for name in table.get(role, [])]
+    return frozenset(name.format(S=side) for name in options for side in SIDES.values()) - _PARTS
 
 
 def is_marker(name: str) -> bool:
@@ -86,6 +92,17 @@ def is_marker(name: str) -> bool:
         True False False
     """
     return not _known_names().isdisjoint(spellings([name]))
+
+
+def is_on_pelvis(name: str) -> bool:
+    """Whether a name is one of a marker on pelvis or hips in the known sets.
+
+    Examples:
+        >>> from jaxgait.motion.capture.maps import is_on_pelvis
+        >>> print(is_on_pelvis("Anna:RASI"), is_on_pelvis("RHEE"))
+        True False
+    """
+    return not _known_names(PELVIS).isdisjoint(spellings([name]))
 
 
 def plain(name: str) -> str:

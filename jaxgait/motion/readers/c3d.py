@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from jaxgait.checks import count_of
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.c3d_repair import corrected
-from jaxgait.motion.recording import NOISE_FORCE, Force, Mark, Recording, count_of
+from jaxgait.motion.readers.subjects import without_subject
+from jaxgait.motion.recording import NOISE_FORCE, Force, Mark, Recording
 
 MAX_BYTES = 512 * 2**20
 """Largest file in bytes that is read."""
@@ -115,7 +117,7 @@ def _names(named: list[str], computed: list[bool], points: int, notes: list[str]
     """Names of all points that differ, without the subject; results of a model are no markers of anyone."""
     named = (named + [""] * points)[:points]
     results = {i for i, is_one in enumerate(computed[:points]) if is_one}
-    own = iter(labels.without_subject([name for i, name in enumerate(named) if i not in results], notes, file))
+    own = iter(without_subject([name for i, name in enumerate(named) if i not in results], notes, file))
     plain = [name.rpartition(":")[2].strip() if i in results else next(own) for i, name in enumerate(named)]
     return labels.unique(plain, notes, labels.COPY)
 

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture.maps import is_marker, plain
-from jaxgait.motion.recording import Force, count_of, runs
+from jaxgait.motion.capture.maps import is_marker
+from jaxgait.motion.recording import Force, runs
 from jaxgait.motion.text import distinct
 
 AXES = "xyz"
@@ -46,6 +47,8 @@ _LENGTH_WORDS = {
 }
 LENGTHS = {word: size for size, words in _LENGTH_WORDS.items() for word in words}
 """Units of length in m."""
+UNSTATED = {"unknown", "undefined", "unspecified", "unitless", "none", "not", "null", "n/a", "na", "nan"}
+"""First words of what stands for a unit that is not stated."""
 COPY = "{} (copy {})"
 """Repeated names of markers: no marker map has such names, so that only the first one can be part of a leg."""
 HEAVY, SHARE = 100.0, 0.4
@@ -93,37 +96,6 @@ def unit_of(text: str) -> str:
     return text.strip(" \t.()[]").lower()
 
 
-def without_subject(names: Sequence[str], notes: list[str], file: str) -> list[str]:
-    """The names of markers without the subject before them (`Anna:RASI`).
-
-    Markers of other subjects than the one with known names keep it, so that they are nobody else's: `Wand:TIP` becomes
-    `Wand TIP`. So do all of them if there are several subjects and no name is known.
-
-    Raises:
-        MotionFormatError: if several subjects have markers with known names.
-
-    Examples:
-        >>> from jaxgait.motion.readers.labels import without_subject
-        >>> without_subject(["Anna:RASI", "Anna:RHEE", "Wand:TIP", "C1"], [], "walk.c3d")
-        ['RASI', 'RHEE', 'Wand TIP', 'C1']
-    """
-    parts = [(who.strip(), own.strip()) for who, _, own in (name.rpartition(":") for name in names)]
-    markers: dict[str, set[str]] = {}
-    for who, own in parts:
-        markers.setdefault(who, set()).add(plain(own))
-    nobody = markers.pop("", set())
-    people = [who for who in markers if any(is_marker(own) for one, own in parts if one == who)]
-    if len(people) == 1 and (twice := markers[people[0]] & nobody) and any(map(is_marker, twice)):
-        people.append("one without a name")
-    if len(people) > 1:
-        what = f"markers of {len(people)} subjects: {', '.join(people)}"
-        raise MotionFormatError(what, "export the trial for each subject alone", file)
-    ours = people if people else list(markers) if len(markers) == 1 else []
-    if others := [who for who in markers if who not in ours]:
-        notes.append(f"names of markers begin with that of their subject or object: {', '.join(others[:6])}")
-    return [own if not who or who in ours else f"{who} {own}" for who, own in parts]
-
-
 def unique(names: Sequence[str], notes: list[str], numbered: str = "{}_{}") -> list[str]:
     """Names that all differ: numbers are appended to repeated ones (see `distinct`), and empty ones are named.
 
@@ -135,7 +107,8 @@ def unique(names: Sequence[str], notes: list[str], numbered: str = "{}_{}") -> l
     """
     named = [name or f"unnamed_{i}" for i, name in enumerate(names, 1)]
     if twice := [name for name, count in Counter(named).items() if count > 1]:
-        notes.append(f"repeated names are numbered: {', '.join(twice[:6])}")
+        what = "repeated names, of which only the first is used" if numbered == COPY else "repeated names are numbered"
+        notes.append(f"{what}: {first_few(twice)}")
     empty = sum(not name for name in names)
     if empty:
         notes.append(count_of(empty, "column without a name is", "columns without a name are") + " called unnamed_...")
@@ -344,10 +317,10 @@ def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str])
             filled[start:end] = np.nan
             lost += end - start
     empty = int(np.sum(~there)) - lost
-    has = lambda count: f"{count_of(count, f'sample of {name} has', f'samples of {name} have')} no force"
-    gaps = "it is a gap" if lost == 1 else "they are gaps"
-    notes += [f"{has(lost)} while somebody is on it: {gaps}"] if lost else []
-    notes += [f"{has(empty)}: it is taken to be unloaded"] if empty else []
+    has, have = f"sample of {name} has no force", f"samples of {name} have no force"
+    on = "while somebody is on it"
+    notes += [count_of(lost, f"{has} {on}: it is a gap", f"{have} {on}: they are gaps")] if lost else []
+    notes += [f"{count_of(empty, has, have)}: it is taken to be unloaded"] if empty else []
     return filled
 
 
@@ -369,10 +342,12 @@ def length_unit(
         >>> length_unit(body, None, "walk.trc")  # 900 of what? of mm
         (0.001, ['no unit of length is stated; by the size of the body (900) it is mm'], [])
     """
-    known = unit_of(stated or "")
+    text = (stated or "").strip()
+    known = re.split(r"[\s;,(\[]", unit_of(text))[0]
+    known = "" if known in UNSTATED else known
     if markers and known not in LENGTHS and re.search(r"[^\W\d_]", known):  # a number is one of another column
         listed = ", ".join(words[0] for words in _LENGTH_WORDS.values())
-        raise MotionFormatError(f"the unit of length {known[:20]!r} is not known", f"write one of {listed}", file)
+        raise MotionFormatError(f"the unit of length {text[:20]!r} is not known", f"write one of {listed}", file)
     size = body_size(markers)
     if size is None:
         return LENGTHS.get(known, 1.0), [], []
@@ -385,7 +360,7 @@ def length_unit(
     if known in LENGTHS:
         what = f"the header states {known}, but no body measures {size:.4g} {known}: taken as {fits[0]}"
         return LENGTHS[fits[0]], [], [what]
-    why = f"the unit {known[:20]!r} is not known" if known else "no unit of length is stated"
+    why = f"the unit {text[:20]!r} is not known" if known else "no unit of length is stated"
     return LENGTHS[fits[0]], [f"{why}; by the size of the body ({size:.4g}) it is {fits[0]}"], []
 
 
@@ -428,12 +403,12 @@ def gapped(
     zeros = {name: np.all(x == 0, axis=1) for name, x in markers.items()}
     count = sum(int(z.sum()) for z in zeros.values())
     if count:
-        taken = "is taken as a gap", "are taken as gaps"
-        positions = count_of(count, "marker position of exactly 0, 0, 0", "marker positions of exactly 0, 0, 0")
-        notes.append(f"{positions} {taken[count > 1]}")
+        where = "of exactly 0, 0, 0"
+        words = f"marker position {where} is taken as a gap", f"marker positions {where} are taken as gaps"
+        notes.append(count_of(count, *words))
     clean = {name: np.where(zeros[name][:, None], np.nan, x) for name, x in markers.items()}
     empty = [name for name, x in clean.items() if not np.isfinite(x).all(axis=1).any()]
     if empty:
         without = count_of(len(empty), "marker without a position is", "markers without a position are")
-        notes.append(f"{without} left out: {', '.join(empty[:6])}")
+        notes.append(f"{without} left out: {first_few(empty)}")
     return {name: x for name, x in clean.items() if name not in empty}

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxgait.checks import count_of
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock
-from jaxgait.motion.recording import Force, Recording, count_of
+from jaxgait.motion.readers.subjects import without_subject
+from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.text import cells, decimal_comma, delimiter_of, is_remark, no_number, number
 
 MAX_CELLS = 20_000
@@ -263,7 +265,7 @@ def recording(
     Raises:
         MotionFormatError: for markers of several subjects, and if no unit gives the size of a body.
     """
-    names = labels.unique(labels.without_subject(list(markers), notes, source.file), notes, labels.COPY)
+    names = labels.unique(without_subject(list(markers), notes, source.file), notes, labels.COPY)
     clean = labels.gapped(dict(zip(names, markers.values(), strict=True)), notes)
     metre, more, warnings = labels.length_unit(clean, unit, source.file)
     return Recording(
