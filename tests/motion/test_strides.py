@@ -133,6 +133,11 @@ def test_short_strides_beside_a_marked_one_are_found():
         ("general", "R FS", "R_FO"),
         ("", "Right Initial Contact", "toe-off right"),
         ("right", "Heel Contact 1", "Toe Off 1"),
+        ("right leg", "Heel Strike FP2", "Foot Off (plate 2)"),
+        ("R_leg", "STRIKE", "Toe Off"),
+        ("", "Right leg contact", "toe off, right, by hand"),
+        ("", "RightHeelStrike", "ToeOffRight"),
+        ("RIGHT", "RHeelStrike2", "toeoff"),
     ],
 )
 def test_marks_are_known_by_their_usual_names(side, strike, off):
@@ -146,9 +151,9 @@ def test_marks_are_known_by_their_usual_names(side, strike, off):
 
 def test_marks_that_are_not_understood_or_outside_of_the_record_are_named():
     marks = (Mark("", "HS", 0.5), Mark("left", "RHS", 0.6), Mark("right", "Heel Off", 0.7), Mark("", "start", 0.8))
-    walk = _marked((*marks, Mark("", "start", 0.9), Mark("right", "FS", 5.9), Mark("r", "IC", -0.4)))
+    walk = _marked((*marks, Mark("", "start", 0.9), Mark("", "", 1.0), Mark("right", "FS", 5.9), Mark("r", "IC", -0.4)))
     assert walk.events[0].sources == CLEAN.events[0].sources
-    unknown = "events of the file that are not understood: HS, left RHS, right Heel Off, start (5)"
+    unknown = "events of the file that are not understood: HS, left RHS, right Heel Off, start, 5 in all"
     outside = "events of the file outside of the record (0.00 to 5.19 s) are left out: at 5.90, -0.40 s"
     assert {unknown, outside} <= {*walk.notes}
 

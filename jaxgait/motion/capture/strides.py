@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.checks import first_few
 from jaxgait.motion import norms
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
@@ -31,11 +32,16 @@ Strides between the two are found, and dropped with their time as the reason; el
 
 _SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
 _EVENT = re.compile(
-    r"(right|left|r|l)? ?"
-    r"(?:(hs|fs|ic|(?:heel|foot|initial) ?(?:strike|contact))|to|fo|(?:toe|foot) ?off)"
-    r" ?(right|left|r|l)?"
+    r"(?:(?P<before>right|left|r|l)(?: leg)?)? ?"
+    r"(?:(?P<strike>hs|fs|ic|(?P<struck>(?:(?:heel|foot|initial) ?)?(?:strike|contact)))"
+    r"|to|fo|(?P<lifted>(?:toe|foot) ?off))"
+    r"(?: ?(?P<after>right|left|r|l))?"
+    r"(?P<rest>(?(struck)(?: (?!off|end).*)?)(?(lifted)(?: .*)?))"
 )
-"""Names of heel strikes and toe-offs, in lower case without punctuation, with or without a side before or after."""
+"""Names of heel strikes and toe-offs, in lower case without punctuation, with or without a side before or after.
+
+Other words may follow a name in full (Heel Strike FP2), but not an abbreviation, which may be a word (to be checked).
+"""
 
 
 class Events(NamedTuple):
@@ -86,10 +92,10 @@ def events_of(leg: Leg, load: Load | None) -> Events:
     those that have both.
     """
     strikes, offs = by_motion(leg)
-    exact, left, name, said = _exact(leg, load)
+    exact, left, name, marked = _exact(leg, load)
     if not exact.size:
         note = "heel strikes by the motion: heel farthest forward of the hip (Zeni 2008)"
-        return Events(strikes, offs, ("motion",) * strikes.size, (note, *said))
+        return Events(strikes, offs, ("motion",) * strikes.size, (note, *marked))
     times, sources, shift = _merged(exact, strikes, name)
     offs = _merged(left, offs, name)[0] if left.size else offs
     count = sources.count(name)
@@ -97,7 +103,7 @@ def events_of(leg: Leg, load: Load | None) -> Events:
     notes = [f"heel strikes by {word} of {len(sources)}"]
     if count < len(sources):
         notes.append(f"the others by the motion (Zeni 2008), {1e3 * shift:+.0f} ms as where both are known")
-    return Events(times, offs, tuple(sources), (*notes, *said))
+    return Events(times, offs, tuple(sources), (*notes, *marked))
 
 
 def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, list[str]]:
@@ -107,9 +113,9 @@ def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, li
         ends = np.array([c.end for c in load.stances])
         if np.isfinite(starts).any():
             return np.sort(starts[np.isfinite(starts)]), np.sort(ends[np.isfinite(ends)]), "force", []
-    marked, said = _marked(leg.recording)
+    marked, notes = _marked(leg.recording)
     at = lambda kind: np.array(sorted(marked[leg.side, kind]))
-    return at("strike"), at("off"), "mark", said
+    return at("strike"), at("off"), "mark", notes
 
 
 def _marked(recording: Recording) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
@@ -117,7 +123,7 @@ def _marked(recording: Recording) -> tuple[dict[tuple[str, str], list[float]], l
     times: dict[tuple[str, str], list[float]] = {(s, e): [] for s in ("right", "left") for e in ("strike", "off")}
     unknown, outside = [], []
     first, last = recording.time[0] - 0.5 / recording.rate, recording.time[-1] + 0.5 / recording.rate
-    for mark in recording.marks:
+    for mark in (mark for mark in recording.marks if mark.label.strip()):
         key = _event(mark)
         if key is None:
             unknown.append(f"{mark.side} {mark.label}".strip())
@@ -125,23 +131,23 @@ def _marked(recording: Recording) -> tuple[dict[tuple[str, str], list[float]], l
             times[key].append(mark.time)
         else:
             outside.append(f"{mark.time:.2f}")
-    notes = [f"events of the file that are not understood: {_listed(list(dict.fromkeys(unknown)))} ({len(unknown)})"]
+    named = first_few(list(dict.fromkeys(unknown)))
+    notes = [f"events of the file that are not understood: {named}, {len(unknown)} in all"]
     span = f"{recording.time[0]:.2f} to {recording.time[-1]:.2f} s"
-    beyond = f"events of the file outside of the record ({span}) are left out: at {_listed(outside)} s"
+    beyond = f"events of the file outside of the record ({span}) are left out: at {first_few(outside)} s"
     return times, [*(notes if unknown else []), *([beyond] if outside else [])]
-
-
-def _listed(items: list[str]) -> str:
-    return ", ".join(items[:6]) + (f" and {len(items) - 6} more" if items[6:] else "")
 
 
 def _event(mark: Mark) -> tuple[str, str] | None:
     """Side and event (strike or off) of a mark; None if either is not known, or there are two sides."""
-    found = _EVENT.fullmatch(re.sub(r"[^a-z]+", " ", mark.label.lower()).strip())
+    side, label = (re.sub(r"[^a-z]+", " ", text.lower()).strip() for text in (mark.side, mark.label))
+    found = _EVENT.fullmatch(label)
     if found is None:
         return None
-    sides = {_SIDES[word] for word in (mark.side.strip().lower(), found[1], found[3]) if word in _SIDES}
-    return (sides.pop(), "strike" if found[2] else "off") if len(sides) == 1 else None
+    first = re.match(r"right|left|[rl]\b", side)  # of "right leg"
+    words = {first and first[0], found["before"], found["after"], *found["rest"].split()}
+    sides = {_SIDES[word] for word in words if word in _SIDES}
+    return (sides.pop(), "strike" if found["strike"] else "off") if len(sides) == 1 else None
 
 
 def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarray, list[str], float]:
@@ -414,8 +420,7 @@ def unrepeated(strides: Iterable[tuple[str, float, Mapping[str, float]]]) -> lis
         strides that do not repeat are closed by a linear drift: walk at 1.30 s (knee +9.0 d
     """
     found = [f"{trial} at {start:.2f} s ({wide})" for trial, start, g in strides if (wide := _wide(g))]
-    more = f" and {len(found) - 4} more" if found[4:] else ""
-    what = f"strides that do not repeat are closed by a linear drift: {', '.join(found[:4])}{more}"
+    what = f"strides that do not repeat are closed by a linear drift: {first_few(found, 4)}"
     advice = "do not use them as single strides; did a marker move, or the person turn, start or stop?"
     return [f"{what}: {advice}"] if found else []
 
