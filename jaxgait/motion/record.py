@@ -273,7 +273,7 @@ def check_record(record: Any, file: str | None = None) -> None:
         )
     _check_clock(record, file)
     count = _check_signals(record.get("signals"), file)
-    if record.get("n_harmonics", count) != count:
+    if record.get("n_harmonics") not in (None, count):
         what = f"is {str(record['n_harmonics'])[:40]}, but the series have {count}"
         raise MotionFormatError(what, "correct it, or leave it out", file, None, "n_harmonics")
     _check_person(record, file)

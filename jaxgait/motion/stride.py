@@ -205,10 +205,11 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
 
 
 def _remark(table: Table, name: str) -> float | None:
-    text = table.remarks.get(name)
-    if text is None:
+    values = table.remarks.get(name)
+    if values is None:
         return None
-    if " and " in text:
+    text = " and ".join(values)
+    if len(values) > 1:
         what = f"the comments state {name}={text[:40]}, which contradict each other"
         raise MotionFormatError(what, "keep the right one", table.file)
     found, unit = _NUMBER.fullmatch(text), name.split("_", 1)[1].replace("_", "/")

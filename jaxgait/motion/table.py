@@ -71,8 +71,8 @@ class Table(NamedTuple):
     columns: dict[str, Float[np.ndarray, " rows"]]
     lines: Int[np.ndarray, " rows"]
     """Line of every row in the file, counted from 1."""
-    remarks: dict[str, str]
-    """Comments of the form name=value; different values of one name are joined by "and"."""
+    remarks: dict[str, tuple[str, ...]]
+    """Comments of the form name=value: the different values of each name."""
     header: Header
 
 
@@ -133,7 +133,7 @@ def read_chosen_columns(path: str | pathlib.Path, choose: Callable[[Header], Map
     stated: dict[str, dict[str, None]] = {}
     for name, value in (pair for text in lines if is_remark(text) for pair in _REMARK.findall(text.strip(padding))):
         stated.setdefault(name, {})[value] = None
-    remarks = {name: " and ".join(values) for name, values in stated.items()}
+    remarks = {name: tuple(values) for name, values in stated.items()}
     first = next((i for i, text in enumerate(lines) if text.strip() and not is_remark(text)), None)
     if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)

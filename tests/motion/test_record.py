@@ -132,6 +132,10 @@ def test_a_wrong_field_is_named(walk, path, value, message):
     assert str(error.value).startswith("walk.json") and message in str(error.value) and error.value.advice
 
 
+def test_a_number_of_harmonics_that_is_left_open_is_that_of_the_series(walk):
+    check_record(walk_record(walk, 8) | {"n_harmonics": None}, "walk.json")
+
+
 @pytest.mark.parametrize("text", ["", "[1, 2]", "{", "[" * 100_000, '{"signals": NaN}', "\xff"])
 def test_what_is_no_walk_is_one_line(text, tmp_path):
     (tmp_path / "walk.json").write_text(text, encoding="latin-1")

@@ -27,21 +27,24 @@ def test_columns_lines_and_remarks(tmp_path):
     np.testing.assert_array_equal(read.columns["a"], [2.0, 0.4, -0.5])
     np.testing.assert_array_equal(read.columns["b"], [1.0, 3.0, 5.0])
     np.testing.assert_array_equal(read.lines, [4, 6, 8])
-    assert read.remarks == {"speed_m_s": "1.2", "who": "me", "T_s": "1.1"}
+    assert read.remarks == {"speed_m_s": ("1.2",), "who": ("me",), "T_s": ("1.1",)}
 
 
 def test_remarks_keep_their_unit_and_lose_what_spreadsheets_append(tmp_path):
     read = table(tmp_path, b"# speed=4.5 km/h, T_s=1.1 who=me,,,\na,b,c\n1,x,2\n3,y,4\n", required=("a",), optional=())
-    assert read.remarks == {"speed": "4.5 km/h", "T_s": "1.1", "who": "me"}
+    assert read.remarks == {"speed": ("4.5 km/h",), "T_s": ("1.1",), "who": ("me",)}
 
 
 def test_remarks_that_contradict_each_other_are_no_number(tmp_path):
     read = table(tmp_path, b"# T_s=1.1\n# T_s=1.2\n# who=me\n# who=me\na,b,c\n1,x,2\n3,y,4\n", ("a",), ())
-    assert read.remarks == {"T_s": "1.1 and 1.2", "who": "me"}
+    assert read.remarks == {"T_s": ("1.1", "1.2"), "who": ("me",)}
     rows = "".join(f"{0.01 * i},0,0.9,0.1,0.2,0.3\n" for i in range(100))
     path = tmp_path / "stride.csv"
     path.write_text(f"# speed_m_s=1.1\n# speed_m_s=1.2\ntime_s,{','.join(SIGNALS)}\n{rows}")
     with pytest.raises(MotionFormatError, match=r"the comments state speed_m_s=1\.1 and 1\.2, which contradict"):
+        read_stride(path)
+    path.write_text(f"# speed_m_s=1.1 and shoes\ntime_s,{','.join(SIGNALS)}\n{rows}")
+    with pytest.raises(MotionFormatError, match=r"speed_m_s=1\.1 and shoes is not a number in m/s"):
         read_stride(path)
 
 
