@@ -38,3 +38,9 @@ def test_a_rate_that_the_times_deny_is_warned_of(tmp_path):
     found = read_recording(tmp_path / "walk.trc")
     assert found.rate == 100 and not any("header states" in note for note in found.notes)
     assert "the header states 200 Hz, the times give 100 Hz: the latter is used" in found.warnings
+
+
+def test_even_times_at_another_rate_than_the_stated_one():
+    found = clock("walk.csv", np.arange(1000) / 99.9, np.arange(1, 1001), stated=100.0)
+    assert found.rate == 100.0 and found.notes == ("the times give 99.9 Hz, the header 100 Hz: resampled at 100 Hz",)
+    assert np.abs(found.on(wave(np.arange(1000) / 99.9)) - wave(found.time)).max() < 1e-3

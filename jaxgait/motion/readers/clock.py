@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxgait.checks import count_of
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.recording import count_of
 
 ROUNDED_STEPS = 0.1
 """Deviation from even times, in steps, that needs no explanation."""
@@ -101,21 +101,9 @@ def clock(
         >>> print(round(ticks.rate, 6), ticks.time.size, ticks.notes)  # Hz, frames
         100.0 5 ('1 frame is missing (such as before line 4): it is a gap',)
     """
-    if not np.isfinite(time).all():
-        line = int(lines[int(np.argmin(np.isfinite(time)))]) + 1
-        raise MotionFormatError("no time", "write the time of every frame", file, line, "time")
-    steps = np.diff(time)
+    _check_increasing(file, time, lines)
+    steps, span = np.diff(time), float(time[-1] - time[0])
     usual = float(np.median(steps))
-    if not usual:
-        bad = int(np.argmin(steps)) + 1
-        what = f"most frames have the time of the frame before, such as {time[bad]:g}"
-        advice = "write times with more digits; decimal commas need ';' or tabs between the cells"
-        raise MotionFormatError(what, advice, file, int(lines[bad]) + 1, "time")
-    if not time[-1] > time[0] or np.any(steps < 0):
-        bad = int(np.argmin(steps)) + 1
-        what = f"time goes from {time[bad - 1]:g} to {time[bad]:g}"
-        raise MotionFormatError(what, "sort the rows by time and keep each once", file, int(lines[bad]) + 1, "time")
-    span = float(time[-1] - time[0])
     rounding = max(_quantum(time), 1e-6) / span
     mean, is_whole = (time.size - 1) / span, bool(np.all(np.abs(steps / usual - 1) < MAX_JITTER))
     rate, warnings = _rate(mean, mean if is_whole else 1 / usual, stated, rounding)
@@ -128,9 +116,30 @@ def clock(
         rounded = f"times are rounded (by up to {off:.2g} frames): frame / {rate:g} Hz is used"
         return Clock(rate, even, None, None, (rounded,) if off > ROUNDED_STEPS else (), warnings)
     if is_whole:
-        return _resampled(time, usual, rate, warnings)
+        return _resampled(time, mean, rate, warnings)
     counted_rate = float(np.round(steps / usual).sum()) / span
     return _uneven(file, time, lines, counted_rate if stated is None else rate, warnings)
+
+
+def _check_increasing(file: str, time: np.ndarray, lines: np.ndarray) -> None:
+    """Checks that every frame has a time in s, and none an earlier one than the frame before.
+
+    Raises:
+        MotionFormatError: if not, or if most frames have the time of the frame before.
+    """
+    if not np.isfinite(time).all():
+        line = int(lines[int(np.argmin(np.isfinite(time)))]) + 1
+        raise MotionFormatError("no time", "write the time of every frame", file, line, "time")
+    steps = np.diff(time)
+    if not np.median(steps):
+        bad = int(np.argmin(steps)) + 1
+        what = f"most frames have the time of the frame before, such as {time[bad]:g}"
+        advice = "write times with more digits; decimal commas need ';' or tabs between the cells"
+        raise MotionFormatError(what, advice, file, int(lines[bad]) + 1, "time")
+    if not time[-1] > time[0] or np.any(steps < 0):
+        bad = int(np.argmin(steps)) + 1
+        what = f"time goes from {time[bad - 1]:g} to {time[bad]:g}"
+        raise MotionFormatError(what, "sort the rows by time and keep each once", file, int(lines[bad]) + 1, "time")
 
 
 def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, tuple[str, ...]]:
@@ -153,10 +162,14 @@ def _quantum(time: np.ndarray) -> float:
     return 0.0
 
 
-def _resampled(time: np.ndarray, usual: float, rate: float, warnings: tuple[str, ...]) -> Clock:
-    """Uneven times without missing frames are interpolated; the usual step is in s."""
-    worst = float(np.max(np.abs(np.diff(time) / usual - 1)))
-    note = f"times are uneven (steps differ by up to {worst:.0%}): resampled at {rate:.6g} Hz"
+def _resampled(time: np.ndarray, mean: float, rate: float, warnings: tuple[str, ...]) -> Clock:
+    """Times without missing frames that are uneven, or have another mean rate than the one in Hz, are interpolated."""
+    steps = np.diff(time)
+    worst = float(np.max(np.abs(steps / np.median(steps) - 1)))
+    off = float(np.max(np.abs((time - time[0]) * mean - np.arange(time.size))))
+    is_even = off <= max(ROUNDED_STEPS, 0.55 * _quantum(time) * mean)
+    why = f"the times give {mean:.4g} Hz, the header {rate:.6g} Hz" if is_even else ""
+    note = f"{why or f'times are uneven (steps differ by up to {worst:.0%})'}: resampled at {rate:.6g} Hz"
     even = time[0] + np.arange(int((time[-1] - time[0]) * rate + 1e-6) + 1) / rate
     return Clock(rate, even, None, time, (note,), warnings)
 
