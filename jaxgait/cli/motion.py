@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jaxgait import files, registry
+from jaxgait.checks import count_of
 from jaxgait.cli import parsing
 from jaxgait.cli.console import write_json
 from jaxgait.model import Model
@@ -26,7 +27,6 @@ from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.naming import motion_drive, named_stride, recording_of, together, walk_stride
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import check_harmonics, key_figures, walk_record, write_record
-from jaxgait.motion.recording import count_of
 from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
 
@@ -144,16 +144,30 @@ def _facts(walk: Walk) -> Iterator[str]:
         r = leg.recording
         plates = count_of(len(r.forces), "force plate", "force plates")
         yield f"{r.file}: {r.frames} frames at {r.rate:g} Hz, {len(r.markers)} markers, {plates}"
+    yield _person(walk)
+    ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
+    yield f"{walk.side} leg, {ground}; speed {walk.speed:.3f} m/s, stride time {walk.period:.4f} s"
+    yield from _strides(walk)
+    yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
+    if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:
+        yield f"ground force: up to {figures['ground_peak_body_weights']:.2f} body weights"
+    if walk.dynamics is not None:
+        yield from _peaks(walk.dynamics)
+
+
+def _person(walk: Walk) -> str:
     known = [("mass", "kg"), ("height", "m")]
     values = [(name, walk.subject.get(f"{name}_{unit}"), unit) for name, unit in known]
     person = ", ".join(f"{name} {x:.4g} {unit}" for name, x, unit in values if x is not None)
     source = f" ({walk.subject['mass_from']})" if "mass_from" in walk.subject else ""
-    yield f"subject: {walk.subject.get('name', 'not named')}; {person or 'mass not known'}{source}"
-    ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
-    yield f"{walk.side} leg, {ground}; speed {walk.speed:.3f} m/s, stride time {walk.period:.4f} s"
+    return f"subject: {walk.subject.get('name', 'not named')}; {person or 'mass not known'}{source}"
+
+
+def _strides(walk: Walk) -> Iterator[str]:
+    """Lines with the events and the strides, and how far these repeat."""
     strikes = sum(e.strikes.size for e in walk.events)
     off = "" if walk.toe_off is None else f", toe-off at {walk.toe_off:.0%} of the stride"
-    yield f"events: {strikes} heel strikes{off}"
+    yield f"events: {count_of(strikes, 'heel strike', 'heel strikes')}{off}"
     yield f"strides: {len(walk.kept)} kept, {len(walk.strides) - len(walk.kept)} dropped"
     yield from (f"  dropped: {s.trial} at {s.start:.2f} s: {s.reason}" for s in walk.strides if s.reason)
     rise, joints = 1e3 * walk.gaps["hip_y_m"], ("thigh", "knee", "ankle")
@@ -166,11 +180,6 @@ def _facts(walk: Walk) -> Iterator[str]:
     if walk.deviation:
         mean = {k: math.degrees(float(np.mean(walk.deviation[f"{k}_rad"]))) for k in joints}
         yield f"standard deviation between strides: {', '.join(f'{k} {x:.2g} deg' for k, x in mean.items())}"
-    yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
-    if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:
-        yield f"ground force: up to {figures['ground_peak_body_weights']:.2f} body weights"
-    if walk.dynamics is not None:
-        yield from _peaks(walk.dynamics)
 
 
 def _peaks(dynamics: Dynamics) -> Iterator[str]:
@@ -277,6 +286,7 @@ def driven(model: Model, motion: str) -> Model:
     print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
     if moved.driven_advice:
         print(moved.driven_advice)
-    if drive.person is not None and motion not in REFERENCE_GAITS and pathlib.Path(motion).suffix not in RECORDS:
-        print(f"what was assumed in measuring it: {shlex.join(['jaxgait', 'motion', motion])}")
+    measured = motion not in REFERENCE_GAITS and pathlib.Path(motion).suffix.lower() not in RECORDS
+    if drive.person is not None and measured:
+        print(f"assumptions made in measuring it are listed by: {shlex.join(['jaxgait', 'motion', motion])}")
     return moved

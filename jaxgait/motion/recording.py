@@ -111,17 +111,6 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
     )
 
 
-def count_of(count: int, one: str, many: str) -> str:
-    """A count with its words in the singular or in the plural; no dimension.
-
-    Examples:
-        >>> from jaxgait.motion.recording import count_of
-        >>> print(count_of(1, "frame is missing", "frames are missing"))
-        1 frame is missing
-    """
-    return f"{count} {one if count == 1 else many}"
-
-
 def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
     """Stretches of True, as half-open ranges of frames; no dimension.
 

@@ -136,7 +136,7 @@ def test_a_recording_drives_a_listing_at_once(tmp_path, capsys):
     thigh = next(line for line in listed.splitlines() if line.startswith("segments.thigh"))
     assert float(thigh.split()[1]) == 0.4  # what is set wins over what fits the person
     assert "body mass not known: masses of the model" in listed
-    assert f"what was assumed in measuring it: jaxgait motion {tmp_path / 'walk.trc'}" in listed
+    assert f"assumptions made in measuring it are listed by: jaxgait motion {tmp_path / 'walk.trc'}" in listed
 
 
 @pytest.mark.parametrize(

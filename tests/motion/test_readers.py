@@ -163,7 +163,7 @@ def test_stated_and_found_units_are_reported(tmp_path):
     found = _read(tmp_path, VARIANTS["metres under mm"])
     assert "the header states mm" in found.warnings[0] and "taken as m" in found.warnings[0]
     assert any("it is m" in note for note in _read(tmp_path, CSV, "walk.csv").notes)
-    assert any("counts 900 frames, there are 60" in note for note in _read(tmp_path, VARIANTS["wrong counts"]).notes)
+    assert any("counts 900 frames, the file has 60" in note for note in _read(tmp_path, VARIANTS["wrong counts"]).notes)
 
 
 def _cell(text: str, line: int, column: int, content: str, delimiter: str = "\t") -> str:
@@ -232,7 +232,7 @@ BROKEN = {
         "\n".join(line + "\t1\t2\t3" * (i > 5) for i, line in enumerate(TRC.rstrip("\n").split("\n"))).replace(
             f"\t{len(W.markers)}\tmm", f"\t{len(W.markers) + 1}\tmm"
         ),
-        f"line 4: {len(W.markers)} labels of markers, where the header counts {len(W.markers) + 1} and rows have more",
+        f"line 4: {len(W.markers)} labels of markers, but the header counts {len(W.markers) + 1} and rows have more",
     ),
     "many columns": ("walk.csv", "t," * 30_000 + "\n" + "1," * 30_000 + "\n" + "2," * 30_000, "more than 20000 cells"),
 }

@@ -76,7 +76,8 @@ def find_axes(
     """
     up, lean = _up(pelvis - foot, file)
     notes = [f"up is {_named(up)}"]
-    warnings = [f"the legs lean by {lean:.0f} deg on average from up: is it a walk?"] if lean > MAX_LEAN else []
+    leaning = f"the legs lean by {lean:.0f} deg on average from the vertical: is it a walk?"
+    warnings = [leaning] if lean > MAX_LEAN else []
     level = lambda v: v - (v @ up)[..., None] * up if v.ndim > 1 else v - (v @ up) * up
     ahead = level(np.nanmean(pointing, axis=0))
     there = np.flatnonzero(np.isfinite(pelvis).all(axis=1))

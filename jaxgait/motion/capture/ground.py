@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.checks import count_of
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.recording import NOISE_FORCE, Force, count_of, runs
+from jaxgait.motion.recording import NOISE_FORCE, Force, runs
 
 LOADED_FORCE = 30.0
 """Vertical force in N above which a foot is on the plate."""

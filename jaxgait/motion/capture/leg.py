@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.checks import count_of, first_few
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
-from jaxgait.motion.capture.joints import HARRINGTON, Standing, joints, stand
+from jaxgait.motion.capture.joints import HARRINGTON, Joints, Standing, joints, stand
 from jaxgait.motion.capture.maps import Found
 from jaxgait.motion.capture.repeats import without_repeats
 from jaxgait.motion.capture.smoothing import (
@@ -131,6 +132,7 @@ def _other(side: str) -> str:
 
 
 def _from_markers(recording: Recording, side: str, found: Found, options: Options) -> Leg:
+    """The leg of markers, with warnings of what looks wrong with them."""
     other = maps.find(recording.markers, _other(side), options.static is not None, options.own_map)
     names = _wanted(found) | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
     recording, repeated = without_repeats(recording, sorted(names))
@@ -149,14 +151,8 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     standing = _standing(found, side, options, recording)
     warnings += [] if options.static is None else _standing_doubts(options.static, recording, found)
     body = joints(turned, found, side, options.regression, standing)
-    points, lift = {"hip": body.hip, "knee": body.knee, "ankle": body.ankle}, _floor(turned, found)
-    points |= {k: x for k, x in (("heel", body.heel), ("toe", body.toe)) if x is not None}
-    if lift:
-        warnings.append(f"the floor is not at the laboratory's zero: heights are raised by {1e3 * lift:.0f} mm")
-    plane = {k: x[:, :2] + np.array([0.0, lift]) for k, x in points.items()}
-    back, front = (plane["heel"] if "heel" in plane else plane["ankle"]), plane.get("toe", plane["ankle"])
-    if "heel" not in plane or "toe" not in plane:
-        warnings.append("the foot has one marker besides the ankle: its line goes through the ankle")
+    plane = _plane(body, _floor(turned, found), warnings)
+    back, front = plane.get("heel", plane["ankle"]), plane.get("toe", plane["ankle"])
     return Leg(
         recording=recording,
         side=side,
@@ -176,6 +172,16 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     )
 
 
+def _plane(body: Joints, lift: float, warnings: list[str]) -> dict[str, Plane]:
+    """Joints and markers of the foot in the sagittal plane, in m, raised by a height in m; extends the warnings."""
+    points = {"hip": body.hip, "knee": body.knee, "ankle": body.ankle, "heel": body.heel, "toe": body.toe}
+    if lift:
+        warnings.append(f"the floor is not at the laboratory's zero: heights are raised by {1e3 * lift:.0f} mm")
+    if body.heel is None or body.toe is None:
+        warnings.append("the foot has one marker besides the ankle: its line goes through the ankle")
+    return {k: x[:, :2] + np.array([0.0, lift]) for k, x in points.items() if x is not None}
+
+
 def _wanted(found: Found) -> set[str]:
     pelvis = [*found.asis.values(), *found.psis.values()]
     return {*found.roles.values(), *pelvis, *found.clusters["shank_cluster"]}
@@ -185,11 +191,10 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
     filled = {name: fill(recording.markers[name], recording.rate, options.max_gap) for name in names}
     count = sum(f.filled for f in filled.values())
     left = {name: f.left for name, f in filled.items() if f.left}
-    notes.append(f"gaps of up to {options.max_gap:g} s are filled: {count} positions")
+    notes.append(f"gaps of up to {options.max_gap:g} s are filled: {count_of(count, 'position', 'positions')}")
     if left:
-        listed = ", ".join(f"{name} {n / recording.rate:.2f} s" for name, n in list(left.items())[:6])
-        more = f" and {len(left) - 6} more" if len(left) > 6 else ""
-        notes.append(f"longer gaps remain: {listed}{more}")
+        long = [f"{name} {frames / recording.rate:.2f} s" for name, frames in left.items()]
+        notes.append(f"longer gaps remain: {first_few(long)}")
     cutoff = options.cutoff
     notes.append(describe_lowpass(recording.rate, cutoff))
     return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
@@ -205,9 +210,8 @@ def _jumps(recording: Recording, names: list[str]) -> list[str]:
             found.append(f"{name} by {step[fast[0]]:.3g} m at {recording.time[fast[0] + 1]:.2f} s")
     if not found:
         return []
-    more = f" and {len(found) - 4} more markers" if found[4:] else ""
     advice = "swapped labels, or a code for missing values? leave those cells empty"
-    return [f"markers jump within a frame: {', '.join(found[:4])}{more}: {advice}"]
+    return [f"markers jump within a frame: {first_few(found, 4)}: {advice}"]
 
 
 def _axes(recording: Recording, markers: Mapping[str, np.ndarray], found: Found) -> Axes:

@@ -23,7 +23,7 @@ _TEXT, _INTEGER, _FLOAT = -1, 2, 4
 """Types of parameters: their bytes per value, and -1 for text."""
 MAX_NUMBERED = 255
 """Largest number of values in one parameter: what is longer continues in others (OFFSET2)."""
-MAX_RATE = 1e6
+MAX_POINT_RATE = 1e6
 """Highest rate of points in Hz: no camera has more."""
 _FRAMES_AT_ONCE = 10_000
 RATE_AGREEMENT = 1e-3
@@ -169,14 +169,15 @@ def _channels(head: _File) -> int:
 
 
 def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
-    """ANALOG:RATE from which ezc3d gets the samples per frame of the header: it rounds their ratio down.
+    """The position and the bytes of an ANALOG:RATE from which ezc3d gets the samples per frame of the header; warnings.
 
-    33.3333 Hz times 30 is less than 30 frames in single precision.
+    It rounds their ratio down, and 999.999 Hz / 33.3333 Hz is just below 30 in single precision. Nothing is returned
+    for a rate that ezc3d understands, and a warning only for one that contradicts the header.
     """
     used, header = _channels(head), head.header
     points = head.number("POINT:RATE") or head.rate
     stated = head.number("ANALOG:RATE")
-    if not used or not 1.0 <= points <= MAX_RATE:
+    if not used or not 1.0 <= points <= MAX_POINT_RATE:
         return [], []
     if used * int(stated / points) % 2**16 == header.analog:
         return [], []
@@ -185,7 +186,7 @@ def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
     if not consistent or parameter is None or parameter.kind != _FLOAT or len(parameter.raw) < 4:
         what = f"the parameter ANALOG:RATE is {f'{stated:g} Hz' if parameter else 'missing'}"
         counts = f"{header.samples} analog samples per frame at {points:g} Hz"
-        raise head.error(f"{what}, where the header counts {counts} and {header.analog} values of {used} channels")
+        raise head.error(f"{what}, but the header counts {counts} and {header.analog} values of {used} channels")
     rate = np.float32(points * header.samples)
     rate = rate if int(float(rate) / points) == header.samples else np.nextafter(rate, np.float32(np.inf))
     warnings = []
@@ -204,7 +205,7 @@ def _offsets(head: _File) -> np.ndarray | None:
     while f"ANALOG:OFFSET{len(names) + 1}" in head.stored:
         names.append(f"ANALOG:OFFSET{len(names) + 1}")
     if any(head.stored[name].kind == _FLOAT for name in names if name in head.stored):
-        return None  # ezc3d refuses them
+        return None  # ezc3d raises an error for them
     offsets = np.concatenate([head.numbers(name) for name in names])
     if offsets.size < min(used, MAX_NUMBERED):
         there = f"has {offsets.size} values for {used} channels" if "ANALOG:OFFSET" in head.stored else "is missing"
@@ -217,7 +218,7 @@ def _offsets(head: _File) -> np.ndarray | None:
     if np.array_equal(own, np.abs(offsets)) and not (unsigned and head.scale > 0):
         return None
     if own.size < used or head.header.analog % used:
-        what = f"{own.size} offsets (ANALOG:OFFSET) of {used} channels with {head.header.analog} values per frame"
+        what = f"ANALOG:OFFSET has {own.size} values, but {used} channels have {head.header.analog} values per frame"
         raise head.error(what, "export it as C3D again, with 32-bit floats")
     return own
 

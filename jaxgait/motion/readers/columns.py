@@ -71,11 +71,7 @@ def read_labelled(source: Source, name: str) -> Recording:
     if unread := [name for name in (*columns.others, *columns.markers) if _LIKE_FORCES.search(name)]:
         wanted = "ground_force_vx, ..., and ground_force_px, ... for the centre of pressure"
         notes.append(f"not read as ground forces: {', '.join(unread)}; if they are, name them {wanted}")
-    turning = any(map(_TURNING.search, columns.others))
-    short = len(units) < len(names) and len(set(units)) > 1 and delimiter_of(source.lines[start]) == " "
-    if short and (columns.forces or turning):
-        what = f"the line of units has {len(units)} units for {len(names)} columns"
-        raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
+    _check_units(source, units, columns, len(names), start)
     stated = _marker_unit(source, columns, units, start - 1)
     ticks = _clock(source, sheet, columns, header.rate, notes)
     values = ticks.on(sheet.values)
@@ -88,6 +84,18 @@ def read_labelled(source: Source, name: str) -> Recording:
     if not points & columns.force_units.keys():
         plates = _in_metres(plates, notes)
     return recording(source, name, ticks, markers, stated, notes, angles=angles, forces=plates)
+
+
+def _check_units(source: Source, units: list[str], columns: labels.Columns, count: int, start: int) -> None:
+    """Checks that a line of units has one for each column where blanks delimit them, so that none can be empty.
+
+    Raises:
+        MotionFormatError: if it has fewer, and there are forces or angles.
+    """
+    short = len(units) < count and len(set(units)) > 1 and delimiter_of(source.lines[start]) == " "
+    if short and (columns.forces or any(map(_TURNING.search, columns.others))):
+        what = f"the line of units has {len(units)} units for {count} columns"
+        raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
 
 
 def _start(source: Source, section: int) -> int:

@@ -7,10 +7,11 @@ import re
 
 import numpy as np
 
+from jaxgait.checks import count_of
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import clock
 from jaxgait.motion.readers.sheet import Source, first_data, read_sheet, recording, trimmed
-from jaxgait.motion.recording import Recording, count_of
+from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of
 
 _LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
@@ -65,7 +66,7 @@ def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:
     for word, pattern, count in zip(("rows", "columns"), patterns, shape, strict=True):
         stated = re.search(rf"^\s*{pattern}\s*[= ]\s*(\d{{1,12}})", "\n".join(header), re.IGNORECASE | re.MULTILINE)
         if stated and int(stated[1]) != count:
-            notes.append(f"the header counts {stated[1]} {word}, there {'is' if count == 1 else 'are'} {count}")
+            notes.append(f"the header counts {stated[1]} {word}, the file has {count}")
     return notes
 
 

@@ -43,7 +43,7 @@ def read_trc(source: Source, name: str) -> Recording:
     counted_markers = header.get("nummarkers")
     unlike = isinstance(counted_markers, float) and counted_markers != len(names)
     if unlike and sheet.longer > LARGEST_SHORT_SHARE * sheet.lines.size:
-        what = f"{len(names)} labels of markers, where the header counts {counted_markers:g} and rows have more"
+        what = f"{len(names)} labels of markers, but the header counts {counted_markers:g} and rows have more"
         raise source.error(what, "write one label for every marker", at)
     names = labels.unique(names, notes, labels.COPY)
     ticks = _clock(source, sheet, header.get("datarate"), notes)
@@ -76,7 +76,7 @@ def _names(source: Source, at: int) -> list[str]:
 def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:
     found = {"numframes": sheet.lines.size, "nummarkers": markers}
     return [
-        f"the header counts {header[key]:g} {word}, there {'is' if count == 1 else 'are'} {count}"
+        f"the header counts {header[key]:g} {word}, the file has {count}"
         for (key, count), word in zip(found.items(), ("frames", "markers"), strict=True)
         if isinstance(header.get(key), float) and header[key] != count
     ]
