@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
-import importlib.util
 import itertools
 import math
 import os
@@ -19,10 +18,9 @@ import matplotlib.patheffects as effects
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.animation import AbstractMovieWriter, FuncAnimation, writers
+from matplotlib.animation import AbstractMovieWriter, FuncAnimation
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
@@ -31,16 +29,13 @@ from tqdm import tqdm
 from jaxgait import checks
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT
-from jaxgait.plot import gif
+from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
 from jaxgait.plot.results import opened
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
 from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, style
 
-WRITERS = {"gif": gif.WRITER, "mp4": "ffmpeg"}
-"""Of matplotlib, by the extension of a film."""
 SHORTEST, LONGEST = 3.0, 30.0
 """Length in s of a film below which it is in slow motion, and above which it is fast, unless a speed is given."""
-_INSTALL = "pip install 'jaxgait[film]'"
 HEIGHT, MAX_WIDTH, CURVE_HEIGHT = 3.6, 11.0, 1.0
 """Height of the views, width of all views, and height of a panel of curves, in inches."""
 CAPTION, ENTRY, CHARACTER = 0.35, (0.5, 0.17), 0.055
@@ -71,6 +66,25 @@ class Film(FuncAnimation):
 
     _moving: Sequence[Artist] = ()
     """Artists in axes of which all else stays as it is, and is therefore drawn only once."""
+
+    _frames: Sequence[Any] = ()
+    """Those of the file that is being written."""
+
+    def new_saved_frame_seq(self) -> Iterator[Any]:
+        """What matplotlib asks for when a file is written: its frames.
+
+        Examples:
+            >>> import matplotlib.pyplot as plt
+            >>> from jaxgait.plot.film import Film
+            >>> len(list(Film(plt.figure(), lambda i: [], frames=2).new_saved_frame_seq()))  # no file is being written
+            0
+        """
+        return iter(self._frames)
+
+    def _rate(self, writer: AbstractMovieWriter | str, fps: int | float | None) -> float:
+        """Frames of a file in 1/s."""
+        rate = float(getattr(writer, "fps", fps or self._own_rate))
+        return min(rate, MAX_RATE) if writer == WRITERS["gif"] else rate
 
     def _at_rate(self, rate: float) -> list[Any]:
         """The frames of a file: at another rate (in 1/s) than the film's own, some are repeated or left out."""
@@ -103,7 +117,8 @@ class Film(FuncAnimation):
             options: further ones of matplotlib's `Animation.save`.
 
         Raises:
-            ValueError: for another extension, for impossible fps and dpi, and without the writer on this machine.
+            ValueError: for another extension, for impossible fps and dpi, for fps beside a writer that has its own, and
+                without the writer on this machine.
 
         Examples:
             >>> from jaxgait import Bungee, animate, simulate
@@ -118,34 +133,33 @@ class Film(FuncAnimation):
         for name, value in (("fps", fps), ("dpi", dpi)):
             if value is not None:
                 checks.positive(name, value, "")
+        if fps is not None and not isinstance(writer, str):
+            raise ValueError("the writer has its own fps: give one of them")
         figure = self._fig  # type: ignore[attr-defined]  # there is no public attribute
-        changes = _encoder() if writer == "ffmpeg" else {}
+        changes = encoder() if writer == "ffmpeg" else {}
         if changes is None:
-            raise ValueError(f"cannot write {path}: ffmpeg is missing: {_INSTALL}, or write a .gif")
+            raise ValueError(f"cannot write {path}: ffmpeg is missing: {INSTALL}, or write a .gif")
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
             style(**changes, figure__constrained_layout__use=False),  # the figure has its own layout
             tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
         ):
-            rate = float(getattr(writer, "fps", fps or self._own_rate))
-            rate = min(rate, gif.MAX_RATE) if writer == gif.WRITER else rate
-            frames = self._at_rate(rate)
-            self.new_saved_frame_seq = lambda: iter(frames)
-            bar.total = len(frames)
-            advance = lambda frame, frames: bar.update()
-            own = rate if isinstance(writer, str) else None  # matplotlib refuses one beside that of a writer
-            further: dict[str, Any] = {"fps": own, "dpi": dpi, "progress_callback": advance, **options}
+            rate = self._rate(writer, fps)
+            self._frames = self._at_rate(rate)
+            bar.total = len(self._frames)
+            own = rate if isinstance(writer, str) else None  # matplotlib accepts no other rate than that of a writer
+            further = {"fps": own, "dpi": dpi, "progress_callback": lambda frame, frames: bar.update(), **options}
             pixels = writer in WRITERS.values()  # others may draw frames without
-            with _drawn_once(figure.canvas), _kept(figure, self._moving) if pixels else contextlib.nullcontext():
+            with drawn_once(figure.canvas), only_moving(figure, self._moving) if pixels else contextlib.nullcontext():
                 super().save(str(path), writer=writer, **further)
         plt.close(figure)
         return path
 
     def _repr_html_(self) -> str:
         kind = "mp4"
-        if _encoder() is None:
+        if encoder() is None:
             kind = "gif"
-            warnings.warn(f"without ffmpeg the animation becomes a GIF, which is large: {_INSTALL}", stacklevel=2)
+            warnings.warn(f"without ffmpeg the animation becomes a GIF, which is large: {INSTALL}", stacklevel=2)
         with tempfile.TemporaryDirectory() as folder:
             content = self.save(pathlib.Path(folder, f"film.{kind}"), progress=kind == "gif").read_bytes()
         data = base64.b64encode(content).decode()
@@ -437,60 +451,3 @@ def _nice(x: float) -> float:
     """The largest of 1, 2 and 5 times a power of ten up to x."""
     power = 10.0 ** np.floor(np.log10(x))
     return float(next(m for m in (5.0, 2.0, 1.0) if m * power <= x * (1.0 + 1e-9)) * power)
-
-
-@contextlib.contextmanager
-def _drawn_once(canvas: FigureCanvasBase) -> Iterator[None]:
-    """Suppresses matplotlib's extra drawing of every frame for the screen (`Animation._post_draw`)."""
-    canvas.draw_idle = lambda *args, **kwargs: None
-    try:
-        yield
-    finally:
-        del canvas.draw_idle
-
-
-@contextlib.contextmanager
-def _kept(figure: Figure, moving: Sequence[Artist]) -> Iterator[None]:
-    """Draws the axes of the moving artists once, and only these afterwards: the axes take half of a frame's time."""
-    backdrop = _Backdrop(moving)
-    figure.add_artist(backdrop)
-    try:
-        yield
-    finally:
-        backdrop.remove()
-        plt.setp(backdrop.panels, visible=True)
-
-
-class _Backdrop(Artist):
-    """The axes of moving artists as pixels behind everything else, and the artists in front of them."""
-
-    zorder = -1
-
-    def __init__(self, moving: Sequence[Artist]) -> None:
-        super().__init__()
-        self.moving = moving
-        self.panels = [artist.axes for artist in moving if artist.axes is not None]
-        self.pixels: np.ndarray | None = None
-
-    def draw(self, renderer: Any) -> None:
-        if self.pixels is None:
-            plt.setp(self.moving, visible=False)
-            for ax in self.panels:
-                ax.draw(renderer)
-            self.pixels = np.array(renderer.buffer_rgba())[::-1]
-            plt.setp(self.moving, visible=True)
-            plt.setp(self.panels, visible=False)
-        renderer.draw_image(renderer.new_gc(), 0, 0, self.pixels)
-        for artist in self.moving:
-            artist.draw(renderer)
-
-
-def _encoder() -> dict[str, Any] | None:
-    """The settings under which matplotlib finds an encoder of MP4; None without one."""
-    if writers.is_available("ffmpeg"):
-        return {}
-    if importlib.util.find_spec("imageio_ffmpeg") is None:
-        return None
-    import imageio_ffmpeg
-
-    return {"animation__ffmpeg_path": imageio_ffmpeg.get_ffmpeg_exe()}

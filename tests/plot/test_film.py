@@ -3,12 +3,12 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.animation import writers
+from matplotlib.animation import PillowWriter, writers
 from PIL import Image
 
 import jaxgait
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.plot import film
+from jaxgait.plot import encoding, film
 from jaxgait.plot.scene import Curve, scene
 from jaxgait.plot.style import PALETTE
 
@@ -30,7 +30,7 @@ def dot():
 
 def without_ffmpeg(monkeypatch):
     monkeypatch.setattr(writers, "is_available", lambda name: name != "ffmpeg")
-    monkeypatch.setattr(film.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(encoding.importlib.util, "find_spec", lambda name: None)
 
 
 def frame_times(path):
@@ -88,9 +88,12 @@ def test_matplotlibs_own_ways_to_play_a_film_work_too(tmp_path):
     assert len(list((tmp_path / "vector_frames").glob("*.svg"))) == 3
 
 
-@pytest.mark.parametrize("option", [{"fps": 0}, {"fps": -1}, {"dpi": 0}, {"dpi": float("nan")}])
+@pytest.mark.parametrize("option", [{"fps": 0}, {"fps": -1}, {"dpi": 0}, {"dpi": float("nan")}, {"fps": 5}])
 def test_an_impossible_film_leaves_nothing_behind(tmp_path, option):
-    with pytest.raises(ValueError, match=f"{next(iter(option))} must be a positive number"):
+    twice = option == {"fps": 5}
+    message = "the writer has its own fps" if twice else f"{next(iter(option))} must be a positive number"
+    option |= {"writer": PillowWriter(fps=20)} if twice else {}
+    with pytest.raises(ValueError, match=message):
         dot().save(tmp_path / "deep" / "dot.gif", **option)
     assert not list(tmp_path.iterdir())
 

@@ -1,11 +1,11 @@
-"""GIF files have the colours and the pace of their films."""
+"""Files have the colours and the speed of their films."""
 
 import matplotlib.pyplot as plt
 import pytest
 from PIL import Image
 
 from jaxgait.plot import film
-from jaxgait.plot.gif import times
+from jaxgait.plot.encoding import times
 
 
 def test_a_colour_of_a_single_frame_is_itself(tmp_path):

@@ -1,0 +1,140 @@
+"""Files of films: an encoder of MP4; GIF with one palette and exact times; drawing only what moves in every frame."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import importlib.util
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.animation import PillowWriter, writers
+from matplotlib.artist import Artist
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.figure import Figure
+from PIL import Image
+
+WRITERS = {"gif": "one palette", "mp4": "ffmpeg"}
+"""Names among matplotlib's writers, by the extension of a film."""
+INSTALL = "pip install 'jaxgait[film]'"
+"""What brings an encoder of MP4."""
+MAX_RATE = 50.0
+"""Frames per second: browsers show frames of less than 2 cs for 10 cs."""
+
+
+@writers.register(WRITERS["gif"])
+class _OnePalette(PillowWriter):
+    """Writes GIF files with one palette for all frames: in less time, and half as large as with one for each."""
+
+    def finish(self) -> None:
+        frames = [frame.convert("RGB") for frame in self._frames]
+        counts = collections.Counter[Any]()
+        for frame in frames:
+            for count, colour in frame.getcolors(frame.width * frame.height):
+                counts[colour] += count
+        colours = np.array([sorted(counts, key=counts.__getitem__)], np.uint8)
+        few = Image.fromarray(colours).quantize(method=Image.Quantize.MAXCOVERAGE)
+        index = lambda image: image.quantize(palette=few, dither=Image.Dither.NONE)
+        # Pillow's few colours lie near those of the film: white would be grey. Each gives way to the most frequent one
+        # that it stands for.
+        palette = np.zeros((256, 3), np.uint8)
+        palette[np.asarray(index(Image.fromarray(colours)))] = colours
+        self._frames = [index(frame) for frame in frames]
+        for frame in self._frames:
+            frame.putpalette(palette.ravel().tolist())
+        first, *others = self._frames
+        first.save(
+            self.outfile, save_all=True, append_images=others, duration=times(len(self._frames), self.fps), loop=0
+        )
+
+
+def times(count: int, fps: float) -> list[int]:
+    """Times of `count` frames in ms at `fps` in 1/s: whole centiseconds, as in the format, with sums as exact as these.
+
+    Examples:
+        >>> from jaxgait.plot.gif import times
+        >>> times(6, 30.0)
+        [30, 40, 30, 30, 40, 30]
+    """
+    return (10 * np.diff(np.round(100.0 * np.arange(count + 1) / fps)).astype(int)).tolist()
+
+
+@contextlib.contextmanager
+def drawn_once(canvas: FigureCanvasBase) -> Iterator[None]:
+    """Suppresses matplotlib's extra drawing of every frame for the screen (`Animation._post_draw`).
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.encoding import drawn_once
+        >>> with drawn_once(plt.figure().canvas):
+        ...     plt.draw()  # does nothing
+    """
+    canvas.draw_idle = lambda *args, **kwargs: None
+    try:
+        yield
+    finally:
+        del canvas.draw_idle
+
+
+@contextlib.contextmanager
+def only_moving(figure: Figure, moving: Sequence[Artist]) -> Iterator[None]:
+    """Draws the axes of the moving artists once, and only these afterwards: the axes take half of a frame's time.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.encoding import only_moving
+        >>> figure, ax = plt.subplots()
+        >>> dot = ax.plot(0.0, 0.0, "o")
+        >>> with only_moving(figure, dot):
+        ...     figure.canvas.draw()
+    """
+    backdrop = _Backdrop(moving)
+    figure.add_artist(backdrop)
+    try:
+        yield
+    finally:
+        backdrop.remove()
+        plt.setp(backdrop.panels, visible=True)
+
+
+class _Backdrop(Artist):
+    """The axes of moving artists as pixels behind everything else, and the artists in front of them."""
+
+    zorder = -1
+
+    def __init__(self, moving: Sequence[Artist]) -> None:
+        super().__init__()
+        self.moving = moving
+        self.panels = [artist.axes for artist in moving if artist.axes is not None]
+        self.pixels: np.ndarray | None = None
+
+    def draw(self, renderer: Any) -> None:
+        if self.pixels is None:
+            plt.setp(self.moving, visible=False)
+            for ax in self.panels:
+                ax.draw(renderer)
+            self.pixels = np.array(renderer.buffer_rgba())[::-1]
+            plt.setp(self.moving, visible=True)
+            plt.setp(self.panels, visible=False)
+        renderer.draw_image(renderer.new_gc(), 0, 0, self.pixels)
+        for artist in self.moving:
+            artist.draw(renderer)
+
+
+def encoder() -> dict[str, Any] | None:
+    """The settings under which matplotlib finds an encoder of MP4; None without one.
+
+    Examples:
+        >>> from jaxgait.plot.encoding import encoder
+        >>> encoder() is None or isinstance(encoder(), dict)
+        True
+    """
+    if writers.is_available("ffmpeg"):
+        return {}
+    if importlib.util.find_spec("imageio_ffmpeg") is None:
+        return None
+    import imageio_ffmpeg
+
+    return {"animation__ffmpeg_path": imageio_ffmpeg.get_ffmpeg_exe()}
