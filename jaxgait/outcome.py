@@ -73,15 +73,16 @@ def sentence(model: Any, code: int) -> str:
 def failures(codes: Any) -> Any:
     """Which status codes, of any shape, mean that the computation failed.
 
-    The model's own terminations (a fall) do not, and neither does -1 (a member of a store that has not run yet).
+    The model's own terminations (a fall) do not, and neither does -1 (a member of a store that has not run yet). Codes
+    below -1 are those of searches (`jaxgait.optimization.validity`) and do.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.outcome import failures
-        >>> failures(np.array([0, 1, 10, -1]))
-        array([False,  True, False, False])
+        >>> failures(np.array([0, 1, 10, -1, -2]))
+        array([False,  True, False, False,  True])
     """
-    return (codes > Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
+    return ((codes > Outcome.COMPLETED) | (codes < -1)) & (codes < FIRST_TERMINATION)
 
 
 def code(model: Any, termination: str) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxgait.parameters import parameters, with_parameters
-from jaxgait.precision import float64_default
+from jaxgait.precision import cast, float64_default
 
 M = TypeVar("M")
 
@@ -22,22 +24,27 @@ def each(model: M, function: Callable[[M], Any]) -> Any:
 
     Args:
         model: its parameters may have a batch axis, all of the same length; without any it is one member.
-        function: a pure function of one member, in JAX.
+        function: a pure function of one member, in JAX. It is compiled once, so that it should be defined once.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait import Bungee, with_parameters
         >>> from jaxgait.models.batches import each
-        >>> weight = lambda jump: jump.mass * jump.gravity
+        >>> def weight(jump):
+        ...     return jump.mass * jump.gravity
         >>> print(each(with_parameters(Bungee(), {"mass": np.array([60.0, 80.0])}), weight).round(1))  # N
         [600. 800.]
         >>> print(each(Bungee(), weight).shape)
         (1,)
     """
     infos = parameters(model).items()
-    batched = {name: np.asarray(info.value) for name, info in infos if np.ndim(info.value) > info.rank}
     with jax.ensure_compile_time_eval():
-        if not batched:
-            return jax.tree.map(lambda x: np.asarray(x)[None], function(model))
-        found = jax.vmap(lambda values: function(with_parameters(model, values)))(batched)
-        return jax.tree.map(np.asarray, found)
+        batched = {name: jnp.asarray(info.value) for name, info in infos if np.ndim(info.value) > info.rank}
+        return jax.tree.map(np.asarray, _evaluated(function, cast(model), batched))
+
+
+@eqx.filter_jit
+def _evaluated(function: Callable[[M], Any], model: M, batched: dict[str, Any]) -> Any:
+    if not batched:
+        return jax.tree.map(lambda x: jnp.asarray(x)[None], function(model))
+    return jax.vmap(lambda values: function(with_parameters(model, values)))(batched)

@@ -35,7 +35,7 @@ from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.tradeoff import Record, rate, trace_front
-from jaxgait.optimization.validity import INVALID, STATUS_TEXT, rejection
+from jaxgait.optimization.validity import INVALID, rejection, status_text
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 
@@ -257,7 +257,7 @@ def _labelled(
     status = np.array([row.found.status for row in record.rows], np.int32)
     best = {row.x.tobytes() for row in on_front}
     member = np.array([row.x.tobytes() in best and bool(row.found.valid) for row in record.rows], np.int8)
-    everything["tried.status"] = ("evaluation", status, labels("1", STATUS_TEXT))
+    everything["tried.status"] = ("evaluation", status, labels("1", status_text()))
     everything["tried.on_front"] = ("evaluation", member, labels("1", "whether it is on the front (1) or not (0)"))
     attrs = {"model": type(model).__name__, "method": method, "gradient": record.name}
     attrs["objectives"] = ", ".join(_names(goal, len(signs), space))

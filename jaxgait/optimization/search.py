@@ -42,7 +42,7 @@ from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import MAX_DEVIATION, Guard, UnreliableGradient
-from jaxgait.optimization.validity import INVALID, STATUS_TEXT, UNSTABLE, rejection
+from jaxgait.optimization.validity import INVALID, UNSTABLE, rejection, status_text
 from jaxgait.parameters import with_parameters
 from jaxgait.report import labels
 
@@ -379,7 +379,7 @@ class Search:
         unit = "" if label["units"] == "1" else label["units"]
         data: dict[str, Any] = {
             "objective": (dims, values[..., 0], label),
-            "status": (dims, status, labels("1", f"{STATUS_TEXT[:-1]}; -1: this start had stopped)")),
+            "status": (dims, status, labels("1", status_text("-1: this start had stopped"))),
         }
         allowed = grid(self._allowed).astype(np.int32)
         data["allowed"] = (dims, allowed, labels("1", "whether it may be the result: completed, stable, within limits"))

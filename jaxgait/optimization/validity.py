@@ -17,7 +17,20 @@ INVALID, UNSTABLE = -2, -3
 
 Of other designs they are codes of `jaxgait.outcome`; see `jaxgait.optimization.failures.sentence`.
 """
-STATUS_TEXT = "how the run ended (0: completed; -2: no valid design; -3: the gait is not stable)"
+GROUP = 8
+"""Number of designs that are checked at once after a fault among more, so that few have to be checked alone."""
+
+
+def status_text(*more: str) -> str:
+    """What the statuses of a search mean, and more codes of this kind.
+
+    Examples:
+        >>> from jaxgait.optimization.validity import status_text
+        >>> status_text("-1: this start had stopped")[-29:]
+        '; -1: this start had stopped)'
+    """
+    codes = ("0: completed", f"{INVALID}: not a valid design", f"{UNSTABLE}: the gait is not stable", *more)
+    return f"how the run ended ({'; '.join(codes)})"
 
 
 def accepted(model: Model, columns: Mapping[str, np.ndarray]) -> Bool[np.ndarray, " b"]:
@@ -35,12 +48,15 @@ def accepted(model: Model, columns: Mapping[str, np.ndarray]) -> Bool[np.ndarray
         array([ True, False])
     """
     size = len(next(iter(columns.values())))
-    if not _fault(model, columns):
+    if _faultless(model, columns):
         return np.ones(size, bool)
-    if size == 1:
-        return np.zeros(1, bool)
-    halves = ({name: x[part] for name, x in columns.items()} for part in (slice(size // 2), slice(size // 2, None)))
-    return np.concatenate([accepted(model, half) for half in halves])
+    found = np.zeros(size, bool)
+    for start in range(0, size, GROUP):
+        group = np.arange(start, min(start + GROUP, size))
+        full = np.resize(group, GROUP)  # of one size, so that what models compile serves all groups
+        all_valid = _faultless(model, {name: x[full] for name, x in columns.items()})
+        found[group] = all_valid or [not _fault(model, _one(columns, i)) for i in group.tolist()]
+    return found
 
 
 def rejection(model: Model, columns: Mapping[str, np.ndarray]) -> str:
@@ -53,8 +69,20 @@ def rejection(model: Model, columns: Mapping[str, np.ndarray]) -> str:
         >>> rejection(RollingWalker(), {"foot_radius": np.array([0.1, 0.5])}).split(":")[0]  # m
         'RollingWalker cannot stand'
     """
-    one = lambda i: {name: x[i] if x.ndim > 1 else float(x[i]) for name, x in columns.items()}
-    return next((_fault(model, one(i)) for i in np.flatnonzero(~accepted(model, columns))), "")
+    rejected = np.flatnonzero(~accepted(model, columns))
+    return _fault(model, _one(columns, int(rejected[0]))) if rejected.size else ""
+
+
+def _one(columns: Mapping[str, np.ndarray], i: int) -> dict[str, np.ndarray | float]:
+    return {name: x[i] if x.ndim > 1 else float(x[i]) for name, x in columns.items()}
+
+
+def _faultless(model: Model, columns: Mapping[str, np.ndarray]) -> bool:
+    """Whether a model accepts several members at once; False also where its rules were not written for arrays."""
+    try:
+        return not _fault(model, columns)
+    except TypeError:
+        return False
 
 
 def _fault(model: Model, values: Mapping[str, np.ndarray | float]) -> str:
@@ -64,8 +92,6 @@ def _fault(model: Model, values: Mapping[str, np.ndarray | float]) -> str:
         warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were checked before
         try:
             with_parameters(model, {name: x for name, x in values.items() if name in known}).validate()
-        except (
-            ValueError
-        ) as error:  # also of rules that were not written for arrays: then of one member after the other
+        except ValueError as error:
             return str(error) or type(error).__name__
     return ""

@@ -1,11 +1,13 @@
 """Rules between parameters hold at every design that a search runs, whatever the corners of the box are."""
 
+import math
+
 import numpy as np
 import pytest
 
 from jaxgait.measure import Measure
 from jaxgait.optimization import front, optimize
-from jaxgait.optimization.validity import INVALID, accepted, rejection
+from jaxgait.optimization.validity import GROUP, INVALID, accepted, rejection
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import ParameterError
 from tests.optimization.oscillator import Oscillator
@@ -31,7 +33,7 @@ class Single(Oscillator):
     """Its rule is not written for arrays."""
 
     def validate(self) -> None:
-        if self.c > self.k:
+        if math.sqrt(self.c) > math.sqrt(self.k):
             raise ParameterError("c must not exceed k")
 
 
@@ -47,6 +49,8 @@ def test_members_are_accepted_one_by_one(model):
     assert accepted(model, columns).tolist() == [True, False, True, True, False]
     assert rejection(model, columns).startswith("c must not exceed k")
     assert rejection(model, {"k": np.ones(2)}) == ""
+    many = {"k": np.ones(3 * GROUP + 1), "c": np.linspace(0.0, 1.2, 3 * GROUP + 1)}
+    assert (accepted(model, many) == (many["c"] <= 1.0)).all()
 
 
 @pytest.mark.parametrize("gradient", ["gait", "run"])

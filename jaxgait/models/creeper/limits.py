@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxgait import checks
+from jaxgait.model import Scalar
 from jaxgait.models.batches import each
 from jaxgait.models.creeper.measures import peak_load
 from jaxgait.models.creeper.model import Creeper
@@ -52,7 +53,7 @@ def warn_of_slip(robot: Creeper) -> None:
     Warns:
         UserWarning: naming both forces in N, of the member with the smallest margin.
     """
-    load = each(robot, lambda one: peak_load(one, SAMPLES_PER_BEAT) + one.pads.friction_low * one.pads.normal_force)
+    load = each(robot, _pulled)
     grip = np.broadcast_to(np.asarray(robot.pads.friction_high) * np.asarray(robot.pads.normal_force), load.shape)
     worst = np.argmin(grip - load)
     if grip[worst] < load[worst]:
@@ -62,3 +63,8 @@ def warn_of_slip(robot: Creeper) -> None:
             "Creeper does",
             stacklevel=4,
         )
+
+
+def _pulled(robot: Creeper) -> Scalar:
+    """Largest force in N with which blood and the sliding pad pull a solid pad."""
+    return peak_load(robot, SAMPLES_PER_BEAT) + robot.pads.friction_low * robot.pads.normal_force

@@ -44,12 +44,7 @@ def warn_of_jumps(exo: Any) -> None:
     Warns:
         UserWarning: naming the largest jump in mm of the member that jumps most, and the height of its landing.
     """
-
-    def worst(one: Any) -> tuple[Array, Array]:
-        jump, height = seam(one)
-        return jnp.max(length(jump)), height
-
-    jumps, heights = each(exo, worst)
+    jumps, heights = each(exo, _largest_jump)
     size = np.maximum(jumps, np.abs(heights))
     i = np.argmax(size)
     if size[i] > MAX_JUMP:
@@ -59,3 +54,9 @@ def warn_of_jumps(exo: Any) -> None:
             "and amplitudes from joined_amplitudes with equal phases of the thighs (as in a JoinedGait)",
             stacklevel=3,
         )
+
+
+def _largest_jump(exo: Any) -> tuple[Array, Array]:
+    """The largest jump of a joint, and the height of the landing, in m."""
+    jump, height = seam(exo)
+    return jnp.max(length(jump)), height

@@ -143,7 +143,7 @@ class RigidWalker(RoundFeet, Model):
         """
         super().validate()
         self.check_start(self.clearance_angle)
-        limit, mu = each(self, lambda one: friction_limit(one, one.start.theta_1)), np.asarray(self.friction)
+        limit, mu = each(self, _friction_limit_at_start), np.asarray(self.friction)
         if np.any(mu > limit):
             warnings.warn(
                 f"friction {np.max(mu):g} exceeds {np.min(limit):.3f}, beyond which contact impulses need not exist "
@@ -185,6 +185,10 @@ class RigidWalker(RoundFeet, Model):
             tangent_restitution=self.tangent_restitution,
             enabled=~swings_through,
         )
+
+
+def _friction_limit_at_start(walker: RigidWalker) -> Array:
+    return friction_limit(walker, walker.start.theta_1)
 
 
 @float64_default
@@ -284,7 +288,7 @@ class RollingWalker(RoundFeet, Model):
         self._check_pull()
 
     def _check_pull(self) -> None:
-        normal = each(self, lambda one: one.stance_force(one.initial_state())[0])
+        normal = each(self, _load_at_start)
         worst = np.argmin(normal)
         if normal[worst] <= 0.0:
             member = f" (member {worst})" if len(normal) > 1 else ""
@@ -447,3 +451,8 @@ class RollingWalker(RoundFeet, Model):
             [ 0.2 -1.4 -1.1]
         """
         return jnp.stack([jnp.asarray(v) for v in (y.stance, y.stance_rate, y.swing_rate)])
+
+
+def _load_at_start(walker: RollingWalker) -> Scalar:
+    """Normal force in N on the stance foot."""
+    return walker.stance_force(walker.initial_state())[0]
