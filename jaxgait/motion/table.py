@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.text import (
     GAPS,
@@ -164,8 +165,8 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
         what = f"{gaps.size} of {lines.size} rows have gaps, this is the first"
         raise MotionFormatError(what, "fill them, or leave the column out", file, int(gaps[0]), column)
     if gaps.size:
-        listed = ", ".join(map(str, gaps[:6])) + (", ..." if gaps.size > 6 else "")
-        warnings.warn(f"{file}: {gaps.size} rows with gaps are left out (lines {listed})", MotionWarning, stacklevel=4)
+        what = count_of(gaps.size, "row with gaps is left out (line", "rows with gaps are left out (lines")
+        warnings.warn(f"{file}: {what} {first_few([*map(str, gaps)])})", MotionWarning, stacklevel=4)
     return whole
 
 

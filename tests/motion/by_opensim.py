@@ -13,7 +13,7 @@ NAMES = ("thigh", "hip_x", "hip_y", "knee", "ankle")
 
 
 def model() -> None:
-    """Thigh, shank and foot, joined by pins; the hip goes as it is told."""
+    """Thigh, shank and foot, joined by pins; the hip follows a given path."""
     leg = opensim.Model()
     leg.setGravity(opensim.Vec3(0, -9.81, 0))
     zero = opensim.Vec3(0)

@@ -1,4 +1,4 @@
-"""Several trials make one walk only if they are of one person who walks alike: contradictions are said."""
+"""Several trials make one walk only if they are of one person who walks alike: contradictions are reported."""
 
 import numpy as np
 import pytest

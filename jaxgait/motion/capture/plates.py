@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.checks import count_of
 from jaxgait.motion.capture.ground import (
     LOADED_FORCE,
     MAX_FOOT_DISTANCE,
@@ -101,7 +102,7 @@ def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
         figures = re.compile("|".join([*(f"({re.escape(name)})" for name in names), r"[-+]?\d+(?:\.\d+)?"]))
         for line in lines:
             kinds.setdefault(figures.sub(lambda m: m[0] if m.lastindex else "#", line), []).append(line)
-    more = lambda n: f" (likewise in {n} more {'trials' if n > 1 else 'trial'})" if n else ""
+    more = lambda n: f" (likewise in {count_of(n, 'more trial', 'more trials')})" if n else ""
     return [f"{lines[0]}{more(len(lines) - 1)}" for lines in kinds.values()]
 
 

@@ -36,7 +36,7 @@ def repeated_positions(
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.capture.repeats import repeated_positions
-        >>> knee = np.linspace(0.0, 1.0, 101)[:, None]  # 1 m/s at 100 Hz
+        >>> knee = np.linspace(0.0, 1.0, 101)[:, None] ** 3  # m, at 100 Hz
         >>> lost = knee.copy()
         >>> lost[41:46], lost[90:] = knee[40], knee[89]
         >>> print(repeated_positions(lost, rate=100.0), repeated_positions(lost, rate=100.0, beside=knee + 0.4))
@@ -66,8 +66,8 @@ def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recor
         >>> knee = time[:, None] * [1.0, 0.0, 0.0]  # m, at 1 m/s
         >>> knee[41:46] = knee[40]
         >>> found, warnings = without_repeats(Recording("walk", "walk.trc", 100.0, time, {"RKNE": knee}), ["RKNE"])
-        >>> print(np.isnan(found.markers["RKNE"][:, 0]).sum(), warnings[0][:66])
-        5 markers repeat a position while they move: RKNE for 0.05 s from 0.4
+        >>> print(np.isnan(found.markers["RKNE"][:, 0]).sum(), warnings[0][:71])
+        5 markers repeat a position while they move: RKNE for 0.05 s from 0.41 s:
     """
     markers, found = dict(recording.markers), []
     for name in names:

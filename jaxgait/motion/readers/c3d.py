@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.checks import count_of
+from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.c3d_repair import corrected
@@ -94,7 +94,7 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
     computed = [name for name, is_one in zip(names, found["computed"], strict=False) if is_one]
     if computed:
         what = count_of(len(computed), "point is a result of a model and no position", _RESULTS)
-        notes.append(f"{what}: {', '.join(computed[:6])}")
+        notes.append(f"{what}: {first_few(computed)}")
     markers = labels.gapped({k: points[:, i] for i, k in enumerate(names) if k not in computed}, notes)
     unit, more, warnings = labels.length_unit(markers, found["unit"], str(path))
     forces = tuple(_plates(found, arrays, found["first"] / rate, unit, notes))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxgait.checks import count_of, first_few
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording, trimmed
@@ -63,14 +64,14 @@ def read_labelled(source: Source, name: str) -> Recording:
     sheet = read_sheet(source, start, len(header.names))
     notes = list(sheet.notes)
     if any(line.strip() for line in source.lines[:section]):
-        lines = "the line before" if section == 1 else f"the {section} lines before"
-        notes.append(f"not read: {lines} the trajectories (ground forces of devices, say)")
+        before = count_of(section, "line", "lines")
+        notes.append(f"not read: {before} before the trajectories (ground forces of devices, say)")
     names = labels.unique(header.names, notes)
     units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
     columns = labels.sort(names, units, notes, source.file)
     if unread := [name for name in (*columns.others, *columns.markers) if _LIKE_FORCES.search(name)]:
         wanted = "ground_force_vx, ..., and ground_force_px, ... for the centre of pressure"
-        notes.append(f"not read as ground forces: {', '.join(unread)}; if they are, name them {wanted}")
+        notes.append(f"not read as ground forces: {first_few(unread)}; if they are, name them {wanted}")
     _check_units(source, units, columns, len(names), start)
     stated = _marker_unit(source, columns, units, start - 1)
     ticks = _clock(source, sheet, columns, header.rate, notes)
@@ -137,7 +138,7 @@ def _units(source: Source, rows: list[list[str]], start: int) -> list[str]:
         return found
     labelled = len(rows) > 1 and any(map(labels.is_clock, rows[-2])) and not any(map(labels.is_clock, unknown))
     if labelled and len(rows[-1]) >= 0.5 * len(rows[-2]) and sum(bool(_AXIS.match(cell)) for cell in rows[-1]) < 3:
-        what = f"the line below the labels is not one of units: {', '.join(map(repr, unknown[:4]))}"
+        what = f"the line below the labels is not one of units: {first_few([*map(repr, unknown)], 4)}"
         raise source.error(what, "write units such as s, mm, deg or N, or leave the line out", start - 1)
     return []
 
@@ -187,7 +188,7 @@ def _named(above: list[list[str]], axes: list[str]) -> list[str]:
 
 
 def _over_axes(names: list[str], axes: list[str], width: int) -> list[str]:
-    """Labels of a line of names over a line of axes; a name holds until the next one."""
+    """Labels of a line of names over a line of axes; a name is that of all columns up to the next one."""
     labelled, current = [], ""
     for i in range(max(width, len(axes))):
         current = (names[i] if i < len(names) else "") or current
