@@ -17,13 +17,13 @@ FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>
 
 
 def target(page: str, link: str) -> str | None:
-    """Where a link of a page leads, from the repository's root; None if it stays in `docs/`, or leads nowhere."""
+    """The file of a page's link, relative to the repository; None if it is in `docs/` or does not exist."""
     path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), link))
     return path if not path.startswith(("docs/", "..")) and (ROOT / path).is_file() else None
 
 
 def shown(path: str) -> str:
-    """Where the site has a file of the repository, text for reading, not as a page; notebooks are shown by GitHub."""
+    """The address of a file of the repository on the site, where text files end in .txt; notebooks are on GitHub."""
     if path.endswith(".ipynb"):
         return f"{GITHUB}/{path}"
     return f"repository/{path}.txt" if path.endswith((".md", ".py", ".toml")) else f"repository/{path}"

@@ -155,7 +155,7 @@ class Sampling:
     def __str__(self) -> str:
         if self.strides is None:
             return f"{self.samples} samples, not counted in strides"
-        return f"{self.strides} stride{'s' * (self.strides != 1)} of {self.samples} samples"
+        return f"{checks.count_of(self.strides, 'stride', 'strides')} of {self.samples} samples"
 
     @classmethod
     def of(cls, model: Model, strides: int | None, duration: float | None, samples: int | None) -> Sampling:

@@ -75,7 +75,7 @@ class Sensitivities:
     def announcement(self, found: Optimum, seconds: float) -> str:
         """What it will do."""
         names = differentiable(found.model, self.by, _varied(self.arguments))[0]
-        return f"sensitivities at the optimum to {len(names)} parameter{'s' if len(names) != 1 else ''}"
+        return f"sensitivities at the optimum to {checks.count_of(len(names), 'parameter', 'parameters')}"
 
     def run(self, found: Optimum) -> xr.Dataset:
         """Uses the gradient of the search, or differences if it had none."""

@@ -33,7 +33,7 @@ MAX_ELEMENTS = 36
 
 _UNDEFINED = {
     False: "the run did not complete",
-    True: "what is measured does not happen in it; a longer run may show it",
+    True: "the run does not contain what they measure; a longer run may",
 }
 """Why a measure has no value, by whether the run completed."""
 

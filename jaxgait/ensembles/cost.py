@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.checks import free_memory, size_text
+from jaxgait.checks import count_of, free_memory, size_text
 from jaxgait.ensembles.driver import ensemble, plan_of
 from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.members import Members
@@ -70,7 +70,7 @@ class Estimate:
     def lines(self) -> Iterator[str]:
         """The estimate as lines of text."""
         box = f"{' x '.join(map(str, self.shape))} = " if len(self.shape) > 1 else ""
-        blocks = f"{self.blocks} block{'s' if self.blocks != 1 else ''}"
+        blocks = count_of(self.blocks, "block", "blocks")
         yield f"members: {box}{self.members}, in {blocks} of up to {self.block}, {self.workers} at a time"
         if self.done:
             yield f"done: {self.done} of {self.blocks} blocks are in the store"

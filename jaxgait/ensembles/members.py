@@ -71,9 +71,10 @@ class Members:
             raise ParameterError(f"members need one length for each of their dimensions {self.dims}, got {self.shape}")
         for name, x in self.values.items():
             if not isinstance(x, np.ndarray | jax.Array) or x.shape[:1] != (self.size,):
-                got = f"the shape {x.shape}" if hasattr(x, "shape") else shown(x)
+                got = f"an array of the shape {x.shape}" if isinstance(x, np.ndarray | jax.Array) else shown(x)
                 raise ParameterError(
-                    f"the values of {name!r} must be an array with one entry per member ({self.size}), got {got}"
+                    f"the values of {name!r} must be an array of NumPy or JAX with one entry per member ({self.size}), "
+                    f"got {got}"
                 )
         sizes = dict(zip(self.dims, self.shape, strict=True))
         for name, (dims, x) in self.labels.items():

@@ -64,6 +64,7 @@ class Sources:
         self._found: dict[str, Any] = {}
         self._own: set[str] = set()
         self._seen: dict[int, Any] = {}
+        self._beside: dict[int, Any] = {}
 
     def add(self, thing: Any, name: str) -> None:
         """Adds a class, a function, or a value under its name, with everything that it refers to.
@@ -89,8 +90,10 @@ class Sources:
         return {**self._found, **folders}
 
     def _visit(self, x: Any, name: str) -> None:
-        for key, part in _beside(x):
-            self._visit(part, f"{name}.{key}")
+        if id(x) not in self._beside:
+            self._beside[id(x)] = x  # kept alive, so that its id is not reused
+            for key, part in _beside(x):
+                self._visit(part, f"{name}.{key}")
         x = _bare(x)
         if isinstance(x, types.ModuleType):
             return

@@ -8,6 +8,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
+from jaxgait import checks
+
 INTERIM = "the best design was met on the way of a start, whose end is worse or not valid: try more --iterations"
 
 SAME_OPTIMUM = 0.01
@@ -56,7 +58,7 @@ def describe_basins(found: xr.Dataset, units: Mapping[str, str], why: list[str])
     for number in range(found.sizes["basin"]):
         one = found.isel(basin=number)
         at = ", ".join(f"{name}={float(one[name]):.6g} {unit}".rstrip() for name, unit in units.items())
-        many = f"{int(one.starts)} start{'s' if one.starts > 1 else ''}"
+        many = checks.count_of(int(one.starts), "start", "starts")
         yield f"optimum {number}: {many}, objective {float(one.objective):.7g} at {at}; {why[int(one.best_start)]}"
 
 

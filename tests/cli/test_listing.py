@@ -23,7 +23,7 @@ def test_a_run_is_its_end_its_measures_and_the_ranges_of_its_histories():
     assert lines[:2] == ["Walker: completed, 2 s in 2 samples", "measures:"]
     assert [line.split()[:3] for line in lines[2:4]] == [["work", "0", "J"], ["fell_at", "-", "time"]]
     assert lines[4].split() == ["order", "not", "measured"]
-    assert lines[5] == "  -: not defined, because what is measured does not happen in it; a longer run may show it"
+    assert lines[5] == "  -: not defined, because the run does not contain what they measure; a longer run may"
     assert lines[7].split() == ["x0", "0", "2", "1", "m", "position"] and len(lines) == 7 + MAX_HISTORIES + 1
     assert lines[-1].startswith("  and 2 more: ")
 

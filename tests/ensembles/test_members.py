@@ -90,7 +90,7 @@ M = np.array([60.0, 70.0])
         (lambda: zipped({"mass": [1.0, 2.0], "stiffness": [1.0]}), "equally long"),
         (lambda: zipped({"mass": [[1.0]]}, axes={"a": [1.0], "b": [1.0, 2.0]}), "must have the shape"),
         (lambda: zipped({"mass": [1.0, 2.0]}, axes={"mass": [1.0, 3.0]}), "does not label"),
-        (lambda: Members(("a",), (1,), {"mass": M}, {}), r"one entry per member \(1\), got the shape \(2,\)"),
+        (lambda: Members(("a",), (1,), {"mass": M}, {}), r"per member \(1\), got an array of the shape \(2,\)"),
         (lambda: Members(("a", "b"), (1,), {}, {}), "one length for each of their dimensions"),
         (lambda: Members(("a",), (2,), {}, {"c": (("a",), M[:1])}), r"'c' has the shape \(1,\), which is not that"),
         (lambda: Members(("a",), (2,), {"mass": M}, {"mass": (("a",), M[::-1])}), "does not label"),

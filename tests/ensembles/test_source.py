@@ -274,3 +274,12 @@ def test_default_arguments_and_attributes_of_functions_count(tmp_path):
     assert len({str(one) for one in found}) == 4
     made = [lambda run, k=k: k * run["x"].max() for k in (1.0, 5.0)]
     assert digests(made[0]) != digests(made[1])
+
+
+def test_a_container_that_holds_itself_is_seen_once():
+    class Laws(dict):
+        pass
+
+    laws = Laws(stiffness=2.0)
+    laws.own = laws
+    Sources().add(lambda run: laws["stiffness"] * run["x"].max(), "observe")

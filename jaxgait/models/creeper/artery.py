@@ -55,13 +55,13 @@ class Inflow(Immutable):
     heart_period: Scalar = parameter(0.8, unit="s", doc="duration of a heartbeat", bounds="positive", source=_PAPER)
     phase: Scalar = parameter(0.0, unit="s", doc="phase of the heartbeat at t = 0", source=_CHOSEN)
     amplitude: Scalar = parameter(
-        2.4, unit="m/s", doc="velocity amplitude of the forward flow V_1", bounds="nonnegative", source=_PAPER
+        2.4, unit="m/s", doc="velocity amplitude V_1 of the forward flow", bounds="nonnegative", source=_PAPER
     )
     back_amplitude: Scalar = parameter(
-        0.343, unit="m/s", doc="velocity amplitude of the back-flow V_2", bounds="nonnegative", source=_PAPER
+        0.343, unit="m/s", doc="velocity amplitude V_2 of the back-flow", bounds="nonnegative", source=_PAPER
     )
     decay: Scalar = parameter(
-        7.557, unit="1/s", doc="decay rate of the flow kappa", bounds="nonnegative", source=_PAPER
+        7.557, unit="1/s", doc="decay rate kappa of the flow", bounds="nonnegative", source=_PAPER
     )
     direction: Scalar = parameter(
         -1.0, unit="1", doc="direction of the forward flow: +1 along the robot, -1 against it", source=_CHOSEN
@@ -111,24 +111,24 @@ class Blood(Immutable):
     density: Scalar = parameter(
         1060.0,
         unit="kg/m^3",
-        doc="density of the blood rho",
+        doc="density rho of the blood",
         plausible=(500.0, 2000.0),
         bounds="positive",
         source=_CHOSEN,
     )
     viscosity: Scalar = parameter(
-        3.8e-3, unit="Pa s", doc="viscosity of the blood eta", plausible=(5e-4, 0.1), bounds="positive", source=_CHOSEN
+        3.8e-3, unit="Pa s", doc="viscosity eta of the blood", plausible=(5e-4, 0.1), bounds="positive", source=_CHOSEN
     )
     drag: Scalar = parameter(
-        1.0, unit="1", doc="drag coefficient of the blunt face C", bounds="nonnegative", source=_CHOSEN
+        1.0, unit="1", doc="drag coefficient C of the blunt face", bounds="nonnegative", source=_CHOSEN
     )
     wave_speed: Scalar = parameter(
-        5.0, unit="m/s", doc="speed of the pulse wave a", bounds="nonnegative", source=_CHOSEN
+        5.0, unit="m/s", doc="speed a of the pulse wave", bounds="nonnegative", source=_CHOSEN
     )
     hammer: Scalar = parameter(
         1.0,
         unit="1",
-        doc="share of the pulse-wave pressure that acts kappa_h (0: none)",
+        doc="share kappa_h of the pulse-wave pressure that acts (0: none)",
         bounds="nonnegative",
         source=_PAPER,
     )

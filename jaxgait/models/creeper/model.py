@@ -151,12 +151,12 @@ class Pads(Immutable):
         >>> pads.validate()
     """
 
-    normal_force: Scalar = parameter(2.0, unit="N", doc="normal force on a unit N", bounds="positive", source=_CHOSEN)
+    normal_force: Scalar = parameter(2.0, unit="N", doc="normal force N on a unit", bounds="positive", source=_CHOSEN)
     friction_low: Scalar = parameter(
-        0.05, unit="1", doc="friction coefficient of a liquid pad mu_lo", bounds="positive", source=_CHOSEN
+        0.05, unit="1", doc="friction coefficient mu_lo of a liquid pad", bounds="positive", source=_CHOSEN
     )
     friction_high: Scalar = parameter(
-        0.8, unit="1", doc="friction coefficient of a solid pad mu_hi", bounds="positive", source=_CHOSEN
+        0.8, unit="1", doc="friction coefficient mu_hi of a solid pad", bounds="positive", source=_CHOSEN
     )
     stiffness: Scalar = parameter(
         3.2e4, unit="N/m", doc="bristle stiffness of a pad", bounds="positive", source=_CHOSEN, of="friction"
@@ -244,17 +244,17 @@ class Creeper(Model):
         True
     """
 
-    diameter: Scalar = parameter(12e-3, unit="m", doc="diameter of a unit D", bounds="positive", source=_CHOSEN)
-    clearance: Scalar = parameter(2e-3, unit="m", doc="gap between unit and wall h", bounds="positive", source=_CHOSEN)
-    length: Scalar = parameter(30e-3, unit="m", doc="length of a unit L", bounds="positive", source=_CHOSEN)
+    diameter: Scalar = parameter(12e-3, unit="m", doc="diameter D of a unit", bounds="positive", source=_CHOSEN)
+    clearance: Scalar = parameter(2e-3, unit="m", doc="gap h between unit and wall", bounds="positive", source=_CHOSEN)
+    length: Scalar = parameter(30e-3, unit="m", doc="length L of a unit", bounds="positive", source=_CHOSEN)
     gap: Scalar = parameter(
         16e-3, unit="m", doc="gap between the retracted units", bounds="nonnegative", source=_CHOSEN
     )
     front_mass: Scalar = parameter(
-        9.6e-3, unit="kg", doc="mass of the front unit with spring and shaft m_f", bounds="positive", source=_CHOSEN
+        9.6e-3, unit="kg", doc="mass m_f of the front unit with spring and shaft", bounds="positive", source=_CHOSEN
     )
     rear_mass: Scalar = parameter(
-        12e-3, unit="kg", doc="mass of the actuator unit m_r", bounds="positive", source=_CHOSEN
+        12e-3, unit="kg", doc="mass m_r of the actuator unit", bounds="positive", source=_CHOSEN
     )
     inflow: Inflow = Inflow()
     blood: Blood = Blood()

@@ -70,7 +70,7 @@ class Sole(Immutable):
     approach_speed: Scalar = parameter(
         0.2,
         unit="m/s",
-        doc="approach speed that restitution refers to (ImpactHertz: the least)",
+        doc="approach speed that restitution refers to (with ImpactHertz, the smallest one)",
         bounds="positive",
         source=_CHOSEN,
         of="normal",

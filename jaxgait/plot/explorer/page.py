@@ -282,7 +282,7 @@ def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str,
 def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any]:
     model = str(scan.attrs.get("model", "scan"))
     x, y = _plane(rows, measure)
-    title = f"{model}: {rows.size} member{'s' * (rows.size > 1)} over {', '.join(rows.along)}"
+    title = f"{model}: {checks.count_of(rows.size, 'member', 'members')} over {', '.join(rows.along)}"
     return {
         "title": title, "about": _about(scan), "model": model, "size": rows.size, "dims": list(rows.dims),
         "shape": list(rows.shape), "x": x, "y": y, "colour": measure or STATUS,
@@ -299,7 +299,7 @@ def _plane(rows: Table, measure: str | None) -> tuple[str, str]:
 def _about(data: xr.Dataset) -> str:
     attrs = data.attrs
     facts = [
-        f"{attrs['strides']} stride{'' if attrs['strides'] == 1 else 's'}" if "strides" in attrs else "",
+        checks.count_of(attrs["strides"], "stride", "strides") if "strides" in attrs else "",
         f"{attrs['duration_s']:g} s" if "duration_s" in attrs else "",
         f"{attrs['scheme']}" + (f" with {attrs['solver']}" if "solver" in attrs else "") if "scheme" in attrs else "",
         str(attrs.get("precision", "")),

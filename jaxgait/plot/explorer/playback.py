@@ -35,8 +35,8 @@ class Pack:
     def floats(self, values: Any) -> dict[str, Any]:
         """Adds numbers in single precision, or in double where it has no such numbers; returns a reference."""
         exact = np.abs(np.asarray(values, dtype="<f8"))
-        held = (exact == 0.0) | ~np.isfinite(exact) | ((exact >= _SINGLE.tiny) & (exact <= _SINGLE.max))
-        return self._put("f4", np.asarray(values, dtype="<f4")) if held.all() else self.doubles(values)
+        exact_in_single = (exact == 0.0) | ~np.isfinite(exact) | ((exact >= _SINGLE.tiny) & (exact <= _SINGLE.max))
+        return self._put("f4", np.asarray(values, dtype="<f4")) if exact_in_single.all() else self.doubles(values)
 
     def doubles(self, values: Any) -> dict[str, Any]:
         """Adds numbers in double precision."""
