@@ -13,10 +13,10 @@ from jaxgait.motion.recording import Recording, runs
 
 SHORTEST = 0.02
 """Time in s for which a marker repeats its position before this counts as lost."""
-FINE = 1e-4
-"""Smallest move of a marker in m from frame to frame, below which only one at rest repeats its position."""
+FINE = 5e-5
+"""Last digit of a file in m, below which only a marker at rest repeats its position."""
 LEFT_BEHIND = 0.02
-"""Change in m of the distance to a marker of the same segment that skin movement does not explain."""
+"""Way in m of a marker beside one at rest, on the same segment, that the segment's rotation hardly explains."""
 
 
 def repeated_positions(
@@ -26,12 +26,12 @@ def repeated_positions(
 
     A standing foot repeats its position, too, if a file has few digits, but gets going from rest: its first step is
     smaller than the next one. A marker that was lost makes up for all of them in its first step. If no step follows, or
-    the marker comes back to where it was lost, its distance from a marker `beside` it shows that it is left behind.
+    the marker comes back to where it was lost, one `beside` it that moves on shows that it is left behind.
 
     Args:
         values: positions.
         rate: in Hz.
-        beside: positions in m of a marker on the same segment, if there is one.
+        beside: positions in m of a marker near it, if there is one.
 
     Examples:
         >>> import numpy as np
@@ -48,11 +48,16 @@ def repeated_positions(
     least = max(2, round(SHORTEST * rate))
     repeats = [(a, b) for a, b in runs(steps == 0) if b - a >= least]
     jumps = {(a, b) for a, b in repeats if b + 1 < steps.size and steps[b] > steps[b + 1] + 3 * resolution}
-    if beside is not None and some.size and some.min() < FINE:
-        apart = np.linalg.norm(values - beside, axis=1)
-        change = lambda a, b: np.abs(apart[a + 1 : b + 1] - apart[a])
-        jumps |= {(a, b) for a, b in repeats if np.any(change(a, b) > LEFT_BEHIND)}
+    if beside is not None and _digit(values) < FINE:
+        way = lambda a, b: np.linalg.norm(beside[a + 1 : b + 1] - beside[a], axis=1)
+        jumps |= {(a, b) for a, b in repeats if np.any(way(a, b) > LEFT_BEHIND)}
     return [(a + 1, b + 1) for a, b in sorted(jumps)]
+
+
+def _digit(values: np.ndarray) -> float:
+    """The smallest difference of two coordinates in m: the last digit of the file, or less than any."""
+    apart = [np.diff(np.unique(x[np.isfinite(x)])) for x in values.T]
+    return float(min((x.min() for x in apart if x.size), default=np.inf))
 
 
 def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recording, list[str]]:
@@ -86,11 +91,7 @@ def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recor
 
 
 def _beside(markers: Mapping[str, np.ndarray], name: str, names: Collection[str]) -> np.ndarray | None:
-    """The marker whose distance from the named one changes least: it is most likely on the same segment."""
-    spread = {}
-    for other in names:
-        apart = np.linalg.norm(markers[other] - markers[name], axis=1)
-        if other != name and np.isfinite(apart).sum() > apart.size // 2:
-            low, high = np.nanquantile(apart, [0.25, 0.75])
-            spread[other] = high - low
-    return markers[min(spread, key=spread.__getitem__)] if spread else None
+    """The marker that is nearest to the named one in the median: most likely on the same segment."""
+    apart = {other: np.linalg.norm(markers[other] - markers[name], axis=1) for other in names if other != name}
+    usual = {other: np.nanmedian(x) for other, x in apart.items() if np.isfinite(x).sum() > x.size // 2}
+    return markers[min(usual, key=usual.__getitem__)] if usual else None
