@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait import units
-from jaxgait.checks import by_name, listed, nearest, shown
+from jaxgait.checks import by_name, first_few, listed, nearest, shown
 from jaxgait.fields import Immutable, misfit, parts_of, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
@@ -241,7 +241,7 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
     else:
         inside = [n for n in known if n.startswith(name + ".")]
         if inside:
-            return f"{kind}.{name} is a group of parameters: set {_listed(inside)} one by one"
+            return f"{kind}.{name} is a group of parameters: set {first_few(inside, 8)} one by one"
         return f"{kind}.{name} is a {type(owner).__name__} without parameters: replace it when the model is made"
     plain = field is not None and field.name == parts[-1] and not field.name.startswith("_")
     if not plain:
@@ -255,7 +255,7 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
 def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
     """The error message for an unknown name, with the nearest known ones."""
     inside = " or ".join(repr(n) for n in known if n.endswith("." + name))
-    others = f"did you mean {inside}?" if inside else f"it has {_listed(sorted(known))}"
+    others = f"did you mean {inside}?" if inside else f"it has {first_few(sorted(known), 8)}"
     hint = nearest(name, known, otherwise=others) if known else "it declares none (see jaxgait.model.parameter)"
     return f"{kind} has no parameter {name!r}: {hint}"
 
@@ -277,10 +277,6 @@ def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
         kind, _, here = label.partition(".")
         return f"{kind} has no {here}: make it with {maker}({name}={parts_of(field, owner)}(...))"
     return ""
-
-
-def _listed(names: list[str], limit: int = 8) -> str:
-    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
 def get_parameter(model: Any, name: str) -> Any:

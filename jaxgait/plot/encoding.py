@@ -54,7 +54,7 @@ def times(count: int, fps: float) -> list[int]:
     """Times of `count` frames in ms at `fps` in 1/s: whole centiseconds, as in the format, with sums as exact as these.
 
     Examples:
-        >>> from jaxgait.plot.gif import times
+        >>> from jaxgait.plot.encoding import times
         >>> times(6, 30.0)
         [30, 40, 30, 30, 40, 30]
     """

@@ -76,8 +76,10 @@ class Film(FuncAnimation):
         Examples:
             >>> import matplotlib.pyplot as plt
             >>> from jaxgait.plot.film import Film
-            >>> len(list(Film(plt.figure(), lambda i: [], frames=2).new_saved_frame_seq()))  # no file is being written
-            0
+            >>> film = Film(plt.figure(), lambda i: [], frames=2)
+            >>> _ = film.save("empty.gif")
+            >>> len(list(film.new_saved_frame_seq()))
+            2
         """
         return iter(self._frames)
 

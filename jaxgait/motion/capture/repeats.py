@@ -16,7 +16,7 @@ SHORTEST = 0.02
 FINE = 5e-5
 """Last digit of a file in m, below which only a marker at rest repeats its position."""
 LEFT_BEHIND = 0.02
-"""Way in m of a marker beside one at rest, on the same segment, that the segment's rotation hardly explains."""
+"""Distance in m moved beside a marker at rest on the same segment that the segment's rotation hardly explains."""
 
 
 def repeated_positions(
@@ -49,8 +49,8 @@ def repeated_positions(
     repeats = [(a, b) for a, b in runs(steps == 0) if b - a >= least]
     jumps = {(a, b) for a, b in repeats if b + 1 < steps.size and steps[b] > steps[b + 1] + 3 * resolution}
     if beside is not None and _digit(values) < FINE:
-        way = lambda a, b: np.linalg.norm(beside[a + 1 : b + 1] - beside[a], axis=1)
-        jumps |= {(a, b) for a, b in repeats if np.any(way(a, b) > LEFT_BEHIND)}
+        moved = lambda a, b: np.linalg.norm(beside[a + 1 : b + 1] - beside[a], axis=1)
+        jumps |= {(a, b) for a, b in repeats if np.any(moved(a, b) > LEFT_BEHIND)}
     return [(a + 1, b + 1) for a, b in sorted(jumps)]
 
 
