@@ -107,11 +107,12 @@ def test_every_member_is_the_run_of_that_person(walk_file):
     """With a grid over the damper beside the people: the same numbers as single runs."""
     leg, who = people(Prosthesis(), [REFERENCE_GAITS[1], walk_file])
     k = np.array([1.6e4, 2.2e4])
-    data = ensemble(leg, product(who, grid({"damper.k": k})), strides=2, observe=["peak_flexion"])
+    tight = {"strides": 2, "rtol": 1e-8}  # otherwise touch-downs amplify the last digits to the default tolerance
+    data = ensemble(leg, product(who, grid({"damper.k": k})), observe=["peak_flexion"], **tight)
     assert data.peak_flexion.dims == ("subject", "damper.k")
     for name, motion in zip(data.subject.values, (REFERENCE_GAITS[1], walk_file), strict=True):
         one = with_parameters(Prosthesis().driven(motion_drive(motion)), {"damper.k": 2.2e4})
-        run = simulate(one, strides=2)
+        run = simulate(one, **tight)
         at = data.sel({"subject": name, "damper.k": 2.2e4})
         assert float(at.t_end) == pytest.approx(float(run.time[-1]), rel=1e-9)
         assert float(at.theta_b_end) == pytest.approx(float(run.theta_b[-1]), abs=1e-6)

@@ -487,8 +487,10 @@ def test_measured_people_walk_on_a_fitted_leg():
     for name in Prosthesis.presets:
         leg, walkers = people(Prosthesis().preset(name), drives)
         for shift in (-0.001, 0.0, 0.001):
-            heights = {"height_offset": walkers.values["height_offset"] + shift}
-            moved = dataclasses.replace(walkers, values=walkers.values | heights)
+            heights = walkers.values["height_offset"] + shift
+            values, labels = dict(walkers.values), dict(walkers.labels)
+            values["height_offset"], labels["height_offset"] = heights, (walkers.dims, heights)
+            moved = dataclasses.replace(walkers, values=values, labels=labels)
             data = ensemble(leg, moved, strides=20, observe=["rho"], rtol=1e-5)
             assert (data.status == 0).all(), f"{name} {shift:+.3f} m: {data.status.values}"
             assert (data.rho > least).all(), f"{name} {shift:+.3f} m: {data.rho.values}"
