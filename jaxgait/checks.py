@@ -105,7 +105,7 @@ def listed(items: Sequence[str], last: str = "or") -> str:
     return f" {last} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
-def count_of(count: int, one: str, many: str) -> str:
+def count_of(count: int | np.integer, one: str, many: str) -> str:
     """A count with its words in the singular or in the plural; no dimension.
 
     Examples:
