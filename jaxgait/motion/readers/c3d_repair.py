@@ -26,7 +26,7 @@ MAX_NUMBERED = 255
 MAX_POINT_RATE = 1e6
 """Highest rate of points in Hz: no camera has more."""
 _FRAMES_AT_ONCE = 10_000
-RATE_AGREEMENT = 1e-3
+MAX_RATE_ROUNDING = 1e-3
 """Relative difference of the analog rate from that of the header, up to which it is a matter of rounding."""
 
 
@@ -190,7 +190,7 @@ def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
     rate = np.float32(points * header.samples)
     rate = rate if int(float(rate) / points) == header.samples else np.nextafter(rate, np.float32(np.inf))
     warnings = []
-    if abs(stated - rate) > RATE_AGREEMENT * rate:
+    if abs(stated - rate) > MAX_RATE_ROUNDING * rate:
         what = f"the parameter ANALOG:RATE is {stated:g} Hz, the header counts {header.samples} samples per frame"
         warnings = [f"{what} at {points:g} Hz: {float(rate):g} Hz is used"]
     return [(parameter.at, _words(np.array([rate]), head.dec).tobytes())], warnings
