@@ -42,13 +42,13 @@ def test_both_may_have_no_number():
 def test_what_is_written(tmp_path):
     found = gpu.Found({"gpu": "a GPU", "jax": jax.__version__, "date": "2026-11-22"})
     found.rows.append({"mechanism": "knee", "precision": "float64", "derivative": False, "members": 9})
-    found.rows[0] |= gpu.agreement(results((1.0, 2.0, 5.0)), results((1.0, 2.0, 4.0)), 1e-6)
+    found.rows[0] |= gpu.agreement(results((1.0, 2.0, 5.0)), results((1.0, 2.0, 4.0)), 1e-6) | {"rounding": 3e-9}
     run = jax.vmap(lambda x: x * 2.0)
     ratio = gpu.measured(found, "doubling", 3, {"one": (run, (np.ones(3),)), "other": (run, (np.ones(3),))})
     found.targets.append(Target("doubling", 20.0, ratio))
     found.write(tmp_path)
     text = (tmp_path / "GPU.md").read_text()
-    assert found.wrong == ["knee, float64"] and "| knee | float64 | value | 9 | 2.5e-01 | 100% | NO |" in text
+    assert found.wrong == ["knee, float64"] and "| knee | float64 | value | 9 | 2.5e-01 | 3.0e-09 | 100% | NO |" in text
     assert "# On a GPU: a GPU" in text and "| doubling | 3 | one |" in text and "| doubling | >= 20 |" in text
 
 

@@ -41,7 +41,7 @@ def rows(name: str, derivative: bool) -> list[dict[str, Any]]:
             continue
         code = loop.code.threads
         try:
-            _, text = ptx.written(code, ptx.BLOCK_THREADS, (False,) * len(loop.sizes), loop.sizes)
+            _, text = ptx.written(code, 1, loop.shared, loop.sizes)
         except Unsupported as reason:
             found.append({**what, "left to XLA": str(reason)})
             continue
@@ -64,7 +64,7 @@ def page(result: dict[str, Any]) -> str:
     about = (
         "# GPU kernels: registers and spills\n\n"
         "Written by `python -m experiments.benchmarks.kernels`: one thread per member, float64; a row for each loop of "
-        "a member that is a kernel. A register has 4 bytes, and a thread has at most 255; what does not fit is stored "
+        "a member that is a kernel, for ensembles that differ in one parameter. A register has 4 bytes, and a thread has at most 255; what does not fit is stored "
         "in the thread's memory and loaded again (bytes in the program's text). "
         f"By ptxas {result['assembler']}, without a GPU.\n\n"
     )

@@ -154,6 +154,8 @@ class Seen(NamedTuple):
     code: Codes | str
     sizes: tuple[int, ...] = ()
     """Numbers per member of each operand."""
+    shared: tuple[bool, ...] = ()
+    """Which operands are the same for all members, if all arguments differ between them."""
 
 
 def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), gpu: str | None = None) -> str:
@@ -161,7 +163,7 @@ def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (
 
     Args:
         function: of one member.
-        args: its arguments, or their shapes.
+        args: its arguments, or their shapes; all of them may differ between members.
         assured: see `jaxgait.native.native`.
         gpu: a processor, such as "sm_90" (H100), for which kernels are also written; NVIDIA's assembler `ptxas` counts
             the registers of 4 bytes that they need, and the bytes that are spilled.
@@ -186,17 +188,24 @@ def outermost(function: Callable[..., Any], *args: Any, assured: Sequence[str] =
     """What `looped` makes of the outermost loops of a function; arguments as of `explain`."""
     arrays, rest = eqx.partition(args, lambda x: eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct))
     program = jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays)
-    return [Seen("a derivative in reverse")] if _goes_back(program.jaxpr) else _seen(program, tuple(assured))
+    if _goes_back(program.jaxpr):
+        return [Seen("a derivative in reverse")]
+    return _seen(program, tuple(assured), (False,) * len(program.jaxpr.invars))
 
 
-def _seen(program: ClosedJaxpr, assured: tuple[str, ...]) -> list[Seen]:
+def _seen(program: ClosedJaxpr, assured: tuple[str, ...], shared: Sequence[bool]) -> list[Seen]:
     loops: list[Seen] = []
+    varying = set(itertools.compress(program.jaxpr.invars, (not same for same in shared)))
     for e, wanted in _equations(program.jaxpr):
         found = read(e.primitive.name, e.params, len(e.invars))
+        same = tuple(isinstance(v, Literal) or v not in varying for v in e.invars)
+        if not all(same):
+            varying.update(e.outvars)
         if isinstance(found, Call):
-            loops += _seen(found.program, assured)
+            loops += _seen(found.program, assured, same)
         elif isinstance(found, While | Scan):
-            loops.append(Seen(_code(found, e, wanted, assured), tuple(math.prod(v.aval.shape) for v in e.invars)))
+            sizes = tuple(math.prod(v.aval.shape) for v in e.invars)
+            loops.append(Seen(_code(found, e, wanted, assured), sizes, same))
     return loops
 
 
@@ -206,14 +215,14 @@ def _described(loop: Seen, gpu: str | None) -> str:
     code = loop.code.vectors
     arrays = f", {n} arrays in memory" if (n := arrays_in_memory(code.statements)) else ""
     parts = f", {n} directions in a loop" if (n := most_parts(code.statements)) else ""
-    taken = "" if gpu is None else f"; on {gpu} {_taken(loop.code.threads, loop.sizes, gpu)}"
+    taken = "" if gpu is None else f"; on {gpu} {_taken(loop.code.threads, loop, gpu)}"
     return f"a kernel of {count(code.statements)} operations, {loops(code.statements)} loops{arrays}{parts}{taken}"
 
 
-def _taken(code: Code, sizes: tuple[int, ...], gpu: str) -> str:
-    """Resources of a GPU that a kernel needs, if no operand is shared."""
+def _taken(code: Code, loop: Seen, gpu: str) -> str:
+    """Resources of a GPU that a kernel needs."""
     try:
-        _, text = ptx.written(code, ptx.BLOCK_THREADS, (False,) * len(sizes), sizes)
+        _, text = ptx.written(code, 1, loop.shared, loop.sizes)
     except Unsupported as reason:
         return f"left to XLA: {reason}"
     found = ptx.resources(text, gpu)

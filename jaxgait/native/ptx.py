@@ -38,9 +38,13 @@ from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Writer
 from jaxgait.native.loops import Emitter
 from jaxgait.native.reading import Reader
+from jaxgait.native.threads import Thread
 
-BLOCK_THREADS = 64
-"""Threads per block: two warps, so that small ensembles spread over many processors."""
+BLOCK_THREADS = (64, 256)
+"""Least and most threads per block: two warps, so that small ensembles spread over many processors; and as many threads
+as a processor has registers for. They begin together, and so share what the instruction cache fetches."""
+PROCESSORS = 128
+"""Processors of a large GPU (an H100 or H200 has 132), each of which should have a block."""
 MAX_ARRAYS = 500
 """Largest number of arrays of a kernel: their addresses must fit into 4 KB of arguments."""
 POSITION = ("ctaid.x", "ntid.x", "tid.x")
@@ -88,11 +92,11 @@ def _member(code: Code, shared: Sequence[bool], sizes: Sequence[int]) -> str:
     w = Writer()
     w.lines.append(f"define internal void @one_member(i64 %i, {_parameters(code)}) alwaysinline {{")
     w.label("run")
-    emitter = Emitter(code, 1, w)
-    emitter.stack()
-    emitter.members("%i", shared, sizes)
+    thread = Thread(code, w, shared)
+    thread.stack()
+    thread.members("%i", shared, sizes)
     w.line("ret void")
-    return _with_library("\n".join([*w.lines, "}"]), w.declared)
+    return _with_library("\n".join([*thread.tables, *w.lines, "}"]), w.declared)
 
 
 def _parameters(code: Code) -> str:
@@ -171,17 +175,25 @@ def call(
     """
     lengths = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(arrays, shared, strict=True)]
     name, text = written(code, members, shared, lengths)
-    blocks = -(-members // BLOCK_THREADS)
+    threads = block_threads(members)
+    blocks = -(-members // threads)
     if driver.chosen():
-        handler = driver.registered(name, text, len(arrays), len(results), blocks, BLOCK_THREADS)
+        handler = driver.registered(name, text, len(arrays), len(results), blocks, threads)
         return jax.ffi.ffi_call(handler, results, input_output_aliases={})(*arrays)
     numbers = {
         **{"grid_x": blocks, "grid_y": 1, "grid_z": 1},
-        **{"block_x": BLOCK_THREADS, "block_y": 1, "block_z": 1, "shared_mem_bytes": 0},
+        **{"block_x": threads, "block_y": 1, "block_z": 1, "shared_mem_bytes": 0},
     }
     launch = jax.ffi.ffi_call(TARGET, results, input_output_aliases={})
     attributes: dict[str, Any] = {key: np.int32(n) for key, n in numbers.items()}
     return launch(*arrays, name=name, kernel_type="ptx", kernel_data=text, **attributes)
+
+
+def block_threads(members: int) -> int:
+    """Threads per block for an ensemble: a power of two."""
+    least, most = BLOCK_THREADS
+    share = max(members // PROCESSORS, 1)
+    return min(max(1 << share.bit_length() - 1, least), most)
 
 
 def written(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int]) -> tuple[str, str]:

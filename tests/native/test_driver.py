@@ -16,7 +16,7 @@ import pytest
 from jaxgait.native import calls, driver, looped, ptx
 from jaxgait.native.code import Unsupported
 from jaxgait.native.members import LOOP
-from jaxgait.native.ptx import BLOCK_THREADS, kernel
+from jaxgait.native.ptx import kernel
 from tests.native.test_calls import asked, empty, extension
 from tests.native.test_members import PROGRAMS
 from tests.native.test_threads import evaluated, on_this_processor
@@ -119,6 +119,7 @@ def made(text, name, fake):
 PTX = '.version 6.3\n.target sm_75\n// "quoted" \\ and\tmore\n.visible .entry nothing() { ret; }\n'
 
 
+BLOCK_THREADS = 64
 NUMBERS = itertools.count()
 
 

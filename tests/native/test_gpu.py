@@ -14,8 +14,9 @@ pytestmark = pytest.mark.skipif(gpu() is None, reason="JAX finds no GPU")
 
 @pytest.fixture(autouse=True)
 def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short."""
+    """Every loop becomes a kernel, however short, and keeps what members share in shared memory, however little."""
     monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
+    monkeypatch.setattr("jaxgait.native.threads.LEAST_NUMBERS", 0)
 
 
 def on_both(function, *args, rtol=1e-12):

@@ -164,6 +164,19 @@ def passing(x):
 REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
 
 
+def sharing(x, a=np.linspace(0.5, 1.5, 9)):
+    """Numbers that are the same for all members: before, in and after loops within loops, and in their conditions."""
+    a = jnp.asarray(a)
+    grow = lambda c: (c[0] * (1.0 + a[4] * a[1]), c[1] + a[5])
+
+    def body(c):
+        y, z = jax.lax.while_loop(lambda d: d[0] * a[3] < a[2], grow, (c[0] * a[0] + a[1] * a[1], c[1]))
+        return y / a[6], z * a[7], c[2] + 1
+
+    y, z, n = jax.lax.while_loop(lambda c: c[2] < 4, body, (x, a[8] * x, 0))
+    return y * a[2], z + a[8], n
+
+
 PROGRAMS = {
     "real": (root, REALS),
     "float32": (root, REALS.astype(np.float32)),
@@ -180,6 +193,7 @@ PROGRAMS = {
     "scans": (passing, np.linspace(-0.9, 1.2, 9)),
     "memory of its own": (lambda x: history(x)[1:], 0.5 + 0.1 * np.arange(9.0)),
     "branches of its own memory": (lambda x: rewriting(x)[1:3], np.linspace(-1.5, 2.0, 9)),
+    "shared numbers": (sharing, np.linspace(0.1, 0.4, 9)),
     "unused records": (lambda x: recorded(x, 100)[1], np.linspace(0.1, 1.0, 13)),
 }
 """Functions of one member, with arguments of several."""

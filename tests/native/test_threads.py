@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -19,16 +20,19 @@ from jaxgait.native.members import LOOP
 from jaxgait.native.passes import fused
 from jaxgait.native.primitives import bind
 from jaxgait.native.primitives import results as results_of
-from jaxgait.native.ptx import BLOCK_THREADS, POSITION, kernel
+from jaxgait.native.ptx import POSITION, block_threads, kernel
 from tests.native.test_members import PROGRAMS
 
 SENTINEL = 77
+LOADED = re.compile(r'call (\w+) asm sideeffect "ld\.shared[^"]+", "[^"]+"\((ptr addrspace\(3\) .*)\) memory.*$', re.M)
+"""A load from shared memory."""
 
 
 @pytest.fixture(autouse=True)
 def everything_anew(monkeypatch):
     """Every loop becomes a kernel; machine code, which holds addresses of this process, is not kept."""
     monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
+    monkeypatch.setattr("jaxgait.native.threads.LEAST_NUMBERS", 0)
     monkeypatch.setenv("JAXGAIT_CACHE", "off")
 
 
@@ -39,6 +43,7 @@ def on_this_processor(text, where):
         function = f"i32 @llvm.nvvm.read.ptx.sreg.{register}()"
         text = text.replace(f"declare {function}\n", "")
         text = text.replace(f"call {function}", f"load i32, ptr inttoptr (i64 {where.ctypes.data + 4 * i} to ptr)")
+    text = LOADED.sub(r"load volatile \1, \2", text)
     name = f"threads_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     return calls.address(name, text.replace("KERNEL", name), optimised=True)
 
@@ -48,14 +53,15 @@ def as_threads(inputs, **params):
     code, members, shared = params["code"].it.threads, params["members"], params["shared"]
     operands = [np.ascontiguousarray(x) for x in inputs]
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(operands, shared, strict=True)]
-    where, blocks = np.array([0, BLOCK_THREADS, 0], np.int32), -(-members // BLOCK_THREADS)
+    size = block_threads(members)
+    where, blocks = np.array([0, size, 0], np.int32), -(-members // size)
     address = on_this_processor(kernel(code, members, shared, sizes), where)
     whole = results_of(params["loop"].it)
     avals = [whole[i] for i in code.given]
-    results = [np.full((blocks * BLOCK_THREADS, *a.shape), np.asarray(SENTINEL).astype(a.dtype)) for a in avals]
+    results = [np.full((blocks * size, *a.shape), np.asarray(SENTINEL).astype(a.dtype)) for a in avals]
     pointers = [x.ctypes.data for x in (*operands, *results)]
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(address)
-    for block, thread in np.ndindex(blocks, BLOCK_THREADS):
+    for block, thread in np.ndindex(blocks, size):
         where[[0, 2]] = block, thread
         run(*pointers)
     for x in results:
@@ -93,13 +99,26 @@ def test_threads_are_vectors(name):
 
 
 def test_more_members_than_a_block():
-    same_bits(PROGRAMS["real"][0], jnp.linspace(0.1, 9.0, 2 * BLOCK_THREADS + 3))
+    same_bits(PROGRAMS["real"][0], jnp.linspace(0.1, 9.0, 2 * block_threads(1) + 3))
 
 
 def test_derivatives_and_shared_operands():
     root = PROGRAMS["real"][0]
     slope = lambda a, b: jax.jvp(lambda a: root(a * b)[0], (a,), (jnp.ones_like(a),))[1]
     same_bits(lambda a: slope(a, jnp.asarray(2.5)), jnp.asarray(PROGRAMS["real"][1]))
+
+
+def test_what_is_the_same_for_all_members_is_kept_once_for_a_block(monkeypatch):
+    """Few numbers stay in registers."""
+    one, args = PROGRAMS["shared numbers"]
+    x = jnp.asarray(args)
+    (loop,) = (e for e in jax.make_jaxpr(jax.vmap(looped(one)))(x).jaxpr.eqns if e.primitive is LOOP)
+    code, shared = loop.params["code"].it.threads, loop.params["shared"]
+    sizes = [math.prod(v.aval.shape[0 if same else 1 :]) for v, same in zip(loop.invars, shared, strict=True)]
+    loads = lambda shared: len(LOADED.findall(kernel(code, len(x), shared, sizes)))
+    assert loads(shared) >= 9 and loads((False,) * len(sizes)) == 0
+    monkeypatch.setattr("jaxgait.native.threads.LEAST_NUMBERS", 100)
+    assert loads(shared) == 0
 
 
 def test_products_are_part_of_sums_that_alone_use_them():

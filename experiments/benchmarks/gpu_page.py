@@ -1,0 +1,119 @@
+"""The page of a GPU: gpu.json, GPU.md and GPU.png from the rows of `experiments.benchmarks.gpu`."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from jaxgait.report import table
+
+from .rows import TARGET_HEADINGS, target_cells
+
+
+def write(whole: dict[str, Any], folder: pathlib.Path) -> None:
+    """Writes all files."""
+    (folder / "gpu.json").write_text(json.dumps(whole, indent=1) + "\n")
+    drawn = by_size(whole, folder / "GPU.png")
+    (folder / "GPU.md").write_text(page(whole, "GPU.png" if drawn else None))
+
+
+def joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Runs of several parts as one.
+
+    Raises:
+        ValueError: if they are not of one kind of GPU, one JAX and one size.
+    """
+    about = {tuple(run[key] for key in ("gpu", "jax", "quick")) for run in runs}
+    if len(about) != 1:
+        raise ValueError(f"only runs on GPUs of one kind, with one JAX and one size, become one: got {sorted(about)}")
+    rows = {key: [row for run in runs for row in run[key]] for key in ("rows", "targets")}
+    return {**runs[0], "date": max(run["date"] for run in runs), **rows}
+
+
+def page(whole: dict[str, Any], picture: str | None) -> str:
+    """The results as Markdown."""
+    parts = [
+        f"# On a GPU: {whole['gpu']}",
+        f"By `python -m experiments.benchmarks.gpu`, {whole['date']}, jax {whole['jax']}.",
+    ]
+    if timed := [row for row in whole["rows"] if "problem" in row]:
+        parts += ["## Kernels against XLA alone", _timed(timed)]
+    if whole["targets"]:
+        parts.append(table(TARGET_HEADINGS, map(target_cells, whole["targets"])))
+    if scanned := [row for row in whole["rows"] if "scan" in row]:
+        parts += [
+            "## `ensemble` on the GPU and on the CPU beside it",
+            "Seconds of wall time from the call to labelled results: of the best call, and of the first one, which "
+            f"traces and compiles. The CPU has {scanned[0]['cores']} cores, and a batch of 64 members on each.",
+            _scanned(scanned),
+        ]
+    if picture is not None:
+        parts.append(f"![Trajectories per second of the knee by the number of members]({picture})")
+    if checked := [row for row in whole["rows"] if "mechanism" in row]:
+        parts += [
+            "## Results against those of the CPU",
+            "The largest difference of a number among all members, over the largest such number; rounding is what the "
+            "CPU's own results change if the parameter changes in its last digit.",
+            _checked(checked),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _timed(rows: Sequence[dict[str, Any]]) -> str:
+    head = ("problem", "members", "code", "ms", "first run s", "difference")
+    cells = [
+        (
+            *(r["problem"], str(r["members"]), r["code"]),
+            *(f"{1e3 * r['seconds']:.4g}", f"{r['first_s']:.1f}", f"{r['difference']:.1e}"),
+        )
+        for r in rows
+    ]
+    return table(head, cells)
+
+
+def _scanned(rows: Sequence[dict[str, Any]]) -> str:
+    head = ("mechanism", "in", "members", "GPU s", "CPU s", "CPU / GPU", "GPU first s", "CPU first s")
+    cells = [
+        (
+            *(r["scan"], r["precision"], str(r["members"]), f"{r['gpu_s']:.3g}", f"{r['cpu_s']:.3g}"),
+            *(f"{r['cpu_s'] / r['gpu_s']:.2g}", f"{r['gpu_first_s']:.1f}", f"{r['cpu_first_s']:.1f}"),
+        )
+        for r in rows
+    ]
+    return table(head, cells)
+
+
+def _checked(rows: Sequence[dict[str, Any]]) -> str:
+    head = ("mechanism", "in", "of", "members", "difference", "rounding", "same ends", "agrees")
+    cells = [
+        (
+            *(r["mechanism"], r["precision"], "value and derivative" if r["derivative"] else "value"),
+            *(str(r["members"]), f"{r['difference']:.1e}", f"{r['rounding']:.1e}", f"{r['same_status']:.0%}"),
+            "yes" if r["agrees"] else "NO",
+        )
+        for r in rows
+    ]
+    return table(head, cells)
+
+
+def by_size(whole: dict[str, Any], path: pathlib.Path) -> bool:
+    """Draws trajectories per second against the number of members; False if it was measured at one size only."""
+    rows = [r for r in whole["rows"] if r.get("scan") == "knee" and r["precision"] == "float64"]
+    sizes = sorted({r["members"] for r in rows})
+    if len(sizes) < 2:
+        return False
+    import matplotlib.pyplot as plt
+
+    best = lambda key: [n / min(r[key] for r in rows if r["members"] == n) for n in sizes]
+    figure, axes = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    axes.loglog(sizes, best("gpu_s"), "o-", label=whole["gpu"])
+    axes.loglog(sizes, best("cpu_s"), "s-", label=f"CPU, {rows[0]['cores']} cores")
+    axes.set(xlabel="members of the ensemble", ylabel="strides per second")
+    axes.set_title("Knee, one stride in float64, labelled results", loc="left", fontsize=10)
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return True
