@@ -1,11 +1,13 @@
 """Readers of recordings: what vendors write differently reads the same, and nothing crashes them."""
 
 import dataclasses
+import os
 import pathlib
 import subprocess
 import sys
 import time
 import tracemalloc
+import venv
 
 import numpy as np
 import pytest
@@ -295,6 +297,52 @@ def test_a_reader_that_crashes_is_an_error(code, tmp_path, monkeypatch):
     monkeypatch.setattr("jaxgait.motion.readers.c3d._CHILD", tmp_path / "bad.py")
     with pytest.raises(MotionFormatError, match="is broken: the reader stopped with code"):
         read_recording(tmp_path / "walk.c3d")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'"),
+        ("print('half a line'); raise OSError(28, 'No space left')", "OSError: [Errno 28] No space left"),
+        ("import sys; sys.exit(5)", "code 5"),
+    ],
+)
+def test_a_reader_that_fails_does_not_blame_the_file(code, said, tmp_path, monkeypatch):
+    walker.c3d(W, tmp_path / "walk.c3d")
+    (tmp_path / "failing.py").write_text(code)
+    monkeypatch.setattr("jaxgait.motion.readers.c3d._CHILD", tmp_path / "failing.py")
+    with pytest.raises(MotionFormatError) as error:
+        read_recording(tmp_path / "walk.c3d")
+    assert error.value.what == f"cannot be read: the reader failed ({said})"
+    assert "install ezc3d again" in error.value.advice
+
+
+def test_the_reader_finds_libraries_where_this_process_does(tmp_path):
+    """As on clusters, where modules of the environment set PYTHONPATH: the interpreter itself has no libraries."""
+    walker.c3d(W, tmp_path / "walk.c3d")
+    venv.create(tmp_path / "bare", symlinks=os.name != "nt")
+    python = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    code = "import sys; from jaxgait.motion.readers import read_recording; print(read_recording(sys.argv[1]).frames)"
+    folders = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
+    ran = subprocess.run(
+        [python, "-c", code, tmp_path / "walk.c3d"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": folders},
+        check=False,
+    )
+    assert (ran.stdout.strip(), ran.returncode) == (str(W.time.size), 0), ran.stderr
+    isolated = subprocess.run([python, "-I", "-c", "import ezc3d"], capture_output=True, check=False)
+    assert b"No module named 'ezc3d'" in isolated.stderr
+
+
+def test_files_in_the_current_folder_are_no_libraries_of_the_reader(tmp_path, monkeypatch):
+    walker.c3d(W, tmp_path / "walk.c3d")
+    for name in ("ezc3d", "numpy", "resource", "struct"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('a file of the user')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", ".", *sys.path])
+    assert read_recording("walk.c3d").frames == W.time.size
 
 
 def test_forces_of_another_time_are_not_taken(tmp_path):

@@ -1,6 +1,7 @@
 """C3D through ezc3d, whose compiled code runs in a process with limits of time and memory.
 
-If a broken file crashes or hangs that process, this raises a `MotionFormatError`.
+If a broken file crashes or hangs that process, this raises a `MotionFormatError`; if the process fails for another
+reason, too, without blaming the file.
 """
 
 from __future__ import annotations
@@ -31,17 +32,24 @@ BASE_TIMEOUT = 20
 FORCES = {"n": 1.0, "nt": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3, "lb": 4.4482216, "lbf": 4.4482216}
 """Units of force in N, as C3D files write them, in lower case."""
 _MOMENT_UNIT = re.compile(r"(?P<force>[a-z]+?)[\s.*·-]*(?P<length>mm|cm|m|in)")
+UNREADABLE = 3
+"""Exit code of the reading process for a file that cannot be read, with a reason in the last line of the output."""
 BASE_MEMORY = 2 * 2**30
 """Address space in bytes that the reading process has besides 24 times the file's size."""
 _RESULTS = "points are results of a model and no positions"
 _CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
+_START = (
+    "import json, runpy, sys; sys.path += json.load(sys.stdin); del sys.argv[0]; "
+    "runpy.run_path(sys.argv[0], run_name='__main__')"
+)
+"""Runs a script with more folders for libraries, those of `_search_path`, behind the ones of Python's own modules."""
 
 
 def read_c3d(path: pathlib.Path) -> Recording:
     """The recording of a file that begins as a C3D file.
 
     Raises:
-        MotionFormatError: if it is broken, big-endian, or more than the limits allow.
+        MotionFormatError: if it is broken, big-endian, or more than the limits allow, and if ezc3d cannot be used.
     """
     size = _check(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +72,8 @@ def _check(path: pathlib.Path) -> int:
 
 def _extract(path: pathlib.Path, source: pathlib.Path, folder: pathlib.Path, size: int) -> None:
     limit = BASE_MEMORY + 24 * size
-    command = [sys.executable, "-I", str(_CHILD), str(source.resolve()), str(folder), str(limit)]
+    # Not by Python's own search, which may miss what this process found (PYTHONPATH, folders of the user).
+    command = [sys.executable, "-I", "-S", "-c", _START, str(_CHILD), str(source.resolve()), str(folder), str(limit)]
     single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     seconds = BASE_TIMEOUT + size // 10**7
     try:
@@ -74,15 +83,39 @@ def _extract(path: pathlib.Path, source: pathlib.Path, folder: pathlib.Path, siz
             timeout=seconds,
             env=os.environ | single,
             check=False,
-            stdin=subprocess.DEVNULL,
+            input=json.dumps(_search_path()).encode(),
         )
     except subprocess.TimeoutExpired:
         raise MotionFormatError(f"could not be read in {seconds} s", "export it as C3D again", str(path)) from None
     if done.returncode:
-        lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
-        stopped = f"the reader stopped with code {done.returncode}"
-        reason = lines[-1][:200] if lines and done.returncode == 3 else stopped
-        raise MotionFormatError(f"is broken: {reason}", "export it as C3D again", str(path))
+        raise _failure(done, str(path))
+
+
+def _search_path() -> list[str]:
+    """The folders in which this process finds libraries.
+
+    Those that depend on the current folder are last: it may have changed since the libraries were imported here.
+    """
+    return sorted((folder for folder in sys.path if isinstance(folder, str)), key=lambda x: not os.path.isabs(x))
+
+
+def _failure(done: subprocess.CompletedProcess[bytes], file: str) -> MotionFormatError:
+    """Why the reading process failed: because of the file, or because it cannot work at all."""
+    said, error = (_last_line(stream) for stream in (done.stdout, done.stderr))
+    if done.returncode == UNREADABLE and said:
+        return MotionFormatError(f"is broken: {said}", "export it as C3D again", file)
+    # Signals are negative, and exceptions of Windows large.
+    if done.returncode not in range(1, 256) or "MemoryError" in error.partition(":")[0]:
+        what = f"is broken: the reader stopped with code {done.returncode}"
+        return MotionFormatError(what, "export it as C3D again", file)
+    what = f"cannot be read: the reader failed ({error or f'code {done.returncode}'})"
+    advice = "if other C3D files cannot be read either, install ezc3d again: pip install --force-reinstall ezc3d"
+    return MotionFormatError(what, advice, file)
+
+
+def _last_line(stream: bytes) -> str:
+    lines = stream.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else ""
 
 
 def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.ndarray]) -> Recording:

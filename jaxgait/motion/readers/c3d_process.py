@@ -1,6 +1,6 @@
 """Reads a C3D file with ezc3d into arrays: a script that `motion.readers.c3d` runs in a process with limits.
 
-    python -I c3d_process.py FILE FOLDER BYTES
+    python c3d_process.py FILE FOLDER BYTES
 
 It imports nothing of this package, in order to start quickly.
 """
@@ -23,7 +23,7 @@ COMPUTED = re.compile(
 """Last words of the names of points that are results of a model, where the file does not say so (LKneeAngles, but not
 LTriangle)."""
 UNREADABLE = 3
-"""Exit code with a reason in the last line of the output."""
+"""Exit code with a reason in the last line of the output, as in `motion.readers.c3d`."""
 
 
 def limited(size: int) -> None:
@@ -149,8 +149,8 @@ def problems(file: str, frames: int, rate: float, stated: float) -> list[str]:
     return found
 
 
-def main(file: str, folder: pathlib.Path) -> None:
-    """Writes `found.json` and `arrays.npz`."""
+def content(file: str) -> tuple[dict, dict]:
+    """What the file holds besides arrays, and its arrays."""
     trial, warnings = read(file)
     parameters, data = trial["parameters"], trial["data"]
     points = np.moveaxis(np.asarray(data["points"])[:3], 0, -1)
@@ -177,6 +177,11 @@ def main(file: str, folder: pathlib.Path) -> None:
         "subject": subject(parameters),
         "warnings": warnings + problems(file, points.shape[0], rate, stated),
     }
+    return found, arrays
+
+
+def write(folder: pathlib.Path, found: dict, arrays: dict) -> None:
+    """Writes `found.json` and `arrays.npz`."""
     (folder / "found.json").write_text(json.dumps(found), encoding="utf-8")
     np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
 
@@ -184,7 +189,10 @@ def main(file: str, folder: pathlib.Path) -> None:
 if __name__ == "__main__":
     limited(int(sys.argv[3]))
     try:
-        main(sys.argv[1], pathlib.Path(sys.argv[2]))
+        parts = content(sys.argv[1])
+    except ImportError:  # (of a library that is imported late)
+        raise
     except (Exception, MemoryError) as fault:
         print((str(fault).splitlines() or [type(fault).__name__])[0])
         sys.exit(UNREADABLE)
+    write(pathlib.Path(sys.argv[2]), *parts)
