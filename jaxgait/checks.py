@@ -95,8 +95,10 @@ def needs_a_value(what: str, error: BaseException) -> str:
 
 def location(error: BaseException) -> str:
     """The line of the user's code that raised an error."""
+    from jaxgait.native.surroundings import is_installed
+
     frames = traceback.extract_tb(error.__traceback__)
-    at = next((f for f in frames[::-1] if "site-packages" not in f.filename), frames[-1])
+    at = next((f for f in frames[::-1] if not is_installed(f.filename)), frames[-1])
     return f"line {at.lineno} of {at.filename}: {(at.line or '').strip()!r}"
 
 

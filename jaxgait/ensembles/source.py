@@ -32,7 +32,7 @@ import numpy as np
 
 import jaxgait
 from jaxgait.native.facts import facts
-from jaxgait.native.surroundings import defined_there
+from jaxgait.native.surroundings import defined_there, is_installed
 
 NO_NUMBERS = frozenset({"checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
 """Packages of jaxgait that cannot affect a trajectory (in `ensembles` only `batch` can, which is added by name)."""
@@ -358,7 +358,7 @@ def _is_library(module: str) -> bool:
     if top in sys.stdlib_module_names or top in _LIBRARIES:
         return True
     loaded = sys.modules.get(module) or sys.modules.get(top)
-    return bool({"site-packages", "dist-packages"} & set(pathlib.Path(getattr(loaded, "__file__", None) or "").parts))
+    return is_installed(getattr(loaded, "__file__", None) or "")
 
 
 def _methods(x: type) -> Iterator[types.FunctionType]:
