@@ -183,7 +183,7 @@ def content(file: str) -> tuple[dict, dict]:
 def write(folder: pathlib.Path, found: dict, arrays: dict) -> None:
     """Writes `found.json` and `arrays.npz`."""
     (folder / "found.json").write_text(json.dumps(found), encoding="utf-8")
-    np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
+    np.savez(folder / "arrays.npz", **arrays)
 
 
 if __name__ == "__main__":
