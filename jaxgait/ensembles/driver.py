@@ -370,7 +370,7 @@ def _batch(
 
 
 def _has_arrays(model: Model) -> bool:
-    """Whether the state has arrays, whose programs are left to XLA."""
+    """Whether the state has arrays, whose programs may be left to XLA."""
     return any(leaf.ndim for leaf in jax.tree.leaves(jax.eval_shape(model.initial_state)))
 
 

@@ -8,6 +8,7 @@ widths and processors give the same bits: LLVM's choice would depend on the code
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -29,12 +30,19 @@ from jaxgait.native.code import (
     used,
 )
 from jaxgait.native.instructions import Operation
-from jaxgait.native.primitives import Scan, While
+from jaxgait.native.primitives import Branches, Call, Scan, While, read
 from jaxgait.native.reading import Array, ArrayRef, Reader
+
+Shape = tuple[int, ...]
 
 MAX_FACTOR = 9
 """Multiple of `jaxgait.native.reading.MAX_VALUES` up to which a program with many directions is read."""
 
+MAX_MADE = 256
+"""Numbers up to which an array that is made anew in each iteration is kept in registers: the stages of a step of the
+exoskeleton are 105, and Dopri8 has twice as many."""
+WRITES = ("scatter", "dynamic_update_slice", "maybe_set")
+"""Operations that write to an array: beginnings of their names."""
 RECORD, RECORDS = 8, 128
 """Length above which arrays may be records, and total size above which records are kept in memory."""
 
@@ -59,21 +67,63 @@ def read_loop(
     Raises:
         Unsupported: for operations that structured code cannot express.
     """
+    made = _made_anew(loop)
+    lengths = directions.lengths([aval.shape for aval in avals], above=2)[:2]
+    likely = frozenset(s for s in made if s[0] not in lengths)
+    *others, last = dict.fromkeys([likely, frozenset(), made])
+    for some in others:
+        with contextlib.suppress(Unsupported):
+            return _read_loop(loop, avals, wanted, assured, registers, some)
+    return _read_loop(loop, avals, wanted, assured, registers, last)
+
+
+def _read_loop(
+    loop: While | Scan,
+    avals: Sequence[Any],
+    wanted: Sequence[bool],
+    assured: Sequence[str],
+    registers: int | None,
+    made: frozenset[Shape],
+) -> Code:
+    """Reads a loop with carried arrays of the shapes `made` in registers, although they are large."""
     shapes = [aval.shape for aval in avals]
     if registers is None:
         if (fewer := _below_records(shapes)) < MAX_IN_REGISTERS:
             with contextlib.suppress(Unsupported):
-                return read_loop(loop, avals, wanted, assured, fewer)
+                return _read_loop(loop, avals, wanted, assured, fewer, made)
         registers = MAX_IN_REGISTERS
     most = MAX_FACTOR * reading.MAX_VALUES
+    reader = functools.partial(Reader, assured, registers, made=made)
     try:
         longest = min(most, reading.MAX_VALUES * max(directions.lengths(shapes, above=1), default=1))
-        return _finished(loop, avals, wanted, Reader(assured, registers, longest), directions.MAX_UNROLLED)
+        return _finished(loop, avals, wanted, reader(longest=longest), directions.MAX_UNROLLED)
     except Unsupported:
         for n in directions.lengths(shapes, above=2)[:2]:  # all directions may be too much, but each of them not
             with contextlib.suppress(Unsupported):
-                return _finished(loop, avals, wanted, Reader(assured, registers, most, n), 2)
+                return _finished(loop, avals, wanted, reader(longest=most, parts=n), 2)
         raise
+
+
+def _made_anew(loop: While | Scan) -> frozenset[Shape]:
+    """Shapes of large carried arrays that a loop makes anew, such as the stages of a step, and does not write to."""
+    body, first = loop.body.jaxpr, loop.constants if isinstance(loop, Scan) else loop.constants[1]
+    carried = zip(body.invars[first:], body.outvars, strict=False)
+    changed = {after.aval.shape for before, after in carried if before is not after}
+    return frozenset(s for s in changed - _written(body) if MAX_IN_REGISTERS < math.prod(s) <= MAX_MADE)
+
+
+def _written(jaxpr: Any) -> set[Shape]:
+    """Shapes of arrays that a program writes to."""
+    found: set[Shape] = set()
+    for e in jaxpr.eqns:
+        if e.primitive.name.startswith(WRITES):
+            found.add(e.outvars[0].aval.shape)
+        inner = read(e.primitive.name, e.params, len(e.invars))
+        programs = (inner.body,) if isinstance(inner, While | Scan) else ()
+        programs = inner.branches if isinstance(inner, Branches) else programs
+        programs = (inner.program,) if isinstance(inner, Call) else programs
+        found.update(*(_written(program.jaxpr) for program in programs))
+    return found
 
 
 def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -77,9 +77,15 @@ class Reader:
     """Translates a program of one member to structured code."""
 
     def __init__(
-        self, assured: Sequence[str] = (), registers: int = MAX_IN_REGISTERS, longest: int = MAX_VALUES, parts: int = 1
+        self,
+        assured: Sequence[str] = (),
+        registers: int = MAX_IN_REGISTERS,
+        longest: int = MAX_VALUES,
+        parts: int = 1,
+        made: Collection[tuple[int, ...]] = (),
     ):
         self.code, self._registers, self._longest, self._parts = Code(), registers, longest, parts
+        self._made = made
         self.statements: list[Statement] = []
         self._assured = assured
         self._known: list[dict[Any, int]] = [{}]
@@ -106,7 +112,8 @@ class Reader:
         if named(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
         parts = self._parts if aval.shape[:1] == (self._parts,) else 1
-        if math.prod(aval.shape) <= self._registers * parts and not in_memory:
+        small = math.prod(aval.shape) <= self._registers * parts or aval.shape in self._made
+        if small and not in_memory:
             found = self.cells(aval)
             self.code.operands.append(tuple(found.ravel().tolist()))
             return found

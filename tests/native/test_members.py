@@ -164,6 +164,19 @@ def passing(x):
 REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
 
 
+def staged(x):
+    """A large array that is made anew in each iteration, and read in the next one, also by a loop in the loop."""
+
+    def body(c):
+        y, stages, n = c
+        mean = jax.lax.fori_loop(0, 3, lambda i, m: 0.5 * m + stages[0, 7] * stages[1, -1], stages.sum((0, 1)))
+        y = y - 0.1 * jnp.sin(y) + 1e-3 * mean
+        first = jnp.outer(jnp.linspace(0.5, 1.5, 12), y)
+        return y, jnp.stack([first, jnp.sin(first)]), n + 1
+
+    return jax.lax.while_loop(lambda c: c[2] < 4, body, (x * jnp.arange(1.0, 4.0), jnp.zeros((2, 12, 3)), 0))
+
+
 def sharing(x, a=np.linspace(0.5, 1.5, 9)):
     """Numbers that are the same for all members: before, in and after loops within loops, and in their conditions."""
     a = jnp.asarray(a)
@@ -193,6 +206,7 @@ PROGRAMS = {
     "scans": (passing, np.linspace(-0.9, 1.2, 9)),
     "memory of its own": (lambda x: history(x)[1:], 0.5 + 0.1 * np.arange(9.0)),
     "branches of its own memory": (lambda x: rewriting(x)[1:3], np.linspace(-1.5, 2.0, 9)),
+    "an array made anew": (staged, np.linspace(0.1, 0.9, 9)),
     "shared numbers": (sharing, np.linspace(0.1, 0.4, 9)),
     "unused records": (lambda x: recorded(x, 100)[1], np.linspace(0.1, 1.0, 13)),
 }
@@ -293,7 +307,7 @@ def test_derivatives_in_reverse_are_left_to_xla():
     np.testing.assert_allclose(kernel(jax.grad(end))(rates), -np.exp(-rates), rtol=1e-6)
 
 
-def test_what_kernels_cannot_do_is_left_to_xla():
+def test_what_kernels_cannot_do_is_left_to_xla(monkeypatch):
     def large(x):
         body = lambda c: (jnp.sin(c[0]) + x, c[1] + 1)
         return jax.lax.while_loop(lambda c: c[1] < 3, body, (jnp.zeros(500), 0))[0]
@@ -301,6 +315,8 @@ def test_what_kernels_cannot_do_is_left_to_xla():
     assert loops_left(large, 1.0) == ["while"]
     np.testing.assert_allclose(kernel(large)(jnp.ones(3)), jax.vmap(large)(jnp.ones(3)), rtol=1e-14)
     assert explain(large, 1.0) == "left to XLA: sin of a large array"
+    monkeypatch.setattr("jaxgait.native.passes.MAX_MADE", 71)
+    assert explain(staged, 1.0) == "left to XLA: reduce_sum of a large array"
     assert explain(history, 1.0).startswith("a kernel of ") and "1 loops, 1 arrays in memory" in explain(history, 1.0)
 
 
