@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.benchmarks import ahead, gpu
+from experiments.benchmarks import ahead, gpu, gpu_page
 from experiments.benchmarks.rows import Target
 
 
@@ -40,16 +40,38 @@ def test_both_may_have_no_number():
 
 
 def test_what_is_written(tmp_path):
-    found = gpu.Found({"gpu": "a GPU", "jax": jax.__version__, "date": "2026-11-22"})
-    found.rows.append({"mechanism": "knee", "precision": "float64", "derivative": False, "members": 9})
-    found.rows[0] |= gpu.agreement(results((1.0, 2.0, 5.0)), results((1.0, 2.0, 4.0)), 1e-6) | {"rounding": 3e-9}
-    run = jax.vmap(lambda x: x * 2.0)
-    ratio = gpu.measured(found, "doubling", 3, {"one": (run, (np.ones(3),)), "other": (run, (np.ones(3),))})
-    found.targets.append(Target("doubling", 20.0, ratio))
-    found.write(tmp_path)
+    found = gpu.Found({"gpu": "a GPU", "jax": jax.__version__, "date": "2026-11-22"}, tmp_path)
+    row = {"mechanism": "knee", "precision": "float64", "derivative": False, "members": 9, "rounding": 3e-9}
+    found.add(row | gpu.agreement(results((1.0, 2.0, 5.0)), results((1.0, 2.0, 4.0)), 1e-6))
+    double, x = jax.vmap(lambda x: x * 2.0), np.ones(3)
+    one = gpu.timed(found, "doubling", 3, "one", double, x)
+    gpu.timed(found, "doubling", 3, "other", jax.vmap(lambda x: x * 2.5), x, other=one)
+    found.judge(Target("doubling", 20.0, 21.0))
+    scan = {"scan": "knee", "precision": "float64", "cores": 2, "gpu_first_s": 9.0, "cpu_first_s": 4.0}
+    for members in (64, 512):
+        found.add(scan | {"members": members, "gpu_s": 0.5, "cpu_s": members / 512})
     text = (tmp_path / "GPU.md").read_text()
     assert found.wrong == ["knee, float64"] and "| knee | float64 | value | 9 | 2.5e-01 | 3.0e-09 | 100% | NO |" in text
-    assert "# On a GPU: a GPU" in text and "| doubling | 3 | one |" in text and "| doubling | >= 20 |" in text
+    assert (
+        "# On a GPU: a GPU" in text and "| doubling | 3 | one |" in text and "| doubling | >= 20 | 21 | yes |" in text
+    )
+    assert "| 2.5e-01 |" in next(line for line in text.splitlines() if "| other |" in line)
+    assert "| knee | float64 | 512 | 0.5 | 1 | 2 | 9.0 | 4.0 |" in text
+    assert (tmp_path / "GPU.png").stat().st_size > 5000
+
+
+def test_parts_that_ran_apart_become_one_page(tmp_path, capsys):
+    about = {"gpu": "a GPU", "jax": "0.11.2", "date": "2026-11-22"}
+    for folder in ("a", "b"):
+        found = gpu.Found(about, tmp_path / folder)
+        (tmp_path / folder).mkdir()
+        found.judge(Target(folder, 20.0, 21.0))
+    folders = [str(tmp_path / folder) for folder in ("a", "b")]
+    assert gpu.main(["--join", *folders, "--out", str(tmp_path / "both"), "--note", "in two runs"]) == 0
+    text = (tmp_path / "both" / "GPU.md").read_text()
+    assert "- in two runs" in text and "| a | >= 20 |" in text and "| b | >= 20 |" in text
+    with pytest.raises(ValueError, match="of one kind"):
+        gpu_page.joined([about, about | {"gpu": "another"}], [])
 
 
 PROGRAM = """

@@ -3,8 +3,8 @@
     python -m experiments.benchmarks.gpu [--quick] [--out DIR] [--parts PART ...]
     python -m experiments.benchmarks.gpu --join DIR DIR ... [--out DIR]    parts that ran apart, on GPUs of one kind
 
-Writes gpu.json, GPU.md and GPU.png after every part; ends with 2 where JAX finds no GPU, and with 1 where a result is
-wrong.
+Writes gpu.json, GPU.md and GPU.png at every figure, so that a run that is cut off keeps its own; ends with 2 where JAX
+finds no GPU, and with 1 where a result is wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pathlib
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import diffrax
 import jax
@@ -46,21 +46,34 @@ adapt themselves carry it on, up to their own tolerances.
 """
 BATCH_ON_CPU = 64
 """Members that a core runs together: what `ensemble` chooses where the CPU is JAX's default device."""
+SPANS = {"duration": "s", "strides": "stride"}
+"""What the spans of `MECHANISMS` count; none of them has several strides."""
 MISSING = 2
 WRONG = 1
 
 
 @dataclasses.dataclass
 class Found:
-    """What was measured and compared; `rows` have one form for each kind."""
+    """What was measured and compared, which is written at once; `rows` have one form for each kind."""
 
     about: dict[str, Any]
+    folder: pathlib.Path
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     targets: list[Target] = dataclasses.field(default_factory=list)
 
-    def write(self, folder: pathlib.Path) -> None:
-        """All files."""
-        gpu_page.write({**self.about, "rows": self.rows, "targets": [t.as_dict() for t in self.targets]}, folder)
+    def add(self, row: dict[str, Any]) -> None:
+        """One more row."""
+        self.rows.append(row)
+        self._write()
+
+    def judge(self, target: Target) -> None:
+        """One more target."""
+        self.targets.append(target)
+        self._write()
+
+    def _write(self) -> None:
+        whole = {**self.about, "rows": self.rows, "targets": [t.as_dict() for t in self.targets]}
+        gpu_page.write(whole, self.folder)
 
     @property
     def wrong(self) -> list[str]:
@@ -80,56 +93,69 @@ def seconds(run: Callable[..., Any], *args: Any, repeats: int = 5) -> tuple[floa
     return first, best, result
 
 
-# --- against XLA alone ------------------------------------------------------------------------------------------------
+# --- kernels, and XLA alone -------------------------------------------------------------------------------------------
 
 
-def measured(
-    found: Found, what: str, members: int, runs: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
-) -> float:
-    """Times programs that do the same; returns how much faster the first one is than the second."""
-    best, ends = [], []
-    for code, (run, args) in runs.items():
-        announce(f"{what}: {code}")
-        first, least, result = seconds(jax.jit(run), *args)
-        best.append(least)
-        ends.append(np.asarray(jax.tree.leaves(result)[0], float))
-        found.rows.append({"problem": what, "members": members, "code": code, "seconds": least, "first_s": first})
-    for row, end in zip(found.rows[-len(runs) :], ends, strict=True):
-        row["difference"] = float(np.max(np.abs(end - ends[-1])) / np.max(np.abs(ends[-1])))
-    return best[1] / best[0]
+class Timed(NamedTuple):
+    """A program's best time in s and its first result."""
+
+    seconds: float
+    result: np.ndarray
+
+
+def timed(
+    found: Found, problem: str, members: int, code: str, run: Callable[..., Any], *args: Any, other: Timed | None = None
+) -> Timed:
+    """Adds a row for a program, with the difference of its results from those of another that does the same."""
+    announce(f"{problem}: {code}")
+    first, best, result = seconds(jax.jit(run), *args)
+    end = np.asarray(jax.tree.leaves(result)[0], float)
+    row = {"problem": problem, "members": members, "code": code, "seconds": best, "first_s": first}
+    if other is not None:
+        row["difference"] = float(np.max(np.abs(end - other.result)) / np.max(np.abs(other.result)))
+    found.add(row)
+    return Timed(best, end)
 
 
 def lorenz_part(found: Found, quick: bool) -> None:
     """The published benchmark: fixed steps in float32."""
-    members = 2**13 if quick else 2**17
+    members, problem = 2**13 if quick else 2**17, "Lorenz, 1000 fixed steps, float32"
     with precision.use("float32"):
         rho = jnp.linspace(0.0, 21.0, members, dtype=jnp.float32)
         ours = jax.vmap(looped(lorenz.member(Tsit5(), False, jnp.float32)))
         stock = jax.vmap(lorenz.member(diffrax.Tsit5(), False, jnp.float32))
-        runs = {"one kernel": (ours, (rho,)), "diffrax, vmapped": (stock, (rho,))}
-        ratio = measured(found, "Lorenz, 1000 fixed steps, float32", members, runs)
-    least = 1e3 * found.rows[-2]["seconds"]
-    found.targets += [
-        Target(f"Lorenz, {members} members, ms", 3.0, least, True, full_size=not quick),
-        Target("Lorenz: vmapped diffrax over one kernel", 20.0, ratio, full_size=not quick),
-    ]
+        kernel = timed(found, problem, members, "one kernel", ours, rho)
+        others = timed(found, problem, members, "diffrax, vmapped", stock, rho, other=kernel)
+    ratio = others.seconds / kernel.seconds
+    found.judge(Target(f"Lorenz, {members} members, ms", 3.0, 1e3 * kernel.seconds, True, full_size=not quick))
+    found.judge(Target("Lorenz: vmapped diffrax over one kernel", 20.0, ratio, full_size=not quick))
 
 
-def knee_part(found: Found, quick: bool) -> None:
-    """One stride of the knee in float64."""
-    members = 1056 if quick else 33792
+def knee_part(found: Found, quick: bool, xla: bool = False) -> None:
+    """One stride of the knee in float64; XLA alone takes minutes to compile it."""
+    members, problem = 1056 if quick else 33792, "knee, 1 stride, float64"
     with precision.use("float64"):
         settings = Smooth.of(Prosthesis(), solver=Ros4())
         one = lambda k, span, rtol: knee.angles(k, knee.RATIO * k, span, rtol, settings)
         args = knee.springs(members), jnp.asarray(1.0), jnp.asarray(1e-5)
         batch = lambda run: jax.vmap(run, in_axes=(0, None, None))
-        runs = {"one kernel": (batch(looped(one, assured=ASSURED)), args), "XLA": (batch(one), args)}
-        ratio = measured(found, "knee, 1 stride, float64", members, runs)
-    least = 1e3 * found.rows[-2]["seconds"]
-    found.targets += [
-        Target(f"knee, {members} members, ms", 150.0, least, True, full_size=not quick),
-        Target("knee: XLA over one kernel", 20.0, ratio, full_size=not quick),
-    ]
+        kernel = timed(found, problem, members, "one kernel", batch(looped(one, assured=ASSURED)), *args)
+        if not xla:
+            target = Target(f"knee, {members} members, ms", 150.0, 1e3 * kernel.seconds, True, full_size=not quick)
+            found.judge(target)
+            return
+        others = timed(found, problem, members, "XLA", batch(one), *args, other=kernel)
+    found.judge(Target("knee: XLA over one kernel", 20.0, others.seconds / kernel.seconds, full_size=not quick))
+
+
+def kernels_part(found: Found, quick: bool) -> None:
+    """The kernels of all mechanisms."""
+    members = 1056 if quick else 33792
+    with precision.use("float64"):
+        for name in MECHANISMS:
+            span = ", ".join(f"{x:g} {SPANS[what]}" for what, x in MECHANISMS[name].span.items())
+            run = jax.vmap(looped(member(name), assured=ASSURED))
+            timed(found, f"{name}, {span}, float64", members, "kernels", run, values(name, members))
 
 
 # --- against the CPU beside it ----------------------------------------------------------------------------------------
@@ -145,7 +171,7 @@ def scanned(found: Found, name: str, members: int, kind: precision.Precision = "
     with jax.default_device(jax.devices("cpu")[0]):
         first_cpu, least_cpu, _ = seconds(lambda: run(workers=os.cpu_count(), batch=BATCH_ON_CPU), repeats=1)
     times = {"gpu_s": least, "cpu_s": least_cpu, "gpu_first_s": first, "cpu_first_s": first_cpu}
-    found.rows.append({"scan": name, "precision": kind, "members": members, "cores": os.cpu_count(), **times})
+    found.add({"scan": name, "precision": kind, "members": members, "cores": os.cpu_count(), **times})
 
 
 def scans(found: Found, quick: bool) -> None:
@@ -178,7 +204,7 @@ def compared(found: Found, kind: precision.Precision, derivative: bool, quick: b
             rounding = agreement(beside, reference, np.inf)["difference"]
             allowed = max(LEAST_ALLOWED[kind], ROUNDING_MARGIN * rounding)
             about = {"mechanism": name, "precision": kind, "derivative": derivative, "members": members}
-            found.rows.append({**about, **agreement(run(x), reference, allowed), "rounding": rounding})
+            found.add({**about, **agreement(run(x), reference, allowed), "rounding": rounding})
 
 
 def agreement(ours: dict[str, Any], reference: dict[str, Any], allowed: float) -> dict[str, Any]:
@@ -221,11 +247,13 @@ def gpu() -> Any | None:
 PARTS: dict[str, Callable[[Found, bool], None]] = {
     "lorenz": lorenz_part,
     "knee": knee_part,
+    "kernels": kernels_part,
     "scans": scans,
     "sizes": sizes,
     "float64": lambda found, quick: compared(found, "float64", False, quick),
     "float32": lambda found, quick: compared(found, "float32", False, quick),
     "derivatives": lambda found, quick: compared(found, "float64", True, quick),
+    "xla": lambda found, quick: knee_part(found, quick, xla=True),
 }
 
 
@@ -238,10 +266,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument("--join", nargs="*", type=pathlib.Path, help="folders of earlier runs to write as one")
+    parser.add_argument("--note", action="append", default=[], help="what a reader of the page must know")
     asked = parser.parse_args(arguments)
     asked.out.mkdir(parents=True, exist_ok=True)
     if asked.join:
-        gpu_page.write(gpu_page.joined([json.loads((f / "gpu.json").read_text()) for f in asked.join]), asked.out)
+        runs = [json.loads((folder / "gpu.json").read_text()) for folder in asked.join]
+        gpu_page.write(gpu_page.joined(runs, asked.note), asked.out)
         return 0
     device = gpu()
     if device is None:
@@ -249,10 +279,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"no GPU: JAX finds only {others}; install jax[cuda13] on a machine with one", file=sys.stderr)
         return MISSING
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    found = Found({"gpu": device.device_kind, "jax": jax.__version__, "date": today, "quick": asked.quick})
+    about = {"gpu": device.device_kind, "jax": jax.__version__, "date": today, "notes": asked.note}
+    found = Found(about, asked.out)
     for name in asked.parts:
         PARTS[name](found, asked.quick)
-        found.write(asked.out)
     print((asked.out / "GPU.md").read_text())
     if found.wrong:
         print(f"not as on the CPU: {'; '.join(found.wrong)}", file=sys.stderr)

@@ -19,17 +19,17 @@ def write(whole: dict[str, Any], folder: pathlib.Path) -> None:
     (folder / "GPU.md").write_text(page(whole, "GPU.png" if drawn else None))
 
 
-def joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def joined(runs: Sequence[dict[str, Any]], notes: Sequence[str]) -> dict[str, Any]:
     """Runs of several parts as one.
 
     Raises:
-        ValueError: if they are not of one kind of GPU, one JAX and one size.
+        ValueError: if they are not of one kind of GPU and one JAX.
     """
-    about = {tuple(run[key] for key in ("gpu", "jax", "quick")) for run in runs}
+    about = {(run["gpu"], run["jax"]) for run in runs}
     if len(about) != 1:
-        raise ValueError(f"only runs on GPUs of one kind, with one JAX and one size, become one: got {sorted(about)}")
-    rows = {key: [row for run in runs for row in run[key]] for key in ("rows", "targets")}
-    return {**runs[0], "date": max(run["date"] for run in runs), **rows}
+        raise ValueError(f"only runs on GPUs of one kind, with one JAX, become one: got {sorted(about)}")
+    lists = {key: [x for run in runs for x in run.get(key, [])] for key in ("rows", "targets", "notes")}
+    return {**runs[0], "date": max(run["date"] for run in runs), **lists, "notes": [*lists["notes"], *notes]}
 
 
 def page(whole: dict[str, Any], picture: str | None) -> str:
@@ -38,8 +38,15 @@ def page(whole: dict[str, Any], picture: str | None) -> str:
         f"# On a GPU: {whole['gpu']}",
         f"By `python -m experiments.benchmarks.gpu`, {whole['date']}, jax {whole['jax']}.",
     ]
+    if whole.get("notes"):
+        parts.append("\n".join(f"- {note}" for note in whole["notes"]))
     if timed := [row for row in whole["rows"] if "problem" in row]:
-        parts += ["## Kernels against XLA alone", _timed(timed)]
+        parts += [
+            "## Kernels, and XLA alone",
+            "Milliseconds of the best run, and seconds of the first one, which compiles; the difference is that of the "
+            "results from those of the kernel.",
+            _timed(timed),
+        ]
     if whole["targets"]:
         parts.append(table(TARGET_HEADINGS, map(target_cells, whole["targets"])))
     if scanned := [row for row in whole["rows"] if "scan" in row]:
@@ -66,7 +73,8 @@ def _timed(rows: Sequence[dict[str, Any]]) -> str:
     cells = [
         (
             *(r["problem"], str(r["members"]), r["code"]),
-            *(f"{1e3 * r['seconds']:.4g}", f"{r['first_s']:.1f}", f"{r['difference']:.1e}"),
+            *(f"{1e3 * r['seconds']:.4g}", f"{r['first_s']:.1f}"),
+            f"{r['difference']:.1e}" if "difference" in r else "",
         )
         for r in rows
     ]

@@ -64,8 +64,9 @@ def page(result: dict[str, Any]) -> str:
     about = (
         "# GPU kernels: registers and spills\n\n"
         "Written by `python -m experiments.benchmarks.kernels`: one thread per member, float64; a row for each loop of "
-        "a member that is a kernel, for ensembles that differ in one parameter. A register has 4 bytes, and a thread has at most 255; what does not fit is stored "
-        "in the thread's memory and loaded again (bytes in the program's text). "
+        "a member that is a kernel, for ensembles that differ in one parameter. A register has 4 bytes, and a thread "
+        "has at most 255; what does not fit is stored in the thread's memory and loaded again (bytes in the program's "
+        "text). "
         f"By ptxas {result['assembler']}, without a GPU.\n\n"
     )
     return about + table(head, cells) + "\n"

@@ -109,7 +109,7 @@ print("same bits")
 
 
 def test_several_devices_give_the_bits_of_one():
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     done = subprocess.run(
         [sys.executable, "-c", FOUR_DEVICES], env=environment, capture_output=True, text=True, check=False
     )
