@@ -45,7 +45,8 @@ Rounding differs between processors where XLA computes (which products and sums 
 adapt themselves carry it on, up to their own tolerances.
 """
 BATCH_ON_CPU = 64
-"""Members that a core runs together: what `ensemble` chooses where the CPU is JAX's default device."""
+"""Most members that a core runs together, as `ensemble` chooses where the CPU is JAX's default device."""
+REPEATS = 3
 SPANS = {"duration": "s", "strides": "stride"}
 """What the spans of `MECHANISMS` count; none of them has several strides."""
 MISSING = 2
@@ -167,11 +168,13 @@ def scanned(found: Found, name: str, members: int, kind: precision.Precision = "
     mechanism = MECHANISMS[name]
     model, asked = mechanism.model(), {mechanism.parameters[0]: np.asarray(values(name, members))}
     run = lambda **more: ensemble(model, asked, **mechanism.span, precision=kind, progress=False, **more)
-    first, least, _ = seconds(run, repeats=3)
+    first, least, _ = seconds(run, repeats=REPEATS)
+    cores = os.cpu_count() or 1
+    batch = min(BATCH_ON_CPU, -(-members // cores))
     with jax.default_device(jax.devices("cpu")[0]):
-        first_cpu, least_cpu, _ = seconds(lambda: run(workers=os.cpu_count(), batch=BATCH_ON_CPU), repeats=1)
+        first_cpu, least_cpu, _ = seconds(lambda: run(workers=cores, batch=batch), repeats=REPEATS)
     times = {"gpu_s": least, "cpu_s": least_cpu, "gpu_first_s": first, "cpu_first_s": first_cpu}
-    found.add({"scan": name, "precision": kind, "members": members, "cores": os.cpu_count(), **times})
+    found.add({"scan": name, "precision": kind, "members": members, "cores": cores, **times})
 
 
 def scans(found: Found, quick: bool) -> None:
@@ -265,7 +268,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--out", type=pathlib.Path, default=pathlib.Path(__file__).parent, help="folder for the results"
     )
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--join", nargs="*", type=pathlib.Path, help="folders of earlier runs to write as one")
+    parser.add_argument("--join", nargs="+", type=pathlib.Path, help="folders of earlier runs to write as one")
     parser.add_argument("--note", action="append", default=[], help="what a reader of the page must know")
     asked = parser.parse_args(arguments)
     asked.out.mkdir(parents=True, exist_ok=True)

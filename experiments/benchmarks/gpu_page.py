@@ -29,7 +29,8 @@ def joined(runs: Sequence[dict[str, Any]], notes: Sequence[str]) -> dict[str, An
     if len(about) != 1:
         raise ValueError(f"only runs on GPUs of one kind, with one JAX, become one: got {sorted(about)}")
     lists = {key: [x for run in runs for x in run.get(key, [])] for key in ("rows", "targets", "notes")}
-    return {**runs[0], "date": max(run["date"] for run in runs), **lists, "notes": [*lists["notes"], *notes]}
+    said = list(dict.fromkeys([*lists["notes"], *notes]))
+    return {**runs[0], "date": max(run["date"] for run in runs), **lists, "notes": said}
 
 
 def page(whole: dict[str, Any], picture: str | None) -> str:
@@ -53,7 +54,7 @@ def page(whole: dict[str, Any], picture: str | None) -> str:
         parts += [
             "## `ensemble` on the GPU and on the CPU beside it",
             "Seconds of wall time from the call to labelled results: of the best call, and of the first one, which "
-            f"traces and compiles. The CPU has {scanned[0]['cores']} cores, and a batch of 64 members on each.",
+            f"traces and compiles. The CPU has {scanned[0]['cores']} cores.",
             _scanned(scanned),
         ]
     if picture is not None:

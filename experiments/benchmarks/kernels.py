@@ -41,7 +41,7 @@ def rows(name: str, derivative: bool) -> list[dict[str, Any]]:
             continue
         code = loop.code.threads
         try:
-            _, text = ptx.written(code, 1, loop.shared, loop.sizes)
+            _, text = ptx.written(code, ptx.BLOCK_THREADS[0], loop.shared, loop.sizes)
         except Unsupported as reason:
             found.append({**what, "left to XLA": str(reason)})
             continue

@@ -222,7 +222,7 @@ def _described(loop: Seen, gpu: str | None) -> str:
 def _taken(code: Code, loop: Seen, gpu: str) -> str:
     """Resources of a GPU that a kernel needs."""
     try:
-        _, text = ptx.written(code, 1, loop.shared, loop.sizes)
+        _, text = ptx.written(code, ptx.BLOCK_THREADS[0], loop.shared, loop.sizes)
     except Unsupported as reason:
         return f"left to XLA: {reason}"
     found = ptx.resources(text, gpu)

@@ -33,14 +33,12 @@ from jaxgait.native.instructions import Operation
 from jaxgait.native.primitives import Branches, Call, Scan, While, read
 from jaxgait.native.reading import Array, ArrayRef, Reader
 
-Shape = tuple[int, ...]
-
 MAX_FACTOR = 9
 """Multiple of `jaxgait.native.reading.MAX_VALUES` up to which a program with many directions is read."""
 
-MAX_MADE = 256
-"""Numbers up to which an array that is made anew in each iteration is kept in registers: the stages of a step of the
-exoskeleton are 105, and Dopri8 has twice as many."""
+MAX_MADE, MAX_MADE_TOGETHER = 256, 512
+"""Numbers up to which an array that is made anew in each iteration is kept in registers, and all of them together. The
+stages of a step of the exoskeleton are 210, with a derivative 420; LLVM takes 0.02 to 0.04 s for each number."""
 WRITES = ("scatter", "dynamic_update_slice", "maybe_set")
 """Operations that write to an array: beginnings of their names."""
 RECORD, RECORDS = 8, 128
@@ -67,57 +65,54 @@ def read_loop(
     Raises:
         Unsupported: for operations that structured code cannot express.
     """
-    made = _made_anew(loop)
-    lengths = directions.lengths([aval.shape for aval in avals], above=2)[:2]
-    likely = frozenset(s for s in made if s[0] not in lengths)
-    *others, last = dict.fromkeys([likely, frozenset(), made])
-    for some in others:
-        with contextlib.suppress(Unsupported):
-            return _read_loop(loop, avals, wanted, assured, registers, some)
-    return _read_loop(loop, avals, wanted, assured, registers, last)
-
-
-def _read_loop(
-    loop: While | Scan,
-    avals: Sequence[Any],
-    wanted: Sequence[bool],
-    assured: Sequence[str],
-    registers: int | None,
-    made: frozenset[Shape],
-) -> Code:
-    """Reads a loop with carried arrays of the shapes `made` in registers, although they are large."""
     shapes = [aval.shape for aval in avals]
     if registers is None:
         if (fewer := _below_records(shapes)) < MAX_IN_REGISTERS:
             with contextlib.suppress(Unsupported):
-                return _read_loop(loop, avals, wanted, assured, fewer, made)
+                return read_loop(loop, avals, wanted, assured, fewer)
         registers = MAX_IN_REGISTERS
     most = MAX_FACTOR * reading.MAX_VALUES
-    reader = functools.partial(Reader, assured, registers, made=made)
+    reader = functools.partial(Reader, assured, registers)
+    lengths = directions.lengths(shapes, above=2)[:2]
     try:
         longest = min(most, reading.MAX_VALUES * max(directions.lengths(shapes, above=1), default=1))
-        return _finished(loop, avals, wanted, reader(longest=longest), directions.MAX_UNROLLED)
+        return _finished(loop, avals, wanted, reader(longest), directions.MAX_UNROLLED)
     except Unsupported:
-        for n in directions.lengths(shapes, above=2)[:2]:  # all directions may be too much, but each of them not
+        if made := _made_anew(loop, registers, lengths):
             with contextlib.suppress(Unsupported):
-                return _finished(loop, avals, wanted, reader(longest=most, parts=n), 2)
+                return _finished(loop, avals, wanted, reader(in_registers=made), directions.MAX_UNROLLED)
+        for n in lengths:  # all directions may be too much, but each of them not
+            with contextlib.suppress(Unsupported):
+                return _finished(loop, avals, wanted, reader(most, n), 2)
         raise
 
 
-def _made_anew(loop: While | Scan) -> frozenset[Shape]:
-    """Shapes of large carried arrays that a loop makes anew, such as the stages of a step, and does not write to."""
-    body, first = loop.body.jaxpr, loop.constants if isinstance(loop, Scan) else loop.constants[1]
-    carried = zip(body.invars[first:], body.outvars, strict=False)
-    changed = {after.aval.shape for before, after in carried if before is not after}
-    return frozenset(s for s in changed - _written(body) if MAX_IN_REGISTERS < math.prod(s) <= MAX_MADE)
+def _made_anew(loop: While | Scan, registers: int, lengths: Sequence[int]) -> frozenset[int]:
+    """Operands, larger than `registers`, that a loop makes anew, such as the stages of a step, and does not write to.
+
+    None, if they are too many. Those with a first axis of one of the `lengths`, which may be directions of derivatives,
+    are left to loops over these. Those of the size of an array that is written to may be records of derivatives.
+    """
+    body = loop.body.jaxpr
+    first, before = (loop.constants,) * 2 if isinstance(loop, Scan) else (loop.constants[1], sum(loop.constants))
+    count = loop.carried if isinstance(loop, Scan) else len(body.outvars)
+    written = _written(body)
+    found = {}
+    for i, (old, new) in enumerate(zip(body.invars[first : first + count], body.outvars[:count], strict=True)):
+        shape = old.aval.shape
+        if math.prod(shape) > registers and new is not old and math.prod(shape) not in written:
+            found[before + i] = shape
+    sizes = [math.prod(shape) for shape in found.values()]
+    few = max(sizes, default=0) <= MAX_MADE and sum(sizes) <= MAX_MADE_TOGETHER
+    return frozenset(i for i, shape in found.items() if few and shape[0] not in lengths)
 
 
-def _written(jaxpr: Any) -> set[Shape]:
-    """Shapes of arrays that a program writes to."""
-    found: set[Shape] = set()
+def _written(jaxpr: Any) -> set[int]:
+    """Sizes of arrays that a program writes to."""
+    found: set[int] = set()
     for e in jaxpr.eqns:
         if e.primitive.name.startswith(WRITES):
-            found.add(e.outvars[0].aval.shape)
+            found.add(math.prod(e.outvars[0].aval.shape))
         inner = read(e.primitive.name, e.params, len(e.invars))
         programs = (inner.body,) if isinstance(inner, While | Scan) else ()
         programs = inner.branches if isinstance(inner, Branches) else programs

@@ -74,7 +74,15 @@ def _same_type(equation: Any) -> bool:
 
 
 class Reader:
-    """Translates a program of one member to structured code."""
+    """Translates a program of one member to structured code.
+
+    Args:
+        assured: see `jaxgait.native.primitives`.
+        registers: numbers up to which an operand is kept in registers.
+        longest: values up to which a program is read.
+        parts: length of a first axis that does not count for that size.
+        in_registers: positions of operands that are kept in registers whatever their size.
+    """
 
     def __init__(
         self,
@@ -82,10 +90,10 @@ class Reader:
         registers: int = MAX_IN_REGISTERS,
         longest: int = MAX_VALUES,
         parts: int = 1,
-        made: Collection[tuple[int, ...]] = (),
+        in_registers: Collection[int] = (),
     ):
         self.code, self._registers, self._longest, self._parts = Code(), registers, longest, parts
-        self._made = made
+        self._in_registers = in_registers
         self.statements: list[Statement] = []
         self._assured = assured
         self._known: list[dict[Any, int]] = [{}]
@@ -112,7 +120,7 @@ class Reader:
         if named(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
         parts = self._parts if aval.shape[:1] == (self._parts,) else 1
-        small = math.prod(aval.shape) <= self._registers * parts or aval.shape in self._made
+        small = math.prod(aval.shape) <= self._registers * parts or i in self._in_registers
         if small and not in_memory:
             found = self.cells(aval)
             self.code.operands.append(tuple(found.ravel().tolist()))

@@ -8,6 +8,7 @@ all members are stored once for each block instead, and loaded where they are us
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from jaxgait.native.code import Code, Loop, PartLoop, Statement, used
@@ -16,7 +17,9 @@ from jaxgait.native.loops import Emitter
 
 LEAST_NUMBERS = 100
 """Numbers from which on they are kept in shared memory. A load takes longer than the use of a register: on an H200 the
-150 numbers of the knee make it 2.2 to 2.5 times as fast, the 87 of the jumper would make it 1.2 times as slow."""
+150 numbers of the knee make it 2.5 times as fast, the 87 of the jumper would slow it down 1.2 times."""
+MOST_NUMBERS = 4096
+"""Most numbers of a kernel in shared memory (a block has 48 KB); those that are used least stay in registers."""
 STATEMENTS_PER_LOAD = 30
 """Statements after which a number is loaded again, so that it occupies no register in between."""
 LOADS = {"double": ("ld.shared.f64", "d"), "float": ("ld.shared.f32", "f")}
@@ -43,7 +46,7 @@ class Thread(Emitter):
         """Of those in shared memory, within the loop that loads them."""
         self._latest: dict[int, int] = {}
         """Statements that had been written when a value was last loaded."""
-        self._written = 0
+        self._written, self._kept_numbers = 0, 0
 
     def statements(self, statements: Sequence[Statement]) -> None:
         """Writes statements in order, before each one loads of what it uses from shared memory."""
@@ -69,7 +72,7 @@ class Thread(Emitter):
             self._addresses = {}
 
     def _alike(self, s: PartLoop) -> None:
-        self._load(v for _, outer in s.inputs for v in outer)
+        self._load(v for inner, outer in s.inputs if inner not in self._stored for v in outer)
         with self._nested():
             super()._alike(s)
 
@@ -91,10 +94,12 @@ class Thread(Emitter):
                 before.append(x)
             else:
                 varying.append(x)
-        used_inside = {v for x in (*s.condition, *varying) for v in used(x)}
-        kept = [v for v in sorted(self._uniform & used_inside) if self.scope.type(self.code.dtypes[v]) in LOADS]
+        uses = Counter(v for x in (*s.condition, *varying) for v in used(x) if v in self._uniform)
+        numbers = [v for v, _ in uses.most_common() if self.scope.type(self.code.dtypes[v]) in LOADS]
+        kept = sorted(numbers[: MOST_NUMBERS - self._kept_numbers])
         if len(kept) < LEAST_NUMBERS:
             return s
+        self._kept_numbers += len(kept)
         for x in before:
             self.scope.compute(x)
         for type in LOADS:

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 
 from jaxgait.native import explain, looped, native
 from jaxgait.native.members import LOOP
+from jaxgait.native.passes import _made_anew
+from jaxgait.native.primitives import read
 
 
 @pytest.fixture(autouse=True)
@@ -318,6 +320,26 @@ def test_what_kernels_cannot_do_is_left_to_xla(monkeypatch):
     monkeypatch.setattr("jaxgait.native.passes.MAX_MADE", 71)
     assert explain(staged, 1.0) == "left to XLA: reduce_sum of a large array"
     assert explain(history, 1.0).startswith("a kernel of ") and "1 loops, 1 arrays in memory" in explain(history, 1.0)
+
+
+def test_arrays_that_are_not_made_anew_stay_in_memory():
+    """A table that passes through, and one of constants; rows of a scan are not carried."""
+    table = jnp.linspace(0.0, 1.0, 72)
+
+    def looking(x, made):
+        def body(c):
+            y, through, n = c
+            y = y + jnp.sin(made[0] * through[(7 * n) % 72]) + table[n]
+            return y, jax.jit(lambda t: t)(through), n + 1
+
+        return jax.lax.while_loop(lambda c: c[2] < 5, body, (x, x * table, 0))[0]
+
+    assert "2 arrays in memory" in explain(looking, 1.0, jnp.ones(3))
+    x = jnp.linspace(0.1, 0.9, 9)
+    agrees(lambda x: looking(x, x * jnp.arange(1.0, 4.0)), x, rtol=1e-12)
+    rows = lambda x: jax.lax.scan(lambda c, row: (jnp.sin(c) + row[3], jnp.cos(row * c)), x, jnp.ones((4, 72)))
+    (scan,) = (e for e in jax.make_jaxpr(rows)(1.0).jaxpr.eqns if e.primitive.name == "scan")
+    assert _made_anew(read("scan", scan.params, len(scan.invars)), 64, []) == frozenset()
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])

@@ -117,8 +117,19 @@ def test_what_is_the_same_for_all_members_is_kept_once_for_a_block(monkeypatch):
     sizes = [math.prod(v.aval.shape[0 if same else 1 :]) for v, same in zip(loop.invars, shared, strict=True)]
     loads = lambda shared: len(LOADED.findall(kernel(code, len(x), shared, sizes)))
     assert loads(shared) >= 9 and loads((False,) * len(sizes)) == 0
+    monkeypatch.setattr("jaxgait.native.threads.STATEMENTS_PER_LOAD", 1)
+    assert loads(shared) >= 9
+    same_bits(one, x)
+    monkeypatch.setattr("jaxgait.native.threads.MOST_NUMBERS", 2)
+    text = kernel(code, len(x), shared, sizes)
+    assert "@uniform0 = internal addrspace(3) global [2 x double]" in text and "@uniform1" not in text
     monkeypatch.setattr("jaxgait.native.threads.LEAST_NUMBERS", 100)
     assert loads(shared) == 0
+
+
+def test_small_ensembles_spread_over_a_gpu_and_large_ones_fill_its_registers():
+    sizes = {members: block_threads(members) for members in (1, 64, 8448, 16384, 33792, 10**6)}
+    assert sizes == {1: 64, 64: 64, 8448: 64, 16384: 128, 33792: 256, 10**6: 256}
 
 
 def test_products_are_part_of_sums_that_alone_use_them():

@@ -143,7 +143,8 @@ def test_float32():
     saveat = diffrax.SaveAt(ts=jnp.float32([0.7, 2.0]))
     ys = diffrax.diffeqsolve(diffrax.ODETerm(field), Verner8(), *times, y0, saveat=saveat).ys
     assert ys.dtype == jnp.float32
-    np.testing.assert_allclose(ys, 1 / (2 + np.sin([0.7, 2.0])), rtol=3e-5)  # coefficients up to 124
+    allowed = 1e-5 if jax.default_backend() == "cpu" else 3e-5  # (coefficients up to 124; 1.7e-5 on an H200)
+    np.testing.assert_allclose(ys, 1 / (2 + np.sin([0.7, 2.0])), rtol=allowed)
 
 
 def test_machine_code_equals_xla():

@@ -1,7 +1,7 @@
 """C3D through ezc3d, whose compiled code runs in a process with limits of time and memory.
 
-If a broken file crashes or hangs that process, this raises a `MotionFormatError`; if the process fails for another
-reason, too, without blaming the file.
+If a broken file crashes or hangs that process, this raises a `MotionFormatError`. It also does so if the process fails
+for another reason, but then does not blame the file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_c3d(path: pathlib.Path) -> Recording:
     """The recording of a file that begins as a C3D file.
 
     Raises:
-        MotionFormatError: if it is broken, big-endian, or more than the limits allow, and if ezc3d cannot be used.
+        MotionFormatError: if it is broken, big-endian, or more than the limits allow, or if ezc3d cannot be used.
     """
     size = _check(path)
     with tempfile.TemporaryDirectory() as folder:

@@ -28,10 +28,10 @@ UNREADABLE = 3
 
 def limited(size: int) -> None:
     """Limits the address space in bytes, where the system can."""
-    try:
-        import resource
-    except ImportError:  # Windows
+    if sys.platform == "win32":
         return
+    import resource
+
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
