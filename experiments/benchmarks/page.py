@@ -39,6 +39,7 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
         "- Load of the machine before and after (1.0 is one busy core): "
         + ", ".join(f"{load:.1f}" for load in result["load"])
         + f"; the run took {result['seconds'] / 60:.0f} min",
+        *(f"- {note}" for note in result.get("notes", [])),
         "",
         "This page compares the speed of jaxgait with other codes. Processor time is that of the best repeat, without",
         "compilation; the error is the median over the members of the largest difference of the final state (knee: the",
