@@ -19,6 +19,7 @@ from jaxgait.models.exoskeleton.measures import StepFigures, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
 from jaxgait.models.exoskeleton.walking import JoinedGait
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
+from jaxgait.optimization.validity import accepted
 from jaxgait.parameters import get_parameter
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
@@ -42,6 +43,8 @@ MIN_REACTION = 100.0
 """Least vertical ground reaction in N."""
 START_SPREAD = 0.25
 """Largest distance of the other starts from the first one, as a fraction of the box."""
+DRAWS = 8
+"""Points that are drawn for each start, not all of which are gaits of a leg."""
 
 
 @float64_default
@@ -123,7 +126,10 @@ def least_work(
 
 
 def _starts(exo: Exoskeleton, over: Mapping[str, tuple[float, float]], count: int) -> list[dict[str, float]]:
+    """The gait itself and valid ones around it, which may be fewer than asked for."""
     own = np.array([float(get_parameter(exo, name)) for name in over])
     (low, high), rng = np.array(list(over.values())).T, np.random.default_rng(0)
-    around = [own + START_SPREAD * rng.uniform(-1.0, 1.0, own.size) * (high - low) for _ in range(count - 1)]
-    return [dict(zip(over, np.clip(x, low, high).tolist(), strict=True)) for x in (own, *around)]
+    around = own + START_SPREAD * rng.uniform(-1.0, 1.0, (DRAWS * count, own.size)) * (high - low)
+    around = np.clip(around, low, high)
+    valid = around[accepted(exo, dict(zip(over, around.T, strict=True)))]
+    return [dict(zip(over, x.tolist(), strict=True)) for x in (own, *valid[: count - 1])]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxgait import precision
-from jaxgait.models.exoskeleton.design import BOUNDS, FOOT, MIDDLE, example, least_work
+from jaxgait.models.exoskeleton.design import BOUNDS, FOOT, MIDDLE, _starts, example, least_work
 from jaxgait.models.exoskeleton.measures import step_figures
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
 from jaxgait.parameters import ParameterError, get_parameter, with_parameters
@@ -35,6 +35,14 @@ def test_a_prescribed_step_is_read_at_the_middles_between_its_samples():
     assert trajectory.status == 0 and float(trajectory.ts[-1]) == 0.9
     np.testing.assert_array_equal(middle, foot[5:15])
     assert foot.shape == (20,) and 0.0 < foot.min() < foot.max() < 0.1
+
+
+def test_all_starts_are_gaits_that_legs_can_walk():
+    """The corners of the box between are not: small `swing_shank` with large `swing`."""
+    found = _starts(example(), BOUNDS, 4)
+    assert len(found) == 4 and found[0] == {name: float(get_parameter(example(), name)) for name in BOUNDS}
+    for start in found:
+        with_parameters(example(), start).validate()
 
 
 @pytest.mark.slow
