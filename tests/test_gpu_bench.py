@@ -6,6 +6,7 @@ import pytest
 
 from experiments.benchmarks import ahead, gpu, gpu_page
 from experiments.benchmarks.rows import Target
+from jaxgait.native import threads
 
 
 @pytest.mark.skipif(gpu.gpu() is not None, reason="JAX finds a GPU")
@@ -56,8 +57,15 @@ def test_what_is_written(tmp_path):
         "# On a GPU: a GPU" in text and "| doubling | 3 | one |" in text and "| doubling | >= 20 | 21 | yes |" in text
     )
     assert "| 2.5e-01 |" in next(line for line in text.splitlines() if "| other |" in line)
-    assert "| knee | float64 | 512 | 0.5 | 1 | 2 | 9.0 | 4.0 |" in text
+    assert "| knee | float64 | 512 | 2 | 0.5 | 1 | 2 | 9.0 | 4.0 |" in text
     assert (tmp_path / "GPU.png").stat().st_size > 5000
+
+
+def test_kernels_can_do_without_shared_memory():
+    before = threads.LEAST_NUMBERS
+    with gpu.nothing_shared():
+        assert threads.LEAST_NUMBERS > threads.MOST_NUMBERS
+    assert before == threads.LEAST_NUMBERS
 
 
 def test_parts_that_ran_apart_become_one_page(tmp_path, capsys):

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxgait.report import table
 
 from .rows import TARGET_HEADINGS, target_cells
+
+TIMES = """Milliseconds of the best run, and seconds of the first one, which compiles; the difference is that of the
+results from those of the kernel."""
+SCANS = """Seconds of wall time from the call to labelled results: of the best call, and of the first one, which traces
+and compiles; cores are those of the CPU."""
+RESULTS = """The largest difference of a number among all members, over the largest such number; rounding is what the
+CPU's own results change if the parameter changes in its last digit."""
 
 
 def write(whole: dict[str, Any], folder: pathlib.Path) -> None:
@@ -41,32 +48,24 @@ def page(whole: dict[str, Any], picture: str | None) -> str:
     ]
     if whole.get("notes"):
         parts.append("\n".join(f"- {note}" for note in whole["notes"]))
-    if timed := [row for row in whole["rows"] if "problem" in row]:
-        parts += [
-            "## Kernels, and XLA alone",
-            "Milliseconds of the best run, and seconds of the first one, which compiles; the difference is that of the "
-            "results from those of the kernel.",
-            _timed(timed),
-        ]
-    if whole["targets"]:
-        parts.append(table(TARGET_HEADINGS, map(target_cells, whole["targets"])))
-    if scanned := [row for row in whole["rows"] if "scan" in row]:
-        parts += [
-            "## `ensemble` on the GPU and on the CPU beside it",
-            "Seconds of wall time from the call to labelled results: of the best call, and of the first one, which "
-            f"traces and compiles. The CPU has {scanned[0]['cores']} cores.",
-            _scanned(scanned),
-        ]
-    if picture is not None:
-        parts.append(f"![Trajectories per second of the knee by the number of members]({picture})")
-    if checked := [row for row in whole["rows"] if "mechanism" in row]:
-        parts += [
-            "## Results against those of the CPU",
-            "The largest difference of a number among all members, over the largest such number; rounding is what the "
-            "CPU's own results change if the parameter changes in its last digit.",
-            _checked(checked),
-        ]
-    return "\n\n".join(parts) + "\n"
+    targets = table(TARGET_HEADINGS, map(target_cells, whole["targets"])) if whole["targets"] else ""
+    shown = f"![Strides per second of the knee by the number of members]({picture})" if picture else ""
+    parts += [
+        *_section(whole, "problem", "Kernels, and XLA alone", TIMES, _timed),
+        targets,
+        *_section(whole, "scan", "`ensemble` on the GPU and on the CPU beside it", SCANS, _scanned),
+        shown,
+        *_section(whole, "mechanism", "Results against those of the CPU", RESULTS, _checked),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _section(
+    whole: dict[str, Any], key: str, heading: str, about: str, shown: Callable[[Sequence[dict[str, Any]]], str]
+) -> list[str]:
+    """A heading, what the figures are, and their table: of the rows that have a key, if any."""
+    rows = [row for row in whole["rows"] if key in row]
+    return [f"## {heading}", about, shown(rows)] if rows else []
 
 
 def _timed(rows: Sequence[dict[str, Any]]) -> str:
@@ -83,10 +82,11 @@ def _timed(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _scanned(rows: Sequence[dict[str, Any]]) -> str:
-    head = ("mechanism", "in", "members", "GPU s", "CPU s", "CPU / GPU", "GPU first s", "CPU first s")
+    head = ("mechanism", "in", "members", "cores", "GPU s", "CPU s", "CPU / GPU", "GPU first s", "CPU first s")
     cells = [
         (
-            *(r["scan"], r["precision"], str(r["members"]), f"{r['gpu_s']:.3g}", f"{r['cpu_s']:.3g}"),
+            *(r["scan"], r["precision"], str(r["members"]), str(r["cores"])),
+            *(f"{r['gpu_s']:.3g}", f"{r['cpu_s']:.3g}"),
             *(f"{r['cpu_s'] / r['gpu_s']:.2g}", f"{r['gpu_first_s']:.1f}", f"{r['cpu_first_s']:.1f}"),
         )
         for r in rows

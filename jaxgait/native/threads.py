@@ -21,7 +21,7 @@ LEAST_NUMBERS = 100
 MOST_NUMBERS = 4096
 """Most numbers of a kernel in shared memory (a block has 48 KB); those that are used least stay in registers."""
 STATEMENTS_PER_LOAD = 30
-"""Statements after which a number is loaded again, so that it occupies no register in between."""
+"""Statements without a use after which a number is loaded again, so that it occupies no register in between."""
 LOADS = {"double": ("ld.shared.f64", "d"), "float": ("ld.shared.f32", "f")}
 """Types of numbers in shared memory; instructions that load them, and kinds of registers."""
 
@@ -44,8 +44,8 @@ class Thread(Emitter):
         """Values that are the same for all members, apart from constants."""
         self._addresses: dict[int, str] = {}
         """Of those in shared memory, within the loop that loads them."""
-        self._latest: dict[int, int] = {}
-        """Statements that had been written when a value was last loaded."""
+        self._last_use: dict[int, int] = {}
+        """Statements that had been written when a value was last used."""
         self._written, self._kept_numbers = 0, 0
 
     def statements(self, statements: Sequence[Statement]) -> None:
@@ -79,10 +79,10 @@ class Thread(Emitter):
     @contextlib.contextmanager
     def _nested(self) -> Iterator[None]:
         """What is loaded inside a loop is not known after it."""
-        names, loaded = {v: self.scope.get(v) for v in self._addresses}, dict(self._latest)
+        names, last_use = {v: self.scope.get(v) for v in self._addresses}, dict(self._last_use)
         yield
         self.scope.names.update(names)
-        self._latest = loaded
+        self._last_use = last_use
 
     def _kept(self, s: Loop) -> Loop:
         """Stores what is the same for all members before a loop, if that is much; returns what is left of the loop."""
@@ -118,15 +118,15 @@ class Thread(Emitter):
             self._addresses[v] = address
 
     def _load(self, values: Iterable[int]) -> None:
-        """Loads values from shared memory that were not loaded lately.
+        """Loads values from shared memory that were not used lately.
 
         An instruction that LLVM does not know stays where it is: of its own loads it would make one, before the loop.
         """
         self._written += 1
         for v in dict.fromkeys(v for v in values if v in self._addresses):
-            if self._written - self._latest.get(v, -STATEMENTS_PER_LOAD) >= STATEMENTS_PER_LOAD:
+            if self._written - self._last_use.get(v, -STATEMENTS_PER_LOAD) >= STATEMENTS_PER_LOAD:
                 self.scope.names[v] = self.w.emit(load(self.scope.type(self.code.dtypes[v]), self._addresses[v]))
-            self._latest[v] = self._written
+            self._last_use[v] = self._written
 
 
 def load(type: str, address: str) -> str:

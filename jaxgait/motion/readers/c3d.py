@@ -33,7 +33,7 @@ FORCES = {"n": 1.0, "nt": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3, "lb": 4
 """Units of force in N, as C3D files write them, in lower case."""
 _MOMENT_UNIT = re.compile(r"(?P<force>[a-z]+?)[\s.*·-]*(?P<length>mm|cm|m|in)")
 UNREADABLE = 3
-"""Exit code of the reading process for a file that cannot be read, with a reason in the last line of the output."""
+"""Exit code of the child process for a file that it cannot read; the last line of its output says why."""
 BASE_MEMORY = 2 * 2**30
 """Address space in bytes that the reading process has besides 24 times the file's size."""
 _RESULTS = "points are results of a model and no positions"
