@@ -61,10 +61,10 @@ def test_what_is_written(tmp_path):
     assert (tmp_path / "GPU.png").stat().st_size > 5000
 
 
-def test_kernels_can_do_without_shared_memory():
+def test_the_least_number_in_shared_memory_is_put_back():
     before = threads.LEAST_NUMBERS
-    with gpu.nothing_shared():
-        assert threads.LEAST_NUMBERS > threads.MOST_NUMBERS
+    with gpu.shared_from(7):
+        assert threads.LEAST_NUMBERS == 7
     assert before == threads.LEAST_NUMBERS
 
 

@@ -144,7 +144,7 @@ def knee_part(found: Found, quick: bool, xla: bool = False) -> None:
             args = knee.springs(members), jnp.asarray(1.0), jnp.asarray(1e-5)
             kernel = timed(found, problem, members, "one kernel", batch(looped(one, assured=ASSURED)), *args)
         if not xla:
-            with nothing_shared():
+            with shared_from(sys.maxsize):
                 code = "one kernel, nothing in shared memory"
                 timed(found, problem, members, code, batch(looped(one, assured=ASSURED)), *args, other=kernel)
             target = Target(f"knee, {members} members, ms", 150.0, 1e3 * kernel.seconds, True, full_size=not quick)
@@ -155,9 +155,9 @@ def knee_part(found: Found, quick: bool, xla: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def nothing_shared() -> Iterator[None]:
-    """Kernels keep no numbers in shared memory meanwhile."""
-    before, threads.LEAST_NUMBERS = threads.LEAST_NUMBERS, sys.maxsize
+def shared_from(numbers: int) -> Iterator[None]:
+    """Kernels that have at least so many numbers for all members keep them in shared memory meanwhile."""
+    before, threads.LEAST_NUMBERS = threads.LEAST_NUMBERS, numbers
     try:
         yield
     finally:
@@ -170,8 +170,12 @@ def kernels_part(found: Found, quick: bool) -> None:
     with precision.use("float64"):
         for name in MECHANISMS:
             span = ", ".join(f"{x:g} {SPANS[what]}" for what, x in MECHANISMS[name].span.items())
-            run = jax.vmap(looped(member(name), assured=ASSURED))
-            timed(found, f"{name}, {span}, float64", members, "kernels", run, values(name, members))
+            problem, x = f"{name}, {span}, float64", values(name, members)
+            run = lambda name=name: jax.vmap(looped(member(name), assured=ASSURED))
+            kernels = timed(found, problem, members, "kernels", run(), x)
+            if name == "jumper":  # (which has too few numbers for all members)
+                with shared_from(0):
+                    timed(found, problem, members, "kernels, with shared memory", run(), x, other=kernels)
 
 
 # --- against the CPU beside it ----------------------------------------------------------------------------------------

@@ -127,6 +127,32 @@ def test_what_is_the_same_for_all_members_is_kept_once_for_a_block(monkeypatch):
     assert loads(shared) == 0
 
 
+def test_directions_and_both_precisions_that_all_members_share():
+    """Directions in a loop over them, and tables of float64 and float32 in one kernel."""
+    seeds, wide = jnp.linspace(0.5, 2.0, 12), jnp.linspace(0.5, 1.5, 3)
+    narrow = wide.astype(jnp.float32)
+
+    def end(x, s):
+        body = lambda c: (
+            c[0] - 0.1 * jnp.sin(c[0] * wide[0]) * wide[1] + wide[2] * x,
+            c[1] * narrow[0] + narrow[1],
+            c[2] + 1,
+        )
+        y, z, _ = jax.lax.while_loop(lambda c: c[2] < 5, body, (x, s, 0))
+        return y, z
+
+    slopes = lambda x: jax.vmap(lambda d: jax.jvp(lambda x: end(x, narrow[2])[0], (x,), (d,))[1])(seeds)
+    both = lambda x: (end(x, narrow[2]), slopes(x))
+    x = jnp.linspace(0.1, 0.4, 5)
+    same_bits(both, x)
+    program = jax.make_jaxpr(jax.vmap(looped(lambda x: end(x, narrow[2]))))(x)
+    (loop,) = (e for e in program.jaxpr.eqns if e.primitive is LOOP)
+    shared = loop.params["shared"]
+    sizes = [math.prod(v.aval.shape[0 if same else 1 :]) for v, same in zip(loop.invars, shared, strict=True)]
+    text = kernel(loop.params["code"].it.threads, len(x), shared, sizes)
+    assert re.search(r"@uniform0 = .* x double\]", text) and re.search(r"@uniform1 = .* x float\]", text)
+
+
 def test_small_ensembles_spread_over_a_gpu_and_large_ones_fill_its_registers():
     sizes = {members: block_threads(members) for members in (1, 64, 8448, 16384, 33792, 10**6)}
     assert sizes == {1: 64, 64: 64, 8448: 64, 16384: 128, 33792: 256, 10**6: 256}
