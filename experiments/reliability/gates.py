@@ -51,6 +51,7 @@ GATES |= {
     "drifts": lambda size: numerics.drifts(),
     "peers": lambda size: numerics.peers(),
     "gradients": lambda size: numerics.gradients(),
+    "knee": lambda size: numerics.knee_gradients(),
     "take-off": lambda size: numerics.take_off_gradients(),
     "invariances": lambda size: scans.invariances(size.folder),
     "poison": lambda size: scans.poison(),

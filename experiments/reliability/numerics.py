@@ -17,6 +17,7 @@ from scipy.integrate import solve_ivp
 from jaxgait import ensemble, registry, simulate
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.jumper.robot import JumpingRobot
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.run import state_variables
 from jaxgait.solve.solvers import SOLVERS
@@ -32,6 +33,15 @@ STEP = 1e-4
 """Relative step of central differences: truncation and rounding meet near the cube root of the solver's error."""
 DELAY = 1e-3
 """The same, of the timing of a jump."""
+DAMPER = 1e-5
+"""The same, of the damper of a knee, whose touch-down bends its measures within a thousandth."""
+DAMPERS = np.linspace(0.5, 1.5, 24)
+"""Of a knee, as parts of its own."""
+TOUCH_DOWNS = {
+    "original touch-down": ({}, (0.08, 0.5)),
+    "ground.steepness=1e4": ({"ground.steepness": 1e4}, (0.03, 0.2)),
+}
+"""Parameters, and the largest error at the default tolerance: at the median, and of nine dampers in ten."""
 
 
 def orders() -> Iterator[Row]:
@@ -144,3 +154,34 @@ def take_off_gradients() -> Iterator[Row]:
             error = abs(found[f"{name}_gradient"].item() / slope - 1.0)
             what = f"gradient of the jumping robot's {words}, {tolerance}, {int(found.steps.item())} steps, relative"
             yield below(what, error, bound)
+
+
+def knee_gradients() -> Iterator[Row]:
+    """Derivatives of two strides of the knee by its damper, against differences of runs with tight tolerances.
+
+    The worse of two measures. A few dampers are left out of the bounds: where a derivative crosses zero, its relative
+    error has no limit.
+    """
+    names = ["rho", "peak_flexion"]
+    tight: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}
+    for touch_down, (parameters, default) in TOUCH_DOWNS.items():
+        leg = with_parameters(Prosthesis(), parameters)
+        walk: Any = functools.partial(ensemble, leg, strides=2, observe=names, progress=False)
+        k = DAMPERS * float(leg.damper.k)
+        low, high = (walk({"damper.k": k * (1.0 + side * DAMPER)}, **tight) for side in (-1.0, 1.0))
+        for tolerance, options, bounds in (
+            ("default tolerance", {}, default),
+            ("rtol 1e-8", {"rtol": 1e-8, "atol": 1e-10}, (5e-3, 2e-2)),
+        ):
+            found = walk({"damper.k": k}, gradient="damper.k", **options)
+            slopes = [(high[name].values - low[name].values) / (2.0 * DAMPER * k) for name in names]
+            errors = [
+                np.abs(found[f"{name}_gradient"].values[:, 0] / slope - 1.0)
+                for name, slope in zip(names, slopes, strict=True)
+            ]
+            steps = int(found.steps.mean())
+            for share, words, bound in zip((0.5, 0.9), ("the median", "nine in ten"), bounds, strict=True):
+                what = f"gradient of the knee's rho and peak flexion, {touch_down}, {tolerance}, {steps} steps: "
+                yield below(
+                    f"{what}{words} of {k.size} dampers, relative", np.quantile(errors, share, axis=1).max(), bound
+                )
