@@ -28,21 +28,21 @@ UNKNOWN_MEMORY = 4 << 30
 
 
 def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator that answers a value without a name, an unknown name, or a missing one with the right way to call.
+    """Decorator: a positional, unknown or missing argument raises an error that shows a correct call.
 
     Raises:
         TypeError: by the decorated function, naming the value or the argument.
 
     Examples:
         >>> from jaxgait import Bungee, simulate
-        >>> simulate(Bungee(), 60.0)
+        >>> simulate(Bungee(), 60.0)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        TypeError: simulate takes only model without a name, got also 60.0: write simulate(model, duration=60.0)
+        TypeError: simulate takes only model as a positional argument, got also 60.0: write simulate(model, dur...
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        who, known = function.__name__, inspect.signature(function).parameters
+        callee, known = function.__name__, inspect.signature(function).parameters
         positional = [p.name for p in known.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         named = {p.name for p in known.values() if p.kind is not p.VAR_KEYWORD}
         is_open = len(named) < len(known)
@@ -53,14 +53,15 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if len(args) > len(positional):
                 more = ", ".join(shown(x) for x in args[len(positional) :])
                 few = " and ".join(positional)
-                raise TypeError(f"{who} takes only {few} without a name, got also {more}: {example}")
+                kind = "a positional argument" if len(positional) == 1 else "positional arguments"
+                raise TypeError(f"{callee} takes only {few} as {kind}, got also {more}: {example}")
             unknown = [] if is_open else [name for name in kwargs if name not in named]
             if unknown:
                 hint = nearest(unknown[0], named, limit=1, otherwise=example, cutoff=0.65)
-                raise TypeError(f"{who} takes no {unknown[0]!r}: {hint}")
+                raise TypeError(f"{callee} has no argument {unknown[0]!r}: {hint}")
             missing = [name for name in wanted if name not in kwargs and name not in positional[: len(args)]]
             if missing:
-                raise TypeError(f"{who} needs {' and '.join(missing)}: {example}")
+                raise TypeError(f"{callee} needs {' and '.join(missing)}: {example}")
             return function(*args, **kwargs)
 
         return call
@@ -69,7 +70,7 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str = "", cutoff: float = 0.5) -> str:
-    """A hint for an unknown name: the nearest of the known ones, up to a limit; without any, all of them or a text."""
+    """A hint for an unknown name: up to `limit` similar known ones; if there are none, `otherwise` or all of them."""
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=limit, cutoff=cutoff)
     return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise or f"it has {', '.join(known)}"
@@ -103,12 +104,12 @@ def location(error: BaseException) -> str:
 
 
 def listed(items: Sequence[str], last: str = "or") -> str:
-    """Several items in a sentence, the last one after a conjunction; empty for none."""
+    """Items joined for a sentence: "a, b or c"; empty for none."""
     return f" {last} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
 def count_of(count: int | np.integer, one: str, many: str) -> str:
-    """A count with its words in the singular or in the plural; no dimension.
+    """A count with its noun: "1 block" or "3 blocks"; no dimension.
 
     Examples:
         >>> from jaxgait.checks import count_of
@@ -119,7 +120,7 @@ def count_of(count: int | np.integer, one: str, many: str) -> str:
 
 
 def first_few(items: Sequence[str], limit: int = 6) -> str:
-    """Up to `limit` items in a sentence, and how many more there are; no dimension.
+    """The first `limit` items, and how many were left out; no dimension.
 
     Examples:
         >>> from jaxgait.checks import first_few
@@ -135,7 +136,7 @@ def is_concrete(tree: Any) -> bool:
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
-def untraced(who: str, *values: Any) -> None:
+def untraced(caller: str, *values: Any) -> None:
     """Checks that a function which returns labelled results is not called while JAX traces.
 
     Raises:
@@ -143,7 +144,7 @@ def untraced(who: str, *values: Any) -> None:
     """
     if not is_concrete((values, jnp.zeros(()))):  # under jit, new arrays are traced too
         raise TypeError(
-            f"{who} cannot run within jax.jit, jax.vmap or a derivative, because its results are labelled: outside, "
+            f"{caller} cannot run within jax.jit, jax.vmap or a derivative, because its results are labelled: outside, "
             "call ensemble (gradient=[...] for derivatives); inside, jaxgait.solve.smooth.integrate, "
             "jaxgait.solve.hybrid.hybrid or jaxgait.solve.time_stepping.march"
         )
@@ -277,7 +278,7 @@ def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:
 
 
 def not_numbers(x: np.ndarray) -> str:
-    """What may be meant by values, of any shape, that are not numbers."""
+    """A hint at what non-numeric values, of any shape, were meant to be."""
     if x.dtype.kind == "U" and x.size and re.match(r"\s*[-+]?\.?\d", str(x.flat[0])):
         return ": give numbers without quotes"
     choices = x.dtype.kind in "bU" or (x.dtype.kind == "O" and x.size > 0 and x.flat[0] is not None)

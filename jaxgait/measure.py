@@ -338,7 +338,7 @@ def mask(values: Mapping[str, Array], status: Int[Array, ""], early: frozenset[s
 
 
 def with_gaps(values: Any) -> np.ndarray:
-    """Results, of any shape and in their unit, as real numbers; NaN where an integer is -1, which stands for none.
+    """Results, of any shape and in their unit, as real numbers; the integer -1 (no value) becomes NaN.
 
     Examples:
         >>> import numpy as np

@@ -84,7 +84,7 @@ def model_class(name: str) -> type:
 
 
 def known_as(kind: str, module: str = "") -> str:
-    """The registered name of the model class of a name and, if it is known, a module; empty if there is none.
+    """The name under which a model class (in a module, if one is given) is registered; empty if it is not.
 
     Examples:
         >>> from jaxgait.registry import known_as
@@ -110,7 +110,9 @@ def model(name: str) -> Any:
     try:
         return kind()
     except TypeError as error:
-        raise ValueError(f"{models()[name]!r}, registered with jaxgait as {name!r}, cannot be made: {error}") from error
+        raise ValueError(
+            f"{models()[name]!r}, registered with jaxgait as {name!r}, cannot be constructed: {error}"
+        ) from error
 
 
 def experiment(name: str) -> Any:

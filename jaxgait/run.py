@@ -63,7 +63,7 @@ class Events(eqx.Module):
     amounts: dict[str, Array] = eqx.field(default_factory=dict)
     """Additions to the totals by the step of the event."""
     missed: Int[Array, "*"] | None = None
-    """Number of events for which there was no room; None where a run ends before that."""
+    """Number of events beyond `max_events`; None where a run ends before that."""
     names: tuple[str, ...] = eqx.field(static=True, default=())
     """The names of the kinds."""
 
@@ -317,7 +317,7 @@ class Run:
         return watched[name]
 
     def happened(self, name: str) -> Bool[Array, " events"]:
-        """Which of the run's `events` have a name; the sum is their number.
+        """Mask of the run's `events` called `name`; its sum counts them.
 
         Raises:
             ValueError: if no events were recorded.

@@ -43,7 +43,7 @@ from jaxgait.solve.smooth import MAX_EVENTS
 NUMBERS_PER_READ = 1 << 20
 """Numbers of a result that are read from a store at a time."""
 LARGEST_GRADIENT = 1e30
-"""Size above which a derivative, in SI units, is taken for one that the steps have lost."""
+"""Magnitude, in SI units, above which a derivative counts as numerically lost."""
 
 
 @checks.by_name('write ensemble(model, {"mass": [60.0, 70.0]}, duration=60.0)')
@@ -174,7 +174,7 @@ def _warn_of_failures(data: xr.Dataset) -> None:
 
 
 def _warn_of_gradients(data: xr.Dataset) -> None:
-    """Warns of derivatives that are none although their values are numbers: step control bounds values alone."""
+    """Warns of derivatives that are not finite although their values are: step control sees only values."""
     lost, status = {}, data["status"]
     for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
         name = str(gradient).removesuffix("_gradient")
@@ -272,18 +272,18 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
         return _plan_of({**request, "max_events": MAX_EVENTS}, extent)
 
 
-def check_run(who: str, run: Mapping[str, Any], allowed: Sequence[str] = ()) -> None:
-    """Checks the arguments that the function `who` passes on to `ensemble`.
+def check_run(caller: str, run: Mapping[str, Any], allowed: Sequence[str] = ()) -> None:
+    """Checks the arguments that the function `caller` passes on to `ensemble`.
 
     Raises:
-        ValueError: for arguments that `who` sets itself, unless `allowed`, and for those that `ensemble` does not have.
+        ValueError: for arguments that `caller` sets itself, unless `allowed`, and those that `ensemble` does not have.
     """
     own = {"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} - {*allowed}
     if taken := sorted(own & {*run}):
-        raise ValueError(f"{who} does not take {taken[0]}: it chooses the trajectories to run and what to keep itself")
+        raise ValueError(f"{caller} does not take {taken[0]}: it sets that itself")
     known = inspect.signature(ensemble).parameters
     if unknown := sorted({*run} - {*known}):
-        raise ValueError(f"{who} takes no {unknown[0]}: {checks.nearest(unknown[0], known, limit=1)}")
+        raise ValueError(f"{caller} has no argument {unknown[0]!r}: {checks.nearest(unknown[0], known, limit=1)}")
 
 
 def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None) -> Plan:
@@ -324,7 +324,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
 
 
 def _observed(model: Model, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """What each run is asked for, and the units and long names of its results."""
+    """What to observe of each run, and the units and long names of its results."""
     observe = observer(model, given["observe"])
     variables = {**getattr(observe, "variables", {}), **(given["variables"] or {})}
     if isinstance(observe, Measures):  # in any order, one program and one store

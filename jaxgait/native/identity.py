@@ -155,7 +155,7 @@ class _Identity:
         self._tokens += tokens
 
     def _unknown(self, x: Any) -> None:
-        """Raises `Unidentified`, or within a process goes on without it."""
+        """Raises `Unidentified`, or skips it within a process."""
         if not self._own:
             raise Unidentified(x)
         self._put("unknown", type(x).__qualname__)

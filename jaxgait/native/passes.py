@@ -37,7 +37,7 @@ MAX_FACTOR = 9
 """Multiple of `jaxgait.native.reading.MAX_VALUES` up to which a program with many directions is read."""
 
 MAX_MADE, MAX_MADE_TOGETHER = 256, 512
-"""Numbers up to which an array that is made anew in each iteration is kept in registers, and all of them together. The
+"""Numbers up to which an array rebuilt in each iteration is kept in registers, and all of them together. The
 stages of a step of the exoskeleton are 210, with a derivative 420; LLVM takes 0.02 to 0.04 s for each number."""
 WRITES = ("scatter", "dynamic_update_slice", "maybe_set")
 """Operations that write to an array: beginnings of their names."""
@@ -88,7 +88,7 @@ def read_loop(
 
 
 def _made_anew(loop: While | Scan, registers: int, lengths: Sequence[int]) -> frozenset[int]:
-    """Operands, larger than `registers`, that a loop makes anew, such as the stages of a step, and does not write to.
+    """Operands, larger than `registers`, that a loop rebuilds, such as the stages of a step, and does not write to.
 
     None, if they are too many. Those with a first axis of one of the `lengths`, which may be directions of derivatives,
     are left to loops over these. Those of the size of an array that is written to may be records of derivatives.

@@ -229,7 +229,7 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
         program = program_of(whole, arrays, assured=assured)
         if not program.calls_python:
             return program.compile()
-        plain, number = eqx.filter_jit(ours), next(_numbers)  # equinox words its errors
+        plain, number = eqx.filter_jit(ours), next(_numbers)  # equinox formats its errors
 
         def words_errors(arrays: Any) -> Any:
             with afresh(number):

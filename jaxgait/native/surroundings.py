@@ -79,7 +79,7 @@ def _harmless(frame: types.FrameType | None, since: types.FrameType) -> bool:
     """Whether Python looks for a module or a traceback's lines, a library at files in its import, or this module."""
     while frame is not None and frame is not since:
         code, frame = frame.f_code, frame.f_back
-        if code.co_filename in (traceback.__file__, __file__):  # equinox words its errors while it traces
+        if code.co_filename in (traceback.__file__, __file__):  # equinox formats its errors while it traces
             return True
         if code.co_name in ("<module>", "_fill_cache"):  # NumPy lists all of the path
             return is_installed(code.co_filename) or code.co_filename.startswith("<frozen importlib")
@@ -160,7 +160,7 @@ def _recorded(path: tuple[str, ...]) -> frozenset[str]:
     files: set[str] = set()
     for entry in _descriptions(path):
         folder = os.path.dirname(entry.path)
-        with contextlib.suppress(OSError, csv.Error):  # without a record
+        with contextlib.suppress(OSError, csv.Error):  # no RECORD
             if not _is_usual(folder):
                 lines = pathlib.Path(entry.path, "RECORD").read_text(encoding="utf-8", errors="replace").splitlines()
                 found = {f"{folder}{os.sep}{row[0].replace('/', os.sep)}" for row in csv.reader(lines) if row}

@@ -122,17 +122,17 @@ class Motion(NamedTuple):
 
 @runtime_checkable
 class Stepper(Protocol):
-    """The steps of one run; `noted` is what it carries along besides the motion."""
+    """The steps of one run; `notes` is the stepper's own carried state."""
 
     def start(self, y: State) -> tuple[Motion, Any]:
         """Motion and notes before the first step, from a state in its own units."""
         ...
 
-    def block(self, motion: Motion, noted: Any) -> tuple[Motion, Any]:
+    def block(self, motion: Motion, notes: Any) -> tuple[Motion, Any]:
         """Motion and notes one block of steps later; after an early end nothing changes."""
         ...
 
-    def events(self, noted: Any) -> Events | None:
+    def events(self, notes: Any) -> Events | None:
         """The events of the whole run; None if it does not observe any."""
         ...
 
@@ -186,8 +186,8 @@ class FixedSteps(Scheme):
             return now, (now[0].y, now[0].totals)
 
         first = stepper.start(start_state(model, y0))
-        (motion, noted), rest = jax.lax.scan(sample, first, length=sampling.intervals)
-        return motion.trajectory(ts, grid, first[0], rest, stepper.events(noted))
+        (motion, notes), rest = jax.lax.scan(sample, first, length=sampling.intervals)
+        return motion.trajectory(ts, grid, first[0], rest, stepper.events(notes))
 
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
         """Blocks between two samples, and steps per block; here one block."""

@@ -49,11 +49,11 @@ class _Stepper(NamedTuple):
         added = jax.eval_shape(lambda: self._amounts(self.grid.t0, y))
         return Motion.at_start(self.model, self.grid.t0, y, added, self.watch), None
 
-    def block(self, motion: Motion, noted: None) -> tuple[Motion, None]:
-        return jax.lax.scan(lambda m, _: (self._step(m), None), motion, length=self.grid.steps)[0], noted
+    def block(self, motion: Motion, notes: None) -> tuple[Motion, None]:
+        return jax.lax.scan(lambda m, _: (self._step(m), None), motion, length=self.grid.steps)[0], notes
 
-    def events(self, noted: None) -> None:
-        return noted
+    def events(self, notes: None) -> None:
+        return notes
 
     def _step(self, motion: Motion) -> Motion:
         before, after = self.grid.time(motion.steps), self.grid.time(motion.steps + 1)

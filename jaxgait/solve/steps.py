@@ -29,7 +29,7 @@ def start_state(model: Any, y0: State | None) -> State:
 
 
 def unfilled(tree: T, count: int) -> T:
-    """Room for `count` pytrees of the same units along a leading axis, filled with NaN."""
+    """`count` NaN-filled copies of a pytree in its units, stacked along a leading axis."""
     return jax.tree.map(lambda x: jnp.full((count, *jnp.shape(x)), jnp.nan, jnp.result_type(x)), tree)
 
 

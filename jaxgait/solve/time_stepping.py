@@ -131,7 +131,7 @@ class _Contact(NamedTuple):
     """The last of those, or before the block."""
 
 
-class _Noted(NamedTuple):
+class _Notes(NamedTuple):
     """What is known of contacts after a block."""
 
     touches: tuple[_Touch, ...]
@@ -146,7 +146,7 @@ class _Stepper(NamedTuple):
     max_events: int
     observed: bool
 
-    def start(self, y: State) -> tuple[Motion, _Noted]:
+    def start(self, y: State) -> tuple[Motion, _Notes]:
         contacts = range(len(self.model.event_names()) // 2 if self.observed else 0)
         t0, dt, _ = self.grid
         added = jax.eval_shape(lambda: self._amounts(step(self.model, t0, y, dt)))
@@ -154,24 +154,24 @@ class _Stepper(NamedTuple):
         none = Events(jnp.asarray(t0, dtype=float), jnp.int32(-1), y, y, motion.totals, motion.totals)
         touches = tuple(_Touch(none, jnp.asarray(False)) for _ in contacts)
         events = jax.tree.map(lambda x: jnp.broadcast_to(_nothing(x), (self.max_events, *x.shape)), none)
-        return motion, _Noted(touches, events, jnp.int32(0))
+        return motion, _Notes(touches, events, jnp.int32(0))
 
-    def block(self, motion: Motion, noted: _Noted) -> tuple[Motion, _Noted]:
+    def block(self, motion: Motion, notes: _Notes) -> tuple[Motion, _Notes]:
         running = motion.status == Outcome.COMPLETED
-        contacts = tuple(_Contact(jnp.asarray(False), touch.last, touch.last) for touch in noted.touches)
+        contacts = tuple(_Contact(jnp.asarray(False), touch.last, touch.last) for touch in notes.touches)
         (motion, contacts), _ = jax.lax.scan(
             lambda c, _: (self._step(*c), None), (motion, contacts), length=self.grid.steps
         )
-        noted = self._after_block(noted, contacts, self.grid.time(motion.steps), running)
-        many = running & (noted.count > self.max_events)
-        return motion._replace(status=jnp.where(many, jnp.int32(Outcome.EVENT_LIMIT), motion.status)), noted
+        notes = self._after_block(notes, contacts, self.grid.time(motion.steps), running)
+        many = running & (notes.count > self.max_events)
+        return motion._replace(status=jnp.where(many, jnp.int32(Outcome.EVENT_LIMIT), motion.status)), notes
 
-    def events(self, noted: _Noted) -> Events | None:
+    def events(self, notes: _Notes) -> Events | None:
         """The events in the order of their times; None for a model that does not observe its contacts."""
         if not self.observed:
             return None
-        order = jnp.argsort(noted.events.t)  # a lift-off is recorded late
-        found = jax.tree.map(lambda x: x[order], noted.events)
+        order = jnp.argsort(notes.events.t)  # a lift-off is recorded late
+        found = jax.tree.map(lambda x: x[order], notes.events)
         return dataclasses.replace(found, names=tuple(self.model.event_names()))
 
     def _step(self, old: Motion, contacts: tuple[_Contact, ...]) -> tuple[Motion, tuple[_Contact, ...]]:
@@ -195,19 +195,19 @@ class _Stepper(NamedTuple):
         return self.model.amounts(step, self.grid.dt) if self.observed else {}
 
     def _after_block(
-        self, noted: _Noted, contacts: tuple[_Contact, ...], now: Array, running: Bool[Array, ""]
-    ) -> _Noted:
+        self, notes: _Notes, contacts: tuple[_Contact, ...], now: Array, running: Bool[Array, ""]
+    ) -> _Notes:
         """The notes after a block that ends now (in s), with the contacts that opened and closed as events."""
-        touches, (_, events, count) = [], noted
+        touches, (_, events, count) = [], notes
         least = jnp.maximum(self.model.separation, 1.5 * self.grid.dt) if contacts else 0.0
-        for touch, (touched, first, last) in zip(noted.touches, contacts, strict=True):
+        for touch, (touched, first, last) in zip(notes.touches, contacts, strict=True):
             until = jnp.where(touched, first.t, now)
             opened = running & (until - touch.last.t >= least)
             left = touch.closed & opened
             events, count = _with(events, count, left, touch.last)
             events, count = _with(events, count, touched & opened, first)
             touches.append(_Touch(last, touched | (touch.closed & ~left)))
-        return _Noted(tuple(touches), events, count)
+        return _Notes(tuple(touches), events, count)
 
 
 def _with(events: Events, count: Array, happened: Array, event: Events) -> tuple[Events, Array]:

@@ -82,7 +82,7 @@ class Ending(Function):
 
 @pytest.fixture(scope="module")
 def found():
-    return sensitivity(Function(), BOX, ["value", "half", "plane"], rows=1024, **QUICK)
+    return sensitivity(Function(), BOX, ["value", "half", "plane"], count=1024, **QUICK)
 
 
 def test_known_indices_lie_in_their_intervals(found):
@@ -104,7 +104,7 @@ def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):
 
 
 def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(tmp_path):
-    request = {"over": {"x": (0.0, 1.0), "y": (0.0, 1.0)}, "rows": 16, "store": tmp_path / "scan.zarr", **QUICK}
+    request = {"over": {"x": (0.0, 1.0), "y": (0.0, 1.0)}, "count": 16, "store": tmp_path / "scan.zarr", **QUICK}
     for _ in range(2):
         one = sensitivity(Function(), observe=["count", "plane"], **request)
         assert np.isnan(one.slope.sel(measure="count")).all() and one.total.sel(measure="count", parameter="x") > 0.9
@@ -112,7 +112,7 @@ def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(
 
 
 def test_members_that_ended_early_count_where_the_measure_is_defined():
-    box, run = {"x": (0.0, 1.0), "y": (0.0, 1.0)}, {"rows": 16, "local": False} | QUICK
+    box, run = {"x": (0.0, 1.0), "y": (0.0, 1.0)}, {"count": 16, "local": False} | QUICK
     found = sensitivity(Ending(), box, ["first", "minus"], **run)
     assert found["rows"].values.tolist() == [16, 16] and (found.total.sel(parameter="x") > 0.9).all()
     with pytest.raises(NoResult, match="plane in only 0 of 16 rows"):
@@ -147,20 +147,20 @@ def test_the_estimators_are_those_of_scipy():
         ({"observe": lambda run: {"x": run.ts[0]}}, TypeError, "needs measures or their names"),
         ({"over": {"w": (0.0, 1.0)}}, ValueError, "'w'"),
         ({"over": {"x": (1.0, 0.0)}}, ValueError, "x"),
-        ({"rows": 8}, ValueError, "rows must be a whole number, at least 16"),
-        ({"gradient": ["x"]}, ValueError, "sensitivity does not take gradient: it chooses the trajectories"),
-        ({"sample": 3}, ValueError, "sensitivity takes no sample: did you mean 'samples'"),
+        ({"count": 8}, ValueError, "count must be a whole number, at least 16"),
+        ({"gradient": ["x"]}, ValueError, "sensitivity does not take gradient: it sets that itself"),
+        ({"sample": 3}, ValueError, "sensitivity has no argument 'sample': did you mean 'samples'"),
         ({"confidence": 2.0}, ValueError, "confidence must be a positive number below 1"),
     ],
 )
 def test_impossible_requests_are_named(changes, error, message):
-    request = {"over": {"x": (0.0, 1.0)}, "observe": ["value"], "rows": 16, **QUICK, **changes}
+    request = {"over": {"x": (0.0, 1.0)}, "observe": ["value"], "count": 16, **QUICK, **changes}
     with pytest.raises(error, match=message):
         sensitivity(Function(), **request)
 
 
 def test_a_scheme_without_derivatives_gives_indices_alone():
-    request = {"observe": Measure("lowest", lambda run: run["y"].min(), "m", "lowest point"), "rows": 16}
+    request = {"observe": Measure("lowest", lambda run: run["y"].min(), "m", "lowest point"), "count": 16}
     box = {"height": (0.1, 0.2), "restitution": (0.2, 0.5)}
     found = sensitivity(Ball(), box, **request, duration=0.02, samples=2, dt=1e-3)
     assert "slope" not in found and found.total.idxmax("parameter").item() == "height"

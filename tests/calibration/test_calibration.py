@@ -352,7 +352,7 @@ METRES = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
         ({"noise": -1.0}, "noise must be a positive number in m"),
         ({"noise": [1.0, 2.0]}, "one for each of the 3 points"),
         ({"gradient": "gait"}, "gradient='gait' needs data over the phase"),
-        ({"durations": 8.0}, "fit takes no durations: did you mean 'duration'"),
+        ({"durations": 8.0}, "fit has no argument 'durations': did you mean 'duration'"),
         ({"stability": 0.0}, "stability must be a positive number"),
         ({"iterations": 0}, "iterations must be a whole number"),
     ],

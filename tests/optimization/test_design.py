@@ -188,7 +188,7 @@ LATEST = Measure("latest", lambda run: jnp.argmax(run["x"]), "1", "sample of the
         ({"tolerance": -1.0}, "tolerance must be a positive number"),
         ({"seed": -1}, "seed must be a whole number, at least 0"),
         ({"store": "x.zarr"}, "optimize does not take store"),
-        ({"sample": 3}, "optimize takes no sample: did you mean 'samples'"),
+        ({"sample": 3}, "optimize has no argument 'sample': did you mean 'samples'"),
         ({"maximize": lambda run: run["x"]}, r"one real number of a run, got an array of the shape \(21,\)"),
         ({"maximize": lambda run: {"x": run["x"][-1]}}, "one real number of a run, got dict"),
         ({"maximize": lambda run: jnp.argmax(run["x"])}, "got int.*: it has no gradient"),

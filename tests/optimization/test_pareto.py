@@ -218,7 +218,7 @@ def test_of_a_jump_in_its_units(tmp_path):
         ({"maximize": lambda run: run.ts[-1]}, ValueError, "an objective of a front needs a name"),
         ({"maximize": "power"}, ValueError, "the front has power twice"),
         ({"subject_to": ["late"]}, ValueError, "a limit is text such as"),
-        ({"sample": 3}, ValueError, "front takes no sample: did you mean 'samples'"),
+        ({"sample": 3}, ValueError, "front has no argument 'sample': did you mean 'samples'"),
     ],
 )
 def test_impossible_fronts_are_named(front_of, swapped, changes, error, message):

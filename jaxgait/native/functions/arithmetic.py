@@ -1,8 +1,8 @@
 """Numbers in parts: bits of floating-point numbers, exact sums and products.
 
-Compilers may join a product and a sum to one operation (`contract`), here or there. Nothing below may depend on it:
-products whose rounding error counts are products of short numbers, which have none (Dekker, A floating-point technique
-for extending the available precision, 1971, with masks in place of his products).
+Compilers may fuse any product and sum (`contract`). Nothing below may depend on it: products whose rounding error
+counts are products of short numbers, which have none (Dekker, A floating-point technique for extending the available
+precision, 1971, with masks in place of his products).
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _reduced(x: Array) -> tuple[Array, Array, Array]:
 
 
 def sine_cosine(r: Array, rest: Array, n: Array) -> tuple[Array, Array, Array]:
-    """Sine and cosine of what is left of an angle beside n pi/2, and the last bits of n; arguments as of `_reduced`."""
+    """Sine and cosine of an angle reduced by n pi/2, and the last bits of n; arguments as of `_reduced`."""
     z = r * r
     sine = r + (z * (r * polynomial(z, SIN)) + rest)
     cosine = 1.0 - (0.5 * z - (z * z * polynomial(z, COS) - r * rest))
@@ -120,7 +120,7 @@ def sine_cosine(r: Array, rest: Array, n: Array) -> tuple[Array, Array, Array]:
 
 
 def turned(sine: Array, cosine: Array, n: Array) -> Array:
-    """The sine of an angle of which n times pi/2 has been taken away."""
+    """The sine of an angle reduced by n pi/2."""
     size = jnp.where((n & 1) == 1, cosine, sine)
     half_turns = lax.shift_left(n & 2, jnp.full_like(n, jnp.iinfo(n.dtype).bits - 2))
     return number(bits(size) ^ half_turns, size)
@@ -143,7 +143,7 @@ def tan(x: Array) -> Array:
 
 
 def slope(sine: Array, cosine: Array, n: Array) -> Array:
-    """The tangent of an angle of which n times pi/2 has been taken away."""
+    """The tangent of an angle reduced by n pi/2."""
     odd = (n & 1) == 1
     return jnp.where(odd, -cosine, sine) / jnp.where(odd, sine, cosine)
 
@@ -176,7 +176,7 @@ def _near_zero(x: Array, value: Array) -> Array:
 
 
 def _angle(small: Array, large: Array, eighths: Array, turned: Array) -> Array:
-    """The angle of a slope small / large <= 1, not negative, or what it lacks of (or has beyond) a multiple of pi/4.
+    """The angle of a slope small / large <= 1, not negative, or its distance from a multiple of pi/4.
 
     Args:
         small: both numbers are finite, and so is their sum.

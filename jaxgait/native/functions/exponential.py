@@ -184,7 +184,7 @@ def asinh(x: Array) -> Array:
 
 
 def _far(x: Array) -> Array:
-    """Whether one is nothing beside a number, whose square may overflow."""
+    """Whether 1 is negligible compared with x, whose square may overflow."""
     return jnp.abs(x) > 2.0 ** (format_of(x).mantissa + 6)
 
 
