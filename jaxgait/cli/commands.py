@@ -75,7 +75,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
     batch: int | None = None
     """Members per batch; by default as many as pay off and fit in memory."""
     workers: int | None = None
-    """Batches that run at once; by default one per core."""
+    """Batches that run in parallel; by default one per core."""
     devices: int = 1
     """Number of local devices that share every batch."""
     dry_run: bool = False
@@ -115,7 +115,7 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
     """
 
     model: Positional[Annotated[str | None, tyro.conf.arg(metavar=_MAYBE_A_MODEL, help_behavior_hint="")]] = None
-    """Which mechanism; by default the one with a search of its own."""
+    """Which mechanism; by default the one that defines its own search."""
     over: tuple[str, ...] = ()
     """Bounds, as name=low:high: damper.k=12:30kN/m."""
     maximize: str | None = None

@@ -54,7 +54,7 @@ def show_log() -> Iterator[None]:
 
 
 class _Unbroken:
-    """A text stream that goes on in silence when its reader, such as `head`, has exited."""
+    """A text stream that keeps working silently when its reader, such as `head`, has exited."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

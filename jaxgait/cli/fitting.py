@@ -82,7 +82,7 @@ def source(text: str | None, model: Model, output: str | None) -> CurveTable:
         return read_curve(path, model, output)
     curve, output = measured_curve(motion_drive(text)), output or "knee_angle"
     if output not in model.variables:
-        raise ValueError(f"{text} holds a knee curve, but {type(model).__name__} has no output {output!r}")
+        raise ValueError(f"{text} contains a knee curve, but {type(model).__name__} has no output {output!r}")
     columns = ("phase (1)", f"{output} ({curve.unit})")
     return CurveTable(curve, output, None, text, np.arange(len(curve.at)), columns, ())
 

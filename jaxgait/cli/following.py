@@ -188,7 +188,7 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> str:
     run = given(arguments, [name for name in RUN if name != "duration"])
     run["strides"] = max(MIN_STRIDES, run.get("strides", 0))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IncompleteRun)  # it is what the sentence says
+        warnings.simplefilter("ignore", IncompleteRun)  # the sentence already states it
         made = ensemble(found.model, constant(members, {INITIAL + n: x for n, x in start.items()}), **run)
     ended = summary(made)
     who = f"runs of the best design from the start ({run['strides']} strides)"

@@ -1,4 +1,4 @@
-"""Ctrl-C and `kill`: a command stops at once, and its exit code tells which of the two it was."""
+"""Ctrl-C and `kill`: a command stops immediately, and its exit code shows which of the two it was."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def as_exceptions() -> Iterator[None]:
         return
     _last[0] = int(signal.SIGINT)
     _taken.clear()
-    with contextlib.ExitStack() as restored:  # whatever interrupts the restoring, the rest of it follows
+    with contextlib.ExitStack() as restored:  # an interruption here must not skip the remaining cleanup
         woken, wakes = socket.socketpair()
         wakes.setblocking(False)
         watch = threading.Thread(target=_watch, args=(woken,), daemon=True)
@@ -67,7 +67,7 @@ def as_exceptions() -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_exits() -> Iterator[None]:
-    """Both signals end the process at once: an exception during the import of JAX would leave half a module behind."""
+    """Both signals end the process: an exception during the import of JAX would leave half a module behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

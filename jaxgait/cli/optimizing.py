@@ -36,7 +36,7 @@ class Request(NamedTuple):
 
 
 def searched_model() -> str:
-    """The name of the model that defines a search of its own.
+    """The name of the model that defines its own search.
 
     Raises:
         ValueError: if none does, or several do.

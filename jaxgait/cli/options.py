@@ -143,7 +143,7 @@ def shown_plainly(command: type[C]) -> type[C]:
 
 
 RUN = tuple(field.name for kind in (Span, Steps) for field in dataclasses.fields(kind))
-"""The options that say how a run is made, as arguments of `simulate`."""
+"""The options that determine how a run is made, as arguments of `simulate`."""
 
 
 def given(arguments: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

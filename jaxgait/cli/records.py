@@ -112,7 +112,7 @@ def origin(model: Model, over: Mapping[str, tuple[float, float]], scenarios: Mem
 
 
 def _attributes(data: xr.Dataset) -> dict[str, Any]:
-    """The attributes of a Dataset, with JSON text (files cannot hold mappings) decoded."""
+    """The attributes of a Dataset, with JSON text (files cannot store mappings) decoded."""
     return {k: json.loads(x) if isinstance(x, str) and x.startswith("{") else x for k, x in data.attrs.items()}
 
 

@@ -34,7 +34,7 @@ def reproduce(
     """Runs experiments one after the other, each into the folder of its name, and writes their figures to `json`.
 
     Raises:
-        FileExistsError: if a folder holds another experiment's figures.
+        FileExistsError: if a folder contains another experiment's figures.
         OSError: if a folder cannot be written to.
     """
     for name, folder in folders.items():
@@ -77,7 +77,7 @@ def _run_one(name: str, module: Any, folder: pathlib.Path) -> Any:
 
 
 def _own_folder(name: str, title: str | None, folder: pathlib.Path) -> None:
-    """Checks that a folder does not hold another experiment's figures, by the title of its report.
+    """Checks that a folder does not contain another experiment's figures, by the title of its report.
 
     An experiment without a title owns the folder with its name.
     """
@@ -88,4 +88,4 @@ def _own_folder(name: str, title: str | None, folder: pathlib.Path) -> None:
     if there == title or (title is None and folder.name == name):
         return
     whose = f"the figures of {there!r}" if there else "another experiment's figures"
-    raise FileExistsError(f"cannot write {name} to {folder}: it holds {whose}; give another folder: {folder / name}")
+    raise FileExistsError(f"cannot write {name} to {folder}: it contains {whose}; give another folder: {folder / name}")

@@ -48,7 +48,7 @@ class Segment(NamedTuple):
 
 @float64_default
 def segments(mass: Scalar, stature: Scalar) -> dict[str, Segment]:
-    """Body segments of a man, scaled by his mass in kg and stature in m; limbs for one side.
+    """Body segments of an adult male, scaled by his mass in kg and stature in m; limbs for one side.
 
     Chest and abdomen form one rigid `upper_trunk`.
 

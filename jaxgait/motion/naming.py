@@ -79,7 +79,7 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
 
 
 def _measured(found: Recording, speed: float | None = None) -> Walk:
-    """With warnings, because no report is printed here."""
+    """Measures the walk and emits its warnings, because no report is printed here."""
     walk = measure(together([found]), speed=speed)
     for line in walk.warnings:
         warnings.warn(f"{found.file}: {line}", MotionWarning, stacklevel=4)
@@ -126,11 +126,11 @@ def _has_leg(found: Recording) -> bool:
 
 
 def together(found: Sequence[Recording]) -> list[Recording]:
-    """Recordings of markers or angles, combined with the ground forces of files that hold nothing else.
+    """Recordings of markers or angles, combined with the ground forces of files that contain nothing else.
 
     Raises:
-        MotionFormatError: if all hold only ground forces, a file of forces fits none or comes with a trial that has its
-            own, or joint angles come with markers: forces or strides would count twice.
+        MotionFormatError: if all contain only ground forces, a file of forces fits none or comes with a trial that has
+            its own, or joint angles come with markers: forces or strides would count twice.
 
     Examples:
         >>> import numpy as np
@@ -148,14 +148,14 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     moving = [r for r in moving if len(r.markers) > 2 or _has_leg(r)] or moving
     forces = [r for r in found if not any(r is one for one in moving)]
     if not moving:
-        what = "holds ground forces only" if found[0].forces else "holds neither markers nor joint angles"
+        what = "contains ground forces only" if found[0].forces else "contains neither markers nor joint angles"
         raise found[0].error(what, "give the file with the markers or joint angles too")
     if any(r.markers for r in moving):
         for other in (r for r in moving if not r.markers):
-            raise other.error("joint angles beside markers", "leave one of them out: a walk is measured by either")
+            raise other.error("joint angles in addition to markers", "leave one out: a walk is measured by either")
     if forces and len(moving) == 1:
         if moving[0].forces:
-            what = f"ground forces beside those of {moving[0].file}"
+            what = f"ground forces in addition to those of {moving[0].file}"
             raise forces[0].error(what, "leave one of them out: they would add up")
         for other in forces:
             moving = [with_forces(moving[0], other)]
@@ -195,7 +195,7 @@ def motion_strides(text: str) -> list[GaitDrive]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: if it cannot be used, or holds no single strides.
+        MotionFormatError: if it cannot be used, or contains no individual strides.
 
     Warns:
         MotionWarning: for strides that do not repeat, and what looks wrong with a recording.
@@ -204,7 +204,7 @@ def motion_strides(text: str) -> list[GaitDrive]:
         >>> from jaxgait.motion.naming import motion_strides
         >>> motion_strides("rajagopal_1.26ms")
         Traceback (most recent call last):
-        MotionFormatError: rajagopal_1.26ms: holds no single strides; write a recording with `jaxgait ...
+        MotionFormatError: rajagopal_1.26ms: contains no individual strides; write a recording with `jaxgait ...
     """
     path = pathlib.Path(text)
     strides = []
@@ -219,7 +219,7 @@ def motion_strides(text: str) -> list[GaitDrive]:
         elif (found := recording_of(path)) is not None:
             strides = record_strides(walk_record(_measured(found)), text)
     if not strides:
-        raise MotionFormatError("holds no single strides", "write a recording with `jaxgait motion --out`", text)
+        raise MotionFormatError("contains no individual strides", "write a recording with `jaxgait motion --out`", text)
     return [stride_drive(s, check=False) for s in strides]
 
 

@@ -1,8 +1,8 @@
 """Norms of level walking: usual ranges, and possible ones.
 
 Usual: adults at 0.5 to 2 m/s, after the normal curves of Winter (The Biomechanics and Motor Control of Human Gait,
-1991) and Perry and Burnfield (Gait Analysis, 2010), widened to hold the embedded gaits. Possible: chosen here so that
-children, runners, stiff, hyperextending and drop-foot gaits pass, and wrong units, signs and columns do not.
+1991) and Perry and Burnfield (Gait Analysis, 2010), widened to include the embedded gaits. Possible: chosen here so
+that children, runners, stiff, hyperextending and drop-foot gaits pass, and wrong units, signs and columns do not.
 """
 
 from __future__ import annotations

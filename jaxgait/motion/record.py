@@ -397,7 +397,7 @@ def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[S
 
 
 def unrepeated_strides(record: Mapping[str, Any]) -> list[str]:
-    """A warning of the kept strides of a record that do not repeat, if there are any; drifts that were removed tell.
+    """A warning of the kept strides of a record that do not repeat, judged by the drifts that were removed.
 
     Examples:
         >>> from jaxgait.motion.embedded import gait_record

@@ -98,7 +98,7 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
         ('ground forces of forces.mot',)
     """
     if not other.forces:
-        raise other.error("holds no ground forces", "name the file with columns such as ground_force_vy")
+        raise other.error("contains no ground forces", "name the file with columns such as ground_force_vy")
     first, last = recording.time[0], recording.time[-1]
     if not any(np.any((f.time >= first) & (f.time <= last)) for f in other.forces):
         what = f"its forces cover {other.forces[0].time[0]:.3f} to {other.forces[0].time[-1]:.3f} s"

@@ -3,7 +3,7 @@
     stride = read_stride("my_stride.csv")       # a file; `Stride(...)` for arrays
     cycle = close(stride)                       # one period, evenly sampled, the repeated last sample dropped
 
-Errors are raised only for what is no period at all; whether it can be walking is up to `motion.verdict`.
+Errors are raised only if the record is not a period; `motion.verdict` decides whether it is walking.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Person(NamedTuple):
 def record_person(record: Mapping[str, Any]) -> Person | None:
     """The person of a record: segment lengths and mass; None without lengths.
 
-    Records of walks hold the mass in `source`, those of embedded gaits beside it.
+    Records of walks contain the mass in `source`, those of embedded gaits next to it.
 
     Examples:
         >>> from jaxgait.motion.embedded import gait_record

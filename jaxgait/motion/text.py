@@ -36,7 +36,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 def delimiter_of(line: str) -> str:
     """The delimiter of a line: a tab, else a semicolon, else a comma, else a blank.
 
-    Between semicolons there are at most as many decimal commas as cells. What stands in quotation marks does not count,
+    Between semicolons there are at most as many decimal commas as cells. Text in quotation marks does not count,
     unless the whole line does.
 
     Examples:
@@ -192,7 +192,7 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
 def _limited(stream: BinaryIO, largest: int) -> bytes:
     """What can be read, up to little more than `largest` bytes: special files have no size.
 
-    In parts, because a large read allocates its memory at once.
+    In parts, because one large read allocates all of its memory first.
     """
     parts, size = [], 0
     while size <= largest and (part := stream.read(min(2**16, largest + 1 - size))):

@@ -196,7 +196,7 @@ def _copies(v: Verdict) -> Iterator[Finding]:
     for i, (k, x) in enumerate(signals):
         for other, y in signals[:i]:
             if np.array_equal(x, y) and np.ptp(x) > 0:
-                what = f"holds the same numbers as {other}"
+                what = f"contains the same numbers as {other}"
                 yield Finding(what, "give each signal its own column", True, k)
 
 

@@ -119,8 +119,8 @@ class Film(FuncAnimation):
             options: further ones of matplotlib's `Animation.save`.
 
         Raises:
-            ValueError: for another extension, for impossible fps and dpi, for fps beside a writer that has its own, and
-                without the writer on this machine.
+            ValueError: for another extension, for impossible fps and dpi, for fps together with a writer (it has its own),
+                and without the writer on this machine.
 
         Examples:
             >>> from jaxgait import Bungee, animate, simulate
@@ -182,7 +182,7 @@ def animate(
 
     Args:
         shown: result of `simulate` (or one member of an ensemble with trajectories) or its file, or several by title. A
-            run that ends early freezes, and its caption says how it ended.
+            run that ends early freezes, and its caption states how it ended.
         model: the mechanism; None: made from the attributes of the runs.
         speed: 1 is real time; None: as `usual_pace`. The title states it.
         fps: frames in 1/s.
@@ -418,7 +418,7 @@ def _legend(shown: Scene, width: float) -> dict[str, Any]:
 
 
 def _histories(ax: Axes, shown: Scene, curve: Curve, span: float) -> Line2D:
-    """Draws a panel of curves over a time in s, in the scene's colour of what they are of; returns its time cursor."""
+    """Draws curves over a time in s, in the colour of the body that they describe; returns the time cursor."""
     time, others = shown.time, (c for c in PALETTE * len(curve.values) if c not in shown.legend.values())
     for label, values in curve.values.items():
         ax.plot(time, values, color=shown.legend.get(label) or next(others), lw=1.1, label=label)

@@ -28,7 +28,7 @@ MAX_NAMED = len(DASHES) * len(PALETTE)
 MAX_HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
 LONGEST, LEGEND = 22, 110
-"""Characters of a label that fit beside a panel, and of the names that fit below all panels."""
+"""Characters of a label that fit next to a panel, and of the names that fit below all panels."""
 
 
 def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
@@ -118,7 +118,7 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
     draw = functools.partial(_map, along=along) if len(along) > 1 else _line
     across = data[along[0] if len(along) > 1 else next(iter(rows.dims))]
     across = axis_label(str(across.name), across.attrs.get("units"))
-    shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")  # its codes are no values
+    shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")  # its codes are not quantities
     figure = _panels(data, chosen, lambda ax, x: draw(ax, shown(x), rows), across)
     hidden = [_span(rows.columns[name]) for name in rows.along if name not in along] if len(along) > 1 else []
     if fixed or hidden:
@@ -215,7 +215,7 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
         ax.set_xscale("log")
     own = x.name == "status"
     if own:
-        ax.set_yticks([])  # a status is no number
+        ax.set_yticks([])  # a status is not a quantity
     empty = ~np.isfinite(x.transpose(dim, ...).values.reshape(rows.size, -1)).any(axis=1)
     for number, status in enumerate(rows.statuses):
         where = x[dim][empty & (rows.status == number)]
@@ -280,7 +280,7 @@ def _edges(values: np.ndarray, geometric: bool) -> np.ndarray:
 
 
 def _no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:
-    """The look of members without a value; in a picture of the status `own` their status is what is shown."""
+    """Style of members without a value; a picture of the status (`own`) shows their status."""
     return {"color": colour, "label": sentence if own else f"no value: {sentence}"}
 
 

@@ -138,7 +138,7 @@ def test_what_is_wrong_is_said(walk_file):
         people(Prosthesis(), [])
     with pytest.raises(ParameterError, match="Bungee is not driven by measured motion"):
         people(Bungee(), list(REFERENCE_GAITS))
-    with pytest.raises(ValueError, match="holds no single strides; write a recording with"):
+    with pytest.raises(ValueError, match="contains no individual strides; write a recording with"):
         single_strides(Prosthesis(), REFERENCE_GAITS[0])
     with pytest.raises(ParameterError, match=r"the motion of Bungee has no number 'drive\.period'"):
         drive_number(Bungee(), "drive.period")
@@ -177,7 +177,7 @@ def test_the_command_line_tunes_one_damper_for_several_people(walk_file, tmp_pat
     [
         (["knee", "--each-stride"], "--each-stride takes exactly one --motion, got 0"),
         (["bungee", "--motion", *REFERENCE_GAITS[:2]], "Bungee is not driven by measured motion"),
-        (["knee", "--motion", REFERENCE_GAITS[0], "--each-stride"], "holds no single strides"),
+        (["knee", "--motion", REFERENCE_GAITS[0], "--each-stride"], "contains no individual strides"),
         (["knee"], "nothing varies in this scan: give --over"),
         (["knee", *TWO, "--over", "drive.period=1:1.2:3"], "drive.period cannot be given to --over: it follows from"),
     ],

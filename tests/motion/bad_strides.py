@@ -124,7 +124,7 @@ BAD: dict[str, Bad] = {
     ),
     "a column twice under two names": Bad(
         text(columns() | {"ankle_rad": columns()["knee_rad"]}).encode(),
-        "column ankle_rad: holds the same numbers as knee_rad",
+        "column ankle_rad: contains the same numbers as knee_rad",
     ),
     "hip columns swapped": Bad(
         text(columns() | {"hip_x_m": columns()["hip_y_m"], "hip_y_m": columns()["hip_x_m"]}).encode(),

@@ -315,7 +315,7 @@ def test_several_trials_are_one_walk():
     w = walker.walker(duration=3.0)
     one = measure([recording(w)], options=EXACT)
     two = measure([recording(w), dataclasses.replace(recording(w), name="again")], options=EXACT)
-    assert any("holds the same frames as walk.trc: its strides count twice" in line for line in two.warnings)
+    assert any("contains the same frames as walk.trc: its strides count twice" in line for line in two.warnings)
     assert len(two.kept) == 2 * len(one.kept) and {s.trial for s in two.kept} == {"walk", "again"}
     np.testing.assert_allclose(two.mean["knee_rad"], one.mean["knee_rad"], atol=1e-9)
 
@@ -327,7 +327,7 @@ def test_joint_angles_that_make_no_leg_are_named(tmp_path):
     with pytest.raises(MotionFormatError, match=r"angles that make one, pelvis_tilt not found among tilt, .*inverse"):
         measure([read_recording(tmp_path / "ik.mot")])
     (tmp_path / "ik.mot").write_text(whole)
-    with pytest.raises(MotionFormatError, match=r"ik\.mot: holds joint angles, but .* markers; give one of them"):
+    with pytest.raises(MotionFormatError, match=r"ik\.mot: contains joint angles, but .* markers; give one of them"):
         measure([recording(w), read_recording(tmp_path / "ik.mot")])
     (tmp_path / "ik.mot").write_text(whole.replace("inDegrees=no", "inDegrees=yes"))
     with pytest.raises(MotionFormatError, match="radians in a file that says degrees"):
@@ -563,7 +563,7 @@ def test_a_standing_trial_that_walks_or_is_of_somebody_else_is_warned_of():
     stood = Recording("static", "static.trc", w.rate, w.time[:20], markers=still)
     assert "standing trial" not in said(stood)
     taller = dataclasses.replace(stood, markers={k: 1.15 * x for k, x in still.items()})
-    assert "the standing trial static may be of another person" in said(taller)
+    assert "the standing trial static may show another person" in said(taller)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -60,15 +60,15 @@ def test_forces_go_with_the_trial_that_has_none(tmp_path):
     (both,) = together([forces, trial])
     assert len(both.forces) == 1 and both.markers
     for read in (lambda: together([forces]), lambda: motion_drive(str(tmp_path / "a.mot"))):
-        with pytest.raises(MotionFormatError, match="holds ground forces only"):
+        with pytest.raises(MotionFormatError, match="contains ground forces only"):
             read()
     own = dataclasses.replace(trial, forces=forces.forces)
-    with pytest.raises(MotionFormatError, match=r"a\.mot: ground forces beside those of .*a\.trc; leave one"):
+    with pytest.raises(MotionFormatError, match=r"a\.mot: ground forces in addition to those of .*a\.trc; leave one"):
         together([own, forces])  # else they would add up
     with pytest.raises(MotionFormatError, match="with several trials"):
         together([trial, trial, forces])
     kinematics = Recording("ik", "ik.mot", trial.rate, trial.time, angles={n: trial.time for n in angle_names("right")})
-    with pytest.raises(MotionFormatError, match="joint angles beside markers; leave one of them out"):
+    with pytest.raises(MotionFormatError, match="joint angles in addition to markers; leave one out"):
         together([trial, kinematics, forces])  # else the strides of one walk would count twice
 
 

@@ -353,7 +353,7 @@ def test_forces_of_another_time_are_not_taken(tmp_path):
     )
     with pytest.raises(MotionFormatError, match=r"late.mot: its forces cover 9\.000 to"):
         with_forces(markers, late)
-    with pytest.raises(MotionFormatError, match="holds no ground forces"):
+    with pytest.raises(MotionFormatError, match="contains no ground forces"):
         with_forces(markers, markers)
 
 

@@ -1,4 +1,4 @@
-"""Whether several trials are of one person, and of one walk: else their mean is nobody's.
+"""Checks that trials show one person and one way of walking; otherwise their mean is meaningless.
 
 What the files state about the person and what was measured is compared between trials. One contradiction is a warning;
 two of them, or one that no measurement explains, are an error.
@@ -27,11 +27,11 @@ class Limit(NamedTuple):
 MASS = Limit(0.10, 0.25)
 HEIGHT = Limit(0.025, 0.08)
 LENGTH = Limit(0.04, 0.10)
-"""Of the leg from hip to ankle. A marker placed anew by 1 cm makes 0.012; four trials of one day differ by 0.002."""
+"""Of the leg from hip to ankle. A marker misplaced by 1 cm changes it by 0.012; four trials of a day vary by 0.002."""
 
 
 class Spread(NamedTuple):
-    """Largest relative differences of what is one walk."""
+    """Largest relative differences within one walk."""
 
     trials: float
     """Between the means of trials."""
@@ -71,7 +71,7 @@ def one_person(
     found = [*([named] if named else []), *(line for line, _ in compared if line)]
     if len(found) > 1 or any(weight > 1 for _, weight in compared):
         advice = "measure each person alone, or correct what the files state"
-        raise recordings[-1].error(f"the trials are not of one person: {'; '.join(found)}", advice)
+        raise recordings[-1].error(f"the trials are of different people: {'; '.join(found)}", advice)
     return [f"the trials may not be of one person: {line}; their strides are averaged" for line in found]
 
 
@@ -100,7 +100,7 @@ def _apart(what: str, unit: str, values: Mapping[str, float], limit: Limit) -> t
 
 
 def one_walk(kept: Sequence[StrideCurve]) -> list[str]:
-    """Warnings about kept strides whose times or speeds differ so much that nobody walked their mean."""
+    """Warnings about kept strides whose times or speeds differ so much that their mean represents no actual stride."""
     found = []
     for what, unit, limit, of in (
         ("stride time", "s", STRIDE_TIME, lambda s: s.period),
@@ -113,5 +113,6 @@ def one_walk(kept: Sequence[StrideCurve]) -> list[str]:
         if not weight and scatter > limit.strides:
             span = f"{values.min():.3g} to {values.max():.3g} {unit}"
             line = f"the {what} of single strides is {span}, with a standard deviation of {scatter:.0%}"
-        found += [f"{line}: nobody walked the mean; measure trials of one speed together"] if line else []
+        if line:
+            found.append(f"{line}: their mean represents no actual stride; measure trials of one speed together")
     return found

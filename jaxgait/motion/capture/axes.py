@@ -108,7 +108,7 @@ def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, float]:
 def _swing(reach: np.ndarray, ahead: np.ndarray, rate: float) -> np.ndarray:
     """The direction in which the foot moves most relative to the pelvis, pointing as the foot does.
 
-    From displacements in 0.1 s: the foot's position beside the pelvis changes sides where the walker turns round.
+    From displacements in 0.1 s: the foot's position relative to the pelvis changes sides where the walker turns round.
     """
     lag = min(max(1, round(0.1 * rate)), max(1, reach.shape[0] // 2))
     moves = reach[lag:] - reach[:-lag]

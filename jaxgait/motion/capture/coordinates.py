@@ -56,7 +56,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         max_gap: that is filled, in s.
 
     Raises:
-        MotionFormatError: if `pelvis_rotation` says that the walk does not go along x.
+        MotionFormatError: if `pelvis_rotation` shows that the walk does not go along x.
 
     Examples:
         >>> import numpy as np

@@ -16,9 +16,9 @@ from jaxgait.motion.norms import PEAKS, inside
 THIGH_TO_SHANK = (0.75, 1.3)
 """Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""
 MAX_LAG = 0.02
-"""Time in s by which one end of a segment may seem to lag the other; skin makes up to 0.010 of it in measured walks."""
+"""Time in s by which one end of a segment may seem to lag the other; skin movement causes up to 0.010 s in walks."""
 EXPLAINED_SHARE = 0.6
-"""Share of a segment's change of length that a lag explains; skin makes up to 0.53 where it makes more than that."""
+"""Share of a segment's change of length that a lag must explain; skin movement that looks like one reaches 0.53."""
 MAX_CROSSING = 0.02
 """Median distance in m of a knee or ankle marker beyond the middle of the pelvis; feet that cross come near it only."""
 MAX_OBLIQUITY = 0.02
@@ -74,7 +74,7 @@ def _crossed(leg: Leg, found: Found) -> list[str]:
 
 
 def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:
-    """Time in s by which a segment's lower end lags its upper end, and the share of its change of length that goes so.
+    """Lag in s of a segment's lower end behind its upper end, and the share of its change of length that it explains.
 
     If the lower end moves at v and is recorded late by t, half the squared length of the segment d changes by t d.v.
     """
@@ -125,7 +125,7 @@ def of_peaks(dynamics: Dynamics | None) -> list[str]:
 
 
 def of_strides(kept: Sequence[StrideCurve]) -> list[str]:
-    """What makes the mean of the kept strides, or single ones of them, doubtful."""
+    """Warnings about the kept strides and their mean."""
     found = []
     if len(kept) == 1:
         found.append("only one stride: no standard deviation, and it may not be typical")

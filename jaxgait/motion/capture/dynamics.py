@@ -92,8 +92,8 @@ class Dynamics:
 def body_of(mass: float, thigh: float, shank: float) -> dict[str, Segment]:
     """The leg's segments of a person of a mass in kg, whose thigh and shank have lengths in m.
 
-    Masses, centres of mass and moments of inertia by de Leva 1996; the foot is as long as that of a man whose thigh
-    and shank together have this length.
+    Masses, centres of mass and moments of inertia by de Leva 1996; the foot is as long as that of an adult male whose
+    thigh and shank together have this length.
 
     Examples:
         >>> from jaxgait.motion.capture.dynamics import body_of

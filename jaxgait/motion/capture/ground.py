@@ -212,7 +212,7 @@ def _about_ankle(leg: Leg, plate: Force, force: np.ndarray) -> np.ndarray:
     if plate.point is None:
         return np.full(plate.time.size, np.nan)
     clock = leg.recording.time
-    inside = np.clip(plate.time, clock[0], clock[-1])  # plates go on until the next frame would come
+    inside = np.clip(plate.time, clock[0], clock[-1])  # plates record until the next frame would come
     inside = np.where(np.abs(inside - plate.time) < 1.0 / leg.recording.rate, inside, plate.time)
     ankle = sampled_at(clock, leg.points["ankle"], inside)
     ahead = (plate.point @ leg.axes.rotation.T)[:, 0] - ankle[:, 0]

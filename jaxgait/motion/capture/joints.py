@@ -17,7 +17,7 @@ Track = Float[np.ndarray, "frames 3"]
 HARRINGTON, BELL = "harrington", "bell"
 REGRESSIONS = (HARRINGTON, BELL)
 STRAIGHT = math.radians(12)
-"""Largest knee angle of a standing trial that is taken for an offset of the knee's markers."""
+"""Largest knee angle of a standing trial that is treated as an offset of the knee's markers."""
 
 
 class Joints(NamedTuple):
@@ -48,8 +48,8 @@ def hip_centre(markers: Markers, found: Found, side: str, regression: str = HARR
     """The hip joint centre from ASIS and PSIS (or sacrum), in the markers' axes.
 
     Harrington et al. 2007 (J Biomech 40:595-602): 0.24 PD + 9.9 mm behind, 0.30 PW + 10.9 mm below and 0.33 PW + 7.3 mm
-    beside the middle of the ASIS, PW being the distance of the ASIS and PD that from their middle to that of the PSIS.
-    Bell et al. 1990 (J Biomech 23:617-621): 0.19 PW behind, 0.30 PW below, 0.36 PW beside.
+    lateral of the middle of the ASIS; PW is the distance of the ASIS, PD that from their middle to that of the PSIS.
+    Bell et al. 1990 (J Biomech 23:617-621): 0.19 PW behind, 0.30 PW below, 0.36 PW lateral.
 
     Examples:
         >>> import numpy as np
@@ -70,8 +70,8 @@ def hip_centre(markers: Markers, found: Found, side: str, regression: str = HARR
     z = _unit(right - left)
     y = _unit(np.cross(z, middle - back))
     x = np.cross(y, z)
-    behind, below, beside = _regression(width, depth, regression)
-    return middle - behind * x - below * y + (beside if side == "right" else -beside) * z
+    behind, below, lateral = _regression(width, depth, regression)
+    return middle - behind * x - below * y + (lateral if side == "right" else -lateral) * z
 
 
 def _regression(width: float, depth: float, regression: str) -> tuple[float, float, float]:
@@ -122,7 +122,7 @@ def _hip(markers: Markers, found: Found, side: str, regression: str, notes: list
 
 
 def _joint(markers: Markers, roles: Mapping[str, str], name: str, notes: list[str]) -> Track | None:
-    """The centre between the markers of a joint; its lateral marker alone lies beside it, seen from the side."""
+    """The centre between the markers of a joint; its lateral marker alone is near it in the sagittal plane."""
     if f"{name}_centre" in roles:
         return markers[roles[f"{name}_centre"]]
     if f"{name}_lateral" not in roles:
@@ -130,7 +130,7 @@ def _joint(markers: Markers, roles: Mapping[str, str], name: str, notes: list[st
     if f"{name}_medial" in roles:
         notes.append(f"{name}: between {roles[f'{name}_lateral']} and {roles[f'{name}_medial']}")
         return 0.5 * (markers[roles[f"{name}_lateral"]] + markers[roles[f"{name}_medial"]])
-    notes.append(f"{name}: the lateral marker {roles[f'{name}_lateral']}, beside the joint centre")
+    notes.append(f"{name}: the lateral marker {roles[f'{name}_lateral']}, lateral of the joint centre")
     return markers[roles[f"{name}_lateral"]]
 
 

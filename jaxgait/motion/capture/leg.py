@@ -36,7 +36,7 @@ In seven measured walks of four people it is 0.019 to 0.040 high.
 MAX_MARKER_SPEED = 20.0
 """Speed in m/s that no marker reaches, not even on a sprinter's foot."""
 STANDING_SWAY = 0.03
-"""Standard deviation in m of a marker's position above which nobody stands still."""
+"""Standard deviation in m of a marker's position above which the person does not stand still."""
 SKIN_SHIFT = 0.015
 """Change in m of the distance of two markers on a shank that skin movement does not explain."""
 SOLE_DEPTH = 0.03
@@ -269,7 +269,7 @@ def _standing_doubts(static: Recording, recording: Recording, found: Found) -> l
         there, here = (float(np.nanmedian(x)) for x in apart)
         if abs(there - here) > max(SKIN_SHIFT, 0.05 * here):
             what = f"{a} and {b} are {1e3 * there:.0f} mm apart in it, and {1e3 * here:.0f} mm in the walk"
-            return [f"the standing trial {static.name} may be of another person, or with markers elsewhere: {what}"]
+            return [f"the standing trial {static.name} may show another person or other marker positions: {what}"]
     return []
 
 

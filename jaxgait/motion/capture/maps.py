@@ -73,7 +73,7 @@ def known() -> dict[str, dict[str, list[str]]]:
 PELVIS = ("asis", "psis", "sacrum", "hip_centre", "trochanter")
 """Roles of markers on the pelvis and the hips."""
 _PARTS = {"RFOOT", "LFOOT"}
-"""Names of the known sets that say the part of the body only, as a plate's may."""
+"""Names of the known sets that are merely parts of the body, as names of plates may be."""
 
 
 @functools.cache

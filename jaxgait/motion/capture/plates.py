@@ -26,7 +26,7 @@ from jaxgait.motion.recording import Force, runs
 MAX_CENTRE_DISTANCE = 50.0
 """Distance in m of a centre of pressure from the origin that no laboratory has."""
 MAX_OFFSET = 10.0
-"""Vertical force in N that a zeroed plate does not show while nobody is on it."""
+"""Vertical force in N that a zeroed plate does not show while unloaded."""
 UNLOADED_TIME = 0.1
 """Time in s without a contact after which a plate is unloaded: shorter gaps are a foot that comes or goes."""
 MAX_STANCE_SHARE = 0.85
@@ -69,7 +69,7 @@ def problems(
 
 
 def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
-    """Frames that are faster or slower than the file says, by the length of stance."""
+    """Warns if stance durations imply another frame rate than stated."""
     stood = [c.end - c.start for c in contacts]
     moved = [float(np.min(offs[offs > t])) - t - EARLY[0] + EARLY[1] for t in strikes if (offs > t).any()]
     if not stood or not moved:
@@ -78,7 +78,7 @@ def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.n
     if not MAX_STANCE_RATIO < max(here / there, there / here) < 1.5:
         return []
     what = f"stance lasts {here:.2f} s by the motion, and {there:.2f} s on the plates"
-    return [f"{what}: frames at {rate * here / there:.0f} Hz, or a foot partly beside the plate?"]
+    return [f"{what}: frames at {rate * here / there:.0f} Hz, or a foot partly off the plate?"]
 
 
 def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
@@ -95,7 +95,7 @@ def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> l
 
 
 def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
-    """The warnings of several trials, with those that differ only in their figures in one line."""
+    """The warnings of several trials, merging those that differ only in their numbers."""
     kinds: dict[str, list[str]] = {}
     for leg, lines in trials:
         names = sorted({plate.name for plate in leg.recording.forces}, key=len, reverse=True)
@@ -107,7 +107,7 @@ def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
 
 
 def _scale(leg: Leg, load: Load | None) -> list[str]:
-    """Why no forces are used, if a unit is the reason."""
+    """Warns if the forces have an implausible unit, so that none is used."""
     plates = leg.recording.forces
     if load is not None or not plates:
         return []
@@ -170,14 +170,14 @@ def _contact_curves(leg: Leg, plate: Force, start: float, end: float) -> tuple[n
 
 
 def _turned(forces: list[np.ndarray]) -> list[str]:
-    """Horizontal forces unlike walking, in which a foot first brakes, then pushes, along the path."""
+    """Warns of horizontal forces that do not look like walking: a foot first brakes, then pushes, along the path."""
     if not forces:
         return []
     share = lambda f, a, b: float(np.mean(f[int(a * len(f)) : int(b * len(f)), 0]) / np.mean(f[:, 1]))
     early, late = (float(np.median([share(f, *part) for f in forces])) for part in ((0.1, 0.45), (0.55, 0.9)))
-    along, beside = (float(np.median([np.sqrt(np.mean(f[:, i] ** 2)) for f in forces])) for i in (0, 2))
-    if beside > along:
-        return [f"forces are larger across the path ({beside:.0f} N rms) than along it ({along:.0f} N): plates turned?"]
+    along, across = (float(np.median([np.sqrt(np.mean(f[:, i] ** 2)) for f in forces])) for i in (0, 2))
+    if across > along:
+        return [f"forces are larger across the path ({across:.0f} N rms) than along it ({along:.0f} N): plates turned?"]
     if early > MIN_PUSH and late < -MIN_PUSH:
         return ["propulsion comes before braking: plates rotated by 180 deg, or walking backwards?"]
     return []

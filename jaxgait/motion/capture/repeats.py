@@ -16,22 +16,22 @@ SHORTEST = 0.02
 FINE = 5e-5
 """Last digit of a file in m, below which only a marker at rest repeats its position."""
 LEFT_BEHIND = 0.02
-"""Distance in m moved beside a marker at rest on the same segment that the segment's rotation hardly explains."""
+"""Distance in m that a neighbouring marker moves while this one is at rest, beyond what rotation explains."""
 
 
 def repeated_positions(
-    values: Float[np.ndarray, "frames axes"], rate: float, beside: Float[np.ndarray, "frames axes"] | None = None
+    values: Float[np.ndarray, "frames axes"], rate: float, neighbour: Float[np.ndarray, "frames axes"] | None = None
 ) -> list[tuple[int, int]]:
     """Half-open ranges of frames in which a lost marker only repeats its last position in m.
 
     A standing foot repeats its position, too, if a file has few digits, but gets going from rest: its first step is
     smaller than the next one. A marker that was lost makes up for all of them in its first step. If no step follows, or
-    the marker comes back to where it was lost, one `beside` it that moves on shows that it is left behind.
+    the marker comes back to where it was lost, one `neighbour` that moves on shows that it is left behind.
 
     Args:
         values: positions.
         rate: in Hz.
-        beside: positions in m of a marker near it, if there is one.
+        neighbour: positions in m of a marker near it, if there is one.
 
     Examples:
         >>> import numpy as np
@@ -39,7 +39,7 @@ def repeated_positions(
         >>> knee = np.linspace(0.0, 1.0, 101)[:, None] ** 3  # m, at 100 Hz
         >>> lost = knee.copy()
         >>> lost[41:46], lost[90:] = knee[40], knee[89]
-        >>> print(repeated_positions(lost, rate=100.0), repeated_positions(lost, rate=100.0, beside=knee + 0.4))
+        >>> print(repeated_positions(lost, rate=100.0), repeated_positions(lost, rate=100.0, neighbour=knee + 0.4))
         [(41, 46)] [(41, 46), (90, 101)]
     """
     moves = np.abs(np.diff(values, axis=0))
@@ -48,8 +48,8 @@ def repeated_positions(
     least = max(2, round(SHORTEST * rate))
     repeats = [(a, b) for a, b in runs(steps == 0) if b - a >= least]
     jumps = {(a, b) for a, b in repeats if b + 1 < steps.size and steps[b] > steps[b + 1] + 3 * resolution}
-    if beside is not None and _digit(values) < FINE:
-        moved = lambda a, b: np.linalg.norm(beside[a + 1 : b + 1] - beside[a], axis=1)
+    if neighbour is not None and _digit(values) < FINE:
+        moved = lambda a, b: np.linalg.norm(neighbour[a + 1 : b + 1] - neighbour[a], axis=1)
         jumps |= {(a, b) for a, b in repeats if np.any(moved(a, b) > LEFT_BEHIND)}
     return [(a + 1, b + 1) for a, b in sorted(jumps)]
 
@@ -77,7 +77,7 @@ def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recor
     markers, found = dict(recording.markers), []
     for name in names:
         values = recording.markers[name]
-        repeats = repeated_positions(values, recording.rate, _beside(recording.markers, name, names))
+        repeats = repeated_positions(values, recording.rate, _neighbour(recording.markers, name, names))
         if repeats:
             lost = np.concatenate([np.arange(a, b) for a, b in repeats])
             markers[name] = values.copy()
@@ -86,11 +86,11 @@ def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recor
     if not found:
         return recording, []
     what = f"markers repeat a position while they move: {first_few(found, 4)}"
-    advice = "taken for gaps; does the laboratory's program repeat the last position of a lost marker?"
+    advice = "treated as gaps; does the laboratory's program repeat the last position of a lost marker?"
     return dataclasses.replace(recording, markers=markers), [f"{what}: {advice}"]
 
 
-def _beside(markers: Mapping[str, np.ndarray], name: str, names: Collection[str]) -> np.ndarray | None:
+def _neighbour(markers: Mapping[str, np.ndarray], name: str, names: Collection[str]) -> np.ndarray | None:
     """The marker that is nearest to the named one in the median: most likely on the same segment."""
     apart = {other: np.linalg.norm(markers[other] - markers[name], axis=1) for other in names if other != name}
     usual = {other: np.nanmedian(x) for other, x in apart.items() if np.isfinite(x).sum() > x.size // 2}

@@ -19,7 +19,7 @@ LOWEST_CUTOFF = 4.0
 MAX_GAP = 0.2
 """Longest gap in s that is filled."""
 BLOCK = 0.01
-"""Time in s over which the frames beside a gap are averaged: of more frames, the noise of each one matters less."""
+"""Time in s over which the frames next to a gap are averaged: more frames average out more noise."""
 SUPPORT = 10
 """Blocks on each side of a gap that its spline goes through: 0.1 s, or as many frames at less than 100 Hz."""
 

@@ -27,7 +27,7 @@ SAME_EVENT = 0.15
 NO_STRIDE = 0.5 * norms.PERIOD.possible[0]
 """Time in s between two heel strikes of one foot below which they are one event: half the shortest possible stride.
 
-Strides between the two are found, and dropped with their time as the reason; else two of them would pass for one.
+Shorter strides are found and dropped as too short; otherwise two would be taken for one stride.
 """
 
 _SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
@@ -382,7 +382,7 @@ def _like_the_others(strides: list[StrideCurve]) -> list[StrideCurve]:
 
 
 def unlike(strides: list[StrideCurve]) -> str:
-    """In what two strides differ, if they are the only ones; empty if they are alike.
+    """How two strides differ, if there are only two; empty if they are alike.
 
     It is not known which of them is wrong. Three or more are `judged`.
     """
@@ -425,9 +425,9 @@ def unrepeated(strides: Iterable[tuple[str, float, Mapping[str, float]]]) -> lis
     return [f"{what}: {advice}"] if found else []
 
 
-def _wide(found: Mapping[str, float], times: float = 1.0) -> str:
-    """The jumps of one stride that are above so many `times` `LARGEST_GAP`; empty if there are none."""
-    wide = {k: found[k] for k, limit in LARGEST_GAP.items() if abs(found.get(k, 0.0)) > times * limit}
+def _wide(jumps: Mapping[str, float], factor: float = 1.0) -> str:
+    """The jumps of one stride that are larger than `factor * LARGEST_GAP`; empty if there are none."""
+    wide = {k: jumps[k] for k, limit in LARGEST_GAP.items() if abs(jumps.get(k, 0.0)) > factor * limit}
     size = lambda k, x: f"{1e3 * x:+.0f} mm" if k.endswith("_m") else f"{math.degrees(x):+.1f} deg"
     return ", ".join(
         f"{'hip height' if k == 'hip_y_m' else k.removesuffix('_rad')} {size(k, x)}" for k, x in wide.items()

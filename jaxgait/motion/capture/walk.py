@@ -107,7 +107,7 @@ def measure(
 
     Raises:
         ValueError: for another side, no recordings, a speed that is not positive, and a mass that no person has.
-        MotionFormatError: if a trial has no such leg, there is no whole stride, or the trials are of several people.
+        MotionFormatError: if a trial has no such leg, there is no whole stride, or the trials are of different people.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -225,7 +225,7 @@ def _with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], l
     for i, trial in enumerate(recordings):
         same = next((other for other in recordings[:i] if _same(trial, other)), None)
         if same is not None:
-            twice.append(f"{trial.file} holds the same frames as {same.file}: its strides count twice")
+            twice.append(f"{trial.file} contains the same frames as {same.file}: its strides count twice")
     names = distinct([trial.name for trial in recordings], "{} ({})")
     return [dataclasses.replace(trial, name=name) for trial, name in zip(recordings, names, strict=True)], twice
 
@@ -258,7 +258,7 @@ def _check_one_kind(legs: Sequence[Leg]) -> None:
     """Checks that all legs are from markers, or all from joint angles."""
     solved, marked = ([leg.recording for leg in legs if (leg.foot is None) == angles] for angles in (True, False))
     if solved and marked:
-        what = f"holds joint angles, but {marked[0].file} markers"
+        what = f"contains joint angles, but {marked[0].file} markers"
         raise solved[0].error(what, "give one of them: strides of the same trial would count twice")
 
 
@@ -270,7 +270,7 @@ def _no_stride(trials: Sequence[_Trial], strides: Sequence[StrideCurve]) -> Exce
         what = f"no stride is usable of {len(strides)}: {reasons}{warnings}"
         knee = max(float(np.ptp(s.signals["knee_rad"])) for s in strides)  # NaN where markers are missing
         tiny = bool(recording.angles) and not recording.markers and math.degrees(knee) < MIN_KNEE_RANGE
-        header = "radians in a file that says degrees? correct its header"
+        header = "radians in a file that states degrees? correct its header"
         advice = header if tiny else "see --gap and --cutoff, or correct the file"
         return recording.error(what, advice)
     strikes = checks.count_of(sum(t.events.strikes.size for t in trials), "heel strike", "heel strikes")

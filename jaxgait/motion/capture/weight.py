@@ -86,7 +86,7 @@ def _carried(legs: Sequence[Leg], static: Recording | None, kept: Sequence[Strid
     half = float(np.mean(pressed)) if pressed and np.mean(pressed) > 0 else None
     if static is not None and static.forces:
         total = _total(static, legs[0].axes.rotation[1], static.time)
-        whole = half is None or 1 / 1.3 < total.mean() / (2 * half) < 1.3  # one foot beside the plates?
+        whole = half is None or 1 / 1.3 < total.mean() / (2 * half) < 1.3  # one foot off the plates?
         if whole and total.mean() > 30 and total.std() < STANDING_DEVIATION * total.mean():
             yield Carried(float(total.mean()) / GRAVITY, "ground forces of the standing trial", 0.1)
     if half is not None:

@@ -43,7 +43,7 @@ def read_recording(path: str | pathlib.Path) -> Recording:
     if not raw.strip():
         raise MotionFormatError("is empty", "export the trial again", str(path))
     if path.suffix.lower() == ".c3d":
-        raise MotionFormatError("is not a C3D file: it does not begin as one", "export it as C3D again", str(path))
+        raise MotionFormatError("is not a C3D file: it lacks the C3D signature", "export it as C3D again", str(path))
     text = decoded(str(path), raw, "export the trial as C3D, TRC, MOT or CSV (UTF-8)")
     source = Source(str(path), text.split("\n"))
     if len(source.lines) > 4_000_000:

@@ -101,9 +101,9 @@ def _search_path() -> list[str]:
 
 def _failure(done: subprocess.CompletedProcess[bytes], file: str) -> MotionFormatError:
     """Why the reading process failed: because of the file, or because it cannot work at all."""
-    said, error = (_last_line(stream) for stream in (done.stdout, done.stderr))
-    if done.returncode == UNREADABLE and said:
-        return MotionFormatError(f"is broken: {said}", "export it as C3D again", file)
+    reason, error = (_last_line(stream) for stream in (done.stdout, done.stderr))
+    if done.returncode == UNREADABLE and reason:
+        return MotionFormatError(f"is broken: {reason}", "export it as C3D again", file)
     # Signals are negative, and exceptions of Windows large.
     if done.returncode not in range(1, 256) or "MemoryError" in error.partition(":")[0]:
         what = f"is broken: the reader stopped with code {done.returncode}"

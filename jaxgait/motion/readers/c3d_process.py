@@ -66,7 +66,7 @@ def subject(parameters) -> dict:
         for key, names in (("mass_kg", ("BODYMASS", "Bodymass", "WEIGHT", "MASS")), ("height_m", ("HEIGHT", "Height"))):
             number = first(parameters, group, *names)
             if key not in found and isinstance(number, int | float | np.number):
-                # Heights are in m, cm or mm; what no person has is a number of something else.
+                # Heights are in m, cm or mm; implausible heights are in another unit.
                 sizes = [float(number) / unit for unit in ((1.0, 100.0, 1000.0) if key == "height_m" else (1.0,))]
                 likely = [size for size in sizes if PEOPLE[key][0] <= size <= PEOPLE[key][1]]
                 found |= {key: likely[0]} if likely else {}
@@ -150,7 +150,7 @@ def problems(file: str, frames: int, rate: float, stated: float) -> list[str]:
 
 
 def content(file: str) -> tuple[dict, dict]:
-    """What the file holds besides arrays, and its arrays."""
+    """The file's contents other than arrays, and its arrays."""
     trial, warnings = read(file)
     parameters, data = trial["parameters"], trial["data"]
     points = np.moveaxis(np.asarray(data["points"])[:3], 0, -1)

@@ -1,4 +1,4 @@
-"""C3D files that are sound, and that ezc3d would misread without a word: they are corrected in a copy.
+"""Valid C3D files that ezc3d would silently misread: they are corrected in a copy.
 
 ezc3d rounds the analog samples per frame down, takes the absolute values of `ANALOG:OFFSET`, reads unsigned samples as
 signed ones, and changes the signs of all of `FORCE_PLATFORM:ORIGIN`. What cannot be corrected is an error.

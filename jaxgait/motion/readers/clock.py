@@ -61,7 +61,7 @@ class Clock(NamedTuple):
 def counted(
     frames: Float[np.ndarray, " rows"] | None, rows: int, rate: float, per: str, notes: list[str]
 ) -> Float[np.ndarray, " rows"]:
-    """Times in s of rows without any, by their numbers: frame 1 is at 0 s, unless there is a frame 0.
+    """Times in s of rows without times, from frame numbers: frame 1 is at 0 s, unless there is a frame 0.
 
     The rate is in Hz; `per` is its name, for the note.
 

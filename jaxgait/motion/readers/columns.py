@@ -65,7 +65,7 @@ def read_labelled(source: Source, name: str) -> Recording:
     notes = list(sheet.notes)
     if any(line.strip() for line in source.lines[:section]):
         before = count_of(section, "line", "lines")
-        notes.append(f"not read: {before} before the trajectories (ground forces of devices, say)")
+        notes.append(f"not read: {before} before the trajectories (for example ground forces of devices)")
     names = labels.unique(header.names, notes)
     units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
     columns = labels.sort(names, units, notes, source.file)

@@ -48,11 +48,11 @@ _LENGTH_WORDS = {
 LENGTHS = {word: size for size, words in _LENGTH_WORDS.items() for word in words}
 """Units of length in m."""
 UNSTATED = {"unknown", "undefined", "unspecified", "unitless", "none", "not", "null", "n/a", "na", "nan"}
-"""First words of what stands for a unit that is not stated."""
+"""First words with which files mark a unit as not stated."""
 COPY = "{} (copy {})"
 """Repeated names of markers: no marker map has such names, so that only the first one can be part of a leg."""
 HEAVY, SHARE = 100.0, 0.4
-"""Force in N, and share of the largest one, above which a force beside a gap says that somebody is on the plate."""
+"""Force in N, and share of the largest one, above which a force next to a gap means that somebody is on the plate."""
 _FORCE_UNITS = {"N": 1.0, "kN": 1e3}
 """Units of force in N."""
 
@@ -127,7 +127,7 @@ def sort(
         file: for messages.
 
     Raises:
-        MotionFormatError: for ground forces without a unit beside others with different ones.
+        MotionFormatError: for ground forces without a unit among others with different ones.
 
     Examples:
         >>> from jaxgait.motion.readers.labels import sort
@@ -158,7 +158,7 @@ def sort(
 def _without_velocities(left: Mapping[int, str], notes: list[str]) -> dict[int, str]:
     """The labels without velocities of markers, and with RHEE_x for the position RHEE_px of a marker that is known.
 
-    RHEE_vx, RHEE_vy and RHEE_vz beside RHEE_x, RHEE_y and RHEE_z are the velocities of a marker of any name.
+    RHEE_vx, RHEE_vy and RHEE_vz next to RHEE_x, RHEE_y and RHEE_z are the velocities of a marker of any name.
     """
     matches = {i: match for i, label in left.items() if (match := _KINEMATIC.match(label))}
     known = {match["name"] for match in matches.values() if is_marker(match["name"])}
@@ -293,9 +293,9 @@ def forces(
 
 
 def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str]) -> Float[np.ndarray, "samples 3"]:
-    """The force of a plate in N, with zeros for gaps while nobody seems to be on it: blanks for an unloaded plate.
+    """The force of a plate in N, with zeros for gaps while it seems to be unloaded: many files leave those cells blank.
 
-    Other gaps remain, in all components: those beside a sample above `HEAVY` and `SHARE`. (At 100 Hz the first sample
+    Other gaps remain, in all components: those next to a sample above `HEAVY` and `SHARE`. (At 100 Hz the first sample
     of a contact may already have a third of the largest force.)
 
     Examples:

@@ -122,7 +122,9 @@ def _check_above(source: Source, first: int) -> None:
     named = next((row(i) for i in range(cut - 1, -1, -1) if source.lines[i].strip()), [])
     labelled = len(named) == width and not numbers(named) and 2 * sum(bool(cell) for cell, _ in named) > width
     if cut < top and labelled:
-        raise source.error(f"1 cell where {width} are expected", "write NaN into gaps, or remove what is no row", cut)
+        raise source.error(
+            f"1 cell where {width} are expected", "write NaN into gaps, or remove lines without data", cut
+        )
     if top < first and labelled:
         for i, (cell, x) in enumerate(row(top), 1):
             if x is None:

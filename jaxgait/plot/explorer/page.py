@@ -312,7 +312,7 @@ def _about(data: xr.Dataset) -> str:
 def _notes(
     rows: Table, measure: str | None, sought: bool, runs: Mapping[int, Any], reference: int | None, why: str
 ) -> list[str]:
-    """What the page says about itself: why nothing plays, and for which reasons members were chosen (`_wanted`)."""
+    """The page's messages about itself: why nothing plays, and for which reasons members were chosen (`_wanted`)."""
     notes = [why] if why else []
     if runs and len(runs) < rows.size:
         ends = "the best and the worst by" if sought else "those with the largest and the smallest"
