@@ -119,7 +119,7 @@ class Film(FuncAnimation):
             options: further ones of matplotlib's `Animation.save`.
 
         Raises:
-            ValueError: for another extension, for impossible fps and dpi, for fps together with a writer (it has its own),
+            ValueError: for another extension, impossible fps and dpi, fps together with a writer (which has its own),
                 and without the writer on this machine.
 
         Examples:
