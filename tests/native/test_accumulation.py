@@ -9,14 +9,11 @@ from jaxgait.native import looped, native
 from jaxgait.native.accumulation import accumulated
 from jaxgait.native.code import PartLoop, count, everything
 from jaxgait.native.members import outermost
+from tests.native.programs import kernel
+
+pytestmark = pytest.mark.usefixtures("short_loops")
 
 MEMBERS = 11
-
-
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
 
 
 def swing(p):
@@ -40,14 +37,14 @@ def along(count):
     return lambda p: jax.vmap(lambda d: jax.jvp(swing, (p,), (d,)), out_axes=(None, 0))(directions)
 
 
-def kernel(function):
+def statements_of(function):
     """The statements of a kernel."""
     return outermost(function, jnp.ones(2))[0].code.vectors.statements  # type: ignore[union-attr]
 
 
 def operations(function):
     """Operations of a kernel, those in loops over directions as often as they are done."""
-    statements = kernel(function)
+    statements = statements_of(function)
     parts = [s for s in everything(statements) if isinstance(s, PartLoop)]
     return count(statements) + sum((s.parts - 1) * count(s.body) for s in parts)
 
@@ -55,7 +52,7 @@ def operations(function):
 @pytest.mark.parametrize("count", [2, 3, 9])
 def test_derivatives_are_those_of_jax(count):
     p = jnp.stack([jnp.linspace(0.5, 3.0, MEMBERS), jnp.linspace(0.1, 1.0, MEMBERS)], axis=1)
-    found = jax.jit(native(jax.vmap(looped(along(count)))))(p)
+    found = kernel(along(count))(p)
     for a, b in zip(found, jax.vmap(along(count))(p), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
@@ -67,7 +64,7 @@ def test_a_direction_costs_a_fraction_of_the_value():
 
 
 def test_divisions_are_done_once_for_all_directions():
-    divisions = lambda f: sum(getattr(s, "name", "") == "div" for s in everything(kernel(f)))
+    divisions = lambda f: sum(getattr(s, "name", "") == "div" for s in everything(statements_of(f)))
     assert divisions(along(8)) == divisions(along(3)) == divisions(along(2))
 
 

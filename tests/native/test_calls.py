@@ -14,15 +14,9 @@ import pytest
 from jaxgait.native import calls, compiled, native
 from jaxgait.native.instructions import Kind, Operation, Value
 from jaxgait.native.kernel import Grid, Kernel, assembly
+from tests.native.programs import tower
 
 X = jnp.linspace(0.1, 2.0, 13)
-
-
-def tower(x):
-    """Forty operations, one after the other."""
-    for _ in range(10):
-        x = x * x - 0.5 * x + 0.1
-    return x
 
 
 @pytest.fixture(scope="module")

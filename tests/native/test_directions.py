@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 
 from jaxgait.native import directions, explain, looped, native, reading
+from tests.native.programs import kernel
+
+pytestmark = pytest.mark.usefixtures("short_loops")
 
 MEMBERS = 11
 LOOPED = "directions in a loop"
-
-
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
 
 
 def along(function, count):
@@ -26,11 +23,11 @@ def along(function, count):
 def both(function, *args):
     """Results with a loop over directions, and with all of them written out."""
     assert LOOPED in explain(function, *(x[0] for x in args))
-    found = jax.jit(native(jax.vmap(looped(function))))(*args)
+    found = kernel(function)(*args)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(directions, "MAX_UNROLLED", 1000)
         assert LOOPED not in explain(function, *(x[0] for x in args))
-        return found, jax.jit(native(jax.vmap(looped(function))))(*args)
+        return found, kernel(function)(*args)
 
 
 def same_bits(function, *args):
@@ -98,10 +95,10 @@ def test_the_same_bits_as_written_out(function):
 def test_few_directions_go_one_after_the_other_where_all_would_be_too_long(monkeypatch):
     function, x = along(swing, 4), jnp.linspace(0.5, 3.0, MEMBERS)
     assert LOOPED not in explain(function, x[0])
-    written_out = jax.jit(native(jax.vmap(looped(function))))(x)
+    written_out = kernel(function)(x)
     monkeypatch.setattr(reading, "MAX_VALUES", 220)  # of 250 operations
     assert LOOPED in explain(function, x[0])
-    one_by_one = jax.jit(native(jax.vmap(looped(function))))(x)
+    one_by_one = kernel(function)(x)
     for a, b in zip(jax.tree.leaves(written_out), jax.tree.leaves(one_by_one), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -154,7 +151,7 @@ def test_values_and_tangents_in_one_array_keep_the_order_of_their_writes():
 
     x, d = jnp.linspace(0.5, 1.0, MEMBERS), jnp.ones((MEMBERS, 9))
     assert "a kernel of" in explain(function, x[0], d[0])
-    found = jax.jit(native(jax.vmap(looped(function))))(x, d)
+    found = kernel(function)(x, d)
     np.testing.assert_array_equal(found, jax.vmap(function)(x, d))
 
 

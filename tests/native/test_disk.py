@@ -12,25 +12,13 @@ import numpy as np
 import pytest
 
 from jaxgait.native import calls, compiled, disk
+from tests.native.programs import tower
 
 X = jnp.linspace(0.1, 2.0, 16)
 
 
-def tower(x):
-    """Forty operations, one after the other."""
-    for _ in range(10):
-        x = x * x - 0.5 * x + 0.1
-    return x
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def names(folder, kind):
-    return [path for path in folder.glob(f"{kind}-*")] if folder.is_dir() else []
+    return list(folder.glob(f"{kind}-*")) if folder.is_dir() else []
 
 
 RUN = """
@@ -57,9 +45,9 @@ print(json.dumps([float(run.x[-1]), scan.lowest.values.tolist()]))
 """
 
 
-def test_a_second_process_traces_and_compiles_nothing(folder):
+def test_a_second_process_traces_and_compiles_nothing(cache):
     """Single operations on constants, which diffrax has computed while it is traced, are JAX's own affair."""
-    env = {**os.environ, "JAXGAIT_CACHE": str(folder)}
+    env = {**os.environ, "JAXGAIT_CACHE": str(cache)}
     env.pop("JAX_COMPILATION_CACHE_DIR", None)
     outputs = []
     for _ in range(2):
@@ -82,9 +70,9 @@ print(round(abs(complex(compiled(lambda x: jnp.linalg.eigvals(x).sum(), turn)(tu
 """
 
 
-def test_a_program_from_disk_finds_the_linear_algebra_that_it_calls(folder):
+def test_a_program_from_disk_finds_the_linear_algebra_that_it_calls(cache):
     """JAX loads LAPACK where it lowers a call of it, which the second process never does."""
-    env, outputs = {**os.environ, "JAXGAIT_CACHE": str(folder)}, []
+    env, outputs = {**os.environ, "JAXGAIT_CACHE": str(cache)}, []
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", LIBRARY], capture_output=True, text=True, env=env, check=False)
         assert done.returncode == 0, done.stderr
@@ -118,7 +106,7 @@ def test_a_program_from_the_cache_of_jax_is_stored_whole_or_not_at_all(tmp_path)
     assert stored == [1, 1, 0]
 
 
-def test_what_was_there_before_a_trace_is_not_searched_for_garbage(folder):
+def test_what_was_there_before_a_trace_is_not_searched_for_garbage(cache):
     frozen = []
     square = lambda x: frozen.append(gc.get_freeze_count()) or x * x
     compiled(square, X)
@@ -132,9 +120,9 @@ def test_what_was_there_before_a_trace_is_not_searched_for_garbage(folder):
 
 
 @pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
-def test_a_damaged_file_is_compiled_anew(folder):
+def test_a_damaged_file_is_compiled_anew(cache):
     expected = compiled(tower, X)(X)
-    (path,) = names(folder, "program")
+    (path,) = names(cache, "program")
     for damage in (lambda b: b[:-7], lambda b: b[:40] + bytes([b[40] ^ 1]) + b[41:], lambda b: b"", lambda b: b[:3]):
         whole = path.read_bytes()
         path.write_bytes(damage(whole))
@@ -176,7 +164,7 @@ def test_the_folder_follows_jax(tmp_path, monkeypatch):
         jax.config.update("jax_compilation_cache_dir", before)
 
 
-def test_writers_do_not_disturb_each_other(folder):
+def test_writers_do_not_disturb_each_other(cache):
     data = [bytes([i]) * 200_000 for i in range(8)]
 
     def work(i):
@@ -185,7 +173,7 @@ def test_writers_do_not_disturb_each_other(folder):
 
     with ThreadPoolExecutor(8) as pool:
         assert all(found in data for found in pool.map(work, range(8)))
-    assert [path.name for path in folder.iterdir()] == ["same"]
+    assert [path.name for path in cache.iterdir()] == ["same"]
 
 
 def test_names_tell_texts_kinds_and_versions_apart(monkeypatch):
@@ -196,18 +184,18 @@ def test_names_tell_texts_kinds_and_versions_apart(monkeypatch):
     disk._origin.cache_clear()
 
 
-def test_what_was_not_used_for_longest_goes_first(folder, monkeypatch):
+def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
     monkeypatch.setenv("JAXGAIT_CACHE_GB", "250e-9")
     for i, name in enumerate("abc"):
         disk.store(name, bytes(50))
-        os.utime(folder / name, (i, i))
+        os.utime(cache / name, (i, i))
     assert disk.load("a") is not None
     disk.store("d", bytes(50))
-    assert sorted(path.name for path in folder.iterdir()) == ["a", "c", "d"]
+    assert sorted(path.name for path in cache.iterdir()) == ["a", "c", "d"]
 
 
 @pytest.mark.parametrize("chosen", ["none", "-1", "0", "nan"])
-def test_a_size_must_be_positive(folder, monkeypatch, chosen):
+def test_a_size_must_be_positive(cache, monkeypatch, chosen):
     monkeypatch.setenv("JAXGAIT_CACHE_GB", chosen)
     with pytest.raises(ValueError, match=f"JAXGAIT_CACHE_GB must be a positive number of gigabytes.*'{chosen}'"):
         disk.store("a", b"")
@@ -223,13 +211,13 @@ def prints(x):
 
 
 @pytest.mark.parametrize("function", [calls_python, prints])
-def test_programs_that_call_python_are_never_stored(folder, function):
+def test_programs_that_call_python_are_never_stored(cache, function):
     found = compiled(function, X)(X)
-    assert not names(folder, "program") and names(folder, "kernel")
+    assert not names(cache, "program") and names(cache, "kernel")
     np.testing.assert_allclose(found, jax.jit(function)(X), rtol=1e-12)
 
 
-def test_constants_are_part_of_a_program(folder):
+def test_constants_are_part_of_a_program(cache):
     tables = [jnp.asarray(np.random.default_rng(seed).normal(size=5000)) for seed in (0, 1)]
     for table in tables:
         run = lambda i, table=table: tower(X) + table[i]
@@ -237,7 +225,7 @@ def test_constants_are_part_of_a_program(folder):
         np.testing.assert_allclose(compiled(run, i)(i), tower(X) + table[i], rtol=1e-12)
 
 
-def test_machine_code_is_found(folder, monkeypatch):
+def test_machine_code_is_found(cache, monkeypatch):
     text = "define double @twice(double %x) {\n  %y = fadd double %x, %x\n  ret double %y\n}\n"
     code = calls._object_code(text)
     monkeypatch.setattr(calls, "_compiled", lambda *_: pytest.fail("compiled again"))
@@ -253,7 +241,7 @@ def test_machine_code_is_found(folder, monkeypatch):
         (lambda x, y: (2.0 * x, y), lambda x, y: (2.0 * y, x)),
     ],
 )
-def test_programs_that_differ_only_in_the_argument_they_use_are_two(folder, first, second):
+def test_programs_that_differ_only_in_the_argument_they_use_are_two(cache, first, second):
     """What XLA is given of both is alike once arguments that are not used are dropped."""
     x, y = jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])
     for function in (first, second):

@@ -26,9 +26,7 @@ INVALID = 218
 
 
 @pytest.fixture(autouse=True)
-def everything_anew(monkeypatch):
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
-    monkeypatch.setenv("JAXGAIT_CACHE", "off")
+def launched_by_driver(short_loops, no_cache, monkeypatch):
     monkeypatch.setenv(driver.SETTING, "driver")
 
 

@@ -7,16 +7,13 @@ import pytest
 
 from experiments.benchmarks.gpu import gpu
 from jaxgait.native import looped
+from tests.native.programs import turning
 from tests.native.test_members import PROGRAMS
 
-pytestmark = pytest.mark.skipif(gpu() is None, reason="JAX finds no GPU")
-
-
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short, and keeps what members share in shared memory, however little."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
-    monkeypatch.setattr("jaxgait.native.threads.LEAST_NUMBERS", 0)
+pytestmark = [
+    pytest.mark.skipif(gpu() is None, reason="JAX finds no GPU"),
+    pytest.mark.usefixtures("short_loops", "small_shared_memory"),
+]
 
 
 def on_both(function, *args, rtol=1e-12):
@@ -45,13 +42,6 @@ def test_many_members_and_the_same_array_twice():
 
 
 def test_angles_and_remainders_of_any_size():
-    def turning(x):
-        def body(c):
-            x, _, _, k = c
-            return x * 1e7, jnp.sin(x) + jnp.tan(3.0 * x), jnp.cos(x) + jnp.fmod(x, 1.7), k + 1
-
-        return jax.lax.while_loop(lambda c: c[3] < 3, body, (x, x, x, 0))
-
     on_both(turning, jnp.linspace(1e9, 1e12, 70), rtol=1e-13)
 
 

@@ -25,6 +25,7 @@ from jaxgait.models import Bungee
 from jaxgait.native import arrays, calls, compiled, disk, identity, stored, surroundings
 from jaxgait.native.identity import identity as told
 from jaxgait.native.surroundings import opened
+from tests.native.programs import tower
 from tests.unusual import UNUSUAL, unusual
 
 X = jnp.linspace(0.1, 2.0, 16)
@@ -343,18 +344,6 @@ def test_looking_for_libraries_does_not_matter(tmp_path, monkeypatch):
     assert not files
 
 
-def tower(x):
-    for _ in range(10):
-        x = x * x - 0.5 * x + 0.1
-    return x
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def bungee(model):
     return lambda x: model.vector_field(x, model.initial_state())
 
@@ -440,7 +429,7 @@ def body(carry, _):
 
 
 @pytest.mark.parametrize("inner", [scaled, lambda x: jax.lax.scan(body, x, length=3)[0]])
-def test_traces_are_new_after_a_change(folder, monkeypatch, inner):
+def test_traces_are_new_after_a_change(cache, monkeypatch, inner):
     """JAX remembers what functions were: under another identity that would be wrong, in other processes, too."""
     function = lambda x: tower(0.1 * inner(x))
     before = compiled(function, X)(X)
@@ -457,7 +446,7 @@ def before_inner(x, inner):
     return (2.0 if inner is scaled else 8.0) * x
 
 
-def test_what_changes_its_surroundings_is_traced_each_time(folder):
+def test_what_changes_its_surroundings_is_traced_each_time(cache):
     seen = []
     function = lambda x: tower(0.3 * x) + 0.0 * len([seen.append(1)])
     for count in (1, 2):
@@ -570,11 +559,11 @@ DAMAGES = {
     ("kind", "damage"), [("index", "cut"), ("program", "changed"), ("kernel", "empty"), ("program", "gone")]
 )
 @pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
-def test_a_damaged_file_is_traced_or_compiled_anew(folder, kind, damage, monkeypatch):
+def test_a_damaged_file_is_traced_or_compiled_anew(cache, kind, damage, monkeypatch):
     factor = 2.0 + hash((kind, damage)) / 2**70  # a kernel of its own, compiled for this folder
     function = lambda x: tower(factor * x)
     expected = np.asarray(compiled(function, X)(X))
-    (path,) = folder.glob(f"{kind}-*")
+    (path,) = cache.glob(f"{kind}-*")
     path.write_bytes(DAMAGES.get(damage, bytes)(path.read_bytes()))
     if damage == "gone":
         path.unlink()
@@ -586,17 +575,17 @@ def test_a_damaged_file_is_traced_or_compiled_anew(folder, kind, damage, monkeyp
 
 
 @pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
-def test_something_else_that_is_whole_is_traced_anew(folder):
+def test_something_else_that_is_whole_is_traced_anew(cache):
     expected = np.asarray(compiled(tower, X)(X))
     for kind in ("index", "program"):
-        (path,) = folder.glob(f"{kind}-*")
+        (path,) = cache.glob(f"{kind}-*")
         disk.store(path.name, b"whole, but something else")
         assert recalled(tower, X) is None
         np.testing.assert_array_equal(compiled(tower, X)(X), expected)
         assert recalled(tower, X) is not None
 
 
-def test_other_versions_and_processors_miss(folder, monkeypatch):
+def test_other_versions_and_processors_miss(cache, monkeypatch):
     compiled(tower, X)
     assert recalled(tower, X) is not None
     for target, name in (("importlib.metadata.version", "99"), ("llvmlite.binding.get_host_cpu_name", "another")):
@@ -609,16 +598,16 @@ def test_other_versions_and_processors_miss(folder, monkeypatch):
     assert recalled(tower, X[:8]) is None and recalled(tower, X.astype(jnp.float32)) is None
 
 
-def test_a_program_that_read_a_file_is_not_recalled(folder, tmp_path):
+def test_a_program_that_read_a_file_is_not_recalled(cache, tmp_path):
     (tmp_path / "factor.txt").write_text("3.0")
     library = functools.partial(np.loadtxt, tmp_path / "factor.txt")
     times = lambda x: tower(x) * float(library())
     found = compiled(times, X)(X)
     np.testing.assert_allclose(found, 3.0 * tower(X), rtol=1e-12)
-    assert recalled(times, X) is None and list(folder.glob("program-*")) and not list(folder.glob("index-*"))
+    assert recalled(times, X) is None and list(cache.glob("program-*")) and not list(cache.glob("index-*"))
 
 
-def test_what_jax_had_in_its_own_cache_is_stored_whole(folder, tmp_path):
+def test_what_jax_had_in_its_own_cache_is_stored_whole(cache, tmp_path):
     """A program that JAX loads from its cache holds no code when it is written down."""
     before = jax.config.jax_compilation_cache_dir, jax.config.jax_persistent_cache_min_compile_time_secs
     factor = time.time_ns() / 2**62  # that JAX has not seen before: its folder is chosen once for a process
@@ -627,12 +616,12 @@ def test_what_jax_had_in_its_own_cache_is_stored_whole(folder, tmp_path):
         jax.config.update("jax_compilation_cache_dir", str(tmp_path / "jax"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         expected = np.asarray(compiled(function, X)(X))
-        stored = {path.name.partition("-")[0]: path for path in folder.iterdir()}
+        stored = {path.name.partition("-")[0]: path for path in cache.iterdir()}
         size = stored["program"].stat().st_size
-        for path in folder.iterdir():
+        for path in cache.iterdir():
             path.unlink()
         compiled(function, X)
-        (again,) = folder.glob("program-*")
+        (again,) = cache.glob("program-*")
         assert again.stat().st_size > 0.9 * size
         found = recalled(function, X)
         np.testing.assert_array_equal(found.compile()(X), expected)

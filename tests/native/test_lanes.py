@@ -8,7 +8,8 @@ import pytest
 from jaxgait.native import looped
 from jaxgait.native.refilling import TOGETHER, WARP_THREADS, Lanes, lanes_of
 from jaxgait.native.stored import program_of
-from tests.native.test_members import history, root
+from tests.native.programs import root
+from tests.native.test_members import history
 
 
 @pytest.mark.parametrize(
@@ -32,9 +33,7 @@ def test_many_even_members_leave_no_lane_idle():
     assert Lanes(8, True).room([7] * 64) == Lanes(8, False).room([7] * 64) == 7 * 64
 
 
-def test_programs_say_it_and_so_do_those_from_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
-    monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path))
+def test_programs_say_it_and_so_do_those_from_disk(short_loops, cache):
     together, kernels = jax.vmap(root), jax.vmap(looped(history))
     expected = {together: [TOGETHER] * 2, kernels: [Lanes(4, False), Lanes(8, True)]}
     for function, lanes in expected.items():

@@ -8,26 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jaxgait.native import explain, looped, native
+from jaxgait.native import explain, looped
 from jaxgait.native.members import LOOP
 from jaxgait.native.passes import _made_anew
 from jaxgait.native.primitives import read
+from tests.native.programs import kernel, loops_left, root
 
-
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
-
-
-def kernel(function):
-    return jax.jit(native(jax.vmap(looped(function))))
-
-
-def loops_left(function, *args):
-    """Names of the loops in the program of a function of one member."""
-    program = jax.make_jaxpr(looped(function))(*args)
-    return [e.primitive.name for e in program.jaxpr.eqns if e.primitive.name in ("while", "scan", LOOP.name)]
+pytestmark = pytest.mark.usefixtures("short_loops")
 
 
 def agrees(function, *args, rtol=1e-13):
@@ -37,12 +24,6 @@ def agrees(function, *args, rtol=1e-13):
     for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert x.shape == y.shape and x.dtype == y.dtype
         np.testing.assert_allclose(x, y, rtol=rtol, atol=0.0)
-
-
-def root(a):
-    """Newton's square root, with the number of rounds."""
-    going = lambda c: (jnp.abs(c[0] * c[0] - a) > 1e-12 * a) & (c[1] < 60)
-    return jax.lax.while_loop(going, lambda c: (0.5 * (c[0] + a / c[0]), c[1] + 1), (a, 0))
 
 
 def collatz(n):

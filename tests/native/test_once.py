@@ -7,28 +7,22 @@ import pytest
 
 from jaxgait.native import compiled
 from jaxgait.native.once import computed_once, derivatives_once
+from tests.native.programs import tower
 
 X = jnp.linspace(0.1, 2.0, 7)
-
-
-def long(x):
-    """Enough operations for a kernel."""
-    for _ in range(10):
-        x = x * x - 0.5 * x + 0.1
-    return x
 
 
 @pytest.mark.parametrize("one", [1, 1.0])
 @pytest.mark.parametrize("other", [2, 2.0, 3.0])
 def test_what_users_divide_by_is_left_alone(one, other):
     def guarded(x, y):
-        z = x + 0.0 * long(y)
-        return z / jnp.where(y == y, one, other), long(x)  # noqa: PLR0124
+        z = x + 0.0 * tower(y)
+        return z / jnp.where(y == y, one, other), tower(x)  # noqa: PLR0124
 
     x, y = jnp.full(16, 10.0), jnp.full(16, jnp.nan).at[::2].set(1.0)
     found, expected = compiled(guarded, x, y)(x, y), jax.jit(guarded)(x, y)
     np.testing.assert_array_equal(found[0], expected[0])
-    plain = lambda x, y: (x / jnp.where(y == y, one, other), long(x))  # noqa: PLR0124
+    plain = lambda x, y: (x / jnp.where(y == y, one, other), tower(x))  # noqa: PLR0124
     np.testing.assert_array_equal(compiled(plain, x, y)(x, y)[0], np.where(np.isnan(y), 10.0 / other, 10.0))
 
 
@@ -80,7 +74,7 @@ def test_division_by_chosen_numbers_of_any_dtype(dtype):
 
     def program(x, y):
         own = divide(x, jnp.where(y == y, x // x, x // x + x // x))  # noqa: PLR0124
-        return own, divide(x, jnp.where(y == y, jnp.ones_like(x), jnp.full_like(x, 2))), long(y)  # noqa: PLR0124
+        return own, divide(x, jnp.where(y == y, jnp.ones_like(x), jnp.full_like(x, 2))), tower(y)  # noqa: PLR0124
 
     for found in compiled(program, x, y)(x, y)[:2]:
         np.testing.assert_array_equal(found, np.where(np.arange(16) % 2 == 0, 10, 5).astype(dtype))

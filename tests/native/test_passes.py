@@ -5,15 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import explain, looped, native
+from jaxgait.native import explain
 from jaxgait.native.code import everything, loops
 from jaxgait.native.members import outermost
+from tests.native.programs import kernel
 
-
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
+pytestmark = pytest.mark.usefixtures("short_loops")
 
 
 def test_values_and_carried_values_that_nobody_needs():
@@ -33,7 +30,7 @@ def test_values_and_carried_values_that_nobody_needs():
     names = {getattr(s, "name", "") for s in everything(statements)}
     assert "mul" in names and not names & {"exp", "sin", "round"}
     x = jnp.linspace(0.0, 3.0, 11)
-    np.testing.assert_array_equal(jax.jit(native(jax.vmap(looped(function))))(x), jax.vmap(function)(x))
+    np.testing.assert_array_equal(kernel(function)(x), jax.vmap(function)(x))
 
 
 def test_records_that_nobody_needs():
@@ -59,5 +56,5 @@ def test_records_that_nobody_needs():
     assert [len(c.results) for c in (whole, end)] == [5, 2]  # y, and the record that it reads
     assert "1 loops, 1 arrays in memory" in explain(lambda x: function(x)[2], 1.0)
     x = jnp.linspace(0.0, 1.0, 11)
-    run = lambda function: jax.jit(native(jax.vmap(looped(function))))(x)
+    run = lambda function: kernel(function)(x)
     np.testing.assert_array_equal(run(lambda x: function(x)[2]), run(function)[2])

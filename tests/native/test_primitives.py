@@ -10,15 +10,9 @@ import pytest
 
 from jaxgait.native import compiled, native, primitives
 from jaxgait.native.primitives import Scan, Unfamiliar, bind, read
+from tests.native.programs import tower
 
 X = jnp.linspace(0.1, 2.0, 16)
-
-
-def tower(x):
-    """Forty operations, one after the other."""
-    for _ in range(10):
-        x = x * x - 0.5 * x + 0.1
-    return x
 
 
 def loops(x):

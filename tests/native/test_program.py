@@ -11,15 +11,9 @@ from jaxgait.native import compiled, native
 from jaxgait.native.once import computed_once
 from jaxgait.native.regions import Block, Kernel, partition
 from jaxgait.solve.smooth import Smooth, integrate
+from tests.native.programs import tower
 
 X = jnp.linspace(0.1, 2.0, 64)
-
-
-def tower(x):
-    """Forty operations, one after the other."""
-    for _ in range(10):
-        x = x * x - 0.5 * x + 0.1
-    return x
 
 
 def fan(x):

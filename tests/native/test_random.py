@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax import lax
 
-from jaxgait.native import explain, looped, native
+from jaxgait.native import explain
+from tests.native.programs import kernel
+
+pytestmark = pytest.mark.usefixtures("short_loops")
 
 KINDS = "fffiilbuv"
 """What a program carries: real numbers, integers of 32 and 64 bits, a truth value, one without sign, four real ones."""
-INTEGERS = {"i": "int32", "l": "int64", "u": "uint32"}
 EXTREMES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 3.7, -2.2, 1e-5]
 WHOLE = [0, 1, -1, 2, 5, -7, 31, 2**31 - 1, -(2**31), 33, 64]
 
@@ -116,12 +118,6 @@ class Programs:
         return run
 
 
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
-
-
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["float64", "float32"]))
 def test_random_programs_of_all_types_are_those_of_jax(seed, dtype):
@@ -135,7 +131,7 @@ def test_random_programs_of_all_types_are_those_of_jax(seed, dtype):
     reals = pick(EXTREMES, dtype), jnp.asarray(3.0 * rng.normal(size=5), dtype)
     args = (*reals, pick(WHOLE, "int32"), pick(WHOLE, "int64"), jnp.asarray(rng.integers(0, 4, 5), "int32"))
     assert explain(function, *(x[0] for x in args)).startswith("a kernel of ")
-    found = jax.jit(native(jax.vmap(looped(function))))(*args)
+    found = kernel(function)(*args)
     with jax.disable_jit():
         members = [function(*member) for member in zip(*args, strict=True)]
     tolerance = {"float64": 1e-9, "float32": 1e-3}[dtype]

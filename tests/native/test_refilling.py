@@ -9,15 +9,11 @@ import pytest
 
 from jaxgait.native import looped, loops, native
 from jaxgait.native.refilling import assembly
-from tests.native.test_members import root
+from tests.native.programs import root
+
+pytestmark = pytest.mark.usefixtures("short_loops")
 
 LENGTHS = np.random.default_rng(5).integers(0, 40, 61)
-
-
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
 
 
 def sums(n, x):

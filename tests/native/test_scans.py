@@ -9,24 +9,9 @@ from hypothesis import given, settings
 
 from jaxgait.native import explain, looped, native
 from jaxgait.native.members import LOOP
+from tests.native.programs import kernel, loops_left
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
-
-
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
-
-
-def kernel(function):
-    return jax.jit(native(jax.vmap(looped(function))))
-
-
-def left(function, *args):
-    """Names of the loops in the program of a function of one member."""
-    program = jax.make_jaxpr(looped(function))(*args)
-    return [e.primitive.name for e in program.jaxpr.eqns if e.primitive.name in ("while", "scan", LOOP.name)]
+pytestmark = [pytest.mark.usefixtures("short_loops"), pytest.mark.filterwarnings("error::RuntimeWarning")]
 
 
 def smoothed(x):
@@ -87,7 +72,7 @@ def test_loops_over_arrays_are_those_of_jax_in_float32():
 
 
 def agrees(function, x, tolerance):
-    assert left(function, x[0]) == [LOOP.name]
+    assert loops_left(function, x[0]) == [LOOP.name]
     found, expected = kernel(function)(x), jax.jit(jax.vmap(function))(x)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype
@@ -118,7 +103,7 @@ def test_arrays_may_be_the_same_for_all_members():
 def test_derivatives_go_backward_over_arrays_that_were_stacked():
     final = lambda x: jax.lax.scan(lambda c, a: (jnp.sin(c) + a * x, c), x, jnp.arange(30.0))[0]
     back = jax.jacrev(final)
-    assert "scan" not in left(back, X[0])
+    assert "scan" not in loops_left(back, X[0])
     expected = jax.vmap(jax.jacfwd(final))(jnp.asarray(X))
     np.testing.assert_allclose(kernel(back)(jnp.asarray(X)), expected, rtol=1e-9)
 

@@ -11,14 +11,9 @@ import pytest
 from jax.extend.core import jaxpr_as_fun
 
 from jaxgait.native import compiled, kept, looped, native
+from tests.native.programs import root
 
 X = jnp.linspace(1.0, 3.0, 5)
-
-
-def root(a):
-    """Newton's square root."""
-    step = lambda c: (0.5 * (c[0] + a / c[0]), c[1] + 1)
-    return jax.lax.while_loop(lambda c: (jnp.abs(c[0] * c[0] - a) > 1e-12 * a) & (c[1] < 60), step, (a, 0))[0]
 
 
 def test_constants_that_python_takes_for_equal_are_told_apart():
@@ -29,11 +24,10 @@ def test_constants_that_python_takes_for_equal_are_told_apart():
 
 
 @pytest.mark.parametrize("whole", [native, kept])
-def test_operation_by_operation_nothing_is_changed(whole, monkeypatch):
+def test_operation_by_operation_nothing_is_changed(whole, short_loops):
     """So that a debugger, or a print, sees the numbers; what must be compiled is."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
     seen = []
-    batch = jax.vmap(looped(root))
+    batch = jax.vmap(lambda a: looped(root)(a)[0])
     program = jax.make_jaxpr(batch)(X)
     with jax.disable_jit():
         found = whole(lambda x: (seen.append(float(x[0])), batch(x))[1])(X)

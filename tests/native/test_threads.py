@@ -21,6 +21,7 @@ from jaxgait.native.passes import fused
 from jaxgait.native.primitives import bind
 from jaxgait.native.primitives import results as results_of
 from jaxgait.native.ptx import POSITION, block_threads, kernel
+from tests.native.programs import turning
 from tests.native.test_members import PROGRAMS
 
 SENTINEL = 77
@@ -28,12 +29,8 @@ LOADED = re.compile(r'call (\w+) asm sideeffect "ld\.shared[^"]+", "[^"]+"\((ptr
 """A load from shared memory."""
 
 
-@pytest.fixture(autouse=True)
-def everything_anew(monkeypatch):
-    """Every loop becomes a kernel; machine code, which holds addresses of this process, is not kept."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
-    monkeypatch.setattr("jaxgait.native.threads.LEAST_NUMBERS", 0)
-    monkeypatch.setenv("JAXGAIT_CACHE", "off")
+# Machine code that contains addresses of this process must not be kept.
+pytestmark = pytest.mark.usefixtures("short_loops", "small_shared_memory", "no_cache")
 
 
 def on_this_processor(text, where):
@@ -177,14 +174,6 @@ def test_products_are_part_of_sums_that_alone_use_them():
 
 def test_what_cpus_call_in_their_library():
     """Angles too large for the usual arithmetic, and remainders, which are exact."""
-
-    def turning(x):
-        def body(c):
-            x, _, _, k = c
-            return x * 1e7, jnp.sin(x) + jnp.tan(3.0 * x), jnp.cos(x) + jnp.fmod(x, 1.7), k + 1
-
-        return jax.lax.while_loop(lambda c: c[3] < 3, body, (x, x, x, 0))
-
     x = jnp.linspace(1e9, 1e12, 9)
     program = jax.make_jaxpr(jax.vmap(looped(turning)))(x)
     for a, b in zip(evaluated(program, (x,), as_threads), jax.jit(jax.vmap(turning))(x), strict=True):
