@@ -476,13 +476,25 @@ def check_value(label: str, value: Any, info: ParameterInfo) -> None:
         x = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{label} must be a number in {info.unit}, got {value!r}") from error
-    bad = ~np.isfinite(x)
-    wanted = "finite"
-    if not bad.any() and info.bounds != "any":
-        bad = (x <= 0 if info.bounds == "positive" else x < 0) | ((info.bounds == "fraction") & (x > 1))
-        wanted = "from 0 to 1" if info.bounds == "fraction" else info.bounds
+    bad, wanted = ~np.isfinite(x), "finite"
+    if not bad.any():
+        bad, wanted = ~within_bounds(x, info), "from 0 to 1" if info.bounds == "fraction" else info.bounds
     if bad.any():
         where = np.argwhere(np.atleast_1d(bad))[0]
         index = "" if x.ndim == 0 else f" at index {tuple(int(i) for i in where)}"
         got, unit = float(np.atleast_1d(x)[tuple(where)]), "" if info.unit == "1" else f" {info.unit}"
         raise ParameterError(f"{label} ({info.doc}) must be {wanted}, got {got:g}{unit}{index}")
+
+
+def within_bounds(values: Any, info: ParameterInfo) -> np.ndarray:
+    """Which values of a parameter, in its own unit, lie within its declared bounds; same shape, False for NaN.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import parameter_info, within_bounds
+        >>> print(within_bounds([70.0, 0.0], parameter_info(Bungee(), "mass")))
+        [ True False]
+    """
+    x, low = np.asarray(values), -np.inf if info.bounds == "any" else 0.0
+    above = x > 0.0 if info.bounds == "positive" else x >= low
+    return np.asarray(above & (x <= (1.0 if info.bounds == "fraction" else np.inf)))

@@ -46,7 +46,7 @@ def table(rows: int) -> xr.Dataset:
     knee = leg()
     own = {name: (float(get_parameter(knee, name)), share) for name, share in RANGES.items()}
     over = {name: ((1.0 - share) * x, (1.0 + share) * x) for name, (x, share) in own.items()}
-    return sensitivity(knee, over, MEASURES, rows=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
+    return sensitivity(knee, over, MEASURES, count=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
 
 
 def rows_of(found: xr.Dataset) -> str:

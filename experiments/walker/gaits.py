@@ -45,7 +45,7 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
     _slope_table(report, np.concatenate([lower.parameter, first.parameter]), np.concatenate([lower.z, first.z]))
     values = jnp.linspace(0.1, 0.136, 241)
     starts = jnp.asarray(np.stack([np.interp(values, first.parameter, first.z[:, i]) for i in range(3)], axis=1))
-    points = np.asarray(bifurcation_diagram(COARSE, walker, "slope", values, starts + 1e-3, 250, 48))
+    points = np.asarray(bifurcation_diagram(COARSE, walker, "slope", values, starts + 1e-3, discard=250, keep=48))
     exponents = _lyapunov(report, np.asarray(values), np.asarray(starts))
     with style():
         figure, (axis, below) = plt.subplots(2, 1, figsize=(7, 5.6), sharex=True, height_ratios=(3, 1))

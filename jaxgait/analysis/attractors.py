@@ -42,6 +42,7 @@ def bifurcation_diagram(
     name: str,
     values: Float[Array, " values"],
     z0: Float[Array, "... n"],
+    *,
     discard: int,
     keep: int,
 ) -> Float[Array, "values keep n"]:
@@ -98,7 +99,7 @@ def _diagram(
 def basin(
     return_map: ReturnMap,
     model: Any,
-    starts: Float[Array, "*grid n"],
+    z0: Float[Array, "*grid n"],
     gait: Float[Array, "points k"],
     *,
     strides: int = 40,
@@ -109,7 +110,7 @@ def basin(
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
-        starts: section points (..., n), in any arrangement and in the units of the section.
+        z0: starts, section points (..., n), in any arrangement and in the units of the section.
         gait: the points of the gait, (points, n), several for a gait of period k.
         strides: largest number of strides.
         tolerance: largest distance in any coordinate, in its unit, at which the gait counts as reached.
@@ -128,10 +129,10 @@ def basin(
     """
     checks.count("strides", strides)
     checks.number("tolerance", tolerance, "the units of the points", above=0.0)
-    starts, gait = _points("starts", starts), _points("gait", gait)
+    starts, gait = _points("z0", z0), _points("gait", gait)
     grid, n = starts.shape[:-1], starts.shape[-1]
     if gait.ndim != 2 or not len(gait) or gait.shape[1] != n:
-        raise ValueError(f"gait must be its points (points, {n}), of as many coordinates as starts, got {gait.shape}")
+        raise ValueError(f"gait must be its points (points, {n}), of as many coordinates as z0, got {gait.shape}")
     count = int(np.prod(grid))
     padded = (
         jnp.resize(starts.reshape(count, n), (-(-count // BATCH_SIZE) * BATCH_SIZE, n))

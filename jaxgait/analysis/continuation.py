@@ -32,9 +32,9 @@ from jaxgait.analysis.floquet import (
     crossing_mode,
     floquet,
 )
-from jaxgait.analysis.ranges import allowed, check_values
+from jaxgait.analysis.ranges import check_values
 from jaxgait.native import kept
-from jaxgait.parameters import with_parameters
+from jaxgait.parameters import parameter_info, with_parameters, within_bounds
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import CONVERGED, Rule, many
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
@@ -133,7 +133,7 @@ def continuation(
     step: float = 0.05,
     max_points: int = 200,
     direction: np.ndarray | None = None,
-    parameter0: float | None = None,
+    start: float | None = None,
 ) -> Branch:
     """Follows a branch of periodic gaits in one parameter, starting at `span[0]` towards `span[1]`.
 
@@ -147,7 +147,7 @@ def continuation(
         step: first and longest step, as a fraction of the scaled branch: 0.05 gives at least 20 points along the span.
         max_points: largest number of points.
         direction: first direction in the space of (point, parameter), for switching between branches.
-        parameter0: where to start within the span, if not at `span[0]`.
+        start: value of the parameter at which to start, if not `span[0]`.
 
     Returns:
         The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes at none.
@@ -174,9 +174,9 @@ def continuation(
     """
     problem = _Problem(return_map, (name,), checks.count("order", order))
     _check("span", span, model, name, step, max_points)
-    start = span[0] if parameter0 is None else parameter0
+    start = span[0] if start is None else start
     if not min(span) <= start <= max(span):
-        raise ValueError(f"parameter0 must lie within the span {span}, got {parameter0}")
+        raise ValueError(f"start must lie within the span {span}, got {start}")
     z0 = np.asarray(z0, dtype=float)
     scale = _scale(z0, span[1] - span[0])
     system = _alone(functools.partial(_linear, problem, model, jnp.asarray(scale)))
@@ -277,7 +277,7 @@ def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array)
 
 @float64_default
 def locate(
-    return_map: ReturnMap, model: Any, name: str, kind: Bifurcation, z: np.ndarray, parameter: float, *, order: int = 1
+    return_map: ReturnMap, model: Any, name: str, kind: Bifurcation, z0: np.ndarray, start: float, *, order: int = 1
 ) -> BifurcationPoint | None:
     """Solves for the bifurcation near a guess; None without one, at a neutral saddle or out of bounds.
 
@@ -286,8 +286,8 @@ def locate(
         model: the mechanism.
         name: the parameter that is free.
         kind: which bifurcation: a fold, a period doubling or a Neimark-Sacker bifurcation.
-        z: guess of the gait there, (n,).
-        parameter: guess of the parameter there, in its own unit.
+        z0: guess of the gait there, (n,).
+        start: guess of the parameter there, in its own unit.
         order: the gaits repeat after this many applications of the map.
 
     Raises:
@@ -307,12 +307,12 @@ def locate(
         3.0 [0.666667]
     """
     problem = _Problem(return_map, (name,), checks.count("order", order))
-    check_values(model, name, parameter)
-    scale, guess = _scale(z, parameter), np.append(z, parameter)
+    check_values(model, name, start)
+    scale, guess = _scale(z0, start), np.append(z0, start)
     augmented = _test_system(problem, kind, model, scale)
     found = many(augmented, (guess / scale)[None], LOCATOR.rule, LOCATOR.max_evaluations)
     full = found.x[0] * scale
-    if found.status[0] != CONVERGED or not allowed(model, name, full[-1]):
+    if found.status[0] != CONVERGED or not within_bounds(full[-1], parameter_info(model, name)):
         return None
     linear = _linear(problem, model, jnp.asarray(scale), jnp.asarray(found.x[0]))[1]
     modes = floquet(return_jacobian(np.asarray(linear), scale))
@@ -451,7 +451,7 @@ def _curve(
     linears = [np.asarray(_linear(problem, model, jnp.asarray(scale), jnp.asarray(x))[1]) for x in walked.x]
     multipliers = floquet(return_jacobian(np.reshape(linears, (-1, n, n + 2)), scale)).multipliers
     real = np.array([crossing_mode(kind, one) is None for one in multipliers], dtype=bool)
-    out = ~allowed(model, first, full[:, n])
+    out = ~within_bounds(full[:, n], parameter_info(model, first))
     ended = real | out
     count, why = len(full), walked.why_stopped
     if ended.any():

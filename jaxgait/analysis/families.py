@@ -42,7 +42,7 @@ from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, ch
 MAX_CONTRACTION = 1.0
 """Largest ratio of successive Newton steps of `follow`."""
 CROSSINGS: tuple[Bifurcation, ...] = ("branch point", *BIFURCATIONS[1:])
-"""In the order of `bifurcation_functions`: a branch that goes on in the parameter does not fold."""
+"""In the order of `bifurcation_functions`: a branch continued in the parameter cannot fold."""
 MAX_HALVINGS = 3
 """Largest number of halvings of a step by `follow`."""
 MAX_SECANTS = 10
@@ -136,14 +136,19 @@ def _lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Arr
 
 
 @float64_default
-def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
+def strides(
+    family: Family,
+    members: Int[np.ndarray, " b"],
+    values: Float[np.ndarray, " b"],
+    z0: Float[np.ndarray, "b order n"],
+) -> tuple[np.ndarray, ...]:
     """One stride from every point of some orbits, in batches of `Family.lanes`.
 
     Args:
         family: return map and members.
-        who: member of each orbit, (b,).
-        p: parameter of each, in its own unit, (b,).
-        z: their points, (b, order, n).
+        members: number of the member of each orbit.
+        values: value of the parameter of each, in its own unit.
+        z0: their points.
 
     Returns:
         The next points (b, order, n), and their derivatives with respect to the points (b, order, n, n) and to the
@@ -159,10 +164,10 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
         >>> print(value.ravel(), slope.ravel(), rate.ravel())  # r / 4, 0, member / 4
         [0.5  0.75] [0. 0.] [0.25 0.5 ]
     """
-    count, order, n = z.shape
-    who, p = np.repeat(who, order), np.repeat(p, order)
-    members = jax.tree.map(lambda leaf: np.asarray(leaf)[who], family.members)
-    flat = _in_batches(functools.partial(_lanes, family), family.lanes, (members, p, z.reshape(count * order, n)))
+    count, order, n = z0.shape
+    members, values = np.repeat(members, order), np.repeat(values, order)
+    data = jax.tree.map(lambda leaf: np.asarray(leaf)[members], family.members)
+    flat = _in_batches(functools.partial(_lanes, family), family.lanes, (data, values, z0.reshape(count * order, n)))
     return tuple(a.reshape(count, order, *a.shape[1:]) for a in flat)
 
 
@@ -221,7 +226,7 @@ def fixed_points(
     values = {name: np.asarray(column, dtype=float) for name, column in over.items()}
     sizes = {name: column.shape for name, column in values.items()}
     if len(set(sizes.values())) != 1 or any(len(shape) != 1 for shape in sizes.values()):
-        raise ValueError(f"over must hold one value of each parameter per member, got the shapes {sizes}")
+        raise ValueError(f"over must contain one value of each parameter per member, got the shapes {sizes}")
     (count,) = next(iter(sizes.values()))
     checks.count("lanes", lanes)
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
@@ -241,7 +246,7 @@ def fixed_points(
 
 
 def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> tuple[np.ndarray, ...]:
-    """The last batch is padded with its last row."""
+    """Calls a function with `width` rows at a time; the last batch is padded with its last row."""
     count, parts = len(jax.tree.leaves(rows)[0]), []
     for start in range(0, count, width):
         lane = np.minimum(np.arange(start, start + width), count - 1)
@@ -252,15 +257,18 @@ def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> tuple[
 
 @float64_default
 def gaits(
-    family: Family, who: Int[np.ndarray, " b"], parameter: np.ndarray, z: Float[np.ndarray, "b order n"]
+    family: Family,
+    members: Int[np.ndarray, " b"],
+    values: float | Float[np.ndarray, " b"],
+    z0: Float[np.ndarray, "b order n"],
 ) -> Gaits:
     """Solves for the gaits of some members by Newton's method.
 
     Args:
         family: return map and members.
-        who: member of each gait, (b,).
-        parameter: value for each gait, in its own unit.
-        z: first guesses; `order` points each.
+        members: number of the member of each gait.
+        values: value of the parameter of each gait, or one for all, in its own unit.
+        z0: first guesses; `order` points each.
 
     Examples:
         >>> import numpy as np
@@ -271,18 +279,19 @@ def gaits(
         >>> print(found.z.ravel().round(6), found.multipliers.real.ravel().round(6))  # 1 - 1/r, 2 - r
         [0.6  0.75] [-0.5 -2. ]
     """
-    who, order = np.asarray(who), np.shape(z)[1]
-    p = np.broadcast_to(parameter, who.shape).astype(float)
-    x = np.column_stack([np.reshape(z, (len(who), -1)), p])
-    return _gaits(who, p, order, corrected(_system(family, order), who, x, parameter_axis(x), _corrector(family)))
+    members, order = np.asarray(members), np.shape(z0)[1]
+    values = np.broadcast_to(values, members.shape).astype(float)
+    x = np.column_stack([np.reshape(z0, (len(members), -1)), values])
+    points = corrected(_system(family, order), members, x, parameter_axis(x), _corrector(family))
+    return _gaits(members, values, order, points)
 
 
 def _system(family: Family, order: int) -> System:
     """Closure errors, mapped points minus next points; the unknowns are (points, parameter)."""
 
-    def system(who: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def system(members: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         z = x[:, :-1].reshape(len(x), order, -1)
-        value, slope, pull = strides(family, who, x[:, -1], z)
+        value, slope, pull = strides(family, members, x[:, -1], z)
         off = (value - np.roll(z, -1, axis=1)).reshape(len(x), -1)
         return off, np.concatenate([_cyclic(slope), pull.reshape(len(x), -1, 1)], axis=2)
 
@@ -293,14 +302,14 @@ def _corrector(family: Family, contraction: float = float("inf")) -> Corrector:
     return Corrector(Rule(family.tolerance, shorten=False), family.corrections + 1, contraction)
 
 
-def _gaits(who: np.ndarray, p: np.ndarray, order: int, points: Points) -> Gaits:
-    count, shape = len(p), (len(p), order, -1)
+def _gaits(members: np.ndarray, values: np.ndarray, order: int, points: Points) -> Gaits:
+    count, shape = len(values), (len(values), order, -1)
     rate = tangents(points.linear, parameter_axis(points.x))[:, :-1].reshape(shape)
     z = points.x[:, :-1].reshape(shape)
     slope = points.linear[:, :, :-1].reshape(count, order, z.shape[2], order, z.shape[2])
     slope = np.stack([slope[:, i, :, i] for i in range(order)], axis=1)
     slope = slope + np.eye(z.shape[2]) if order == 1 else slope  # for order 1, a point is mapped to itself
-    return Gaits(who, p, z, _round(slope), rate, points.residual)
+    return Gaits(members, values, z, _once_around(slope), rate, points.residual)
 
 
 def _cyclic(slope: np.ndarray) -> np.ndarray:
@@ -313,7 +322,7 @@ def _cyclic(slope: np.ndarray) -> np.ndarray:
     return matrix.reshape(count, order * n, order * n)
 
 
-def _round(slope: np.ndarray) -> np.ndarray:
+def _once_around(slope: np.ndarray) -> np.ndarray:
     """Derivative once around the orbits: the product over their points."""
     product = slope[:, 0]
     for i in range(1, slope.shape[1]):
@@ -324,7 +333,7 @@ def _round(slope: np.ndarray) -> np.ndarray:
 @float64_default
 def follow(
     family: Family,
-    who: Int[np.ndarray, " b"],
+    members: Int[np.ndarray, " b"],
     values: Float[np.ndarray, " points"] | Float[np.ndarray, "points b"],
     z0: Float[np.ndarray, "b order n"],
     *,
@@ -337,7 +346,7 @@ def follow(
 
     Args:
         family: return map and members.
-        who: the members.
+        members: numbers of the members.
         values: values of the parameter in its own unit, in the order in which to follow them; the same for all
             members, or one column per member.
         z0: first guesses at the first value.
@@ -355,31 +364,31 @@ def follow(
         >>> print(branch.z.ravel().round(6), branch.multipliers.real.ravel().round(6))  # unstable beyond r = 3
         [0.6    0.6875] [-0.5 -1.2]
     """
-    who = np.asarray(who)
-    rows = np.broadcast_to(np.reshape(values, (len(values), -1)), (len(values), len(who)))
-    steps = [gaits(family, who, rows[0], z0)]
+    members = np.asarray(members)
+    rows = np.broadcast_to(np.reshape(values, (len(values), -1)), (len(values), len(members)))
+    steps = [gaits(family, members, rows[0], z0)]
     for row in tqdm(rows[1:], desc="branches", unit="value", disable=not progress):
-        steps.append(_reached(family, who, steps[-1], row))
+        steps.append(_next_gaits(family, members, steps[-1], row))
     return Gaits(*(np.stack(field) for field in zip(*steps, strict=True)))
 
 
-def _reached(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray) -> Gaits:
+def _next_gaits(family: Family, members: np.ndarray, last: Gaits, values: np.ndarray) -> Gaits:
     """The gait of every branch at its next value, via intermediate values where Newton's method needs them."""
     order = last.z.shape[1]
-    flat = lambda a, p: np.column_stack([a.reshape(len(who), -1), p])
-    x, along = flat(last.z, last.parameter), flat(last.rate, np.ones(len(who)))
-    axis, smallest = parameter_axis(x), np.abs(row - last.parameter) / 2**MAX_HALVINGS
+    flat = lambda a, p: np.column_stack([a.reshape(len(members), -1), p])
+    x, along = flat(last.z, last.parameter), flat(last.rate, np.ones(len(members)))
+    axis, smallest = parameter_axis(x), np.abs(values - last.parameter) / 2**MAX_HALVINGS
     after = unknown(x)
-    going = np.flatnonzero(np.isfinite(x).all(axis=1))
-    while going.size:
-        remaining = row[going] - x[going, -1]
-        here = (who[going], x[going], along[going], remaining, smallest[going])
-        new, step = advanced(_system(family, order), *here, _corrector(family, MAX_CONTRACTION), normal=axis[going])
+    active = np.flatnonzero(np.isfinite(x).all(axis=1))
+    while active.size:
+        remaining = values[active] - x[active, -1]
+        here = (members[active], x[active], along[active], remaining, smallest[active])
+        new, step = advanced(_system(family, order), *here, _corrector(family, MAX_CONTRACTION), normal=axis[active])
         for all_branches, some in zip(after, new, strict=True):
-            all_branches[going] = some
-        x[going], along[going] = new.x, tangents(new.linear, axis[going])
-        going = going[np.isfinite(new.x).all(axis=1) & (step != remaining)]
-    return _gaits(who, row.astype(float), order, after)
+            all_branches[active] = some
+        x[active], along[active] = new.x, tangents(new.linear, axis[active])
+        active = active[np.isfinite(new.x).all(axis=1) & (step != remaining)]
+    return _gaits(members, values.astype(float), order, after)
 
 
 @float64_default
@@ -408,10 +417,10 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool =
         [('period doubling', 3.0)]
     """
     checks.positive("width", width, "the parameter's unit")
-    members, count = np.asarray(branches.member), len(jax.tree.leaves(family.members)[0])
-    if members.ndim != 2 or (members != members[:1]).any() or (members < 0).any() or (members >= count).any():
+    members, size = np.asarray(branches.member), len(jax.tree.leaves(family.members)[0])
+    if members.ndim != 2 or (members != members[:1]).any() or (members < 0).any() or (members >= size).any():
         raise ValueError(
-            f"branches must be followed gaits (values, b) of members 0 to {count - 1}, got {shown(members)}"
+            f"branches must be followed gaits (values, b) of members 0 to {size - 1}, got {shown(members)}"
         )
     tests = bifurcation_values(branches.multipliers)
     at = lambda *index: Gaits(*(field[index] for field in branches))
@@ -440,8 +449,8 @@ class _Bracket:
     left: Gaits
     right: Gaits
     done: bool = False
-    beside: float | None = None
-    """Where to go from a value without a gait, as where branches cross."""
+    fallback: float | None = None
+    """Value to try next if no gait is found, e.g. at a branch point."""
 
     def __post_init__(self) -> None:
         ends = [(float(end.parameter), self._test(end)) for end in (self.left, self.right)]
@@ -452,8 +461,8 @@ class _Bracket:
 
     def between(self, middle: bool) -> float:
         """The next point to evaluate: the secant's zero, or the middle, which locates a jump too."""
-        if self.beside is not None:
-            return self.beside
+        if self.fallback is not None:
+            return self.fallback
         return 0.5 * (self.ends.left + self.ends.right) if middle else float(self.ends.secant)
 
     def guess(self, p: float) -> np.ndarray:
@@ -462,12 +471,12 @@ class _Bracket:
         return self.left.z + (p - a) / (b - a) * (self.right.z - self.left.z)
 
     def narrow(self, new: Gaits, width: float) -> None:
-        """Replaces one end; stops if there is no gait at a value and none beside it."""
+        """Replaces one end; stops if there is no gait at a value and none next to it."""
         p, g = float(new.parameter), self._test(new)
         nearest = min(abs(p - end) for end in (self.ends.left, self.ends.right))
-        self.done = self.beside is not None or nearest <= width
+        self.done = self.fallback is not None or nearest <= width
         if not np.isfinite(g):
-            self.beside = p + 0.5 * width
+            self.fallback = p + 0.5 * width
             return
         if self.ends.crossed(g):
             self.left = self.right

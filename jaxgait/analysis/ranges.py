@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from jaxgait.checks import is_concrete
 from jaxgait.parameters import check_value, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_model
 
-__all__ = ["allowed", "check_values"]
+__all__ = ["check_values"]
 
 
 @float64_default
@@ -33,19 +31,3 @@ def check_values(model: Any, name: str, values: Any) -> None:
     if is_concrete(values):
         check_value(f"{type(model).__name__}.{name}", values, parameter_info(model, name))
     check_model(varied)
-
-
-@float64_default
-def allowed(model: Any, name: str, values: np.ndarray | float) -> np.ndarray:
-    """Which values of a parameter, in its own unit, lie within its bounds; same shape.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.analysis.ranges import allowed
-        >>> print(allowed(Bungee(), "mass", np.array([70.0, 0.0])))
-        [ True False]
-    """
-    bounds, x = parameter_info(model, name).bounds, np.asarray(values)
-    above = x > 0.0 if bounds == "positive" else x >= (-np.inf if bounds == "any" else 0.0)
-    return np.asarray(above & (x <= (1.0 if bounds == "fraction" else np.inf)))

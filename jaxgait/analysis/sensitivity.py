@@ -42,7 +42,7 @@ def sensitivity(
     over: Mapping[str, tuple[float, float]],
     observe: Any,
     *,
-    rows: int = 256,
+    count: int = 256,
     seed: int = 0,
     confidence: float = 0.95,
     resamples: int = 200,
@@ -55,7 +55,7 @@ def sensitivity(
         model: the mechanism; its other parameters stay as they are.
         over: range (low, high) by dotted parameter name, in the parameter's unit.
         observe: measures or their names, each one number of a run.
-        rows: of the sample (best a power of two); the ensemble has rows times (2 + parameters) members.
+        count: number of rows of the sample (best a power of two); the ensemble has 2 + parameters members per row.
         seed: seed of the sample and of the bootstrap.
         confidence: confidence level of the intervals.
         resamples: number of resamples of the bootstrap.
@@ -80,31 +80,31 @@ def sensitivity(
         >>> from jaxgait import Bungee
         >>> from jaxgait.analysis.sensitivity import sensitivity
         >>> box = {"mass": (60.0, 80.0), "quadratic_drag": (0.99, 1.01)}
-        >>> found = sensitivity(Bungee(), box, "clearance", rows=16, duration=20.0, local=False)
+        >>> found = sensitivity(Bungee(), box, "clearance", count=16, duration=20.0, local=False)
         >>> found.total.idxmax("parameter").item()
         'mass'
     """
     check_run("sensitivity", run, allowed=("store", "repair"))
     measures = _measures(as_model(model), observe)
-    checks.count("rows", rows, least=MIN_ROWS)
+    checks.count("count", count, least=MIN_ROWS)
     checks.count("resamples", resamples)
     checks.positive("confidence", confidence, below=1.0)
     names = list(sobol(over, 1, seed=seed).values)  # checks ranges and seed
     low, high = np.array([over[name] for name in names], dtype=float).T
-    columns = low + _points(len(names), rows, seed) * (high - low)
+    columns = low + _points(len(names), count, seed) * (high - low)
     members = zipped({name: columns[..., k].ravel() for k, name in enumerate(names)})
     centre = dict(zip(names, 0.5 * (low + high), strict=True))
     if local is None:
         local = not scheme_for(as_model(model), run.get("scheme")).no_gradient
     slopes = _local(model, centre, high - low, measures, run) if local else xr.Dataset()
     found = ensemble(model, members, observe=list(measures), **run)
-    seen = [_defined(m, found).reshape(2 + len(names), rows) for m in measures]
+    seen = [_defined(m, found).reshape(2 + len(names), count) for m in measures]
     parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
     data = xr.concat(parts, "measure").assign_coords(measure=[m.name for m in measures], parameter=names)
     data["bound"] = ["low", "high"]
     units = {"parameter_unit": ("parameter", [parameter_info(model, n).unit for n in names])}
     units["measure_unit"] = ("measure", [m.unit for m in measures])
-    return data.merge(slopes).assign_coords(units).assign_attrs(members=members.size, rows=rows, confidence=confidence)
+    return data.merge(slopes).assign_coords(units).assign_attrs(members=members.size, rows=count, confidence=confidence)
 
 
 def indices(

@@ -156,12 +156,12 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     return Members(dims, shape, flat, labels)
 
 
-def latin_hypercube(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
+def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
     """Samples of a box of parameters, spread evenly along every axis; dimension `sample`.
 
     Args:
-        ranges: for each dotted name its (lowest, highest) value.
-        samples: how many.
+        over: for each dotted name its (lowest, highest) value.
+        count: how many.
         seed: of the random numbers.
 
     Examples:
@@ -172,16 +172,16 @@ def latin_hypercube(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
     """
     from scipy.stats import qmc
 
-    box = _box(ranges, samples, seed)
-    return _sampled(box, qmc.LatinHypercube(len(box), rng=seed).random(samples))
+    box = _box(over, count, seed)
+    return _sampled(box, qmc.LatinHypercube(len(box), rng=seed).random(count))
 
 
-def sobol(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
+def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
     """Scrambled Sobol points in a box of parameters; dimension `sample`.
 
     Args:
-        ranges: for each dotted name its (lowest, highest) value.
-        samples: how many; best a power of two.
+        over: for each dotted name its (lowest, highest) value.
+        count: how many points; best a power of two.
         seed: of the random numbers.
 
     Examples:
@@ -192,25 +192,25 @@ def sobol(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
     """
     from scipy.stats import qmc
 
-    box = _box(ranges, samples, seed)
-    power = max(0, math.ceil(math.log2(samples)))  # a power of two keeps the points balanced
-    return _sampled(box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:samples])
+    box = _box(over, count, seed)
+    power = max(0, math.ceil(math.log2(count)))  # a power of two keeps the points balanced
+    return _sampled(box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:count])
 
 
 @float64_default
-def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members:
+def cloud(model: Model, spread: Axes, count: int, *, seed: int = 0) -> Members:
     """Initial states scattered normally about the model's own; dimension `start`.
 
     Args:
         model: its initial state is the centre.
         spread: standard deviations of components of the state, by name ("theta_b" or "initial.theta_b").
-        samples: how many.
+        count: how many.
         seed: of the random numbers.
 
     Raises:
         ParameterError: for unknown components, and for impossible spreads, counts and seeds.
         TypeError: for anything but a model.
-        MemoryError: for more samples than fit in memory.
+        MemoryError: for more members than fit in memory.
 
     Examples:
         >>> from jaxgait import Bungee, cloud
@@ -220,7 +220,7 @@ def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members
     """
     as_model(model)
     named = _named(spread)
-    _count("samples", samples)
+    _count("count", count)
     rng = np.random.default_rng(_count("seed", seed, 0))
     values = {}
     for name, sigma in named.items():
@@ -229,8 +229,8 @@ def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members
         width = _spread(name, sigma)
         if INITIAL + component in values:
             raise ParameterError(f"the spread of {component!r} is given twice")
-        _check_memory((samples,), [middle.size] * len(named), copies=2)
-        values[INITIAL + component] = middle + width * rng.standard_normal((samples, *middle.shape))
+        _check_memory((count,), [middle.size] * len(named), copies=2)
+        values[INITIAL + component] = middle + width * rng.standard_normal((count, *middle.shape))
     return _along("start", values)
 
 
@@ -449,16 +449,16 @@ def _along(dim: str, values: dict[str, np.ndarray]) -> Members:
     return Members((dim,), (len(next(iter(values.values()))),), values, labels)
 
 
-def _box(ranges: Axes, samples: int, seed: int) -> dict[str, tuple[float, float]]:
-    _count("samples", samples)
+def _box(over: Axes, count: int, seed: int) -> dict[str, tuple[float, float]]:
+    _count("count", count)
     _count("seed", seed, 0)
     box = {}
-    for name, pair in _named(ranges).items():
+    for name, pair in _named(over).items():
         bounds = _numbers(name, pair if np.ndim(pair) else [pair])
         if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
             raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
         box[name] = (float(bounds[0]), float(bounds[1]))
-    _check_memory((samples,), [1] * len(box), copies=3)  # points in the unit box, scaled, and their labels
+    _check_memory((count,), [1] * len(box), copies=3)  # points in the unit box, scaled, and their labels
     return box
 
 

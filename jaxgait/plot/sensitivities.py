@@ -99,7 +99,7 @@ def shares(found: xr.Dataset) -> Figure:
         >>> from jaxgait.analysis.sensitivity import sensitivity
         >>> from jaxgait.plot.sensitivities import shares
         >>> box = {"mass": (60.0, 80.0), "stiffness": (20.0, 30.0)}
-        >>> found = sensitivity(Bungee(), box, "clearance", rows=64, duration=20.0)
+        >>> found = sensitivity(Bungee(), box, "clearance", count=64, duration=20.0)
         >>> shares(found).savefig("shares.png")
     """
     names, n = [str(name) for name in found.parameter.values], found.sizes["measure"]

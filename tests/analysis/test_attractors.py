@@ -17,18 +17,18 @@ halves = lambda model, z: 0.5 * z
     [
         ({"gait": [[np.nan]]}, "gait must be finite, got .*nan"),
         ({"gait": [[0.0], [np.nan]]}, "gait must be finite, got .*nan"),
-        ({"starts": [[np.nan]]}, "starts must be finite"),
-        ({"starts": [[0.1, 0.2, 0.3]]}, r"gait must be its points \(points, 3\), .*, got \(1, 1\)"),
+        ({"z0": [[np.nan]]}, "z0 must be finite"),
+        ({"z0": [[0.1, 0.2, 0.3]]}, r"gait must be its points \(points, 3\), .*, got \(1, 1\)"),
         ({"strides": -3}, "strides must be a whole number"),
         ({"tolerance": np.nan}, "tolerance must be one number"),
         ({"tolerance": 0.0}, "tolerance must be one number"),
     ],
 )
 def test_no_outcome_of_bad_input(arguments, message):
-    given = {"starts": [[0.1]], "gait": [[0.0]]} | arguments
-    starts, gait = (jnp.array(given.pop(name)) for name in ("starts", "gait"))
+    given = {"z0": [[0.1]], "gait": [[0.0]]} | arguments
+    z0, gait = (jnp.array(given.pop(name)) for name in ("z0", "gait"))
     with pytest.raises(ValueError, match=message):
-        basin(halves, None, starts, gait, **given)
+        basin(halves, None, z0, gait, **given)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_no_outcome_of_bad_input(arguments, message):
 )
 def test_no_diagram_of_bad_input(values, start, discard, keep, message):
     with pytest.raises((ValueError, ParameterError), match=message):
-        bifurcation_diagram(halves, Carried(), "a", jnp.array(values), jnp.array(start), discard, keep)
+        bifurcation_diagram(halves, Carried(), "a", jnp.array(values), jnp.array(start), discard=discard, keep=keep)
 
 
 @pytest.mark.parametrize("second", [(-0.5, 1.0, 1.5), (1.25, -0.75, 2.0)])

@@ -81,8 +81,8 @@ def test_a_branch_ends_at_its_span():
     assert branch.parameter[-1] == pytest.approx(0.02, abs=1e-12) and (branch.parameter[:-1] > 0.02).all()
     with pytest.raises(ParameterError, match=r"a \(mass\) must be positive, got 0 kg"):
         continuation(held, Carried(), "a", np.ones(1), (1.0, 0.0))
-    with pytest.raises(ValueError, match=r"parameter0 must lie within the span"):
-        continuation(held, Carried(), "a", np.ones(1), (1.0, 0.5), parameter0=2.0)
+    with pytest.raises(ValueError, match=r"start must lie within the span"):
+        continuation(held, Carried(), "a", np.ones(1), (1.0, 0.5), start=2.0)
 
 
 def delayed(model, z):

@@ -25,28 +25,28 @@ CYCLES = 4
 
 
 def fastest_gait(
-    robot: Creeper,
+    model: Creeper,
     over: Mapping[str, tuple[float, float]] = BOUNDS,
     *,
     force_limit: float = 1.0,
     slip_limit: float = 0.015,
     iterations: int = 12,
 ) -> Optimum:
-    """Maximises the mean speed in m/s over parameters of the gait, starting from the robot's own.
+    """Maximises the mean speed in m/s over parameters of the gait, starting from the model's own.
 
     Args:
-        robot: the start of the search.
+        model: the start of the search.
         over: parameters and their bounds, in the units of the parameters.
         force_limit: largest pull and push of the actuator in N.
         slip_limit: largest fraction of the strokes lost (no dimension).
         iterations: largest number of iterations.
 
     Raises:
-        jaxgait.outcome.NoResult: no gait visited keeps the limits.
+        jaxgait.outcome.NoResult: if no gait that was evaluated meets the limits.
     """
     limits = [at_most("peak_force", force_limit), at_least("least_force", -force_limit), at_most("slip", slip_limit)]
     return optimize(
-        robot,
+        model,
         maximize="speed",
         over=over,
         subject_to=limits,

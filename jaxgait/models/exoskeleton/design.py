@@ -77,7 +77,7 @@ LEAST_LIFT = _of_step("lift", lambda step: step.lift, "N", "smallest vertical gr
 
 
 def least_work(
-    exo: Exoskeleton | None = None,
+    model: Exoskeleton | None = None,
     over: Mapping[str, tuple[float, float]] = BOUNDS,
     *,
     starts: int = 4,
@@ -90,7 +90,7 @@ def least_work(
     friction coefficient of `MAX_FRICTION` suffices, and the vertical ground reaction is at least `MIN_REACTION`.
 
     Args:
-        exo: the start of the search, with a `JoinedGait`; `example()` if None.
+        model: the start of the search, with a `JoinedGait`; `example()` if None.
         over: parameters and their bounds, in the units of the parameters.
         starts: number of starts, the gait itself and others around it.
         iterations: largest number of iterations of each search.
@@ -99,9 +99,9 @@ def least_work(
     Raises:
         jaxgait.outcome.NoResult: no search ended within its limits.
     """
-    exo = example() if exo is None else exo
+    model = example() if model is None else model
     with precision.use("float64"):
-        speed = float(jax.jit(lambda model: step_figures(model, samples=samples).speed)(precision.cast(exo)))
+        speed = float(jax.jit(lambda exo: step_figures(exo, samples=samples).speed)(precision.cast(model)))
     limits = [
         at_least(FOOT, 0.0),
         at_least(MIDDLE, MIN_CLEARANCE),
@@ -111,11 +111,11 @@ def least_work(
         at_least(SPEED, speed),
     ]
     return optimize(
-        exo,
+        model,
         minimize=WORK,
         over=over,
         subject_to=limits,
-        starts=_starts(exo, over, starts),
+        starts=_starts(model, over, starts),
         iterations=iterations,
         tolerance=1e-7,
         gradient="run",

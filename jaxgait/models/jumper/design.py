@@ -61,7 +61,7 @@ class ArmSwinger(Jumper):
 
 
 def highest_jump(
-    jumper: Jumper,
+    model: Jumper,
     over: Mapping[str, tuple[float, float]] = TIMING,
     *,
     starts: int = DEFAULT_STARTS,
@@ -73,7 +73,7 @@ def highest_jump(
     Therefore there are several starts, and the best of them is searched from again as long as that helps (`MIN_GAIN`).
 
     Args:
-        jumper: the first start of the search; its elbow is made to swing with the shoulder.
+        model: the first start of the search; its elbow is made to swing with the shoulder.
         over: parameters of the timing and their bounds in s.
         starts: number of starts.
         iterations: largest number of iterations of each search.
@@ -83,22 +83,22 @@ def highest_jump(
         ordinary jumper.
 
     Raises:
-        jaxgait.outcome.NoResult: no jump visited keeps the limits.
+        jaxgait.outcome.NoResult: if no jump that was evaluated meets the limits.
     """
-    model = ArmSwinger.of(jumper)
+    swinger = ArmSwinger.of(model)
     limits = lambda force, spin: [
         at_most("peak_force", force),
         at_most("take_off_angular_momentum", spin),
         at_least("take_off_angular_momentum", -spin),
     ]
-    space, goal = Space(model, over), Goal.of(model, "height", limits(0.0, 0.0))
-    own = (np.array([[get_parameter(model, name) for name in over]], float) - space.low) / space.width
-    evaluate = evaluator_for(model, space, goal, "run", SETTINGS, {}, own)  # the search's program
+    space, goal = Space(swinger, over), Goal.of(swinger, "height", limits(0.0, 0.0))
+    own = (np.array([[get_parameter(swinger, name) for name in over]], float) - space.low) / space.width
+    evaluate = evaluator_for(swinger, space, goal, "run", SETTINGS, {}, own)  # the search's program
     force, spin = evaluate(np.zeros(1, int), own).values[0, 1:3]
 
-    def search(model: Model, starts: int) -> Optimum:
+    def search(begin: Model, starts: int) -> Optimum:
         return optimize(
-            model,
+            begin,
             maximize="height",
             over=over,
             subject_to=limits(force, abs(spin)),
@@ -110,7 +110,7 @@ def highest_jump(
             **SETTINGS,
         )
 
-    found = search(model, starts)
+    found = search(swinger, starts)
     while True:
         again = search(found.model, 1)
         if again.objective <= (1.0 + MIN_GAIN) * found.objective:

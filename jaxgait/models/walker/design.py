@@ -61,21 +61,27 @@ MULTIPLIER = Measure("multiplier", lambda run: run.once(_judged).multiplier, "1"
 
 
 def fastest_stable_gait(
-    walker: RollingWalker, over: Mapping[str, tuple[float, float]] = BOUNDS, *, multiplier: float = 0.6, **search: Any
+    model: RollingWalker,
+    over: Mapping[str, tuple[float, float]] = BOUNDS,
+    *,
+    stability: float = 0.6,
+    iterations: int = 30,
+    **search: Any,
 ) -> Optimum:
     """Maximises the speed in m/s of the periodic gait, from the walker's own.
 
     Finite differences are accurate enough, as gaits are solved for to 1e-10.
 
     Args:
-        walker: the start of the search.
+        model: the start of the search.
         over: parameters and their bounds, in the units of the parameters.
-        multiplier: largest growth of a perturbation in a step (no dimension).
+        stability: largest growth of a perturbation in a step (no dimension).
+        iterations: largest number of iterations.
         search: further arguments of `jaxgait.optimize`.
 
     Raises:
-        jaxgait.outcome.NoResult: no gait visited keeps the limit.
+        jaxgait.outcome.NoResult: if no gait that was evaluated meets the limit.
     """
-    limits = [at_most(MULTIPLIER, multiplier)]
-    request = {"starts": 1, "gradient": "differences", "progress": False, **SHORT, **search}
-    return optimize(walker, maximize=SPEED, over=over, subject_to=limits, **request)
+    limits = [at_most(MULTIPLIER, stability)]
+    request = {"starts": 1, "gradient": "differences", "progress": False, "iterations": iterations}
+    return optimize(model, maximize=SPEED, over=over, subject_to=limits, **request | SHORT | search)
