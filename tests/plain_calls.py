@@ -14,7 +14,7 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.creeper.chain import CreeperChain, SoftExtension
 from jaxgait.models.creeper.inchworm import Inchworm
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.models.exoskeleton.formulations import dynamics
+from jaxgait.models.exoskeleton import dynamics
 from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.models.jumper import measures as jumper
 from jaxgait.models.jumper.human import Jumper

@@ -39,7 +39,7 @@ LONG |= {
     "tornado",
     "shares",
     "bounded",
-    "models/exoskeleton/formulations/vectors.py",
+    "models/exoskeleton/vectors.py",
 }
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities"}
 LONG |= {"integrate", "hybrid", "march", "PoincareMap", "StroboscopicMap"}

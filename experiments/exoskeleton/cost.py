@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from jaxgait.models.exoskeleton.formulations import Chain, Planar, Spatial, dynamics, vectors
-from jaxgait.models.exoskeleton.formulations.symbolic import equations
+from jaxgait.models.exoskeleton import dynamics, formulations, vectors
+from jaxgait.models.exoskeleton.elements import Planar, Spatial
+from jaxgait.models.exoskeleton.symbolic import equations
+from jaxgait.models.exoskeleton.tree import Chain
 from jaxgait.plot.style import axis_label, save, style
 from jaxgait.report import Report, table
 
@@ -69,7 +71,7 @@ def setting(kind: type, n: int) -> tuple[Chain, Any, Any]:
 
 def closed_form(chain: Chain, q: Any, rate: Any) -> tuple[jax.Array, Any]:
     """Mass matrix and bias by the paper's matrices."""
-    return dynamics.mass_matrix(chain, q), dynamics.bias(chain, q, rate)
+    return formulations.mass_matrix(chain, q), formulations.bias(chain, q, rate)
 
 
 def recurrence(chain: Chain, q: Any) -> Any:
@@ -78,7 +80,7 @@ def recurrence(chain: Chain, q: Any) -> Any:
     for n in range(1, chain.size + 1):
         part = Chain(chain.parent[:n], chain.sign[:n], chain.masses[:n], chain.fractions[:n])
         at = type(q)(*(x[:n] for x in q))
-        matrices = dynamics.matrices(part, at) if matrices is None else dynamics.attach(matrices, part, at)
+        matrices = dynamics.matrices(part, at) if matrices is None else formulations.attach(matrices, part, at)
     return matrices
 
 

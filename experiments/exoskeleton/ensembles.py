@@ -14,7 +14,7 @@ import xarray as xr
 from jaxgait import ensemble
 from jaxgait.ensembles.members import zipped
 from jaxgait.mechanics.linalg import length
-from jaxgait.models.exoskeleton.formulations import vectors
+from jaxgait.models.exoskeleton import vectors
 from jaxgait.models.exoskeleton.measures import StepFigures, step_figures
 from jaxgait.models.exoskeleton.model import five_links
 from jaxgait.models.exoskeleton.walking import WalkingGait, joined_amplitudes

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxgait.models.exoskeleton.formulations import Chain, Planar, vectors
-from jaxgait.models.exoskeleton.formulations.dynamics import G
+from jaxgait.models.exoskeleton import vectors
+from jaxgait.models.exoskeleton.dynamics import G
+from jaxgait.models.exoskeleton.elements import Planar
+from jaxgait.models.exoskeleton.tree import Chain
 from jaxgait.precision import float64_default
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from experiments.exoskeleton.expected import EXTREMES, MEANS, READ, STEP
-from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
-from jaxgait.models.exoskeleton.formulations.elements import matrices_of
-from jaxgait.models.exoskeleton.formulations.tree import increment
+from jaxgait.models.exoskeleton import dynamics, formulations, vectors
+from jaxgait.models.exoskeleton.elements import Planar, Spatial, matrices_of
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
+from jaxgait.models.exoskeleton.tree import Chain, RodLink
 
 REFERENCE = 1e-10
 TABLE = 2e-6  # digits of the table of the specification
@@ -21,13 +21,13 @@ HOLDS = 1e-11
 FAILS = 0.1
 A = jnp.array
 
-S1_LINKS = [Link(0, (0.5, 1.2, 0.8), (0, 0.45, 1)), Link(1, (0.3, 0.9, 0.4), (0, 0.6, 1))]
+S1_LINKS = [RodLink(0, (0.5, 1.2, 0.8), (0, 0.45, 1)), RodLink(1, (0.3, 0.9, 0.4), (0, 0.6, 1))]
 S1 = [
     Planar(A([0.7, -0.4]), A([0.9, 0.6])),
     Planar(A([0.5, -1.1]), A([0.2, -0.3])),
     Planar(A([1.0, 2.0]), A([-0.5, 0.8])),
 ]
-S2_LINKS = [*S1_LINKS, Link(1, (0.6, 0.7, 0.2), (0, 0.35, 1), -1)]
+S2_LINKS = [*S1_LINKS, RodLink(1, (0.6, 0.7, 0.2), (0, 0.35, 1), -1)]
 S2 = [
     Spatial(A([0.7, -0.4, 1.9]), A([0.5, -0.8, 1.1]), A([0.9, 0.6, 0.75])),
     Spatial(A([0.5, -1.1, 0.3]), A([0.9, 0.4, -0.7]), A([0.2, -0.3, 0.1])),
@@ -61,7 +61,7 @@ def test_planar_reference_state():
     close(hung.W, [[2.643, -0.94], [-0.94, 0.724]])
     close(hung.rho, [2.94, -0.94])
     force = Planar(A([3.0 - 1.0, 1.0]), A([20.0, -5.0]))  # the second moment acts back on the first link
-    found, _ = dynamics.forward_dynamics(hung, S1[0], S1[1], force)
+    found, _ = formulations.forward_dynamics(hung, S1[0], S1[1], force)
     close(flat(found), [-3.27837251334, 30.5924630749, 5.93067316311, -4.59717116635])
 
 
@@ -74,7 +74,7 @@ def test_spatial_reference_state():
     close(forces.psi, [36.7777323934, 2.97080748766, -1.43458927205])
     close(forces.l, [15.1849202525, -7.27366995051, -3.94883424864])
     drive = Spatial(A([0.5, -0.2, 0.1]), A([3.0, 1.0, -2.0]), A([20.0, 5.0, -6.0]))
-    found, _ = dynamics.forward_dynamics(chain, S2[0], S2[1], drive)
+    found, _ = formulations.forward_dynamics(chain, S2[0], S2[1], drive)
     close(found.phi, [3.67332558103, -21.8634984032, -18.5482405652])
     close(found.psi, [-12.0977466074, 2.69758684011, -19.8061102176])
     close(found.l, [1.91317880488, 8.16586733285, -15.7583525653])
@@ -419,7 +419,7 @@ def test_equation_25_has_a_wrong_length_in_its_last_row():
 def test_the_increment_in_space_has_two_different_cosines():
     """Misprint 10, text: the factor is cos psi_i cos psi_j (printed: cos psi_i twice), for A, Lambda, D, H of row 1."""
     chain, q = Chain.from_links([*S1_LINKS, S1_LINKS[1]._replace(parent=2)]), S2[0]
-    plane, space = (matrices_of(*increment(chain, 3), x) for x in (Planar(q.phi, q.l), q))
+    plane, space = (matrices_of(*formulations.increment(chain, 3), x) for x in (Planar(q.phi, q.l), q))
     c = jnp.cos(q.psi)
     for name in ("A", "Lambda", "D", "H"):
         ours, flat_one = getattr(space, name)[0], getattr(plane, name)[0]

@@ -1,14 +1,16 @@
 """The planar chain against MuJoCo: hinges and slides, one slide for each mass of a link.
 
 MuJoCo's coordinates are a constant linear map of ours (relative angles; each mass slides by its fraction of the
-length), so its generalized forces and mass matrix are pulled back through that map.
+length), so its generalised forces and mass matrix are pulled back through that map.
 """
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, dynamics
+from jaxgait.models.exoskeleton import dynamics, formulations
+from jaxgait.models.exoskeleton.elements import Planar
+from jaxgait.models.exoskeleton.tree import Chain, RodLink
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -58,7 +60,7 @@ def test_inverse_dynamics_and_mass_matrix(parent, sign):
     rng = np.random.default_rng(4)
     chain = Chain.from_links(
         [
-            Link(p, tuple(rng.uniform(0.3, 2, 3)), (0.0, float(rng.uniform(0.3, 0.7)), 1.0), s)
+            RodLink(p, tuple(rng.uniform(0.3, 2, 3)), (0.0, float(rng.uniform(0.3, 0.7)), 1.0), s)
             for p, s in zip(parent, sign, strict=True)
         ]
     )
@@ -74,7 +76,7 @@ def test_inverse_dynamics_and_mass_matrix(parent, sign):
         M = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(model, data, M) if _new_signature() else mujoco.mj_fullM(model, M, data.qM)
         ours = dynamics.inverse_dynamics(chain, *(Planar(*jnp.split(jnp.array(x), 2)) for x in (q, rate, acceleration)))
-        mass = dynamics.mass_matrix(chain, Planar(*jnp.split(jnp.array(q), 2)))
+        mass = formulations.mass_matrix(chain, Planar(*jnp.split(jnp.array(q), 2)))
         np.testing.assert_allclose(np.concatenate(ours), theirs, rtol=0, atol=AGREEMENT * np.abs(theirs).max())
         np.testing.assert_allclose(mass, L.T @ M @ L, rtol=0, atol=AGREEMENT * np.abs(M).max())
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from jaxgait.mechanics.linalg import length
 from jaxgait.models.batches import each
-from jaxgait.models.exoskeleton.formulations import vectors
+from jaxgait.models.exoskeleton import vectors
 from jaxgait.precision import float64_default
 
 MAX_JUMP = 1e-4

@@ -13,7 +13,7 @@ r"""The exoskeleton: telescopic links with point masses, walking as prescribed o
         ankle o        o               x forward, y left, z up; the ankle is the ground joint
             /////
 
-The model uses the paper's matrix method in link vectors (`formulations.vectors`), not the tree engine: W is constant
+The model uses the paper's matrix method in link vectors (`vectors`), not the tree engine: W is constant
 and factorised once, so an evaluation is two triangular solves, without velocity terms and without a singularity. A tree
 would need three bodies per link and a constraint for the masses that slide in proportion to the length.
 
@@ -43,10 +43,11 @@ from jaxtyping import Array, Bool, Float
 
 from jaxgait.mechanics.linalg import length
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
-from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
-from jaxgait.models.exoskeleton.formulations.tree import Real, mass_table
+from jaxgait.models.exoskeleton import dynamics, vectors
+from jaxgait.models.exoskeleton.elements import Planar, Spatial
 from jaxgait.models.exoskeleton.joining import warn_of_jumps
 from jaxgait.models.exoskeleton.observed import PLANAR, SPATIAL
+from jaxgait.models.exoskeleton.tree import Chain, Real, RodLink, mass_table
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
@@ -79,7 +80,7 @@ class Motion(NamedTuple):
 
 
 @float64_default
-def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
+def paper_table(split: str = "half", mirror_swing: bool = False) -> list[RodLink]:
     """The paper's five links.
 
     Args:
@@ -103,7 +104,7 @@ def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
     links = []
     for p, s, m, n, l in zip(_PARENT, _SIGN, _LINK_MASSES, _ROD_FRACTIONS, _LENGTHS, strict=True):
         fraction = 1 - n if mirror_swing and s < 0 else n
-        links.append(Link(p, tuple(m * share for share in shares[split]), (0.0, fraction, 1.0), s, l))
+        links.append(RodLink(p, tuple(m * share for share in shares[split]), (0.0, fraction, 1.0), s, l))
     return links
 
 
@@ -160,7 +161,7 @@ class Exoskeleton(Model):
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, first_step=1e-3)
 
     @classmethod
-    def from_links(cls, links: Sequence[Link], gait: WalkingGait | JoinedGait, **fields: Any) -> Exoskeleton:
+    def from_links(cls, links: Sequence[RodLink], gait: WalkingGait | JoinedGait, **fields: Any) -> Exoskeleton:
         """An exoskeleton from a table of links (parent, masses, fractions, sign, length).
 
         Args:
@@ -170,11 +171,11 @@ class Exoskeleton(Model):
 
         Examples:
             >>> import numpy as np
-            >>> from jaxgait.models.exoskeleton.formulations.tree import Link
+            >>> from jaxgait.models.exoskeleton.tree import RodLink
             >>> from jaxgait.models.exoskeleton.model import Exoskeleton
             >>> from jaxgait.models.exoskeleton.walking import STANCE_SHANK, WalkingGait
             >>> gait = WalkingGait(amplitude=np.array([0.2]), phase=np.array([1.5]), roles=(STANCE_SHANK,))
-            >>> one = Exoskeleton.from_links([Link(0, [5.0], [1.0], length=0.9)], gait, dimension=2)
+            >>> one = Exoskeleton.from_links([RodLink(0, [5.0], [1.0], length=0.9)], gait, dimension=2)
             >>> print(float(one.chain.total_mass), one.lengths)  # kg, m
             5.0 [0.9]
         """

@@ -25,8 +25,8 @@ from jaxtyping import Array, Float
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
-from jaxgait.models.exoskeleton.formulations import Spatial
-from jaxgait.models.exoskeleton.formulations.tree import Real
+from jaxgait.models.exoskeleton.elements import Spatial
+from jaxgait.models.exoskeleton.tree import Real
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.exoskeleton.formulations.tree import Link
 from jaxgait.models.exoskeleton.measures import histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
+from jaxgait.models.exoskeleton.tree import RodLink
 from jaxgait.models.exoskeleton.walking import STANCE_SHANK, JoinedGait, WalkingGait
 from jaxgait.parameters import ParameterError, with_parameters
 
@@ -72,7 +72,7 @@ def test_impossible_exoskeletons_are_refused():
 
 def test_step_figures_are_those_of_two_legs():
     gait = WalkingGait(amplitude=np.array([0.2]), phase=np.array([1.5]), roles=(STANCE_SHANK,))
-    one = Exoskeleton.from_links([Link(0, [5.0], [1.0], length=0.9)], gait, dimension=2)
+    one = Exoskeleton.from_links([RodLink(0, [5.0], [1.0], length=0.9)], gait, dimension=2)
     with pytest.raises(ValueError, match=r"two legs, with the parents \(0, 1, 2, 3\), got \(0,\)"):
         step_figures(one)
 

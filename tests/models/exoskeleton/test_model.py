@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from jaxgait import simulate
-from jaxgait.models.exoskeleton.formulations import Link, Spatial, dynamics, vectors
+from jaxgait.models.exoskeleton import dynamics, formulations, vectors
+from jaxgait.models.exoskeleton.elements import Spatial
 from jaxgait.models.exoskeleton.model import Exoskeleton, ExoskeletonState, five_links, four_links
+from jaxgait.models.exoskeleton.tree import RodLink
 from jaxgait.models.exoskeleton.walking import STANCE_SHANK, TORSO, WalkingGait, joined_amplitudes
 from jaxgait.parameters import ParameterError, with_parameters
 
@@ -50,7 +52,7 @@ def test_accelerations_close_at_an_instant(exo, t):
     """Forces of the motion put back give its accelerations; the torso is vertical, so its azimuth is left out."""
     q, rate, acceleration = exo.motion(t)
     force = dynamics.inverse_dynamics(exo.chain, q, rate, acceleration, exo.gravity)
-    found, vertical = dynamics.forward_dynamics(exo.chain, q, rate, force, exo.gravity, drop_vertical=True)
+    found, vertical = formulations.forward_dynamics(exo.chain, q, rate, force, exo.gravity, drop_vertical=True)
     assert list(np.flatnonzero(vertical)) == [4]
     wanted = acceleration._replace(phi=acceleration.phi.at[4].set(0.0))
     size = max(float(jnp.abs(x).max()) for x in wanted)
@@ -123,7 +125,7 @@ def test_spherical_forward_dynamics_away_from_the_vertical(exo):
     def field(t, y, args):
         q, rate = y
         force = dynamics.inverse_dynamics(exo.chain, *motion(t))
-        return rate, dynamics.forward_dynamics(exo.chain, q, rate, force)[0]
+        return rate, formulations.forward_dynamics(exo.chain, q, rate, force)[0]
 
     @jax.jit
     @jax.vmap
@@ -138,7 +140,7 @@ def test_spherical_accelerations_project_from_link_vectors(exo):
     q, rate, acceleration = exo.motion(0.2)
     q = Spatial(q.phi, q.psi - 0.75, q.l)
     _, _, a = vectors.motion(q, rate, acceleration)
-    back = vectors.projected(q, rate, a)
+    back = formulations.projected(q, rate, a)
     assert apart(back, acceleration) < 1e-11
 
 
@@ -224,7 +226,7 @@ def test_joined_amplitudes_are_the_defaults():
 
 @pytest.mark.slow
 def test_a_table_of_ones_own():
-    links = [Link(0, (1.0, 2.0), (0.5, 1.0), length=0.6), Link(1, (3.0, 1.0, 0.5), (0.2, 0.6, 1.0), length=0.4)]
+    links = [RodLink(0, (1.0, 2.0), (0.5, 1.0), length=0.6), RodLink(1, (3.0, 1.0, 0.5), (0.2, 0.6, 1.0), length=0.4)]
     gait = WalkingGait(amplitude=np.array([0.2, 0.1]), phase=np.zeros(2), roles=(STANCE_SHANK, TORSO))
     exo = Exoskeleton.from_links(links, gait, dimension=2)
     exo.validate()

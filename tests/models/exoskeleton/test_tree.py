@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from jaxgait.mechanics import spatial
-from jaxgait.models.exoskeleton.formulations import Spatial, dynamics, vectors
+from jaxgait.models.exoskeleton import dynamics, formulations, vectors
+from jaxgait.models.exoskeleton.elements import Spatial
 from jaxgait.models.exoskeleton.model import Exoskeleton
 
 AGREEMENT = 1e-10  # relative to the largest entry
@@ -51,7 +52,7 @@ def link_vectors(z):
 
 
 def angles(z):
-    return jnp.concatenate(vectors.coordinates(link_vectors(z)))
+    return jnp.concatenate(formulations.coordinates(link_vectors(z)))
 
 
 def twice(function, z, rate, acceleration):

@@ -32,7 +32,7 @@ from jaxgait.precision import float64_default
 
 if TYPE_CHECKING:
     Real: TypeAlias = Any
-    from jaxgait.models.exoskeleton.formulations.symbolic import Equations
+    from jaxgait.models.exoskeleton.symbolic import Equations
 else:
     Real = jax.Array | np.ndarray
 """An array of NumPy or, inside a computation, of JAX."""
@@ -41,7 +41,7 @@ SINGULAR_RATIO = 1e-12
 """Smallest ratio of eigenvalues of a regular W: a few thousand roundings of float64."""
 
 
-class Link(NamedTuple):
+class RodLink(NamedTuple):
     """One link of the table that describes a chain."""
 
     parent: int
@@ -71,8 +71,8 @@ class Chain(eqx.Module):
     Lists of masses are padded with zeros to a rectangular array.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> chain = Chain.from_links([RodLink(0, [3.0], [1.0]), RodLink(1, [2.0], [1.0])])
         >>> print(chain.size, float(chain.total_mass), chain.rho)
         2 5.0 [5. 2.]
         >>> print(chain.W)
@@ -89,7 +89,7 @@ class Chain(eqx.Module):
         check_topology(self.parent, self.sign)
 
     @classmethod
-    def from_links(cls, links: Sequence[Link]) -> Chain:
+    def from_links(cls, links: Sequence[RodLink]) -> Chain:
         """Builds a chain from a table of links.
 
         Raises:
@@ -129,7 +129,7 @@ class Chain(eqx.Module):
 
     def equations(self, dimension: int = 2) -> Equations:
         """The equations of motion of this tree as SymPy expressions, in `dimension` 2 or 3."""
-        from jaxgait.models.exoskeleton.formulations.symbolic import equations
+        from jaxgait.models.exoskeleton.symbolic import equations
 
         return equations(self.parent, self.sign, dimension)
 
@@ -177,7 +177,7 @@ def check_topology(parent: Sequence[int], sign: Sequence[int]) -> None:
         ValueError: naming the link and its possible parents.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.tree import check_topology
+        >>> from jaxgait.models.exoskeleton.tree import check_topology
         >>> check_topology([0, 1, 1], [1, 1, -1])
         >>> check_topology([0, 3, 1], [1, 1, 1])
         Traceback (most recent call last):
@@ -205,15 +205,15 @@ def _walk_up(parent: Sequence[int], start: int) -> set[int]:
 
 
 @float64_default
-def mass_table(links: Sequence[Link]) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
+def mass_table(links: Sequence[RodLink]) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
     """Masses in kg and fractions of a table of links as rectangular arrays, padded with zeros.
 
     Raises:
         ValueError: for a link whose masses and fractions differ in number.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Link, mass_table
-        >>> masses, fractions = mass_table([Link(0, [1.0], [0.5]), Link(1, [2.0, 3.0], [0.5, 1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import RodLink, mass_table
+        >>> masses, fractions = mass_table([RodLink(0, [1.0], [0.5]), RodLink(1, [2.0, 3.0], [0.5, 1.0])])
         >>> print(masses)  # kg
         [[1. 0.]
          [2. 3.]]
@@ -232,7 +232,7 @@ def descendants(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
     """1 at (i, j) where link j is a strict descendant of link i, else 0. No dimension.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.tree import descendants
+        >>> from jaxgait.models.exoskeleton.tree import descendants
         >>> print(descendants([0, 1, 2]))  # a chain
         [[0 1 1]
          [0 0 1]
@@ -250,7 +250,7 @@ def subtrees(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
     """`descendants`, with 1 on the diagonal too. No dimension.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.tree import subtrees
+        >>> from jaxgait.models.exoskeleton.tree import subtrees
         >>> print(subtrees([0, 1, 1]))
         [[1 1 1]
          [0 1 0]
@@ -263,7 +263,7 @@ def children(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
     """1 at (i, j) where link j starts from link i, else 0. No dimension.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.tree import children
+        >>> from jaxgait.models.exoskeleton.tree import children
         >>> print(children([0, 1, 2]))
         [[0 1 0]
          [0 0 1]
@@ -278,7 +278,7 @@ def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tup
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Moments, weights
+        >>> from jaxgait.models.exoskeleton.tree import Moments, weights
         >>> at_the_end = Moments(*[np.array([3.0, 2.0])] * 3)  # m = m n = m n^2
         >>> W, rho = weights([0, 1], [1, 1], at_the_end)
         >>> print(rho)  # kg
@@ -290,26 +290,3 @@ def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tup
     ancestor = below * (eta + carried)[None, :]
     own = np.eye(len(parent), dtype=int).astype(theta.dtype) * (zeta + carried)[None, :]
     return (s[:, None] * s[None, :]) * (ancestor + ancestor.T + own), s * (eta + carried)
-
-
-@float64_default
-def increment(chain: Chain, number: int) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
-    """Contribution of leaf `number` (from 1) to W and rho of a chain: the paper's recurrence, for trees.
-
-    Its rank in W is at most 2. All matrices of the equations of motion are linear in W and rho, so the same formulas
-    attach or remove a link from each of them.
-
-    Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link, increment
-        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
-        >>> print(increment(chain, 2)[0])
-        [[2. 2.]
-         [2. 2.]]
-    """
-    i = number - 1
-    theta, eta, zeta = (jnp.asarray(x)[i] for x in chain.moments)
-    e = np.eye(chain.size)[i]
-    v, s = (jnp.asarray(x, dtype=theta.dtype) for x in (descendants(chain.parent)[:, i], chain.sign))
-    e = jnp.asarray(e, dtype=theta.dtype)
-    dw = theta * jnp.outer(v, v) + eta * (jnp.outer(v, e) + jnp.outer(e, v)) + zeta * jnp.outer(e, e)
-    return jnp.outer(s, s) * dw, s * (theta * v + eta * e)

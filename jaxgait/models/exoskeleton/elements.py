@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.models.exoskeleton.formulations.tree import Real
+from jaxgait.models.exoskeleton.tree import Real
 from jaxgait.precision import float64_default
 
 Rows: TypeAlias = tuple[Any, ...]
@@ -29,14 +29,14 @@ Rows: TypeAlias = tuple[Any, ...]
 
 
 class Planar(NamedTuple):
-    """Plane: angles phi from the horizontal in rad and lengths l in m (or rates, accelerations, generalized forces)."""
+    """Plane: angles phi from the horizontal in rad and lengths l in m (or rates, accelerations, generalised forces)."""
 
     phi: Float[Real, " n"]
     l: Float[Real, " n"]
 
 
 class Spatial(NamedTuple):
-    """Space: azimuths phi and elevations psi in rad, lengths l in m (or rates, accelerations, generalized forces)."""
+    """Space: azimuths phi and elevations psi in rad, lengths l in m (or rates, accelerations, generalised forces)."""
 
     phi: Float[Real, " n"]
     psi: Float[Real, " n"]

@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics.linalg import length
-from jaxgait.models.exoskeleton.formulations.elements import Coordinates, Planar, Spatial
-from jaxgait.models.exoskeleton.formulations.tree import Chain, Real, descendants, subtrees
+from jaxgait.models.exoskeleton.elements import Coordinates, Planar, Spatial
+from jaxgait.models.exoskeleton.tree import Chain, Real, descendants, subtrees
 from jaxgait.precision import float64_default
 
 Q = TypeVar("Q", Planar, Spatial)
@@ -38,9 +38,9 @@ def factorise(chain: Chain) -> Factor:
     """Factorises W for all evaluations.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import factorise
-        >>> print(factorise(Chain.from_links([Link(0, [4.0], [1.0])])).lower)
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import factorise
+        >>> print(factorise(Chain.from_links([RodLink(0, [4.0], [1.0])])).lower)
         [[2.]]
     """
     return Factor(jnp.linalg.cholesky(chain.W), chain.rho)
@@ -52,9 +52,9 @@ def accelerations(factor: Factor, force: Vectors, gravity: Float[Real, ""] | flo
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import accelerations, factorise
-        >>> factor = factorise(Chain.from_links([Link(0, [2.0], [1.0])]))
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import accelerations, factorise
+        >>> factor = factorise(Chain.from_links([RodLink(0, [2.0], [1.0])]))
         >>> print(accelerations(factor, jnp.array([[6.0, 0.0]]), 9.81).round(6))  # m/s^2, of 2 kg under 6 N
         [[ 3.   -9.81]]
     """
@@ -68,9 +68,9 @@ def forces(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import forces
-        >>> print(forces(Chain.from_links([Link(0, [2.0], [1.0])]), jnp.zeros((1, 2)), 10.0))  # N
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import forces
+        >>> print(forces(Chain.from_links([RodLink(0, [2.0], [1.0])]), jnp.zeros((1, 2)), 10.0))  # N
         [[ 0. 20.]]
     """
     d = acceleration.shape[1]
@@ -82,7 +82,7 @@ def up(d: int, dtype: Any = float) -> Float[Array, "1 d"]:
     """Unit vector against gravity: the last axis. No dimension.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import up
+        >>> from jaxgait.models.exoskeleton.vectors import up
         >>> print(up(3))
         [[0. 0. 1.]]
     """
@@ -95,8 +95,8 @@ def directions(q: Coordinates) -> Float[Array, "n d"]:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import directions
+        >>> from jaxgait.models.exoskeleton.elements import Planar
+        >>> from jaxgait.models.exoskeleton.vectors import directions
         >>> print(directions(Planar(jnp.array([jnp.pi / 2]), jnp.array([0.4]))).round(6))  # upright
         [[0. 1.]]
     """
@@ -112,8 +112,8 @@ def link_vectors(q: Coordinates) -> Float[Array, "n d"]:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import link_vectors
+        >>> from jaxgait.models.exoskeleton.elements import Planar
+        >>> from jaxgait.models.exoskeleton.vectors import link_vectors
         >>> print(link_vectors(Planar(jnp.array([jnp.pi / 2]), jnp.array([0.4]))).round(6))  # m
         [[0.  0.4]]
     """
@@ -126,8 +126,8 @@ def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import motion
+        >>> from jaxgait.models.exoskeleton.elements import Planar
+        >>> from jaxgait.models.exoskeleton.vectors import motion
         >>> q, rate = Planar(jnp.array([0.0]), jnp.array([0.5])), Planar(jnp.array([2.0]), jnp.array([0.0]))
         >>> x, v, a = motion(q, rate, Planar(jnp.array([0.0]), jnp.array([0.0])))  # 2 rad/s at 0.5 m
         >>> print(v.round(6), a.round(6))  # m/s, m/s^2
@@ -142,66 +142,6 @@ def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
 
 
 @float64_default
-def coordinates(x: Vectors) -> Coordinates:
-    """Angles and lengths of link vectors; the azimuth of a vertical link is arbitrary (0 if exactly vertical).
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import coordinates
-        >>> q = coordinates(jnp.array([[0.3, 0.4]]))
-        >>> print(round(float(jnp.tan(q.phi[0])), 6), round(float(q.l[0]), 6))  # slope, m
-        1.333333 0.5
-    """
-    l = length(x)
-    if x.shape[1] == 2:
-        return Planar(jnp.arctan2(x[:, 1], x[:, 0]), l)
-    return Spatial(jnp.arctan2(x[:, 1], x[:, 0]), jnp.arctan2(x[:, 2], jnp.hypot(x[:, 0], x[:, 1])), l)
-
-
-@float64_default
-def projected(q: Coordinates, rate: Any, acceleration: Vectors) -> Coordinates:
-    """Accelerations of angles and lengths from those of the link vectors (m/s^2); singular at the vertical.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import projected
-        >>> q, rate = Planar(jnp.array([0.0]), jnp.array([0.5])), Planar(jnp.array([2.0]), jnp.array([0.0]))
-        >>> found = projected(q, rate, jnp.array([[-2.0, 0.0]]))  # centripetal
-        >>> print(abs(found.phi), abs(found.l))
-        [0.] [0.]
-    """
-    u = directions(q)
-    if isinstance(q, Planar):
-        e = jnp.stack([-u[:, 1], u[:, 0]], axis=1)
-        turn = (_dot(acceleration, e) - 2 * rate.l * rate.phi) / q.l
-        return Planar(turn, _dot(acceleration, u) + q.l * rate.phi**2)
-    e_phi, e_psi = frame(q)
-    c, s = jnp.cos(q.psi), jnp.sin(q.psi)
-    phi = _dot(acceleration, e_phi) - 2 * rate.l * rate.phi * c + 2 * q.l * rate.phi * rate.psi * s
-    psi = _dot(acceleration, e_psi) - 2 * rate.l * rate.psi - q.l * rate.phi**2 * c * s
-    l = _dot(acceleration, u) + q.l * (rate.phi**2 * c**2 + rate.psi**2)
-    return Spatial(phi / (q.l * c), psi / q.l, l)
-
-
-@float64_default
-def frame(q: Spatial) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
-    """Unit vectors e_phi (sideways) and e_psi (towards the zenith) of the links. No dimension.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.elements import Spatial
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import frame
-        >>> sideways, zenith = frame(Spatial(jnp.zeros(1), jnp.zeros(1), jnp.ones(1)))  # of a link along x
-        >>> print(sideways[0] + 0.0, zenith[0] + 0.0)
-        [0. 1. 0.] [0. 0. 1.]
-    """
-    cp, sp, c, s = jnp.cos(q.phi), jnp.sin(q.phi), jnp.cos(q.psi), jnp.sin(q.psi)
-    zero = jnp.zeros_like(cp)
-    return jnp.stack([-sp, cp, zero], axis=1), jnp.stack([-s * cp, -s * sp, c], axis=1)
-
-
-@float64_default
 def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"]) -> Float[Array, "n d"]:
     """Forces f (n, d) in N of the actuators.
 
@@ -212,7 +152,7 @@ def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"])
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import link_forces
+        >>> from jaxgait.models.exoskeleton.vectors import link_forces
         >>> upright = jnp.array([[0.0, 0.5]])
         >>> print(link_forces(upright, moment=jnp.array([10.0]), axial=jnp.array([300.0])))  # N
         [[-20. 300.]]
@@ -229,12 +169,12 @@ def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import actuation
+        >>> from jaxgait.models.exoskeleton.vectors import actuation
         >>> moment, axial = actuation(jnp.array([[0.0, 0.5]]), jnp.array([[-20.0, 300.0]]))
         >>> print(moment, axial)  # N m, N
         [10.] [300.]
     """
-    return _cross(x, force), _dot(x, force) / length(x)
+    return _cross(x, force), jnp.sum(x * force, axis=1) / length(x)
 
 
 @float64_default
@@ -243,9 +183,9 @@ def joint_torques(chain: Chain, moment: Array) -> Array:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import joint_torques
-        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import joint_torques
+        >>> chain = Chain.from_links([RodLink(0, [3.0], [1.0]), RodLink(1, [2.0], [1.0])])
         >>> print(joint_torques(chain, jnp.array([10.0, 4.0])))  # N m
         [14.  4.]
     """
@@ -258,9 +198,9 @@ def ground_reaction(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import ground_reaction
-        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import ground_reaction
+        >>> chain = Chain.from_links([RodLink(0, [3.0], [1.0]), RodLink(1, [2.0], [1.0])])
         >>> print(ground_reaction(chain, jnp.zeros((2, 2)), 10.0))  # N, at rest
         [ 0. 50.]
     """
@@ -274,9 +214,9 @@ def joints(chain: Chain, x: Vectors) -> Float[Array, "n 2 d"]:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import joints
-        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import joints
+        >>> chain = Chain.from_links([RodLink(0, [3.0], [1.0]), RodLink(1, [2.0], [1.0])])
         >>> print(joints(chain, jnp.array([[0.0, 0.4], [0.0, 0.5]]))[:, 1])  # m: knee and hip
         [[0.  0.4]
          [0.  0.9]]
@@ -293,9 +233,9 @@ def mass_positions(chain: Chain, x: Vectors) -> Float[Array, "n b d"]:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import mass_positions
-        >>> rod = Chain.from_links([Link(0, [1.0, 2.0], [0.5, 1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import mass_positions
+        >>> rod = Chain.from_links([RodLink(0, [1.0, 2.0], [0.5, 1.0])])
         >>> print(mass_positions(rod, jnp.array([[0.0, 0.8]]))[0])  # m
         [[0.  0.4]
          [0.  0.8]]
@@ -312,9 +252,9 @@ def energies(
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import energies
-        >>> pendulum = Chain.from_links([Link(0, [2.0], [1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import energies
+        >>> pendulum = Chain.from_links([RodLink(0, [2.0], [1.0])])
         >>> found = energies(pendulum, jnp.array([[0.0, 0.5]]), jnp.array([[3.0, 0.0]]), 10.0)
         >>> print(*map(float, found))  # J
         9.0 10.0
@@ -329,9 +269,9 @@ def centre_of_mass(chain: Chain, x: Vectors) -> Float[Array, " d"]:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import centre_of_mass
-        >>> rod = Chain.from_links([Link(0, [1.0, 1.0], [0.0, 1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import centre_of_mass
+        >>> rod = Chain.from_links([RodLink(0, [1.0, 1.0], [0.0, 1.0])])
         >>> print(centre_of_mass(rod, jnp.array([[0.0, 0.8]])))  # m
         [0.  0.4]
     """
@@ -344,9 +284,9 @@ def angular_momentum(chain: Chain, x: Vectors, v: Vectors) -> Array:
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import angular_momentum
-        >>> rod = Chain.from_links([Link(0, [1.0, 1.0], [0.0, 1.0])])
+        >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+        >>> from jaxgait.models.exoskeleton.vectors import angular_momentum
+        >>> rod = Chain.from_links([RodLink(0, [1.0, 1.0], [0.0, 1.0])])
         >>> x, v = jnp.array([[1.0, 0.0]]), jnp.array([[0.0, 2.0]])  # turning at 2 rad/s
         >>> print(float(angular_momentum(rod, x, v)))  # kg m^2/s
         1.0
@@ -365,16 +305,12 @@ def centre_of_pressure(reaction: Float[Array, " d"], moment: Array) -> Float[Arr
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.exoskeleton.formulations.vectors import centre_of_pressure
+        >>> from jaxgait.models.exoskeleton.vectors import centre_of_pressure
         >>> print(centre_of_pressure(jnp.array([0.0, 500.0]), jnp.asarray(25.0)))  # m
         [0.05]
     """
     lever = jnp.stack([-moment[1], moment[0]]) if reaction.size == 3 else moment[None]
     return lever / reaction[-1]
-
-
-def _dot(a: Vectors, b: Vectors) -> Float[Array, " n"]:
-    return jnp.sum(a * b, axis=1)
 
 
 def _cross(a: Array, b: Array) -> Array:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait.models.exoskeleton.formulations.elements import Planar, Spatial, left_hand_side, matrices_of
-from jaxgait.models.exoskeleton.formulations.tree import Moments, children, weights
+from jaxgait.models.exoskeleton.elements import Planar, Spatial, left_hand_side, matrices_of
+from jaxgait.models.exoskeleton.tree import Moments, children, weights
 
 _MOTION = re.compile(r"(d*)(phi|psi|l)_(\d+)$")
 _DOTS = ("{}", r"\dot{{{}}}", r"\ddot{{{}}}")
@@ -22,7 +22,7 @@ class Equations(NamedTuple):
     left: tuple[Any, ...]
     """SymPy expressions in phi_1, dphi_1, ddphi_1, ..., zeta_i, eta_i, theta_i and g."""
     right: tuple[Any, ...]
-    """Generalized forces in the moments M_i of the joints and the axial forces F_i."""
+    """Generalised forces in the moments M_i of the joints and the axial forces F_i."""
 
     def latex(self) -> str:
         """All equations as one LaTeX `aligned` block, terms in the paper's order."""

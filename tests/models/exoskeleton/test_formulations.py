@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, describe, dynamics, vectors
-from jaxgait.models.exoskeleton.formulations.tree import increment, mass_table
+from jaxgait.models.exoskeleton import dynamics, formulations, vectors
+from jaxgait.models.exoskeleton.elements import Planar, Spatial, describe
+from jaxgait.models.exoskeleton.tree import Chain, RodLink, mass_table
 
 ROUNDING = 1e-12  # relative to the largest force: some tens of roundings of float64
 SOLVE = 1e-9  # through the solution of a mass matrix of condition 1e4
@@ -17,7 +18,7 @@ MIXED = (1, -1, 1, -1, -1, 1)
 def table(parent, sign, seed=0):
     rng = np.random.default_rng(seed)
     return [
-        Link(p, tuple(rng.uniform(0.2, 2.0, 3)), (0.0, rng.uniform(0.2, 0.8), 1.0), s)
+        RodLink(p, tuple(rng.uniform(0.2, 2.0, 3)), (0.0, rng.uniform(0.2, 0.8), 1.0), s)
         for p, s in zip(parent, sign, strict=True)
     ]
 
@@ -54,7 +55,7 @@ def lagrangian(chain, q, rate):
 
 
 def euler_lagrange(chain, q, rate, acceleration):
-    """Generalized forces by differentiating the Lagrangian automatically."""
+    """Generalised forces by differentiating the Lagrangian automatically."""
 
     def momentum(q, rate):
         return jax.grad(lambda r: lagrangian(chain, q, r))(rate)
@@ -106,7 +107,7 @@ def test_forces_equal_those_of_the_differentiated_lagrangian(kind, parent, sign)
 def test_mass_matrix_is_the_hessian_of_the_kinetic_energy(tree):
     for kind in (Planar, Spatial):
         q, rate, _ = state(kind, 5)
-        M = dynamics.mass_matrix(tree, q)
+        M = formulations.mass_matrix(tree, q)
         hessian = jax.jit(jax.hessian(lambda r, q=q: lagrangian(tree, q, r)))(rate)
         near(M, np.block([[np.asarray(x) for x in row] for row in hessian]))
         near(M, M.T)
@@ -133,7 +134,7 @@ def test_symmetries_of_the_single_matrices(tree):
 def test_determinant_of_the_spherical_mass_matrix(tree):
     q, _, _ = state(Spatial, 5)
     expected = jnp.linalg.det(tree.W) ** 3 * jnp.prod(q.l**4 * jnp.cos(q.psi) ** 2)
-    np.testing.assert_allclose(jnp.linalg.det(dynamics.mass_matrix(tree, q)), expected, rtol=1e-11)
+    np.testing.assert_allclose(jnp.linalg.det(formulations.mass_matrix(tree, q)), expected, rtol=1e-11)
 
 
 def test_space_without_azimuth_is_the_plane_with_psi_as_the_angle(tree):
@@ -169,14 +170,14 @@ def test_link_vectors_and_angles_agree(tree, kind):
     if kind is Spatial:
         axis = jnp.stack([jnp.sin(q.phi), -jnp.cos(q.phi), 0 * q.phi], axis=1)
         near(jnp.sum(moment * axis, axis=1), force.psi)
-        near(jnp.sum(moment * vectors.frame(q)[1], axis=1), force.phi / jnp.cos(q.psi))
+        near(jnp.sum(moment * formulations.frame(q)[1], axis=1), force.phi / jnp.cos(q.psi))
         near(jnp.sum(moment * x, axis=1), 0 * axial)
     near(vectors.link_forces(x, moment, axial), f)
-    near(flat(vectors.coordinates(x)), flat(q))
+    near(flat(formulations.coordinates(x)), flat(q))
     back = vectors.accelerations(vectors.factorise(tree), f, dynamics.G)
     near(back, a, SOLVE)
-    near(flat(vectors.projected(q, rate, back)), flat(acceleration), SOLVE)
-    found, _ = dynamics.forward_dynamics(tree, q, rate, force)
+    near(flat(formulations.projected(q, rate, back)), flat(acceleration), SOLVE)
+    found, _ = formulations.forward_dynamics(tree, q, rate, force)
     near(flat(found), flat(acceleration), SOLVE)
 
 
@@ -219,7 +220,7 @@ def test_joint_torques_are_moments_of_the_masses_beyond_the_joint(tree):
         near(tau[i], np.cross(r[branch] - ends[i, 0], pull[branch]).sum((0, 1)))
 
 
-def test_actuators_and_generalized_forces(tree):
+def test_actuators_and_generalised_forces(tree):
     _, rate, moment = state(Spatial, 5)
     carries = np.array([[float(p == i + 1) for p in tree.parent] for i in range(tree.size)])
     force = Spatial(*(m - carries @ m for m in moment[:2]), moment.l)
@@ -238,15 +239,15 @@ def test_recurrence_attaches_links(kind):
         at = kind(*(x[:n] for x in q))
         chain = Chain(TREE[:n], tuple(link.sign for link in links[:n]), *mass_table(links[:n]))
         closed = dynamics.matrices(chain, at)
-        matrices = closed if matrices is None else dynamics.attach(matrices, chain, at)
+        matrices = closed if matrices is None else formulations.attach(matrices, chain, at)
         jax.tree.map(near, matrices, closed)
-    dw, _ = increment(chain, 6)
+    dw, _ = formulations.increment(chain, 6)
     assert np.linalg.matrix_rank(dw) == 2
 
 
 def test_increment_leaves_rows_of_other_branches_alone():
     chain = Chain.from_links(table((0, 1, 1), (1, 1, -1)))
-    dw, drho = increment(chain, 3)
+    dw, drho = formulations.increment(chain, 3)
     assert not np.asarray(dw)[1].any() and not np.asarray(drho)[1]
 
 
@@ -293,8 +294,8 @@ def test_renumbering_permutes_and_a_massless_leaf_is_felt_by_nobody(tree):
 
 
 def test_any_number_of_masses_per_link():
-    one = Link(0, (1.0, 2.0), (0.5, 1.0))
-    split = Link(0, (0.4, 0.6, 1.5, 0.5), (0.5, 0.5, 1.0, 1.0))
+    one = RodLink(0, (1.0, 2.0), (0.5, 1.0))
+    split = RodLink(0, (0.4, 0.6, 1.5, 0.5), (0.5, 0.5, 1.0, 1.0))
     states = state(Planar, 1)
     near(*(flat(dynamics.inverse_dynamics(Chain.from_links([x]), *states)) for x in (one, split)))
     masses, fractions = mass_table([one, split])
@@ -326,10 +327,10 @@ def test_vertical_links_are_refused_or_left_out(tree):
     force = dynamics.inverse_dynamics(tree, q, rate, acceleration)
     assert abs(float(force.phi[2])) < 1e-12
     with pytest.raises(ValueError, match=r"links \[3\] are vertical.*link vectors"):
-        dynamics.forward_dynamics(tree, q, rate, force)
-    compiled, _ = jax.jit(lambda *a: dynamics.forward_dynamics(tree, *a))(q, rate, force)
+        formulations.forward_dynamics(tree, q, rate, force)
+    compiled, _ = jax.jit(lambda *a: formulations.forward_dynamics(tree, *a))(q, rate, force)
     assert np.isnan(flat(compiled)).all()
-    found, vertical = dynamics.forward_dynamics(tree, q, rate, force, drop_vertical=True)
+    found, vertical = formulations.forward_dynamics(tree, q, rate, force, drop_vertical=True)
     assert list(np.flatnonzero(vertical)) == [2]
     near(flat(found), flat(acceleration), SOLVE)
 
@@ -337,14 +338,17 @@ def test_vertical_links_are_refused_or_left_out(tree):
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        ([Link(1, (1.0,), (1.0,))], "link 1 has parent 1.*a cycle"),
-        ([Link(0, (1.0,), (1.0,)), Link(3, (1.0,), (1.0,)), Link(2, (1.0,), (1.0,))], "link 2 has parent 3.*cycle"),
-        ([Link(0, (1.0,), (1.0,)), Link(5, (1.0,), (1.0,))], "link 2 has parent 5.*0 .ground. to 1"),
-        ([Link(0, (1.0,), (1.0,), 2)], "sign 2"),
-        ([Link(0, (1.0,), (1.0, 0.5))], "1 masses and 2 fractions"),
-        ([Link(0, (-1.0,), (1.0,))], "link 1"),
-        ([Link(0, (1.0,), (1.0,)), Link(1, (2.0,), (0.0,))], "link 2 is a massless leaf.*singular"),
-        ([Link(0, (0.0,), (1.0,)), Link(1, (2.0,), (1.0,))], "moves without moving any mass"),
+        ([RodLink(1, (1.0,), (1.0,))], "link 1 has parent 1.*a cycle"),
+        (
+            [RodLink(0, (1.0,), (1.0,)), RodLink(3, (1.0,), (1.0,)), RodLink(2, (1.0,), (1.0,))],
+            "link 2 has parent 3.*cycle",
+        ),
+        ([RodLink(0, (1.0,), (1.0,)), RodLink(5, (1.0,), (1.0,))], "link 2 has parent 5.*0 .ground. to 1"),
+        ([RodLink(0, (1.0,), (1.0,), 2)], "sign 2"),
+        ([RodLink(0, (1.0,), (1.0, 0.5))], "1 masses and 2 fractions"),
+        ([RodLink(0, (-1.0,), (1.0,))], "link 1"),
+        ([RodLink(0, (1.0,), (1.0,)), RodLink(1, (2.0,), (0.0,))], "link 2 is a massless leaf.*singular"),
+        ([RodLink(0, (0.0,), (1.0,)), RodLink(1, (2.0,), (1.0,))], "moves without moving any mass"),
     ],
 )
 def test_impossible_tables_are_refused(links, message):
