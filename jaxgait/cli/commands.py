@@ -10,7 +10,16 @@ import tyro
 
 from jaxgait import registry
 from jaxgait.cli.console import STDOUT, write_json
-from jaxgait.cli.options import Further, JsonOutput, Mechanism, Moved, Positional, Span, Steps, shown_plainly
+from jaxgait.cli.options import (
+    DrivenMechanism,
+    FollowUpOptions,
+    JsonOutput,
+    Mechanism,
+    Positional,
+    Span,
+    Steps,
+    shown_plainly,
+)
 
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
 _MAYBE_A_MODEL = f"[{{{','.join(registry.models())}}}]"
@@ -44,7 +53,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
 
 @shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Scan(JsonOutput, Steps, Span, Moved):
+class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     """Simulate a grid or a sample of parameter values and save the results; resumes an interrupted store.
 
     Several motions also form an axis: `jaxgait scan knee --motion anna.json ben.json` drives the knee with each.
@@ -105,7 +114,7 @@ class Scan(JsonOutput, Steps, Span, Moved):
 
 @shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Optimize(Further, JsonOutput, Steps, Span, Moved):
+class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
     """Optimise parameters with gradients to maximise or minimise a measure, within limits.
 
     Options left out take the model's own search defaults, if it defines any. Several motions are scenarios of each

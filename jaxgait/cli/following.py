@@ -13,7 +13,7 @@ import xarray as xr
 
 from jaxgait import checks
 from jaxgait.cli import parsing
-from jaxgait.cli.options import FRONT_POINTS, RUN, Further, given
+from jaxgait.cli.options import FRONT_POINTS, RUN, FollowUpOptions, given
 from jaxgait.ensembles import ensemble, grid, summary
 from jaxgait.ensembles.members import INITIAL, as_members, constant
 from jaxgait.measure import Measures, observer
@@ -36,7 +36,9 @@ MIN_STRIDES = 20
 _SENSES = ("maximize", "minimize")
 
 
-def follow_ups(model: Model, arguments: Mapping[str, Any], further: Further) -> dict[str, Sensitivities | Front]:
+def follow_ups(
+    model: Model, arguments: Mapping[str, Any], further: FollowUpOptions
+) -> dict[str, Sensitivities | Front]:
     """The requested follow-ups by name, checked before anything runs.
 
     Raises:

@@ -15,7 +15,7 @@ from jaxgait.cli import parsing
 from jaxgait.cli.conclusions import conclusions
 from jaxgait.cli.console import DONE, note, write_json
 from jaxgait.cli.following import follow_ups, from_the_start
-from jaxgait.cli.options import Further
+from jaxgait.cli.options import FollowUpOptions
 from jaxgait.cli.records import dataset_record, origin
 from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walkers
 from jaxgait.measure import known
@@ -80,7 +80,7 @@ def search(request: Any, options: Mapping[str, Any]) -> Request:
     return Request(model, {**arguments, "initial": fixed, "across": scenarios}, show)
 
 
-def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | None, further: Further) -> int:
+def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | None, further: FollowUpOptions) -> int:
     """Runs a search and its follow-ups, prints the results and writes the requested files.
 
     If a follow-up fails, the results so far are still written.

@@ -67,7 +67,7 @@ class Mechanism:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Moved(Mechanism):
+class DrivenMechanism(Mechanism):
     """A mechanism with one motion or several."""
 
     motion: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ def given(arguments: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Further:
+class FollowUpOptions:
     """What `jaxgait optimize` can add to a search."""
 
     report: pathlib.Path | None = None

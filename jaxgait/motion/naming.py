@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.coordinates import has_angles
-from jaxgait.motion.capture.strides import SAMPLES_PER_STRIDE
+from jaxgait.motion.capture.strides import POINTS_PER_STRIDE
 from jaxgait.motion.capture.walk import Walk, measure
 from jaxgait.motion.drive import GaitDrive, reference_gait, stride_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
@@ -179,7 +179,7 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
     record = walk_record(walk, harmonics)
     return Stride(
         name=walk.name,
-        time=np.linspace(0.0, walk.period, SAMPLES_PER_STRIDE),
+        time=np.linspace(0.0, walk.period, POINTS_PER_STRIDE),
         signals={k: walk.mean[k] for k in UNITS if k in walk.mean},
         speed=walk.speed,
         file=walk.legs[0].recording.file,

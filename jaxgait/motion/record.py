@@ -22,7 +22,7 @@ from jaxtyping import Float
 from jaxgait import files
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
-from jaxgait.motion.capture.strides import SAMPLES_PER_STRIDE, StrideCurve, closed, gaps, unrepeated
+from jaxgait.motion.capture.strides import POINTS_PER_STRIDE, StrideCurve, closed, gaps, unrepeated
 from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
 from jaxgait.motion.norms import PERIOD, guess_time, inside
@@ -40,7 +40,7 @@ RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
 """Measurement resolution: harmonics that contribute less are dropped."""
 MAX_HARMONICS = 12
 """Largest number of harmonics that is chosen."""
-RESOLVED_HARMONICS = (SAMPLES_PER_STRIDE - 1) // 2 - 1
+RESOLVED_HARMONICS = (POINTS_PER_STRIDE - 1) // 2 - 1
 """Largest number of harmonics that the samples of a stride determine: of the next one they have only the cosine."""
 
 

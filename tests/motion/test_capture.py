@@ -13,10 +13,10 @@ from jaxgait.models import Prosthesis
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS
+from jaxgait.motion.capture.events import by_motion
 from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
-from jaxgait.motion.capture.strides import by_motion
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import stride_drive
 from jaxgait.motion.naming import walk_stride
@@ -67,7 +67,17 @@ def test_a_noisy_walker_is_got_back_to_one_degree(treadmill):
     assert (walk.belt > 1.0) == treadmill
 
 
-def test_left_and_right_are_told_apart():
+@pytest.mark.parametrize(("speed", "overground"), [(0.25, False), (0.4, True), (0.6, True)])
+def test_axes_and_strides_agree_on_what_is_overground(speed, overground):
+    """0.4 m/s, as after a stroke, was a treadmill to the axes and overground to the strides."""
+    w = walker.walker(duration=7.0, treadmill=True)
+    shift = np.stack([speed * w.time, 0.0 * w.time, 0.0 * w.time], axis=1)
+    trial = recording(dataclasses.replace(w, markers={name: x + shift for name, x in w.markers.items()}))
+    assert any("overground" in note for note in leg_of(trial, "right").notes) == overground
+    assert (measure([trial]).belt == 0.0) == overground
+
+
+def test_left_and_right_are_distinguished():
     w = walker.walker(duration=5.0)
     right, left = (measure([recording(w)], side, EXACT) for side in ("right", "left"))
     np.testing.assert_allclose(right.mean["knee_rad"], left.mean["knee_rad"], atol=2e-3)
@@ -330,7 +340,7 @@ def test_joint_angles_that_make_no_leg_are_named(tmp_path):
     with pytest.raises(MotionFormatError, match=r"ik\.mot: contains joint angles, but .* markers; give one of them"):
         measure([recording(w), read_recording(tmp_path / "ik.mot")])
     (tmp_path / "ik.mot").write_text(whole.replace("inDegrees=no", "inDegrees=yes"))
-    with pytest.raises(MotionFormatError, match="radians in a file that says degrees"):
+    with pytest.raises(MotionFormatError, match="radians in a file that states degrees"):
         measure([read_recording(tmp_path / "ik.mot")])
 
 

@@ -15,7 +15,7 @@ from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.recording import Recording
 
 
-class Limit(NamedTuple):
+class TrialTolerance(NamedTuple):
     """Relative differences between trials of one person."""
 
     doubtful: float
@@ -24,9 +24,9 @@ class Limit(NamedTuple):
     """Above it, they are two people."""
 
 
-MASS = Limit(0.10, 0.25)
-HEIGHT = Limit(0.025, 0.08)
-LENGTH = Limit(0.04, 0.10)
+MASS = TrialTolerance(0.10, 0.25)
+HEIGHT = TrialTolerance(0.025, 0.08)
+LENGTH = TrialTolerance(0.04, 0.10)
 """Of the leg from hip to ankle. A marker misplaced by 1 cm changes it by 0.012; four trials of a day vary by 0.002."""
 
 
@@ -87,7 +87,7 @@ def _stated(recordings: Sequence[Recording], what: str) -> dict[str, float]:
     return {r.name: float(r.subject[what]) for r in recordings if isinstance(r.subject.get(what), float | int)}
 
 
-def _apart(what: str, unit: str, values: Mapping[str, float], limit: Limit) -> tuple[str, int]:
+def _apart(what: str, unit: str, values: Mapping[str, float], limit: TrialTolerance) -> tuple[str, int]:
     """How the lowest and the highest value differ, by trial, and whether that is doubtful (1) or impossible (2)."""
     if len(values) < 2:
         return "", 0
@@ -108,7 +108,7 @@ def one_walk(kept: Sequence[StrideCurve]) -> list[str]:
     ):
         values = np.array([of(s) for s in kept])
         means = {name: float(np.mean([of(s) for s in kept if s.trial == name])) for name in {s.trial for s in kept}}
-        line, weight = _apart(f"the {what}", unit, means, Limit(limit.trials, np.inf))
+        line, weight = _apart(f"the {what}", unit, means, TrialTolerance(limit.trials, np.inf))
         scatter = float(np.std(values) / np.mean(values))
         if not weight and scatter > limit.strides:
             span = f"{values.min():.3g} to {values.max():.3g} {unit}"

@@ -12,8 +12,8 @@ from jaxgait.motion import MotionFormatError
 
 SNAP = math.radians(10)
 """Largest angle to an axis of the laboratory at which a treadmill is taken to be aligned with it."""
-OVERGROUND_SPEED = 0.5
-"""Mean speed in m/s of the pelvis above which the walker crosses the laboratory."""
+OVERGROUND_SPEED = 0.3
+"""Mean speed in m/s of pelvis or hip in the laboratory above which the walk is overground."""
 MAX_LEAN = 25.0
 """Mean angle in deg of pelvis above foot to an axis of the laboratory above which this axis is hardly up."""
 BACKWARDS = (
@@ -111,12 +111,12 @@ def _swing(reach: np.ndarray, ahead: np.ndarray, rate: float) -> np.ndarray:
     From displacements in 0.1 s: the foot's position relative to the pelvis changes sides where the walker turns round.
     """
     lag = min(max(1, round(0.1 * rate)), max(1, reach.shape[0] // 2))
-    moves = reach[lag:] - reach[:-lag]
-    moves = moves[np.isfinite(moves).all(axis=1)] if reach.shape[0] > 1 else np.zeros((0, 3))
-    if not moves.shape[0]:
+    displacements = reach[lag:] - reach[:-lag]
+    displacements = displacements[np.isfinite(displacements).all(axis=1)] if reach.shape[0] > 1 else np.zeros((0, 3))
+    if not displacements.shape[0]:
         return ahead / max(float(np.linalg.norm(ahead)), 1e-12)
-    _, spread, directions = np.linalg.svd(moves, full_matrices=False)
-    standing = spread[0] / math.sqrt(moves.shape[0]) < 0.03
+    _, spread, directions = np.linalg.svd(displacements, full_matrices=False)
+    standing = spread[0] / math.sqrt(displacements.shape[0]) < 0.03
     forward = ahead if standing else directions[0] * (np.sign(directions[0] @ ahead) or 1.0)
     return forward / max(float(np.linalg.norm(forward)), 1e-12)
 

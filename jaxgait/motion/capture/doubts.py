@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxgait.motion.capture.dynamics import Dynamics
 from jaxgait.motion.capture.leg import Leg, Options, Plane
-from jaxgait.motion.capture.maps import Found, find
+from jaxgait.motion.capture.maps import MarkerSet, find
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import StrideCurve, gaps, unlike, unrepeated
 from jaxgait.motion.norms import PEAKS, inside
@@ -30,8 +30,8 @@ def of_markers(leg: Leg, options: Options) -> list[str]:
     """What looks wrong with the markers of a leg."""
     if leg.ankle_angle is not None:
         return []
-    found = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
-    return [*_late(leg), *_askew(leg, found), *_crossed(leg, found)]
+    marker_set = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
+    return [*_late(leg), *_askew(leg, marker_set), *_crossed(leg, marker_set)]
 
 
 def _late(leg: Leg) -> list[str]:
@@ -46,10 +46,10 @@ def _late(leg: Leg) -> list[str]:
     return [what] if found else []
 
 
-def _askew(leg: Leg, found: Found) -> list[str]:
-    if len(found.asis) < 2:
+def _askew(leg: Leg, marker_set: MarkerSet) -> list[str]:
+    if len(marker_set.asis) < 2:
         return []
-    right, left = (leg.recording.markers[found.asis[side]] @ leg.axes.rotation[1] for side in ("right", "left"))
+    right, left = (leg.recording.markers[marker_set.asis[side]] @ leg.axes.rotation[1] for side in ("right", "left"))
     apart = (right - left)[np.isfinite(right - left)]
     above = float(np.sum(apart)) / max(apart.size, 1)
     word = "higher" if above > 0 else "lower"
@@ -57,14 +57,16 @@ def _askew(leg: Leg, found: Found) -> list[str]:
     return [f"{what}: a misplaced marker, or an oblique pelvis?"] if abs(above) > MAX_OBLIQUITY else []
 
 
-def _crossed(leg: Leg, found: Found) -> list[str]:
+def _crossed(leg: Leg, marker_set: MarkerSet) -> list[str]:
     """A warning of markers of knee and ankle on the other side of the pelvis."""
-    if len(found.asis) < 2:
+    if len(marker_set.asis) < 2:
         return []
     markers, outward = leg.recording.markers, leg.axes.rotation[2] * (1.0 if leg.side == "right" else -1.0)
-    middle = 0.5 * (markers[found.asis["right"]] + markers[found.asis["left"]])
+    middle = 0.5 * (markers[marker_set.asis["right"]] + markers[marker_set.asis["left"]])
     names = [
-        found.roles[r] for r in ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre") if r in found.roles
+        marker_set.roles[r]
+        for r in ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
+        if r in marker_set.roles
     ]
     out = {name: (markers[name] - middle) @ outward for name in names}
     beyond = {name: -float(np.median(x[np.isfinite(x)])) for name, x in out.items() if np.isfinite(x).any()}

@@ -24,7 +24,7 @@ from jaxgait.mechanics.anthropometry import Segment, segment, segments, stature_
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.capture.strides import SAMPLES_PER_STRIDE, StrideCurve, unwrapped
+from jaxgait.motion.capture.strides import POINTS_PER_STRIDE, StrideCurve, unwrapped
 
 GRAVITY = 9.81
 JOINTS = ("hip", "knee", "ankle")
@@ -159,7 +159,7 @@ def stride_dynamics(
 
     The mass is that of the person in kg; `body` is from `body_of`.
     """
-    time = np.linspace(stride.start, stride.start + stride.period, SAMPLES_PER_STRIDE)
+    time = np.linspace(stride.start, stride.start + stride.period, POINTS_PER_STRIDE)
     at = lambda track, order=0: sampled_at(leg.recording.time, track, time, degree=5, derivative=order)
     ground = sampled_at(leg.recording.time, np.column_stack([load.force, load.moment]), time)
     angles = _angles(leg)
@@ -256,7 +256,7 @@ def labelled(found: Dynamics) -> xr.Dataset:
         shown[word] = (("joint", "percent"), single.mean(axis=0), attributes)
     coordinates = {
         "joint": list(JOINTS),
-        "percent": ("percent", np.linspace(0.0, 100.0, SAMPLES_PER_STRIDE), {"units": "%", "long_name": "stride"}),
+        "percent": ("percent", np.linspace(0.0, 100.0, POINTS_PER_STRIDE), {"units": "%", "long_name": "stride"}),
         "stride": ("stride", np.array(found.starts), {"units": "s", "long_name": "heel strike"}),
     }
     signs = "positive: hip flexion, knee flexion, ankle dorsiflexion; powers positive where energy is given"

@@ -26,7 +26,7 @@ MAX_STRIKE_LAG = 0.15
 """Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
 
-class Contact(NamedTuple):
+class PlateContact(NamedTuple):
     """A foot on a plate."""
 
     plate: str
@@ -45,9 +45,9 @@ class Load(NamedTuple):
     moment: Float[np.ndarray, " frames"]
     """About the ankle in Nm, counter-clockwise for a walker in +x, averaged over a frame; NaN in a contact whose
     centre of pressure (on the floor) or ankle is not known."""
-    contacts: tuple[Contact, ...]
+    contacts: tuple[PlateContact, ...]
     """One for each plate that the foot stands on."""
-    stances: tuple[Contact, ...]
+    stances: tuple[PlateContact, ...]
     """The contacts merged: those that overlap in time, or follow within `LONGEST_GAP`, are one."""
     notes: tuple[str, ...]
 
@@ -90,7 +90,7 @@ class _Step(NamedTuple):
     first: float
     last: float
     """Times in s of its first and last sample."""
-    contact: Contact
+    contact: PlateContact
     time: np.ndarray
     pressed: np.ndarray
     """Force in N and moment about the ankle in Nm at these times in s, with the force's rise and fall."""
@@ -107,7 +107,7 @@ def _stances(steps: list[_Step]) -> list[list[_Step]]:
     return found
 
 
-def _joined(stance: list[_Step]) -> Contact:
+def _joined(stance: list[_Step]) -> PlateContact:
     """One contact from those of a stance: its start is that of the first one, its end that of the last one."""
     ending = max(stance, key=lambda step: step.last)
     return stance[0].contact._replace(end=ending.contact.end)
@@ -148,11 +148,11 @@ def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int |
     return (int(before[-1]) if before.size else first), (int(after[0]) + 1 if after.size else last)
 
 
-def _contact(plate: Force, number: int, start: int, end: int) -> Contact:
+def _contact(plate: Force, number: int, start: int, end: int) -> PlateContact:
     vertical = np.abs(plate.force).max(axis=1)
     begins = float(plate.time[start]) if start > 0 and np.isfinite(vertical[start - 1]) else np.nan
     ends = float(plate.time[end]) if end < plate.time.size and np.isfinite(vertical[end]) else np.nan
-    return Contact(plate.name, begins, ends, number)
+    return PlateContact(plate.name, begins, ends, number)
 
 
 def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> bool:

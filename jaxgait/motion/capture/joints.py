@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture.maps import Found
+from jaxgait.motion.capture.maps import MarkerSet
 
 Markers = Mapping[str, Float[np.ndarray, "frames 3"]]
 Track = Float[np.ndarray, "frames 3"]
@@ -44,7 +44,7 @@ class Standing(NamedTuple):
     """Knee angle in rad while standing, before the correction."""
 
 
-def hip_centre(markers: Markers, found: Found, side: str, regression: str = HARRINGTON) -> Track:
+def hip_centre(markers: Markers, marker_set: MarkerSet, side: str, regression: str = HARRINGTON) -> Track:
     """The hip joint centre from ASIS and PSIS (or sacrum), in the markers' axes.
 
     Harrington et al. 2007 (J Biomech 40:595-602): 0.24 PD + 9.9 mm behind, 0.30 PW + 10.9 mm below and 0.33 PW + 7.3 mm
@@ -61,9 +61,9 @@ def hip_centre(markers: Markers, found: Found, side: str, regression: str = HARR
         >>> print(hip_centre(markers, find(markers, "right"), "right", "bell").round(4))  # m
         [[-0.0456  0.928   0.0864]]
     """
-    right, left = markers[found.asis["right"]], markers[found.asis["left"]]
-    both = len(found.psis) == 2
-    back = 0.5 * sum(markers[n] for n in found.psis.values()) if both else markers[found.roles["sacrum"]]
+    right, left = markers[marker_set.asis["right"]], markers[marker_set.asis["left"]]
+    both = len(marker_set.psis) == 2
+    back = 0.5 * sum(markers[n] for n in marker_set.psis.values()) if both else markers[marker_set.roles["sacrum"]]
     middle = 0.5 * (right + left)
     width = float(np.nanmedian(np.linalg.norm(right - left, axis=1)))
     depth = float(np.nanmedian(np.linalg.norm(middle - back, axis=1)))
@@ -83,15 +83,15 @@ def _regression(width: float, depth: float, regression: str) -> tuple[float, flo
 
 
 def joints(
-    markers: Markers, found: Found, side: str, regression: str = HARRINGTON, standing: Standing | None = None
+    markers: Markers, marker_set: MarkerSet, side: str, regression: str = HARRINGTON, standing: Standing | None = None
 ) -> Joints:
     """The points of one leg.
 
-    Markers are in the walker's axes, and `found` lacks nothing (see `Found.lacks`).
+    Markers are in the walker's axes, and `marker_set` lacks nothing (see `MarkerSet.lacks`).
     """
     notes: list[str] = []
-    hip = _hip(markers, found, side, regression, notes)
-    knee, ankle = (_joint(markers, found.roles, name, notes) for name in ("knee", "ankle"))
+    hip = _hip(markers, marker_set, side, regression, notes)
+    knee, ankle = (_joint(markers, marker_set.roles, name, notes) for name in ("knee", "ankle"))
     if standing is not None and (knee is None or ankle is None):
         carried = _carried(markers, standing)
         knee = carried[0] if knee is None else knee
@@ -104,21 +104,21 @@ def joints(
             f"the knee is moved by {1e3 * standing.forward:+.1f} mm forward: so it is straight in the standing trial, "
             f"where it was {math.degrees(standing.angle):+.1f} deg"
         )
-    heel, toe = (markers.get(found.roles.get(role, "")) for role in ("heel", "toe"))
+    heel, toe = (markers.get(marker_set.roles.get(role, "")) for role in ("heel", "toe"))
     return Joints(hip, knee, ankle, heel, toe, tuple(notes))
 
 
-def _hip(markers: Markers, found: Found, side: str, regression: str, notes: list[str]) -> Track:
-    if "hip_centre" in found.roles:
-        notes.append(f"hip: the recorded centre {found.roles['hip_centre']}")
-        return markers[found.roles["hip_centre"]]
-    if found.pelvis:
+def _hip(markers: Markers, marker_set: MarkerSet, side: str, regression: str, notes: list[str]) -> Track:
+    if "hip_centre" in marker_set.roles:
+        notes.append(f"hip: the recorded centre {marker_set.roles['hip_centre']}")
+        return markers[marker_set.roles["hip_centre"]]
+    if marker_set.pelvis:
         notes.append(f"hip: joint centre by the regression of {regression.capitalize()}")
-        return hip_centre(markers, found, side, regression)
+        return hip_centre(markers, marker_set, side, regression)
     notes.append(
-        f"hip: the marker {found.roles['trochanter']} of the greater trochanter, which is not the joint centre"
+        f"hip: the marker {marker_set.roles['trochanter']} of the greater trochanter, which is not the joint centre"
     )
-    return markers[found.roles["trochanter"]]
+    return markers[marker_set.roles["trochanter"]]
 
 
 def _joint(markers: Markers, roles: Mapping[str, str], name: str, notes: list[str]) -> Track | None:
@@ -134,17 +134,17 @@ def _joint(markers: Markers, roles: Mapping[str, str], name: str, notes: list[st
     return markers[roles[f"{name}_lateral"]]
 
 
-def stand(markers: Markers, found: Found, side: str, regression: str = HARRINGTON) -> Standing:
+def stand(markers: Markers, marker_set: MarkerSet, side: str, regression: str = HARRINGTON) -> Standing:
     """The calibration by a standing trial, from the median of its positions in the walker's axes."""
     still = {name: np.nanmedian(x, axis=0, keepdims=True) for name, x in markers.items()}
-    leg = joints(still, found, side, regression)
+    leg = joints(still, marker_set, side, regression)
     hip, knee, ankle = (x[0] for x in (leg.hip, leg.knee, leg.ankle))
     turn = lambda a, b: math.atan2(b[0] - a[0], a[1] - b[1])
     angle = turn(hip, knee) - turn(knee, ankle)
     front, line = _front(knee[None], ankle[None])[0], ankle - hip
     across = lambda a, b: a[0] * b[1] - a[1] * b[0]
     forward = float(-across(knee - hip, line) / across(front, line)) if abs(angle) < STRAIGHT else 0.0
-    cluster = {name: still[name][0] for name in found.clusters["shank_cluster"] if np.isfinite(still[name]).all()}
+    cluster = {name: still[name][0] for name in marker_set.clusters["shank_cluster"] if np.isfinite(still[name]).all()}
     return Standing(cluster, knee, ankle, forward, angle)
 
 

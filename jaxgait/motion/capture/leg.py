@@ -13,7 +13,7 @@ from jaxgait.checks import count_of, first_few
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import HARRINGTON, Joints, Standing, joints, stand
-from jaxgait.motion.capture.maps import Found
+from jaxgait.motion.capture.maps import MarkerSet
 from jaxgait.motion.capture.repeats import without_repeats
 from jaxgait.motion.capture.smoothing import (
     DEFAULT_CUTOFF,
@@ -97,10 +97,10 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     """
     if options.static is not None:
         options = dataclasses.replace(options, static=_named_alike(options.static, recording))
-    found = maps.find(recording.markers, side, options.static is not None, options.own_map)
-    lacking = found.lacks(options.static is not None)
+    marker_set = maps.find(recording.markers, side, options.static is not None, options.own_map)
+    lacking = marker_set.lacks(options.static is not None)
     if not lacking:
-        return _from_markers(recording, side, found, options)
+        return _from_markers(recording, side, marker_set, options)
     from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles
 
     if has_angles(recording, side):
@@ -113,7 +113,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     there = ", ".join([*recording.markers, *recording.angles][:40]) or "nothing"
     what = f"no {side} leg: {', '.join(lacking)} not found among {there[:400]}"
     advice = "name the markers in a map of your own (--markers map.toml)"
-    if not found.lacks(carried=True):
+    if not marker_set.lacks(carried=True):
         advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
     elif maps.find(recording.markers, _other(side), options.static is not None).lacks(False) == []:
         advice = f"the {_other(side)} leg is there"
@@ -131,16 +131,16 @@ def _other(side: str) -> str:
     return "left" if side == "right" else "right"
 
 
-def _from_markers(recording: Recording, side: str, found: Found, options: Options) -> Leg:
+def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, options: Options) -> Leg:
     """The leg of markers, with warnings of what looks wrong with them."""
     other = maps.find(recording.markers, _other(side), options.static is not None, options.own_map)
-    names = _wanted(found) | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
+    names = _wanted(marker_set) | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
     recording, repeated = without_repeats(recording, sorted(names))
-    missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in _wanted(found)}
-    notes = [f"markers: {found.set_name} ({found.describe()})"]
+    missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in _wanted(marker_set)}
+    notes = [f"markers: {marker_set.set_name} ({marker_set.describe()})"]
     smooth = _smooth(recording, sorted(names), options, notes)
-    axes = _axes(recording, smooth, found)
-    axes, warnings = _handed(axes, smooth, found)
+    axes = _axes(recording, smooth, marker_set)
+    axes, warnings = _handed(axes, smooth, marker_set)
     warnings += [
         *repeated,
         *axes.warnings,
@@ -148,10 +148,10 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
         *_jumps(recording, sorted(names)),
     ]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
-    standing = _standing(found, side, options, recording)
-    warnings += [] if options.static is None else _standing_doubts(options.static, recording, found)
-    body = joints(turned, found, side, options.regression, standing)
-    plane = _plane(body, _floor(turned, found), warnings)
+    standing = _standing(marker_set, side, options, recording)
+    warnings += [] if options.static is None else _standing_doubts(options.static, recording, marker_set)
+    body = joints(turned, marker_set, side, options.regression, standing)
+    plane = _plane(body, _floor(turned, marker_set), warnings)
     back, front = plane.get("heel", plane["ankle"]), plane.get("toe", plane["ankle"])
     return Leg(
         recording=recording,
@@ -163,7 +163,7 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
         ankle_angle=None,
         points={k: x for k, x in plane.items() if k != "hip"},
         other_foot=_middle(turned, other),
-        own_foot=_middle(turned, found),
+        own_foot=_middle(turned, marker_set),
         axes=axes,
         segments=_segments(plane),
         gaps={name: gap.astype(float) for name, gap in missing.items() if gap.any()},
@@ -182,9 +182,9 @@ def _plane(body: Joints, lift: float, warnings: list[str]) -> dict[str, Plane]:
     return {k: x[:, :2] + np.array([0.0, lift]) for k, x in points.items() if x is not None}
 
 
-def _wanted(found: Found) -> set[str]:
-    pelvis = [*found.asis.values(), *found.psis.values()]
-    return {*found.roles.values(), *pelvis, *found.clusters["shank_cluster"]}
+def _wanted(marker_set: MarkerSet) -> set[str]:
+    pelvis = [*marker_set.asis.values(), *marker_set.psis.values()]
+    return {*marker_set.roles.values(), *pelvis, *marker_set.clusters["shank_cluster"]}
 
 
 def _smooth(recording: Recording, names: list[str], options: Options, notes: list[str]) -> dict[str, np.ndarray]:
@@ -214,23 +214,25 @@ def _jumps(recording: Recording, names: list[str]) -> list[str]:
     return [f"markers jump within a frame: {first_few(found, 4)}: {advice}"]
 
 
-def _axes(recording: Recording, markers: Mapping[str, np.ndarray], found: Found) -> Axes:
-    hips = [*found.asis.values()] or [found.roles[r] for r in ("hip_centre", "trochanter") if r in found.roles]
-    feet = [found.roles[r] for r in ("ankle_centre", "ankle_lateral", "heel", "toe") if r in found.roles]
+def _axes(recording: Recording, markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> Axes:
+    hips = [*marker_set.asis.values()] or [
+        marker_set.roles[r] for r in ("hip_centre", "trochanter") if r in marker_set.roles
+    ]
+    feet = [marker_set.roles[r] for r in ("ankle_centre", "ankle_lateral", "heel", "toe") if r in marker_set.roles]
     pelvis = np.mean([markers[name] for name in hips], axis=0)
     foot = np.mean([markers[name] for name in feet], axis=0)
-    front = found.roles.get("toe", feet[0])
-    back = found.roles.get("heel", feet[0])
+    front = marker_set.roles.get("toe", feet[0])
+    back = marker_set.roles.get("heel", feet[0])
     pointing = markers[front] - markers[back]
-    if found.pelvis:
-        behind = [*found.psis.values()] if len(found.psis) == 2 else [found.roles["sacrum"]]
+    if marker_set.pelvis:
+        behind = [*marker_set.psis.values()] if len(marker_set.psis) == 2 else [marker_set.roles["sacrum"]]
         pointing = pelvis - np.mean([markers[name] for name in behind], axis=0)
     if not np.isfinite(pelvis - foot).all(axis=1).any():
         raise recording.error("no frame has all markers of pelvis and foot", "fill gaps first")
     return find_axes(pelvis, foot, pointing, recording.rate, recording.file)
 
 
-def _standing(found: Found, side: str, options: Options, recording: Recording) -> Standing | None:
+def _standing(marker_set: MarkerSet, side: str, options: Options, recording: Recording) -> Standing | None:
     if options.static is None:
         return None
     static = options.static
@@ -240,27 +242,28 @@ def _standing(found: Found, side: str, options: Options, recording: Recording) -
         raise static.error(what, "knee and ankle need markers in it")
     still = {n: np.nanmedian(static.markers[n], axis=0, keepdims=True) for n in _wanted(there) if n in static.markers}
     axes, _ = _handed(_axes(static, still, there), still, there)
-    cluster = tuple(n for n in found.clusters["shank_cluster"] if n in still)
+    cluster = tuple(n for n in marker_set.clusters["shank_cluster"] if n in still)
     there = there._replace(clusters=there.clusters | {"shank_cluster": cluster})
     still |= {n: np.nanmedian(static.markers[n], axis=0, keepdims=True) for n in cluster}
-    carried = {"knee_lateral", "knee_centre"}.isdisjoint(found.roles) or {"ankle_lateral", "ankle_centre"}.isdisjoint(
-        found.roles
-    )
+    carried = {"knee_lateral", "knee_centre"}.isdisjoint(marker_set.roles) or {
+        "ankle_lateral",
+        "ankle_centre",
+    }.isdisjoint(marker_set.roles)
     if carried and len(cluster) < 3:
         what = f"only {len(cluster)} markers of the shank's cluster are in both trials ({' '.join(cluster)})"
         raise recording.error(what, "three are needed, or markers on knee and ankle")
     return stand({name: axes.turned(x) for name, x in still.items()}, there, side, options.regression)
 
 
-def _standing_doubts(static: Recording, recording: Recording, found: Found) -> list[str]:
-    both = [name for name in sorted(_wanted(found)) if name in static.markers]
+def _standing_doubts(static: Recording, recording: Recording, marker_set: MarkerSet) -> list[str]:
+    both = [name for name in sorted(_wanted(marker_set)) if name in static.markers]
     moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
     most = max(moved, key=moved.__getitem__, default=None)
     if most is not None and moved[most] > STANDING_SWAY:
         where = f"{most} moves by {1e3 * moved[most]:.0f} mm (standard deviation)"
         return [f"the standing trial {static.name} does not stand still: {where}: is it the walk?"]
     roles = ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
-    rigid = [*found.clusters["shank_cluster"], *(found.roles[r] for r in roles if r in found.roles)]
+    rigid = [*marker_set.clusters["shank_cluster"], *(marker_set.roles[r] for r in roles if r in marker_set.roles)]
     pairs = [(a, b) for i, a in enumerate(rigid) for b in rigid[i + 1 :] if a in both and b in both]
     for a, b in pairs:
         apart = [np.linalg.norm(r.markers[a] - r.markers[b], axis=1) for r in (static, recording)]
@@ -273,20 +276,20 @@ def _standing_doubts(static: Recording, recording: Recording, found: Found) -> l
     return []
 
 
-def _handed(axes: Axes, markers: Mapping[str, np.ndarray], found: Found) -> tuple[Axes, list[str]]:
+def _handed(axes: Axes, markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> tuple[Axes, list[str]]:
     """The axes with z towards the right ASIS: some laboratories write left-handed ones."""
-    if len(found.asis) < 2:
+    if len(marker_set.asis) < 2:
         return axes, []
-    apart = markers[found.asis["right"]] - markers[found.asis["left"]]
+    apart = markers[marker_set.asis["right"]] - markers[marker_set.asis["left"]]
     if not float(np.nanmean(apart @ axes.rotation[2])) < 0:
         return axes, []
     warning = "the right ASIS is left of the left one: swapped sides or left-handed axes; z is reversed"
     return axes._replace(rotation=axes.rotation * np.array([[1.0], [1.0], [-1.0]])), [warning]
 
 
-def _floor(markers: Mapping[str, np.ndarray], found: Found) -> float:
+def _floor(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> float:
     """Offset in m that puts the floor at zero height; 0 if it is there."""
-    low = [np.nanpercentile(markers[found.roles[r]][:, 1], 5) for r in ("heel", "toe") if r in found.roles]
+    low = [np.nanpercentile(markers[marker_set.roles[r]][:, 1], 5) for r in ("heel", "toe") if r in marker_set.roles]
     lowest = float(min(low))
     return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] else SOLE_DEPTH - lowest
 
@@ -296,9 +299,9 @@ def _hanging(above: Plane, below: Plane) -> Signal:
     return np.arctan2(below[:, 0] - above[:, 0], above[:, 1] - below[:, 1])
 
 
-def _middle(markers: Mapping[str, np.ndarray], found: Found) -> np.ndarray | None:
-    tracks = [markers[found.roles[r]] for r in ("heel", "toe") if r in found.roles]
-    tracks = tracks or [markers[found.roles[r]] for r in ("ankle_lateral",) if r in found.roles]
+def _middle(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> np.ndarray | None:
+    tracks = [markers[marker_set.roles[r]] for r in ("heel", "toe") if r in marker_set.roles]
+    tracks = tracks or [markers[marker_set.roles[r]] for r in ("ankle_lateral",) if r in marker_set.roles]
     return np.mean(tracks, axis=0) if tracks else None
 
 

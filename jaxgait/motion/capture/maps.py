@@ -21,13 +21,13 @@ ROLES += ["ankle_centre", "ankle_lateral", "ankle_medial", "heel", "toe", *CLUST
 """Roles of markers; a cluster has several."""
 
 
-class Found(NamedTuple):
+class MarkerSet(NamedTuple):
     """The markers of one side by role.
 
     Examples:
         >>> from jaxgait.motion.capture.maps import find
-        >>> found = find(["RASI", "LASI", "RPSI", "LPSI", "RKNE", "RANK"], "right")
-        >>> print(found.pelvis, found.lacks(carried=False))
+        >>> marker_set = find(["RASI", "LASI", "RPSI", "LPSI", "RKNE", "RANK"], "right")
+        >>> print(marker_set.pelvis, marker_set.lacks(carried=False))
         True ['foot (heel or toe)']
     """
 
@@ -136,7 +136,7 @@ def spellings(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[str, Any] | None = None) -> Found:
+def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[str, Any] | None = None) -> MarkerSet:
     """The marker set that matches the names.
 
     Args:
@@ -150,8 +150,8 @@ def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[st
 
     Examples:
         >>> from jaxgait.motion.capture.maps import find
-        >>> found = find(["RASI", "LASI", "RPSI", "LPSI", "RKNE", "RANK", "RHEE", "RTOE"], "right")
-        >>> print(found.set_name, found.roles["heel"], found.lacks(carried=False))
+        >>> marker_set = find(["RASI", "LASI", "RPSI", "LPSI", "RKNE", "RANK", "RHEE", "RTOE"], "right")
+        >>> print(marker_set.set_name, marker_set.roles["heel"], marker_set.lacks(carried=False))
         plug_in_gait RHEE []
     """
     there = spellings(list(names))
@@ -168,11 +168,11 @@ def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[st
     return _matched("names of several sets", merged, there, side)
 
 
-def _count(found: Found) -> int:
-    return len(found.roles) + len(found.psis) + sum(len(names) for names in found.clusters.values())
+def _count(marker_set: MarkerSet) -> int:
+    return len(marker_set.roles) + len(marker_set.psis) + sum(len(names) for names in marker_set.clusters.values())
 
 
-def _matched(name: str, table: Mapping[str, Any], there: Mapping[str, str], side: str) -> Found:
+def _matched(name: str, table: Mapping[str, Any], there: Mapping[str, str], side: str) -> MarkerSet:
 
     def names(role: str, of: str) -> list[str]:
         options = table.get(of, table) if isinstance(table.get(of), dict) else table
@@ -184,7 +184,7 @@ def _matched(name: str, table: Mapping[str, Any], there: Mapping[str, str], side
     single = {role: names(role, side)[:1] for role in ROLES if role not in CLUSTERS}
     clusters = {role: tuple(names(role, side)) for role in CLUSTERS}
     both = {role: {of: names(role, of)[0] for of in SIDES if names(role, of)} for role in ("asis", "psis")}
-    return Found(name, {r: n[0] for r, n in single.items() if n}, clusters, both["asis"], both["psis"])
+    return MarkerSet(name, {r: n[0] for r, n in single.items() if n}, clusters, both["asis"], both["psis"])
 
 
 def read_map(path: str | pathlib.Path) -> dict[str, Any]:

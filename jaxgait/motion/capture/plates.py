@@ -14,8 +14,8 @@ from jaxgait.motion.capture.ground import (
     MAX_FOOT_DISTANCE,
     MAX_STRIKE_LAG,
     MIN_CONTACT,
-    Contact,
     Load,
+    PlateContact,
     distances,
     stretches,
 )
@@ -68,7 +68,7 @@ def problems(
     return [*found, *_turned([force for force, _ in curves]), *_path([ahead for _, ahead in curves])]
 
 
-def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
+def _paces(rate: float, contacts: list[PlateContact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
     """Warns if stance durations imply another frame rate than stated."""
     stood = [c.end - c.start for c in contacts]
     moved = [float(np.min(offs[offs > t])) - t - EARLY[0] + EARLY[1] for t in strikes if (offs > t).any()]
@@ -81,7 +81,7 @@ def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.n
     return [f"{what}: frames at {rate * here / there:.0f} Hz, or a foot partly off the plate?"]
 
 
-def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
+def _clocks(contacts: list[PlateContact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
     late = []
     for exact, motion, early in (([c.start for c in contacts], strikes, 0), ([c.end for c in contacts], offs, 1)):
         apart = [float(motion[np.argmin(np.abs(motion - t))]) - t + EARLY[early] for t in exact if motion.size]

@@ -1,176 +1,29 @@
-"""Strides: cut at heel strikes, resampled to one length, outliers dropped with a reason, drift removed.
-
-Heel strikes and toe-offs are from ground forces, else from the laboratory's marks, else from the motion (Zeni 2008).
-"""
+"""Strides: cut at heel strikes, resampled to one length, outliers dropped with a reason, drift removed."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from jaxgait.checks import first_few
 from jaxgait.motion import norms
+from jaxgait.motion.capture.axes import OVERGROUND_SPEED
+from jaxgait.motion.capture.events import StrideEvents
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.norms import inside
-from jaxgait.motion.recording import Mark, Recording
 
-SAME_EVENT = 0.15
-"""Largest time in s between two estimates of the same event."""
-NO_STRIDE = 0.5 * norms.PERIOD.possible[0]
-"""Time in s between two heel strikes of one foot below which they are one event: half the shortest possible stride.
-
-Shorter strides are found and dropped as too short; otherwise two would be taken for one stride.
-"""
-
-_SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
-_EVENT = re.compile(
-    r"(?:(?P<before>right|left|r|l)(?: leg)?)? ?"
-    r"(?:(?P<strike>hs|fs|ic|(?P<struck>(?:(?:heel|foot|initial) ?)?(?:strike|contact)))"
-    r"|to|fo|(?P<lifted>(?:toe|foot) ?off))"
-    r"(?: ?(?P<after>right|left|r|l))?"
-    r"(?P<rest>(?(struck)(?: (?!off|end).*)?)(?(lifted)(?: .*)?))"
-)
-"""Names of heel strikes and toe-offs, in lower case without punctuation, with or without a side before or after.
-
-Other words may follow a name in full (Heel Strike FP2), but not an abbreviation, which may be a word (to be checked).
-"""
-
-
-class Events(NamedTuple):
-    """Times of one leg's events in s, and their sources."""
-
-    strikes: Float[np.ndarray, " strikes"]
-    offs: Float[np.ndarray, " offs"]
-    sources: tuple[str, ...]
-    """Of every heel strike: force, mark or motion."""
-    notes: tuple[str, ...]
-
-
-def by_motion(leg: Leg) -> tuple[Float[np.ndarray, " strikes"], Float[np.ndarray, " offs"]]:
-    """Heel strikes and toe-offs in s by Zeni et al. 2008 (Gait Posture 27:710-714).
-
-    The foot is farthest forward of the hip at heel strike and farthest behind it at toe-off.
-    """
-    ahead = lambda p: p[:, 0] - leg.hip[:, 0]
-    heel = leg.points.get("heel", leg.points["ankle"])
-    toe = leg.points.get("toe", leg.points["ankle"])
-    return _peaks(leg, ahead(heel)), _peaks(leg, -ahead(toe))
-
-
-def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
-    """Times in s of the maxima, between frames by parabolas."""
-    from scipy.signal import find_peaks  # (see `jaxgait.motion.capture.smoothing`)
-
-    there = np.isfinite(signal)
-    if there.sum() < 5:
-        return np.zeros(0)
-    frames = np.arange(signal.size)
-    whole = np.interp(frames, frames[there], signal[there])
-    high = 0.3 * float(np.percentile(whole, 99) - np.percentile(whole, 1))
-    found, _ = find_peaks(whole, distance=max(1, int(NO_STRIDE * leg.recording.rate)), prominence=max(high, 1e-9))
-    found = np.array([i for i in found if there[max(0, i - 1) : i + 2].all()], int)
-    if not found.size:
-        return np.zeros(0)
-    before, at, after = whole[found - 1], whole[found], whole[found + 1]
-    bend = before - 2 * at + after
-    shift = np.where(np.abs(bend) > 1e-15, 0.5 * (before - after) / np.where(bend == 0, 1.0, bend), 0.0)
-    return leg.recording.time[0] + (found + np.clip(shift, -0.5, 0.5)) / leg.recording.rate
-
-
-def events_of(leg: Leg, load: Load | None) -> Events:
-    """The events of the leg, each from the best source.
-
-    If only some heel strikes have a force (or a mark), the others, by motion, are shifted by the median difference of
-    those that have both.
-    """
-    strikes, offs = by_motion(leg)
-    exact, left, name, marked = _exact(leg, load)
-    if not exact.size:
-        note = "heel strikes by the motion: heel farthest forward of the hip (Zeni 2008)"
-        return Events(strikes, offs, ("motion",) * strikes.size, (note, *marked))
-    times, sources, shift = _merged(exact, strikes, name)
-    offs = _merged(left, offs, name)[0] if left.size else offs
-    count = sources.count(name)
-    word = f"ground force (more than 30 N): {count}" if name == "force" else f"the laboratory's marks: {count}"
-    notes = [f"heel strikes by {word} of {len(sources)}"]
-    if count < len(sources):
-        notes.append(f"the others by the motion (Zeni 2008), {1e3 * shift:+.0f} ms as where both are known")
-    return Events(times, offs, tuple(sources), (*notes, *marked))
-
-
-def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, list[str]]:
-    """Heel strikes and toe-offs in s that were measured or marked, by what, and notes of marks that are left out."""
-    if load is not None:
-        starts = np.array([c.start for c in load.stances])
-        ends = np.array([c.end for c in load.stances])
-        if np.isfinite(starts).any():
-            return np.sort(starts[np.isfinite(starts)]), np.sort(ends[np.isfinite(ends)]), "force", []
-    marked, notes = _marked(leg.recording)
-    at = lambda kind: np.array(sorted(marked[leg.side, kind]))
-    return at("strike"), at("off"), "mark", notes
-
-
-def _marked(recording: Recording) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
-    """Times in s of the laboratory's marks by side and event, and notes of those that are left out."""
-    times: dict[tuple[str, str], list[float]] = {(s, e): [] for s in ("right", "left") for e in ("strike", "off")}
-    unknown, outside = [], []
-    first, last = recording.time[0] - 0.5 / recording.rate, recording.time[-1] + 0.5 / recording.rate
-    for mark in (mark for mark in recording.marks if mark.label.strip()):
-        key = _event(mark)
-        if key is None:
-            unknown.append(f"{mark.side} {mark.label}".strip())
-        elif first <= mark.time <= last:
-            times[key].append(mark.time)
-        else:
-            outside.append(f"{mark.time:.2f}")
-    named = first_few(list(dict.fromkeys(unknown)))
-    notes = [f"events of the file that are not understood: {named}, {len(unknown)} in all"]
-    span = f"{recording.time[0]:.2f} to {recording.time[-1]:.2f} s"
-    beyond = f"events of the file outside of the record ({span}) are left out: at {first_few(outside)} s"
-    return times, [*(notes if unknown else []), *([beyond] if outside else [])]
-
-
-def _event(mark: Mark) -> tuple[str, str] | None:
-    """Side and event (strike or off) of a mark; None if either is not known, or there are two sides."""
-    side, label = (re.sub(r"[^a-z]+", " ", text.lower()).strip() for text in (mark.side, mark.label))
-    found = _EVENT.fullmatch(label)
-    if found is None:
-        return None
-    first = re.match(r"right|left|[rl]\b", side)  # of "right leg"
-    words = {first and first[0], found["before"], found["after"], *found["rest"].split()}
-    sides = {_SIDES[word] for word in words if word in _SIDES}
-    return (sides.pop(), "strike" if found["strike"] else "off") if len(sides) == 1 else None
-
-
-def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarray, list[str], float]:
-    """Exact times, those of the motion where no exact one is near, and the shift in s of the latter."""
-    pairs = [(t, exact[np.argmin(np.abs(exact - t))]) for t in motion]
-    near = [e - t for t, e in pairs if abs(e - t) < SAME_EVENT]
-    shift = float(np.median(near)) if near else 0.0
-    alone = [t + shift for t, e in pairs if abs(e - t) >= SAME_EVENT]
-    stride = float(np.median(np.diff(motion))) if motion.size > 1 else 2 * SAME_EVENT
-    apart = [t for t in alone if np.min(np.abs(exact - t)) > 0.5 * stride]
-    times = [*((t, name) for t in exact), *((t, "motion") for t in apart)]
-    times.sort()
-    return np.array([t for t, _ in times]), [s for _, s in times], shift
-
-
-SAMPLES_PER_STRIDE = 101
-"""Samples of a stride, heel strike to heel strike."""
+POINTS_PER_STRIDE = 101
+"""Points of a stride, both heel strikes included."""
 FLAT = slice(18, 33)
 """Samples of a stride in which the foot is flat on the floor."""
 BELT_SPEED = 0.15
 """Speed in m/s of the standing foot above which it stands on a belt."""
-OVERGROUND_SPEED = 0.3
-"""Mean speed in m/s of the hip in the laboratory above which the walk is overground."""
 SLOWEST_STRIDE = 0.03
 """Speed in m/s below which a stride does not go forward."""
 LARGEST_DEVIATION = {
@@ -228,7 +81,7 @@ class StrideCurve:
         return self.drift + self.belt
 
 
-def cut(leg: Leg, events: Events, load: Load | None, ends: Float[np.ndarray, " strides"] | None = None):
+def cut(leg: Leg, events: StrideEvents, load: Load | None, ends: Float[np.ndarray, " strides"] | None = None):
     """The strides between the heel strikes of a leg, or from them to other ends in s."""
     ends = events.strikes[1:] if ends is None else ends
     pairs = zip(events.strikes.tolist(), ends.tolist(), strict=False)
@@ -248,35 +101,48 @@ def _forward(stride: StrideCurve) -> StrideCurve:
     return dataclasses.replace(stride, reason=f"it does not go forward ({stride.speed:.2f} m/s)")
 
 
-def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | None) -> StrideCurve:
-    time, period = np.linspace(start, end, SAMPLES_PER_STRIDE), end - start
-    tracks = {"hip": leg.hip, **leg.points}
-    points = {k: _at(leg, x, time) for k, x in tracks.items()}
-    signals = {k: without_turns(_at(leg, unwrapped(x)[:, None], time)[:, 0]) for k, x in _angles(leg).items()}
-    drift = float(points["hip"][-1, 0] - points["hip"][0, 0]) / period
-    mean = float(np.mean(points["hip"][:, 0] - drift * (time - start)))
-    way = mean + drift * (time - start)
-    points = {k: x - np.stack([way, np.zeros(SAMPLES_PER_STRIDE)], axis=1) for k, x in points.items()}
-    signals |= {"hip_x_m": points["hip"][:, 0], "hip_y_m": points["hip"][:, 1]}
-    signals["knee_rad"] = signals["thigh_rad"] - signals["shank_rad"]
-    foot = signals["foot_rad"] if "foot_rad" in signals else signals["ankle_rad"] + signals["shank_rad"]
-    signals |= {"foot_rad": foot, "ankle_rad": foot - signals["shank_rad"]}
-    feet = [np.polyfit(time[FLAT], (x[:, 0] + way)[FLAT], 1)[0] for k, x in points.items() if k in _standing(points)]
-    offs = [(t - start) / period for t in events.offs if start < t < end]
+def _stride(leg: Leg, start: float, end: float, events: StrideEvents, load: Load | None) -> StrideCurve:
+    time, period = np.linspace(start, end, POINTS_PER_STRIDE), end - start
+    points = {k: _at(leg, x, time) for k, x in {"hip": leg.hip, **leg.points}.items()}
+    progression, drift = _progression(points["hip"][:, 0], time)
+    belt = _belt_speed(points, time)
+    points = {k: x - np.stack([progression, np.zeros_like(progression)], axis=1) for k, x in points.items()}
+    signals = _signals(leg, points["hip"], time)
     loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.stances)
-    reason = _broken(signals, period)
     return StrideCurve(
         trial=leg.recording.name,
         start=float(start),
         period=float(period),
         drift=drift,
-        belt=-float(np.mean(feet)) if feet else math.nan,
+        belt=belt,
         signals=signals,
         points=points,
         load=_at(leg, load.force, time) if loaded and load is not None else None,
-        toe_off=float(offs[0]) if offs else None,
-        reason=reason,
+        toe_off=next((float((t - start) / period) for t in events.offs if start < t < end), None),
+        reason=_broken(signals, period),
     )
+
+
+def _progression(hip_x: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, float]:
+    """The hip's mean progression in m at times in s, and its speed in m/s."""
+    drift = float(hip_x[-1] - hip_x[0]) / float(time[-1] - time[0])
+    mean = float(np.mean(hip_x - drift * (time - time[0])))
+    return mean + drift * (time - time[0]), drift
+
+
+def _belt_speed(points: Mapping[str, np.ndarray], time: np.ndarray) -> float:
+    """Speed of the belt in m/s, by the parts of the foot that are flat on it; positive if it moves backward."""
+    parts = [k for k in ("heel", "toe") if k in points] or ["ankle"]
+    return -float(np.mean([np.polyfit(time[FLAT], points[k][FLAT, 0], 1)[0] for k in parts]))
+
+
+def _signals(leg: Leg, hip: np.ndarray, time: np.ndarray) -> dict[str, np.ndarray]:
+    """The signals of a stride; `hip` is in m, from its mean progression."""
+    signals = {k: without_turns(_at(leg, unwrapped(x)[:, None], time)[:, 0]) for k, x in _angles(leg).items()}
+    signals |= {"hip_x_m": hip[:, 0], "hip_y_m": hip[:, 1]}
+    signals["knee_rad"] = signals["thigh_rad"] - signals["shank_rad"]
+    foot = signals["foot_rad"] if "foot_rad" in signals else signals["ankle_rad"] + signals["shank_rad"]
+    return signals | {"foot_rad": foot, "ankle_rad": foot - signals["shank_rad"]}
 
 
 def _angles(leg: Leg) -> dict[str, np.ndarray]:
@@ -314,10 +180,6 @@ def without_turns(angle: np.ndarray) -> np.ndarray:
     """
     mean = float(np.mean(angle))
     return angle - 2 * np.pi * round((mean - np.pi / 2) / (2 * np.pi)) if math.isfinite(mean) else angle
-
-
-def _standing(points: dict[str, np.ndarray]) -> tuple[str, ...]:
-    return tuple(k for k in ("heel", "toe") if k in points) or ("ankle",)
 
 
 def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:

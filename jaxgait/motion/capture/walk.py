@@ -18,9 +18,10 @@ from jaxgait import checks
 from jaxgait.motion.capture import agreement, doubts, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
+from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options, leg_of
-from jaxgait.motion.capture.strides import Events, StrideCurve, by_motion, events_of
+from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
@@ -49,7 +50,7 @@ class Walk:
     side: str
     legs: tuple[Leg, ...]
     """One for every trial."""
-    events: tuple[Events, ...]
+    events: tuple[StrideEvents, ...]
     strides: tuple[StrideCurve, ...]
     """All of them; those with a `reason` were dropped."""
     mean: dict[str, Float[np.ndarray, " samples"]]
@@ -152,7 +153,7 @@ class _Trial(NamedTuple):
     moved: tuple[np.ndarray, np.ndarray]
     """Heel strikes and toe-offs in s by the motion alone."""
     load: Load | None
-    events: Events
+    events: StrideEvents
 
 
 class _Remarks(NamedTuple):
@@ -249,7 +250,7 @@ def _ended(cuts: list[StrideCurve], trials: Sequence[_Trial]) -> tuple[list[Stri
     trial = next(t for t in trials if t.leg.recording.name == cuts[i].trial)
     end = cutting.best_end(trial.leg, cuts[i])
     moved = end - cuts[i].start - cuts[i].period
-    starts = Events(np.array([cuts[i].start]), trial.events.offs, (), ())
+    starts = StrideEvents(np.array([cuts[i].start]), trial.events.offs, (), ())
     cuts[i] = cutting.cut(trial.leg, starts, trial.load, np.array([end]))[0]
     return cuts, [f"the only stride ends {1e3 * moved:+.0f} ms from its heel strike, where thigh and shank repeat best"]
 

@@ -18,7 +18,7 @@ STANDING_DEVIATION = 0.05
 """Standard deviation of the vertical force over its mean below which somebody stands still on the plates."""
 
 
-class Carried(NamedTuple):
+class MassEstimate(NamedTuple):
     """An estimate of the mass from the plates."""
 
     mass: float
@@ -74,23 +74,23 @@ def person(
     return body, [f"{what}: moments and powers per kg are {ratio:.2g} times those with the plates' mass"]
 
 
-def _carried(legs: Sequence[Leg], static: Recording | None, kept: Sequence[StrideCurve]) -> Iterator[Carried]:
+def _carried(legs: Sequence[Leg], static: Recording | None, kept: Sequence[StrideCurve]) -> Iterator[MassEstimate]:
     """Estimates of the mass from the plates, the best one first."""
     for stride in kept:
         leg = next(leg for leg in legs if leg.recording.name == stride.trial)
         time = np.linspace(stride.start, stride.start + stride.period, 400)
         total = _total(leg.recording, leg.axes.rotation[1], time)
         if total.min() > 0.3 * total.mean() > 30:
-            yield Carried(float(total[:-1].mean()) / GRAVITY, "ground forces of both feet over a stride", 0.1)
+            yield MassEstimate(float(total[:-1].mean()) / GRAVITY, "ground forces of both feet over a stride", 0.1)
     pressed = [float(s.load[:-1, 1].mean()) for s in kept if s.load is not None and np.isfinite(s.load).all()]
     half = float(np.mean(pressed)) if pressed and np.mean(pressed) > 0 else None
     if static is not None and static.forces:
         total = _total(static, legs[0].axes.rotation[1], static.time)
         whole = half is None or 1 / 1.3 < total.mean() / (2 * half) < 1.3  # one foot off the plates?
         if whole and total.mean() > 30 and total.std() < STANDING_DEVIATION * total.mean():
-            yield Carried(float(total.mean()) / GRAVITY, "ground forces of the standing trial", 0.1)
+            yield MassEstimate(float(total.mean()) / GRAVITY, "ground forces of the standing trial", 0.1)
     if half is not None:
-        yield Carried(2 * half / GRAVITY, "twice the mean ground force of this foot", 0.3)
+        yield MassEstimate(2 * half / GRAVITY, "twice the mean ground force of this foot", 0.3)
 
 
 def _total(recording: Recording, up: np.ndarray, time: np.ndarray) -> np.ndarray:

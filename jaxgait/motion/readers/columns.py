@@ -68,7 +68,7 @@ def read_labelled(source: Source, name: str) -> Recording:
         notes.append(f"not read: {before} before the trajectories (for example ground forces of devices)")
     names = labels.unique(header.names, notes)
     units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
-    columns = labels.sort(names, units, notes, source.file)
+    columns = labels.classify(names, units, notes, source.file)
     if unread := [name for name in (*columns.others, *columns.markers) if _LIKE_FORCES.search(name)]:
         wanted = "ground_force_vx, ..., and ground_force_px, ... for the centre of pressure"
         notes.append(f"not read as ground forces: {first_few(unread)}; if they are, name them {wanted}")

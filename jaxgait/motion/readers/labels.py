@@ -115,7 +115,7 @@ def unique(names: Sequence[str], notes: list[str], numbered: str = "{}_{}") -> l
     return distinct(named, numbered)
 
 
-def sort(
+def classify(
     names: Sequence[str], units: Sequence[str] = (), notes: list[str] | None = None, file: str | None = None
 ) -> Columns:
     """Sorts the columns of a file by their labels, and by a line of their units, if the file has one.
@@ -130,8 +130,8 @@ def sort(
         MotionFormatError: for ground forces without a unit among others with different ones.
 
     Examples:
-        >>> from jaxgait.motion.readers.labels import sort
-        >>> found = sort(["time", "RASI.X", "RASI.Y", "RASI.Z", "plate_vx", "plate_vy", "knee_angle_r"])
+        >>> from jaxgait.motion.readers.labels import classify
+        >>> found = classify(["time", "RASI.X", "RASI.Y", "RASI.Z", "plate_vx", "plate_vy", "knee_angle_r"])
         >>> print(found.markers, found.forces, found.others)  # by column
         {'RASI': (1, 2, 3)} {'plate': {'force': (4, 5, -1)}} {'knee_angle_r': 6}
     """
@@ -273,9 +273,9 @@ def forces(
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.readers.labels import forces, sort
+        >>> from jaxgait.motion.readers.labels import classify, forces
         >>> values = np.array([[0.0, 0.0, 0.0, 300.0], [0.001, 0.01, 0.7, 300.0]])
-        >>> columns = sort(["time", "1_vx_kN", "1_vy_kN", "1_px_mm"])
+        >>> columns = classify(["time", "1_vx_kN", "1_vy_kN", "1_px_mm"])
         >>> (plate,) = forces(values, values[:, 0], columns, notes=[])
         >>> print(plate.force[1], plate.point[1])  # N, m
         [ 10. 700.   0.] [0.3 0.  0. ]

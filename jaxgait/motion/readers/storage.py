@@ -44,7 +44,7 @@ def read_storage(source: Source, name: str) -> Recording:
     sheet = read_sheet(source, start, len(names))
     notes = _doubts(header, sheet.values.shape) + sheet.notes
     names = labels.unique([state["name"] if (state := _STATE.match(n)) else n for n in names], notes)
-    columns = labels.sort(names, (), notes, source.file)
+    columns = labels.classify(names, (), notes, source.file)
     if paths := [k for k in columns.others if k.startswith("/")]:
         columns = columns._replace(others={k: i for k, i in columns.others.items() if k not in paths})
         what = count_of(len(paths), "column of another state", "columns of other states")

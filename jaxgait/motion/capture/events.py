@@ -1,0 +1,155 @@
+"""Heel strikes and toe-offs: from ground forces, else from the laboratory's marks, else from the motion (Zeni 2008)."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.checks import first_few
+from jaxgait.motion import norms
+from jaxgait.motion.capture.ground import Load
+from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.recording import Mark, Recording
+
+SAME_EVENT = 0.15
+"""Largest time in s between two estimates of the same event."""
+NO_STRIDE = 0.5 * norms.PERIOD.possible[0]
+"""Time in s between two heel strikes of one foot below which they are one event: half the shortest possible stride.
+
+Shorter strides are found and dropped as too short; otherwise two would be taken for one stride.
+"""
+
+_SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
+_EVENT = re.compile(
+    r"(?:(?P<before>right|left|r|l)(?: leg)?)? ?"
+    r"(?:(?P<strike>hs|fs|ic|(?P<struck>(?:(?:heel|foot|initial) ?)?(?:strike|contact)))"
+    r"|to|fo|(?P<lifted>(?:toe|foot) ?off))"
+    r"(?: ?(?P<after>right|left|r|l))?"
+    r"(?P<rest>(?(struck)(?: (?!off|end).*)?)(?(lifted)(?: .*)?))"
+)
+"""Names of heel strikes and toe-offs, in lower case without punctuation, with or without a side before or after.
+
+Other words may follow a name in full (Heel Strike FP2), but not an abbreviation, which may be a word (to be checked).
+"""
+
+
+class StrideEvents(NamedTuple):
+    """Times of one leg's events in s, and their sources."""
+
+    strikes: Float[np.ndarray, " strikes"]
+    offs: Float[np.ndarray, " offs"]
+    sources: tuple[str, ...]
+    """Of every heel strike: force, mark or motion."""
+    notes: tuple[str, ...]
+
+
+def by_motion(leg: Leg) -> tuple[Float[np.ndarray, " strikes"], Float[np.ndarray, " offs"]]:
+    """Heel strikes and toe-offs in s by Zeni et al. 2008 (Gait Posture 27:710-714).
+
+    The foot is farthest forward of the hip at heel strike and farthest behind it at toe-off.
+    """
+    ahead = lambda p: p[:, 0] - leg.hip[:, 0]
+    heel = leg.points.get("heel", leg.points["ankle"])
+    toe = leg.points.get("toe", leg.points["ankle"])
+    return _peaks(leg, ahead(heel)), _peaks(leg, -ahead(toe))
+
+
+def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
+    """Times in s of the maxima, between frames by parabolas."""
+    from scipy.signal import find_peaks  # (see `jaxgait.motion.capture.smoothing`)
+
+    there = np.isfinite(signal)
+    if there.sum() < 5:
+        return np.zeros(0)
+    frames = np.arange(signal.size)
+    whole = np.interp(frames, frames[there], signal[there])
+    high = 0.3 * float(np.percentile(whole, 99) - np.percentile(whole, 1))
+    found, _ = find_peaks(whole, distance=max(1, int(NO_STRIDE * leg.recording.rate)), prominence=max(high, 1e-9))
+    found = np.array([i for i in found if there[max(0, i - 1) : i + 2].all()], int)
+    if not found.size:
+        return np.zeros(0)
+    before, at, after = whole[found - 1], whole[found], whole[found + 1]
+    bend = before - 2 * at + after
+    shift = np.where(np.abs(bend) > 1e-15, 0.5 * (before - after) / np.where(bend == 0, 1.0, bend), 0.0)
+    return leg.recording.time[0] + (found + np.clip(shift, -0.5, 0.5)) / leg.recording.rate
+
+
+def events_of(leg: Leg, load: Load | None) -> StrideEvents:
+    """The events of the leg, each from the best source.
+
+    If only some heel strikes have a force (or a mark), the others, by motion, are shifted by the median difference of
+    those that have both.
+    """
+    strikes, offs = by_motion(leg)
+    exact, left, name, marked = _exact(leg, load)
+    if not exact.size:
+        note = "heel strikes by the motion: heel farthest forward of the hip (Zeni 2008)"
+        return StrideEvents(strikes, offs, ("motion",) * strikes.size, (note, *marked))
+    times, sources, shift = _merged(exact, strikes, name)
+    offs = _merged(left, offs, name)[0] if left.size else offs
+    count = sources.count(name)
+    word = f"ground force (more than 30 N): {count}" if name == "force" else f"the laboratory's marks: {count}"
+    notes = [f"heel strikes by {word} of {len(sources)}"]
+    if count < len(sources):
+        notes.append(f"the others by the motion (Zeni 2008), {1e3 * shift:+.0f} ms as where both are known")
+    return StrideEvents(times, offs, tuple(sources), (*notes, *marked))
+
+
+def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, list[str]]:
+    """Heel strikes and toe-offs in s that were measured or marked, by what, and notes of marks that are left out."""
+    if load is not None:
+        starts = np.array([c.start for c in load.stances])
+        ends = np.array([c.end for c in load.stances])
+        if np.isfinite(starts).any():
+            return np.sort(starts[np.isfinite(starts)]), np.sort(ends[np.isfinite(ends)]), "force", []
+    marked, notes = _marked(leg.recording)
+    at = lambda kind: np.array(sorted(marked[leg.side, kind]))
+    return at("strike"), at("off"), "mark", notes
+
+
+def _marked(recording: Recording) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
+    """Times in s of the laboratory's marks by side and event, and notes of those that are left out."""
+    times: dict[tuple[str, str], list[float]] = {(s, e): [] for s in ("right", "left") for e in ("strike", "off")}
+    unknown, outside = [], []
+    first, last = recording.time[0] - 0.5 / recording.rate, recording.time[-1] + 0.5 / recording.rate
+    for mark in (mark for mark in recording.marks if mark.label.strip()):
+        key = _event(mark)
+        if key is None:
+            unknown.append(f"{mark.side} {mark.label}".strip())
+        elif first <= mark.time <= last:
+            times[key].append(mark.time)
+        else:
+            outside.append(f"{mark.time:.2f}")
+    named = first_few(list(dict.fromkeys(unknown)))
+    notes = [f"events of the file that are not understood: {named}, {len(unknown)} in all"]
+    span = f"{recording.time[0]:.2f} to {recording.time[-1]:.2f} s"
+    beyond = f"events of the file outside of the record ({span}) are left out: at {first_few(outside)} s"
+    return times, [*(notes if unknown else []), *([beyond] if outside else [])]
+
+
+def _event(mark: Mark) -> tuple[str, str] | None:
+    """Side and event (strike or off) of a mark; None if either is not known, or there are two sides."""
+    side, label = (re.sub(r"[^a-z]+", " ", text.lower()).strip() for text in (mark.side, mark.label))
+    found = _EVENT.fullmatch(label)
+    if found is None:
+        return None
+    first = re.match(r"right|left|[rl]\b", side)  # of "right leg"
+    words = {first and first[0], found["before"], found["after"], *found["rest"].split()}
+    sides = {_SIDES[word] for word in words if word in _SIDES}
+    return (sides.pop(), "strike" if found["strike"] else "off") if len(sides) == 1 else None
+
+
+def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarray, list[str], float]:
+    """Exact times, those of the motion where no exact one is near, and the shift in s of the latter."""
+    pairs = [(t, exact[np.argmin(np.abs(exact - t))]) for t in motion]
+    near = [e - t for t, e in pairs if abs(e - t) < SAME_EVENT]
+    shift = float(np.median(near)) if near else 0.0
+    alone = [t + shift for t, e in pairs if abs(e - t) >= SAME_EVENT]
+    stride = float(np.median(np.diff(motion))) if motion.size > 1 else 2 * SAME_EVENT
+    apart = [t for t in alone if np.min(np.abs(exact - t)) > 0.5 * stride]
+    times = [*((t, name) for t in exact), *((t, "motion") for t in apart)]
+    times.sort()
+    return np.array([t for t, _ in times]), [s for _, s in times], shift
