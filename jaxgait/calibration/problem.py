@@ -21,7 +21,7 @@ from tqdm import tqdm
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Evaluator
+from jaxgait.optimization.evaluate import Evaluator, extent
 from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
@@ -134,7 +134,9 @@ def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCu
 
 
 def _times(model: Model, space: Space, sampling: Sampling) -> Float[np.ndarray, " times"]:
-    first, *others = (np.asarray(sampling.times(with_parameters(model, space.named(x)))) for x in space.corners)
+    columns = extent(model, space)
+    designs = ({name: float(x[i]) for name, x in columns.items()} for i in range(len(columns[space.names[0]])))
+    first, *others = (np.asarray(sampling.times(with_parameters(model, one))) for one in designs)
     if not all(np.allclose(first, other, rtol=1e-9) for other in others):
         raise ValueError(
             "the length of a run depends on the fitted parameters: give a duration, or data over the phase"

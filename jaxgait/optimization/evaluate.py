@@ -25,6 +25,7 @@ from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.validity import INVALID, UNSTABLE, accepted
 from jaxgait.outcome import Outcome
+from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
 DIFFERENCE_STEP = 1e-3
@@ -43,10 +44,18 @@ class Extra(NamedTuple):
         return {name: x[who % self.scenarios] for name, x in self.values.items()}
 
 
-def extent(space: Space, extra: Extra) -> dict[str, np.ndarray]:
-    """Values by name, (members, ...), in their units, with the longest run of a search: corners of its box."""
+def extent(model: Model, space: Space, extra: Extra = Extra()) -> dict[str, np.ndarray]:
+    """Values by name, (members, ...), in their units, with the longest run of a search: valid corners of its box.
+
+    If the model rejects all of them, the model's own values, with those of the scenarios.
+    """
     x = np.repeat(space.corners, extra.scenarios, axis=0)
-    return space.columns(x) | extra(np.arange(len(x)))
+    columns = space.columns(x) | extra(np.arange(len(x)))
+    valid = accepted(model, columns)
+    if valid.any():
+        return {name: values[valid] for name, values in columns.items()}
+    each = np.arange(extra.scenarios)
+    return {name: np.full(len(each), float(get_parameter(model, name))) for name in space.names} | extra(each)
 
 
 class Evaluated(NamedTuple):
@@ -200,7 +209,7 @@ class _WholeRuns:
     ):
         self._space, self._goal, self._extra = space, goal, extra
         gradient = tuple(space.names) if self.differentiated else ()
-        self._program = Program(model, goal, gradient, options, fixed, extent(space, extra))
+        self._program = Program(model, goal, gradient, options, fixed, extent(model, space, extra))
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
         """Shapes of what the goal observes of a run, by name."""

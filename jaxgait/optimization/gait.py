@@ -185,7 +185,7 @@ class PeriodicGait:
         self, model: Model, space: Space, goal: Goal, scheme: Smooth, samples: int | None, extra: Extra = Extra()
     ):
         sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
-        goal = goal.checked(spaced(sampling, model, extent(space, extra)))
+        goal = goal.checked(spaced(sampling, model, extent(model, space, extra)))
         self._stride = StrideMap(scheme, sampling, goal, tuple(space.names))
         self.strides = Strides(model, space, self._stride)
         self._model, self._space, self._rule = model, space, Rule(NOISE_FACTOR * scheme.rtol)

@@ -25,7 +25,7 @@ from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import NoResult, Outcome
-from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameter_info, parameters
+from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 
 RELATIVE_CHANGE = 0.01
@@ -166,13 +166,19 @@ def _changeable(model: Model, names: list[str]) -> list[str]:
 
 
 def _near(model: Model, names: Sequence[str]) -> Space:
-    """The box within 1 % of the design."""
+    """The box within 1 % of the design.
+
+    Raises:
+        ParameterError: if the model rejects its lowest or highest corner.
+    """
     values = {name: float(parameter_info(model, name).value) for name in names}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # about corners of the box, which are not evaluated
-        return Space(
-            model, {name: (x - RELATIVE_CHANGE * abs(x), x + RELATIVE_CHANGE * abs(x)) for name, x in values.items()}
-        )
+        away = {name: RELATIVE_CHANGE * abs(x) for name, x in values.items()}
+        space = Space(model, {name: (x - away[name], x + away[name]) for name, x in values.items()})
+        for corner in (np.zeros(len(names)), np.ones(len(names))):
+            with_parameters(model, space.named(corner)).validate()
+    return space
 
 
 def _distinct(goal: Goal) -> Goal:

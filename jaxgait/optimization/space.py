@@ -14,7 +14,8 @@ from jaxgait import checks
 from jaxgait.ensembles.members import shape_of
 from jaxgait.model import Model
 from jaxgait.optimization.validity import accepted, rejection
-from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.parameters import ParameterError, check_value, parameter_info
+from jaxgait.plausible import warn_implausible
 
 Box: TypeAlias = Mapping[str, tuple[float, float]]
 """Bounds (low, high) by dotted parameter name, each in the parameter's unit."""
@@ -36,8 +37,6 @@ class Space:
         self.names = list(over)
         self.units = [parameter_info(model, name).unit for name in over]
         self.low, self.high = (np.array([b[i] for b in bounds]) for i in (0, 1))
-        for corner in np.stack([np.zeros(len(over)), np.ones(len(over))]):  # so that bounds of parameters are errors
-            with_parameters(model, self.named(corner)).validate()
 
     @property
     def width(self) -> Float[np.ndarray, " n"]:
@@ -46,7 +45,10 @@ class Space:
 
     @property
     def corners(self) -> Float[np.ndarray, "corners n"]:
-        """Lowest and highest corner of the unit box (no dimension), and those that differ from either in one."""
+        """Lowest and highest corner of the unit box (no dimension), and those that differ from either in one.
+
+        The model may reject some of them.
+        """
         first = np.eye(len(self.names) + 1)[:, 1:]
         return np.concatenate([first, 1.0 - first])
 
@@ -68,7 +70,7 @@ class Space:
         return low + [f"{name} = {self.high[i]:g}" for i, name in enumerate(self.names) if x[i] >= 1.0]
 
     def points(self, model: Model, starts: Starts, seed: int) -> Float[np.ndarray, "starts n"]:
-        """Starting points: the given ones; or the model's own values if within the bounds, then valid Sobol points.
+        """Starting points: the given ones; or the model's own values, if valid and within the bounds, then Sobol points.
 
         Raises:
             ValueError: for an impossible count.
@@ -78,8 +80,9 @@ class Space:
             return self._given(model, starts)
         starts = checks.count("starts", starts)
         own = np.array([float(parameter_info(model, name).value) for name in self.names])
-        own = (own - self.low) / self.width
-        points = found = own[None][: int(((own >= 0) & (own <= 1)).all())]
+        own = ((own - self.low) / self.width)[None]
+        inside = bool(((own >= 0) & (own <= 1)).all()) and bool(accepted(model, self.columns(own))[0])
+        points = found = own[: int(inside)]
         sample = qmc.Sobol(len(self.names), rng=seed)
         for _ in range(MAX_DRAWS):
             points = _OFF_THE_WALLS + (1.0 - 2.0 * _OFF_THE_WALLS) * sample.random(1 << max(starts - 1, 1).bit_length())
@@ -118,6 +121,10 @@ def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
         raise ParameterError(wanted) from error
     if isinstance(pair, str) or not low < high:
         raise ParameterError(wanted)
+    label = f"{type(model).__name__}.{name}"
+    for bound in (low, high):  # rules between parameters do not concern single bounds: `accepted` checks designs
+        check_value(label, bound, info)
+    warn_implausible(f"{label} ({info.doc})", (low, high), info.unit, info.plausible)
     return low, high
 
 

@@ -1,4 +1,4 @@
-"""Which designs a model accepts: rules between parameters may forbid points inside a box whose corners are valid."""
+"""Which designs a model accepts: rules between parameters may forbid parts of a box."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INVALID, UNSTABLE = -2, -3
 Of other designs they are codes of `jaxgait.outcome`; see `jaxgait.optimization.failures.sentence`.
 """
 GROUP = 8
-"""Number of designs that are checked at once after a fault among more, so that few have to be checked alone."""
+"""Batch size when narrowing down an invalid design."""
 
 
 def status_text(*more: str) -> str:

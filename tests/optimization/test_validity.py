@@ -5,8 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from jaxgait import Bungee
 from jaxgait.measure import Measure
 from jaxgait.optimization import front, optimize
+from jaxgait.optimization.evaluate import extent
+from jaxgait.optimization.space import Space
 from jaxgait.optimization.validity import GROUP, INVALID, accepted, rejection
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import ParameterError
@@ -62,6 +65,25 @@ def test_the_best_design_is_one_that_the_model_accepts(gradient):
     assert -0.2 < found.objective <= 0.0
     lost = found.history.status.values == INVALID
     assert lost.any() and not found.history.allowed.values[lost].any()
+
+
+@pytest.mark.parametrize("gradient", ["gait", "run"])
+def test_a_corner_of_the_box_may_be_invalid(gradient):
+    """The lowest corner (k = 1, c = 1.1) breaks the rule,."""
+    found = optimize(
+        Ruled(), minimize=EXCESS, over={"k": (1.0, 2.0), "c": (1.1, 1.5)}, starts=2, gradient=gradient, progress=False
+    )
+    assert found.best == pytest.approx({"k": 2.0, "c": 1.1}, abs=1e-6)
+    with pytest.raises(ParameterError, match=r"Bungee.mass \(body mass\) must be positive, got -1 kg"):
+        Space(Bungee(), {"mass": (-1.0, 80.0)})
+
+
+def test_the_longest_run_is_that_of_a_valid_design():
+    box = Space(Ruled(), {"k": (1.0, 2.0), "c": (1.1, 1.5)})
+    columns = extent(Ruled(), box)
+    assert len(columns["k"]) == 3 and (columns["c"] <= columns["k"]).all()
+    none = extent(Ruled(k=3.0, c=0.5), Space(Ruled(), {"k": (1.0, 2.0), "c": (2.5, 3.0)}))
+    assert {name: x.tolist() for name, x in none.items()} == {"k": [3.0], "c": [0.5]}
 
 
 def test_the_front_is_within_the_rules():
