@@ -21,6 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxgait.libraries import is_installed
+
 P = ParamSpec("P")
 R = TypeVar("R")
 UNKNOWN_MEMORY = 4 << 30
@@ -96,8 +98,6 @@ def needs_a_value(what: str, error: BaseException) -> str:
 
 def location(error: BaseException) -> str:
     """The line of the user's code that raised an error."""
-    from jaxgait.native.surroundings import is_installed
-
     frames = traceback.extract_tb(error.__traceback__)
     at = next((f for f in frames[::-1] if not is_installed(f.filename)), frames[-1])
     return f"line {at.lineno} of {at.filename}: {(at.line or '').strip()!r}"

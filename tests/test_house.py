@@ -12,13 +12,19 @@ import pytest
 import jaxgait
 
 ROOMS = [
+    "libraries",
     "native",
+    "precision",
+    "xr",
+    "checks",
+    "files",
     "outcome",
     "roots",
     "units",
     "fields",
     "plausible",
     "parameters",
+    "batches",
     "mechanics",
     "motion",
     "registry",
@@ -31,6 +37,7 @@ ROOMS = [
     "scheme",
     "solve",
     "ensembles",
+    "report",
     "reproduction",
     "analysis",
     "optimization",

@@ -31,8 +31,9 @@ import jax
 import numpy as np
 
 import jaxgait
+from jaxgait.libraries import is_installed
 from jaxgait.native.facts import facts
-from jaxgait.native.surroundings import defined_there, is_installed
+from jaxgait.native.surroundings import defined_there
 
 NO_NUMBERS = frozenset({"checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
 """Packages of jaxgait that cannot affect a trajectory (in `ensembles` only `batch` can, which is added by name)."""

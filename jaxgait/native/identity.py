@@ -57,6 +57,7 @@ from jaxgait.native.surroundings import (
 MADE_OF = "__made_of__"
 """Attribute of functions with internal state: what determines their behaviour."""
 KEEPERS = frozenset([f"{ROOM}.{name}" for name in ("disk", "facts", "identity", "stored", "surroundings")])
+KEEPERS |= {f"{PACKAGE}.libraries"}
 """Modules that keep and find programs, but make none."""
 
 _PLAIN = frozenset(

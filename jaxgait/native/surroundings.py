@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import functools
 import hashlib
 import os
@@ -13,11 +12,12 @@ import threading
 import time
 import traceback
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, no_type_check
 
 import jax
 
+from jaxgait import libraries
 from jaxgait.native import disk
 
 PURE = frozenset(
@@ -36,8 +36,8 @@ ROOM = __name__.rpartition(".")[0]
 PACKAGE = __name__.partition(".")[0]
 _ROOT = pathlib.Path(__file__).parents[1]
 _IMPORTED = time.time_ns()
-_USUAL = frozenset(["site-packages", "dist-packages"])
-"""Names of folders that hold installed libraries and nothing else."""
+_LOOKING = (traceback.__file__, __file__, libraries.__file__)
+"""Files whose code reads others, without an effect on programs; equinox formats its errors while it traces."""
 _NOT_READ = ("cache", "log", "dump", "traceback", "explain", "pgle")
 """Parts of the names of settings that affect no program."""
 
@@ -76,13 +76,13 @@ def _listen() -> None:
 
 
 def _harmless(frame: types.FrameType | None, since: types.FrameType) -> bool:
-    """Whether Python looks for a module or a traceback's lines, a library at files in its import, or this module."""
+    """Whether Python looks for a module or a traceback's lines, a library at files in its import, or `_LOOKING`."""
     while frame is not None and frame is not since:
         code, frame = frame.f_code, frame.f_back
-        if code.co_filename in (traceback.__file__, __file__):  # equinox formats its errors while it traces
+        if code.co_filename in _LOOKING:
             return True
         if code.co_name in ("<module>", "_fill_cache"):  # NumPy lists all of the path
-            return is_installed(code.co_filename) or code.co_filename.startswith("<frozen importlib")
+            return libraries.is_installed(code.co_filename) or code.co_filename.startswith("<frozen importlib")
     return False
 
 
@@ -97,7 +97,7 @@ def _outside(event: str, what: Any) -> list[str]:
 
 def _counts(path: str) -> bool:
     """Whether an opened file may affect a program."""
-    if path.endswith((".py", ".pyc", ".so")) or path.startswith(str(_ROOT)) or is_installed(path):
+    if path.endswith((".py", ".pyc", ".so")) or path.startswith(str(_ROOT)) or libraries.is_installed(path):
         return False
     caches = (disk.folder(), jax.config.jax_compilation_cache_dir)  # type: ignore[attr-defined]
     return not any(path.startswith(str(folder)) for folder in caches if folder)
@@ -110,7 +110,7 @@ def owner(file: str, module: str) -> str:
         return "package"
     if file.startswith("<frozen") or module.partition(".")[0] in sys.stdlib_module_names:
         return "library"
-    return "library" if is_installed(file) else "own"
+    return "library" if libraries.is_installed(file) else "own"
 
 
 @no_type_check
@@ -137,58 +137,13 @@ def defined_there(x: type) -> bool:
     return found is x
 
 
-@no_type_check
-def is_installed(file: str) -> bool:
-    """Whether a file belongs to Python or to an installed library.
-
-    Libraries are in folders named site-packages or dist-packages. In other folders of Python's path (as those of
-    `pip install --target`) they are what the records of installed distributions list; files beside them are the user's.
-    """
-    return _is_usual(file) or file in _recorded(tuple(sys.path))
-
-
-@no_type_check
-@functools.cache
-def _is_usual(file: str) -> bool:
-    standard = os.path.dirname(os.__file__)
-    return not _USUAL.isdisjoint(pathlib.PurePath(file).parts) or file.startswith(standard)
-
-
-@functools.cache
-def _recorded(path: tuple[str, ...]) -> frozenset[str]:
-    """The files of libraries in folders of other names, and the libraries' own folders."""
-    files: set[str] = set()
-    for entry in _descriptions(path):
-        folder = os.path.dirname(entry.path)
-        with contextlib.suppress(OSError, csv.Error):  # no RECORD
-            if not _is_usual(folder):
-                lines = pathlib.Path(entry.path, "RECORD").read_text(encoding="utf-8", errors="replace").splitlines()
-                found = {f"{folder}{os.sep}{row[0].replace('/', os.sep)}" for row in csv.reader(lines) if row}
-                files |= found | {os.path.dirname(name) for name in found} - {folder}
-    return frozenset(files)
-
-
-def _descriptions(path: Iterable[str]) -> list[os.DirEntry[str]]:
-    """The descriptions of distributions (`*.dist-info`) in folders of Python's path.
-
-    Those of a checkout (`*.egg-info`) do not count: it is no folder of libraries.
-    """
-    found: list[os.DirEntry[str]] = []
-    for folder in dict.fromkeys(p for p in path if isinstance(p, str)):  # (Python skips others, too)
-        end = "-info" if pathlib.PurePath(folder).name in _USUAL else ".dist-info"
-        with contextlib.suppress(OSError):  # what is missing, or no folder
-            absolute = folder if os.path.isabs(folder) else os.path.join(os.getcwd(), folder)  # as in names of modules
-            found += [entry for entry in os.scandir(absolute) if entry.name.endswith(end)]
-    return found
-
-
 def settings() -> list[str]:
     """Settings that affect how a program is traced."""
     names = sorted(n for n in jax.config.values if not any(part in n for part in _NOT_READ))
     chosen = [f"{n}={getattr(jax.config, n)}" for n in names if hasattr(jax.config, n)]
     variables = [f"{n}={x}" for n, x in sorted(os.environ.items()) if n.startswith(("EQX_", "JAXTYPING_"))]
     devices = [str(d) for d in jax.local_devices()]
-    return [*chosen, *variables, *devices, sys.version, _package(), _environment(tuple(sys.path))]
+    return [*chosen, *variables, *devices, sys.version, _package(), *libraries.installed(libraries.search_path())]
 
 
 @functools.cache
@@ -233,15 +188,10 @@ def _is_foreign(x: types.FunctionType) -> bool:
     if file.startswith("<"):  # generated by libraries
         foreign = top == "__main__"
     else:
-        foreign = (top not in LIBRARIES and top not in sys.stdlib_module_names) or not is_installed(file)
+        foreign = (top not in LIBRARIES and top not in sys.stdlib_module_names) or not libraries.is_installed(file)
     if not foreign:
         _theirs[id(x)] = x
     return foreign
-
-
-@functools.cache
-def _environment(path: tuple[str, ...]) -> str:
-    return "\n".join(sorted(f"{e.name} {e.stat().st_mtime_ns}" for e in _descriptions(path)))
 
 
 @functools.cache

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from jaxgait import checks
-from jaxgait.ensembles import source
+from jaxgait import libraries
 from jaxgait.mechanics.contact import KelvinVoigt, UnilateralSpring
 from jaxgait.models import Bungee
 from jaxgait.native import arrays, calls, compiled, disk, identity, stored, surroundings
@@ -272,75 +271,16 @@ def test_libraries_and_what_is_installed_count(monkeypatch):
     before = told(jnp.sin), told(X)
     monkeypatch.setattr(identity, "scanned", lambda library: f"{library} 99")
     assert told(jnp.sin) != before[0] and told(X) != before[1]
-    monkeypatch.setattr(surroundings, "_environment", lambda path: "another one")
+    monkeypatch.setattr(libraries, "installed", lambda path: ("another one",))
     assert told(X) != before[1]
 
 
-def install(folder, name):
-    """A library of one file and one of a folder, with their record, as `pip install --target` leaves them."""
-    (folder / name).mkdir()
-    description = folder / f"{name}-1.0.dist-info"
-    description.mkdir()
-    record = [f"{name}.py,sha256=0,1", f"{name}/__init__.py,,", f'"{name}/a, b.py",,', f"{description.name}/RECORD,,"]
-    (description / "RECORD").write_text("\n".join([*record, "../../bin/command,,", ""]))
-
-
-def test_what_pip_installs_into_any_folder_of_the_path_is_a_library(tmp_path, monkeypatch):
-    """Folders of `pip install --target` have other names; a user's files may be in them, too."""
-    install(tmp_path, "lib")
-    libraries = ["lib.py", "lib/__init__.py", "lib/a, b.py", "lib", "lib-1.0.dist-info/RECORD"]
-    own = ["own.py", "lib/own.py", "lib.pyx", "libs/__init__.py", "own-1.0.dist-info/RECORD", ""]
-    paths = {name: str(tmp_path / name) for name in (*libraries, *own)}
-    assert not any(map(surroundings.is_installed, paths.values()))
-    for entry in (str(tmp_path), f"{tmp_path}{os.sep}", "", "."):
-        with monkeypatch.context() as patch:
-            patch.chdir(tmp_path)
-            patch.setattr(sys, "path", [entry, *sys.path])
-            surroundings._recorded.cache_clear()  # (which has seen "" in another folder)
-            seen = {name: path.replace(str(tmp_path), f"{tmp_path}/.") for name, path in paths.items()}
-            found = {name for name in paths if surroundings.is_installed((seen if entry == "." else paths)[name])}
-            assert found == set(libraries), entry
-    surroundings._recorded.cache_clear()
-    assert surroundings.owner(paths["lib.py"], "lib") == "own"  # (no longer on the path)
-
-
-def test_stores_and_messages_know_libraries_in_any_folder(tmp_path, monkeypatch):
-    install(tmp_path, "library_of_this_test_too")
-    (tmp_path / "library_of_this_test_too").rmdir()
-    (tmp_path / "library_of_this_test_too.py").write_text("def divide(x):\n    return x / 0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    library = importlib.import_module("library_of_this_test_too")
-    with pytest.raises(ZeroDivisionError) as error:
-        library.divide(1)  # the line of the user
-    assert source._is_library(library.__name__) and "the line of the user" in checks.location(error.value)
-
-
-def test_a_checkout_holds_no_libraries(tmp_path, monkeypatch):
-    (tmp_path / "own.egg-info").mkdir()
-    (tmp_path / "own.egg-info" / "RECORD").write_text("own.py,,\n")
-    (tmp_path / "prepared-1.0.dist-info").mkdir()  # without a record
-    monkeypatch.setattr(sys, "path", [str(tmp_path), tmp_path, str(tmp_path / "missing"), *sys.path])
-    assert not surroundings.is_installed(str(tmp_path / "own.py"))
-    assert surroundings.owner(surroundings.__file__, surroundings.__name__) == "package"
-
-
-def test_what_is_installed_into_any_folder_counts(tmp_path, monkeypatch):
-    path = (str(tmp_path), *sys.path)
-    texts = [surroundings._environment.__wrapped__(path)]
-    for name in ("lib", "other"):
-        install(tmp_path, name)
-        texts.append(surroundings._environment.__wrapped__(path))
-    os.utime(tmp_path / "lib-1.0.dist-info", (1, 1))
-    texts.append(surroundings._environment.__wrapped__(path))
-    (tmp_path / "own.egg-info").mkdir()
-    assert len(set(texts)) == 4 and surroundings._environment.__wrapped__(path) == texts[-1]
-
-
 def test_looking_for_libraries_does_not_matter(tmp_path, monkeypatch):
-    install(tmp_path, "lib")
+    (tmp_path / "lib-1.0.dist-info").mkdir()
+    (tmp_path / "lib-1.0.dist-info" / "RECORD").write_text("lib.py,,\n")
     with opened() as files:
         monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-        assert surroundings.is_installed(str(tmp_path / "lib.py"))
+        assert libraries.is_installed(str(tmp_path / "lib.py"))
     assert not files
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from jaxgait import checks
+from jaxgait.batches import each
 from jaxgait.model import Scalar
-from jaxgait.models.batches import each
 from jaxgait.models.creeper.measures import peak_load
 from jaxgait.models.creeper.model import Creeper
 

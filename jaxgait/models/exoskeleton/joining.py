@@ -9,27 +9,27 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.batches import each
 from jaxgait.mechanics.linalg import length
-from jaxgait.models.batches import each
 from jaxgait.models.exoskeleton import vectors
 from jaxgait.precision import float64_default
 
 MAX_JUMP = 1e-4
-"""Jump in m at the exchange of the legs that goes without a word."""
+"""Largest jump in m that raises no warning."""
 
 
 @float64_default
-def seam(exo: Any) -> tuple[Float[Array, "n d"], Float[Array, ""]]:
-    """How the steps of an exoskeleton's mode "gait" join; zeros where they do.
+def step_mismatch(exo: Any) -> tuple[Float[Array, "n d"], Float[Array, ""]]:
+    """Position mismatch between consecutive steps in the mode "gait"; zero if they match.
 
     Returns:
         The jump in m of the far end of each link when the legs exchange roles, in the axes of the step that begins; and
         the height in m above the old foot at which the new one lands.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.joining import seam
+        >>> from jaxgait.models.exoskeleton.joining import step_mismatch
         >>> from jaxgait.models.exoskeleton.model import five_links
-        >>> jump, height = seam(five_links(mode="gait"))
+        >>> jump, height = step_mismatch(five_links(mode="gait"))
         >>> print(jump.shape, bool(abs(jump).max() < 1e-12), bool(abs(height) < 1e-12))
         (5, 3) True True
     """
@@ -58,5 +58,5 @@ def warn_of_jumps(exo: Any) -> None:
 
 def _largest_jump(exo: Any) -> tuple[Array, Array]:
     """The largest jump of a joint, and the height of the landing, in m."""
-    jump, height = seam(exo)
+    jump, height = step_mismatch(exo)
     return jnp.max(length(jump)), height

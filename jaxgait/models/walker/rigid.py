@@ -20,10 +20,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait import checks
+from jaxgait.batches import each
 from jaxgait.kinds import Contact, Kinetics, Step, Transition
 from jaxgait.mechanics import linalg
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
-from jaxgait.models.batches import each
 from jaxgait.models.walker.round_feet import OBSERVABLES, PAPER, Foot, Generalised, RoundFeet, WalkerState
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default

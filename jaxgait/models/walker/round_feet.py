@@ -31,9 +31,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from jaxgait.batches import each
 from jaxgait.fields import Immutable
 from jaxgait.model import Scalar, Variable, parameter
-from jaxgait.models.batches import each
 from jaxgait.parameters import ParameterError, check, choice
 from jaxgait.precision import float64_default
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgait.models.batches import each
+from jaxgait.batches import each
 from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.parameters import with_parameters
 

@@ -1,4 +1,4 @@
-"""What a model's `validate` computes for every member of an ensemble."""
+"""A function of one member, computed for every member of a model: what `validate` needs of an ensemble."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def each(model: M, function: Callable[[M], Any]) -> Any:
     Examples:
         >>> import numpy as np
         >>> from jaxgait import Bungee, with_parameters
-        >>> from jaxgait.models.batches import each
+        >>> from jaxgait.batches import each
         >>> def weight(jump):
         ...     return jump.mass * jump.gravity
         >>> print(each(with_parameters(Bungee(), {"mass": np.array([60.0, 80.0])}), weight).round(1))  # N
