@@ -29,6 +29,9 @@ from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
 M = TypeVar("M")
 
+CHOSEN = "chosen"
+"""Source of a parameter whose value is our own choice."""
+
 
 class ParameterError(ValueError):
     """A parameter is unknown, or has a wrong shape or an impossible value."""
@@ -89,7 +92,7 @@ def parameter(
         standard: name of the default law that uses this number, if a module may replace the number.
 
     Raises:
-        TypeError: for a default that is no number, and for a unit that is no text.
+        TypeError: for a default that is not a number, and for a unit that is not text.
         ValueError: for a misspelt unit, and for other bounds.
 
     Examples:
@@ -298,8 +301,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     """A copy of the model with some parameters replaced, addressed by dotted names.
 
     Lists, and arrays of one axis, become tuples if the parameter is one; other lists become arrays, and NumPy's numbers
-    Python's. Other values are not converted.
-    Arrays with a leading axis make the model an ensemble for `jax.vmap`.
+    Python's. Arrays with a leading axis make the model an ensemble for `jax.vmap`.
 
     Raises:
         ParameterError: for an unknown name, with the nearest valid names, and for values that are not finite numbers or
@@ -344,10 +346,7 @@ def _like(value: Any, info: ParameterInfo) -> Any:
 
 
 def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
-    """Checks that a value (even traced) is a number or an array with the axes of its parameter.
-
-    `label` is the parameter's name; `single` rejects batch axes.
-    """
+    """Checks that a value (even traced) has the kind and the axes of its parameter; `single` rejects batch axes."""
     wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
     wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted
     complaint = f"{label} ({info.doc}) must be {wanted}, got {shown(value)}"

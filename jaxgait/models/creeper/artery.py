@@ -27,11 +27,10 @@ from jaxtyping import Array, Float
 from jaxgait.checks import shown
 from jaxgait.fields import Immutable
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError, choice
+from jaxgait.parameters import CHOSEN, ParameterError, choice
 from jaxgait.precision import float64_default
 
 _PAPER = "Zhao 2010"
-_CHOSEN = "chosen"
 SYSTOLE_END = 0.24
 """Duration in s of the forward flow."""
 VALVE_CLOSURE = 0.27
@@ -53,7 +52,7 @@ class Inflow(Immutable):
     """
 
     heart_period: Scalar = parameter(0.8, unit="s", doc="duration of a heartbeat", bounds="positive", source=_PAPER)
-    phase: Scalar = parameter(0.0, unit="s", doc="phase of the heartbeat at t = 0", source=_CHOSEN)
+    phase: Scalar = parameter(0.0, unit="s", doc="phase of the heartbeat at t = 0", source=CHOSEN)
     amplitude: Scalar = parameter(
         2.4, unit="m/s", doc="velocity amplitude V_1 of the forward flow", bounds="nonnegative", source=_PAPER
     )
@@ -64,7 +63,7 @@ class Inflow(Immutable):
         7.557, unit="1/s", doc="decay rate kappa of the flow", bounds="nonnegative", source=_PAPER
     )
     direction: Scalar = parameter(
-        -1.0, unit="1", doc="direction of the forward flow: +1 along the robot, -1 against it", source=_CHOSEN
+        -1.0, unit="1", doc="direction of the forward flow: +1 along the robot, -1 against it", source=CHOSEN
     )
     backflow: Literal["closed", "printed"] = choice("closed", doc="end of the back-flow: at the closure, or as printed")
     """"closed": the back-flow ends at zero; "printed": it ends with a jump at 0.27 s, at the printed frequency."""
@@ -114,16 +113,16 @@ class Blood(Immutable):
         doc="density rho of the blood",
         plausible=(500.0, 2000.0),
         bounds="positive",
-        source=_CHOSEN,
+        source=CHOSEN,
     )
     viscosity: Scalar = parameter(
-        3.8e-3, unit="Pa s", doc="viscosity eta of the blood", plausible=(5e-4, 0.1), bounds="positive", source=_CHOSEN
+        3.8e-3, unit="Pa s", doc="viscosity eta of the blood", plausible=(5e-4, 0.1), bounds="positive", source=CHOSEN
     )
     drag: Scalar = parameter(
-        1.0, unit="1", doc="drag coefficient C of the blunt face", bounds="nonnegative", source=_CHOSEN
+        1.0, unit="1", doc="drag coefficient C of the blunt face", bounds="nonnegative", source=CHOSEN
     )
     wave_speed: Scalar = parameter(
-        5.0, unit="m/s", doc="speed a of the pulse wave", bounds="nonnegative", source=_CHOSEN
+        5.0, unit="m/s", doc="speed a of the pulse wave", bounds="nonnegative", source=CHOSEN
     )
     hammer: Scalar = parameter(
         1.0,

@@ -24,7 +24,7 @@ from jaxgait import checks
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.model import Creeper, Gait, Stroke
-from jaxgait.parameters import ParameterError
+from jaxgait.parameters import CHOSEN, ParameterError
 
 
 class InchwormState(NamedTuple):
@@ -61,7 +61,7 @@ class Inchworm(Model):
         unit="kg",
         doc="mass of a unit between front and rear, with spring and shaft",
         bounds="positive",
-        source="chosen",
+        source=CHOSEN,
     )
     units: int = eqx.field(static=True, default=3)
 

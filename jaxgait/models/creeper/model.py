@@ -37,11 +37,10 @@ from jaxgait.mechanics.contact import smoothstep
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.artery import Blood, Inflow
-from jaxgait.parameters import ParameterError, part
+from jaxgait.parameters import CHOSEN, ParameterError, part
 from jaxgait.precision import float64_default
 
 _PAPER = "Zhao 2010"
-_CHOSEN = "chosen"
 LONGEST_STROKE = 0.4
 """Longest plausible stroke in lengths of a unit: the shaft slides in it (see `design.BOUNDS`)."""
 
@@ -76,13 +75,13 @@ class Gait(Immutable):
     period: Scalar = parameter(1.0, unit="s", doc="period of the gait", bounds="positive", source=_PAPER)
     stroke: Scalar = parameter(6e-3, unit="m", doc="stroke of the actuator", bounds="nonnegative", source=_PAPER)
     dwell: Scalar = parameter(
-        0.02, unit="s", doc="duration of the rest at both ends of a half period", bounds="nonnegative", source=_CHOSEN
+        0.02, unit="s", doc="duration of the rest at both ends of a half period", bounds="nonnegative", source=CHOSEN
     )
     ramp: Scalar = parameter(
-        0.02, unit="s", doc="duration of speeding up and of slowing down", bounds="positive", source=_CHOSEN
+        0.02, unit="s", doc="duration of speeding up and of slowing down", bounds="positive", source=CHOSEN
     )
-    coil_time: Scalar = parameter(0.02, unit="s", doc="switching time of a pad", bounds="positive", source=_CHOSEN)
-    coil_delay: Scalar = parameter(0.0, unit="s", doc="delay of the pads behind the actuator", source=_CHOSEN)
+    coil_time: Scalar = parameter(0.02, unit="s", doc="switching time of a pad", bounds="positive", source=CHOSEN)
+    coil_delay: Scalar = parameter(0.0, unit="s", doc="delay of the pads behind the actuator", source=CHOSEN)
 
     def stroke_at(self, t: Scalar) -> Stroke:
         """Extension, speed and acceleration of the actuator at time `t` in s."""
@@ -151,21 +150,21 @@ class Pads(Immutable):
         >>> pads.validate()
     """
 
-    normal_force: Scalar = parameter(2.0, unit="N", doc="normal force N on a unit", bounds="positive", source=_CHOSEN)
+    normal_force: Scalar = parameter(2.0, unit="N", doc="normal force N on a unit", bounds="positive", source=CHOSEN)
     friction_low: Scalar = parameter(
-        0.05, unit="1", doc="friction coefficient mu_lo of a liquid pad", bounds="positive", source=_CHOSEN
+        0.05, unit="1", doc="friction coefficient mu_lo of a liquid pad", bounds="positive", source=CHOSEN
     )
     friction_high: Scalar = parameter(
-        0.8, unit="1", doc="friction coefficient mu_hi of a solid pad", bounds="positive", source=_CHOSEN
+        0.8, unit="1", doc="friction coefficient mu_hi of a solid pad", bounds="positive", source=CHOSEN
     )
     stiffness: Scalar = parameter(
-        3.2e4, unit="N/m", doc="bristle stiffness of a pad", bounds="positive", source=_CHOSEN, of="friction"
+        3.2e4, unit="N/m", doc="bristle stiffness of a pad", bounds="positive", source=CHOSEN, of="friction"
     )
     damping: Scalar = parameter(
-        10.0, unit="s/m", doc="bristle damping of a pad, per force", bounds="nonnegative", source=_CHOSEN, of="friction"
+        10.0, unit="s/m", doc="bristle damping of a pad, per force", bounds="nonnegative", source=CHOSEN, of="friction"
     )
     melting_time: Scalar = parameter(
-        2e-3, unit="s", doc="relaxation time of a pad that lets go", bounds="positive", source=_CHOSEN, of="friction"
+        2e-3, unit="s", doc="relaxation time of a pad that lets go", bounds="positive", source=CHOSEN, of="friction"
     )
     friction: Dahl | FrictionLaw | None = part(
         None,
@@ -244,17 +243,15 @@ class Creeper(Model):
         True
     """
 
-    diameter: Scalar = parameter(12e-3, unit="m", doc="diameter D of a unit", bounds="positive", source=_CHOSEN)
-    clearance: Scalar = parameter(2e-3, unit="m", doc="gap h between unit and wall", bounds="positive", source=_CHOSEN)
-    length: Scalar = parameter(30e-3, unit="m", doc="length L of a unit", bounds="positive", source=_CHOSEN)
-    gap: Scalar = parameter(
-        16e-3, unit="m", doc="gap between the retracted units", bounds="nonnegative", source=_CHOSEN
-    )
+    diameter: Scalar = parameter(12e-3, unit="m", doc="diameter D of a unit", bounds="positive", source=CHOSEN)
+    clearance: Scalar = parameter(2e-3, unit="m", doc="gap h between unit and wall", bounds="positive", source=CHOSEN)
+    length: Scalar = parameter(30e-3, unit="m", doc="length L of a unit", bounds="positive", source=CHOSEN)
+    gap: Scalar = parameter(16e-3, unit="m", doc="gap between the retracted units", bounds="nonnegative", source=CHOSEN)
     front_mass: Scalar = parameter(
-        9.6e-3, unit="kg", doc="mass m_f of the front unit with spring and shaft", bounds="positive", source=_CHOSEN
+        9.6e-3, unit="kg", doc="mass m_f of the front unit with spring and shaft", bounds="positive", source=CHOSEN
     )
     rear_mass: Scalar = parameter(
-        12e-3, unit="kg", doc="mass m_r of the actuator unit", bounds="positive", source=_CHOSEN
+        12e-3, unit="kg", doc="mass m_r of the actuator unit", bounds="positive", source=CHOSEN
     )
     inflow: Inflow = Inflow()
     blood: Blood = Blood()

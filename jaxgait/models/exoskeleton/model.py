@@ -49,13 +49,12 @@ from jaxgait.models.exoskeleton.joining import warn_of_jumps
 from jaxgait.models.exoskeleton.observed import PLANAR, SPATIAL
 from jaxgait.models.exoskeleton.tree import Chain, Real, RodLink, mass_table
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
-from jaxgait.parameters import ParameterError
+from jaxgait.parameters import CHOSEN, ParameterError
 from jaxgait.precision import float64_default
 
 __all__ = ["Exoskeleton", "ExoskeletonState", "five_links", "four_links"]
 
 _PAPER = "Borisov & Chigarev, section 7"
-_CHOSEN = "chosen"
 _LINK_MASSES = (2.91, 8.93, 8.93, 2.91, 28.93)
 _ROD_FRACTIONS = (0.595, 0.545, 0.545, 0.595, 0.5)
 _LENGTHS = (0.40, 0.40, 0.40, 0.40, 0.55)
@@ -140,13 +139,13 @@ class Exoskeleton(Model):
         source="our choice; the paper gives none",
     )
     gravity: Scalar = parameter(
-        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative", source=_CHOSEN
+        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative", source=CHOSEN
     )
     tracking: Scalar = parameter(
-        60.0, unit="1/s", doc="gain of the tracking (0: open loop)", bounds="nonnegative", source=_CHOSEN
+        60.0, unit="1/s", doc="gain of the tracking (0: open loop)", bounds="nonnegative", source=CHOSEN
     )
     shortest: Scalar = parameter(
-        0.2, unit="1", doc="relative length at which a link counts as collapsed", bounds="positive", source=_CHOSEN
+        0.2, unit="1", doc="relative length at which a link counts as collapsed", bounds="positive", source=CHOSEN
     )
     gait: WalkingGait | JoinedGait = eqx.field(default_factory=WalkingGait)
     parent: tuple[int, ...] = eqx.field(static=True, default=_PARENT)

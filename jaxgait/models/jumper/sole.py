@@ -13,10 +13,9 @@ from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz, NormalLaw, h
 from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Incremental, Stribeck
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError, part
+from jaxgait.parameters import CHOSEN, ParameterError, part
 from jaxgait.precision import float64_default
 
-_CHOSEN = "chosen"
 _PAPER = "Chen, Yan, Jin 2003"
 
 
@@ -58,28 +57,26 @@ class Sole(Immutable):
     """
 
     modulus: Scalar = parameter(
-        10e6, unit="Pa", doc="Young's modulus of the studs", bounds="positive", source=_CHOSEN, of="normal"
+        10e6, unit="Pa", doc="Young's modulus of the studs", bounds="positive", source=CHOSEN, of="normal"
     )
-    poisson: Scalar = parameter(
-        0.49, unit="1", doc="Poisson's ratio", bounds="nonnegative", source=_CHOSEN, of="normal"
-    )
-    radius: Scalar = parameter(0.010, unit="m", doc="radius of a stud", bounds="positive", source=_CHOSEN)
+    poisson: Scalar = parameter(0.49, unit="1", doc="Poisson's ratio", bounds="nonnegative", source=CHOSEN, of="normal")
+    radius: Scalar = parameter(0.010, unit="m", doc="radius of a stud", bounds="positive", source=CHOSEN)
     restitution: Scalar = parameter(
-        0.5, unit="1", doc="coefficient of restitution", bounds="fraction", source=_CHOSEN, of="normal"
+        0.5, unit="1", doc="coefficient of restitution", bounds="fraction", source=CHOSEN, of="normal"
     )
     approach_speed: Scalar = parameter(
         0.2,
         unit="m/s",
         doc="approach speed that restitution refers to (with ImpactHertz, the smallest one)",
         bounds="positive",
-        source=_CHOSEN,
+        source=CHOSEN,
         of="normal",
     )
     static_friction: Scalar = parameter(
-        0.9, unit="1", doc="friction coefficient at breakaway", bounds="positive", source=_CHOSEN, of="friction"
+        0.9, unit="1", doc="friction coefficient at breakaway", bounds="positive", source=CHOSEN, of="friction"
     )
     kinetic_friction: Scalar = parameter(
-        0.7, unit="1", doc="friction coefficient while sliding", bounds="positive", source=_CHOSEN, of="friction"
+        0.7, unit="1", doc="friction coefficient while sliding", bounds="positive", source=CHOSEN, of="friction"
     )
     stribeck_velocity: Scalar = parameter(
         0.006,
@@ -94,7 +91,7 @@ class Sole(Immutable):
         unit="1/m",
         doc="shear stiffness of the bristles per load",
         bounds="positive",
-        source=_CHOSEN,
+        source=CHOSEN,
         of="friction",
     )
     bristle_damping: Scalar = parameter(
@@ -102,7 +99,7 @@ class Sole(Immutable):
         unit="s/m",
         doc="shear damping of the bristles per load",
         bounds="nonnegative",
-        source=_CHOSEN,
+        source=CHOSEN,
         of="friction",
     )
     release_time: Scalar = parameter(
@@ -110,7 +107,7 @@ class Sole(Immutable):
         unit="s",
         doc="relaxation time of the bristles of a lifted stud",
         bounds="positive",
-        source=_CHOSEN,
+        source=CHOSEN,
         of="friction",
     )
     shear_stiffness: Scalar = parameter(
@@ -118,20 +115,20 @@ class Sole(Immutable):
         unit="N/m",
         doc="shear stiffness of a stud in the incremental law",
         bounds="positive",
-        source=_CHOSEN,
+        source=CHOSEN,
         of="friction",
     )
     drop: Scalar = parameter(
-        0.068, unit="m", doc="height of the ankle above the stud tips", bounds="positive", source=_CHOSEN
+        0.068, unit="m", doc="height of the ankle above the stud tips", bounds="positive", source=CHOSEN
     )
     rows: tuple[Scalar, ...] = parameter(
         (-0.045, -0.003, 0.039, 0.081, 0.123, 0.165),
         unit="m",
         doc="positions of the rows of studs ahead of the ankle",
-        source=_CHOSEN,
+        source=CHOSEN,
     )
     columns: tuple[Scalar, ...] = parameter(
-        (-0.030, 0.030), unit="m", doc="positions of the columns of studs left of the foot's midline", source=_CHOSEN
+        (-0.030, 0.030), unit="m", doc="positions of the columns of studs left of the foot's midline", source=CHOSEN
     )
     normal: NormalLaw | ImpactHertz | None = part(
         None, doc="law of a stud's normal force", standard="HystereticHertz", options=(HystereticHertz(), ImpactHertz())

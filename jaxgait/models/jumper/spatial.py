@@ -22,6 +22,7 @@ from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
 from jaxgait.models.jumper.sole import StudForces
 from jaxgait.models.jumper.swing import Turn, locked
+from jaxgait.parameters import CHOSEN
 
 HIP_ASIDE, SHOULDER_ASIDE = 0.085, 0.175
 """Half the distances in m between the hips and between the shoulders (chosen)."""
@@ -74,7 +75,7 @@ class SpatialJumper(Model):
 
     plane: Jumper = Jumper()
     """Body, posture, swings and sole, shared with the planar model."""
-    asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative", source="chosen")
+    asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative", source=CHOSEN)
     _derived: spatial.Tree | None = None
     """The bodies; only in the result of `prepared`."""
 

@@ -51,8 +51,8 @@ from jaxgait.models.prosthesis.leg import (
     powers,
 )
 from jaxgait.models.prosthesis.parts import (
-    CHOSEN,
     PAPER,
+    RECONSTRUCTED,
     SETS,
     Ankle,
     Damper,
@@ -65,7 +65,7 @@ from jaxgait.models.prosthesis.parts import (
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
 from jaxgait.native.identity import made_of
-from jaxgait.parameters import ParameterError, part
+from jaxgait.parameters import CHOSEN, ParameterError, part
 
 
 class Prosthesis(Model):
@@ -95,16 +95,16 @@ class Prosthesis(Model):
     ankle: Ankle = part(Ankle(), doc="spring and damper of the ankle")
     socket: Socket | None = part(None, doc="give between the measured hip path and the leg")
     gravity: Scalar = parameter(
-        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative", source=CHOSEN
+        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative", source=RECONSTRUCTED
     )
     height_offset: Scalar = parameter(
-        -0.1175, unit="m", doc="offset of the hip height from the measured one", source=CHOSEN
+        -0.1175, unit="m", doc="offset of the hip height from the measured one", source=RECONSTRUCTED
     )
     hip_lift: Scalar = parameter(
         1.0, unit="1", doc="ratio of the hip height to the measured one", bounds="positive", source=PAPER
     )
     cadence: Scalar = parameter(
-        1.0, unit="1", doc="ratio of the cadence to the measured one", bounds="positive", source="chosen"
+        1.0, unit="1", doc="ratio of the cadence to the measured one", bounds="positive", source=CHOSEN
     )
     drive: GaitDrive = eqx.field(default_factory=reference_gait)
 

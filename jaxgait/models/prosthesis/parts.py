@@ -17,10 +17,10 @@ from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.model import Scalar, parameter
 from jaxgait.motion.drive import Jet
 from jaxgait.native import kept
-from jaxgait.parameters import ParameterError, choice, part
+from jaxgait.parameters import CHOSEN, ParameterError, choice, part
 from jaxgait.precision import float64_default
 
-PAPER, CHOSEN = "paper", "reconstructed (set R2)"
+PAPER, RECONSTRUCTED = "paper", "reconstructed (set R2)"
 
 
 @float64_default
@@ -34,15 +34,19 @@ class Linkage(Immutable):
         0.025 0.1128
     """
 
-    l_AB: Scalar = parameter(0.023, unit="m", doc="length of the upper bar AB", bounds="positive", source=CHOSEN)
-    l_BC: Scalar = parameter(0.057, unit="m", doc="length of the posterior link BC", bounds="positive", source=CHOSEN)
-    l_CD: Scalar = parameter(0.065, unit="m", doc="length of the lower bar CD", bounds="positive", source=CHOSEN)
-    l_AD: Scalar = parameter(0.1128, unit="m", doc="length of the anterior link AD", bounds="positive", source=CHOSEN)
+    l_AB: Scalar = parameter(0.023, unit="m", doc="length of the upper bar AB", bounds="positive", source=RECONSTRUCTED)
+    l_BC: Scalar = parameter(
+        0.057, unit="m", doc="length of the posterior link BC", bounds="positive", source=RECONSTRUCTED
+    )
+    l_CD: Scalar = parameter(0.065, unit="m", doc="length of the lower bar CD", bounds="positive", source=RECONSTRUCTED)
+    l_AD: Scalar = parameter(
+        0.1128, unit="m", doc="length of the anterior link AD", bounds="positive", source=RECONSTRUCTED
+    )
     l_AE: Scalar = parameter(
-        0.018, unit="m", doc="distance from the thigh end E to the pivot A", bounds="nonnegative", source=CHOSEN
+        0.018, unit="m", doc="distance from the thigh end E to the pivot A", bounds="nonnegative", source=RECONSTRUCTED
     )
     l_DF: Scalar = parameter(
-        0.020, unit="m", doc="distance from the pivot D to the shank end F", bounds="nonnegative", source=CHOSEN
+        0.020, unit="m", doc="distance from the pivot D to the shank end F", bounds="nonnegative", source=RECONSTRUCTED
     )
     gamma1: Scalar = parameter(
         math.radians(90), unit="rad", doc="angle of the bar AB against the thigh axis", source=PAPER
@@ -95,18 +99,18 @@ class Segments(Immutable):
     """
 
     thigh: Scalar = parameter(
-        0.4175, unit="m", doc="thigh length, hip to thigh end E", bounds="positive", source=CHOSEN
+        0.4175, unit="m", doc="thigh length, hip to thigh end E", bounds="positive", source=RECONSTRUCTED
     )
     shank: Scalar = parameter(
-        0.322, unit="m", doc="shank length, shank end F to ankle", bounds="positive", source=CHOSEN
+        0.322, unit="m", doc="shank length, shank end F to ankle", bounds="positive", source=RECONSTRUCTED
     )
-    foot: Scalar = parameter(0.238, unit="m", doc="foot length, heel to toe", bounds="positive", source=CHOSEN)
+    foot: Scalar = parameter(0.238, unit="m", doc="foot length, heel to toe", bounds="positive", source=RECONSTRUCTED)
     ankle: Scalar = parameter(
         0.24,
         unit="1",
         doc="position of the ankle on the foot, as a fraction from the heel",
         bounds="fraction",
-        source=CHOSEN,
+        source=RECONSTRUCTED,
     )
 
 
@@ -120,20 +124,20 @@ class Masses(Immutable):
         0.9
     """
 
-    AD: Scalar = parameter(0.20, unit="kg", doc="mass of the anterior link", bounds="positive", source=CHOSEN)
-    BC: Scalar = parameter(0.10, unit="kg", doc="mass of the posterior link", bounds="positive", source=CHOSEN)
-    CD: Scalar = parameter(0.25, unit="kg", doc="mass of the lower bar", bounds="positive", source=CHOSEN)
-    BE: Scalar = parameter(0.35, unit="kg", doc="mass of the upper bar", bounds="positive", source=CHOSEN)
+    AD: Scalar = parameter(0.20, unit="kg", doc="mass of the anterior link", bounds="positive", source=RECONSTRUCTED)
+    BC: Scalar = parameter(0.10, unit="kg", doc="mass of the posterior link", bounds="positive", source=RECONSTRUCTED)
+    CD: Scalar = parameter(0.25, unit="kg", doc="mass of the lower bar", bounds="positive", source=RECONSTRUCTED)
+    BE: Scalar = parameter(0.35, unit="kg", doc="mass of the upper bar", bounds="positive", source=RECONSTRUCTED)
     shank: Scalar = parameter(
-        1.70, unit="kg", doc="mass of the shank with hydraulics", bounds="positive", source=CHOSEN
+        1.70, unit="kg", doc="mass of the shank with hydraulics", bounds="positive", source=RECONSTRUCTED
     )
-    foot: Scalar = parameter(0.55, unit="kg", doc="mass of the foot with shoe", bounds="positive", source=CHOSEN)
-    thigh: Scalar = parameter(6.0, unit="kg", doc="mass of the residual thigh", bounds="positive", source=CHOSEN)
+    foot: Scalar = parameter(0.55, unit="kg", doc="mass of the foot with shoe", bounds="positive", source=RECONSTRUCTED)
+    thigh: Scalar = parameter(6.0, unit="kg", doc="mass of the residual thigh", bounds="positive", source=RECONSTRUCTED)
     inertia_thigh: Scalar = parameter(
-        0.1, unit="kg m^2", doc="moment of inertia of the thigh", bounds="positive", source=CHOSEN
+        0.1, unit="kg m^2", doc="moment of inertia of the thigh", bounds="positive", source=RECONSTRUCTED
     )
     inertia_BE: Scalar = parameter(
-        1e-4, unit="kg m^2", doc="moment of inertia of the upper bar", bounds="positive", source=CHOSEN
+        1e-4, unit="kg m^2", doc="moment of inertia of the upper bar", bounds="positive", source=RECONSTRUCTED
     )
 
 
@@ -263,17 +267,21 @@ class Damper(Immutable):
         0.16879, unit="m", doc="rest length of the cylinder l0", bounds="positive", source=PAPER
     )
     thigh_arm: Scalar = parameter(
-        0.0191, unit="m", doc="distance from A to the upper end of the cylinder p_G", bounds="positive", source=CHOSEN
+        0.0191,
+        unit="m",
+        doc="distance from A to the upper end of the cylinder p_G",
+        bounds="positive",
+        source=RECONSTRUCTED,
     )
     thigh_tilt: Scalar = parameter(
-        math.radians(33), unit="rad", doc="angle of the cylinder's upper end above AB, eps_G", source=CHOSEN
+        math.radians(33), unit="rad", doc="angle of the cylinder's upper end above AB, eps_G", source=RECONSTRUCTED
     )
     link_arm: Scalar = parameter(
         0.1640,
         unit="m",
         doc="distance from A to the cylinder's lower end along AD, r_H",
         bounds="positive",
-        source=CHOSEN,
+        source=RECONSTRUCTED,
     )
 
     def force(self, length: Scalar, rate: Scalar) -> Scalar:
@@ -363,19 +371,19 @@ class Socket(Immutable):
     """
 
     stiffness_x: Scalar = parameter(
-        1.0e5, unit="N/m", doc="fore-aft stiffness of the socket", bounds="nonnegative", source="chosen"
+        1.0e5, unit="N/m", doc="fore-aft stiffness of the socket", bounds="nonnegative", source=CHOSEN
     )
     stiffness_y: Scalar = parameter(
-        1.0e4, unit="N/m", doc="vertical stiffness of the socket", bounds="nonnegative", source="chosen"
+        1.0e4, unit="N/m", doc="vertical stiffness of the socket", bounds="nonnegative", source=CHOSEN
     )
     damping_x: Scalar = parameter(
-        1.0e3, unit="N s/m", doc="fore-aft damping of the socket", bounds="nonnegative", source="chosen"
+        1.0e3, unit="N s/m", doc="fore-aft damping of the socket", bounds="nonnegative", source=CHOSEN
     )
     damping_y: Scalar = parameter(
-        450.0, unit="N s/m", doc="vertical damping of the socket", bounds="nonnegative", source="chosen"
+        450.0, unit="N s/m", doc="vertical damping of the socket", bounds="nonnegative", source=CHOSEN
     )
     load_share: Scalar = parameter(
-        1.0, unit="1", doc="share of the measured ground reaction that the trunk pushes with", source="chosen"
+        1.0, unit="1", doc="share of the measured ground reaction that the trunk pushes with", source=CHOSEN
     )
 
     def force(self, displacement: Vec, rate: Vec, load: Vec | None) -> Vec:

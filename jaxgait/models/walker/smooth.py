@@ -25,9 +25,8 @@ from jaxgait.models.walker.round_feet import (
     RoundFeet,
     WalkerState,
 )
-from jaxgait.parameters import choice, part
+from jaxgait.parameters import CHOSEN, choice, part
 
-_CHOSEN = "chosen"
 _CONTACT = ("stiffness", "dissipation", "smoothing_depth", "slip_velocity", "friction")
 SETS: dict[str, dict[str, float]] = {
     name: dict(zip(_CONTACT, values, strict=True))
@@ -66,10 +65,10 @@ class Walker(RoundFeet, Model):
         0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=PAPER, standard="Coulomb"
     )
     stiffness: Scalar = parameter(
-        1e6, unit="N/m", doc="contact stiffness", bounds="positive", of="normal", source=_CHOSEN
+        1e6, unit="N/m", doc="contact stiffness", bounds="positive", of="normal", source=CHOSEN
     )
     dissipation: Scalar = parameter(
-        50.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative", of="normal", source=_CHOSEN
+        50.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative", of="normal", source=CHOSEN
     )
     smoothing_depth: Scalar = parameter(
         1e-6,
@@ -78,7 +77,7 @@ class Walker(RoundFeet, Model):
         plausible=(1e-9, 1e-2),
         bounds="positive",
         of="normal",
-        source=_CHOSEN,
+        source=CHOSEN,
     )
     slip_velocity: Scalar = parameter(
         3e-4,
@@ -86,7 +85,7 @@ class Walker(RoundFeet, Model):
         doc="slip velocity over which friction sets in",
         bounds="positive",
         of="friction",
-        source=_CHOSEN,
+        source=CHOSEN,
     )
     clearance_angle: Scalar = parameter(
         0.15,
@@ -95,10 +94,10 @@ class Walker(RoundFeet, Model):
         plausible=(0.0, 1.6),
         bounds="positive",
         of="scuffs",
-        source=_CHOSEN,
+        source=CHOSEN,
     )
     clearance_width: Scalar = parameter(
-        0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive", of="scuffs", source=_CHOSEN
+        0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive", of="scuffs", source=CHOSEN
     )
     swing_rate: Scalar = parameter(
         0.1,
@@ -106,7 +105,7 @@ class Walker(RoundFeet, Model):
         doc="angular velocity over which swinging forward sets in",
         bounds="positive",
         of="scuffs",
-        source=_CHOSEN,
+        source=CHOSEN,
     )
     normal: NormalLaw | None = part(None, doc="law of the ground's normal force", standard="HuntCrossley")
     scuffs: bool = choice(False, doc="whether a foot that swings forward feels the ground, too")
