@@ -60,8 +60,8 @@ def chain():
 def jump():
     times = np.linspace(0.0, 1.0, 101)
     names = ("com_x", "com_z", "com_vx", "com_vz", "grf_z", "angular_momentum", "pitch")
-    run = {"depth": 0.35 - times, **{name: np.cos(times + i) for i, name in enumerate(names)}}
-    return jumper.assess(times, run, 700.0)
+    run = {"time": times, "depth": 0.35 - times, **{name: np.cos(times + i) for i, name in enumerate(names)}}
+    return jumper.assess(run, 70.0)
 
 
 def scan():

@@ -23,7 +23,8 @@ from jaxgait.report import Report
 
 from . import expected
 
-WEIGHT = 70.0 * 9.81
+MASS = 70.0
+WEIGHT = MASS * 9.81
 PROFILES = {"sequenced": Jumper(), "simultaneous": Jumper.simultaneous()}
 UNREADABLE = "its results are not in the available text"
 WORDS = {
@@ -55,7 +56,7 @@ def run(model: Jumper) -> xr.Dataset:
 
 def jump_of(data: xr.Dataset) -> Jump:
     with precision.use("float64"):
-        return assess(data.time.values, {str(name): data[name].values for name in data}, WEIGHT)
+        return assess(data, MASS)
 
 
 def given(report: Report, out: pathlib.Path) -> None:
@@ -128,7 +129,7 @@ def friction_laws(report: Report, out: pathlib.Path) -> None:
     for name, data in runs.items():
         jump = jump_of(data)
         with precision.use("float64"):
-            toes = float(slid(data.time.values, data)[-1])
+            toes = float(slid(data)[-1])
         for key, what, unit, value in (
             ("take-off", "take-off", "s", jump.take_off),
             ("height", "jump height", "m", jump.height),

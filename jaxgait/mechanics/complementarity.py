@@ -33,8 +33,6 @@ from jaxgait.mechanics import linalg
 from jaxgait.mechanics.linalg import Entry, Matrix, Vector
 from jaxgait.precision import float64_default
 
-MODES = ("separate", "stick", "slip forward", "slip backward")
-"""Modes of one contact, in order of precedence. Slip forward: v_T > 0, the impulse points backward."""
 MAX_ENUMERATED = 3
 """Largest number of contacts for which the 4^n combinations are enumerated."""
 _SEPARATE, _STICK, _FORWARD, _BACKWARD = range(4)
@@ -48,7 +46,11 @@ class ContactSolution(NamedTuple):
     violation: Float[Array, ""]
     """Worst violation of the contact law in m/s (impulses weighted by the diagonal of G); 0 if exact."""
     mode: Int[Array, ""]
-    """Combination of modes as a number in base 4, first contact first; -1 from `projected`."""
+    """Combination of modes as a number in base 4, first contact first; -1 from `projected`.
+
+    The digits, in order of precedence: 0 separate, 1 stick, 2 slip forward (v_T > 0, the impulse points backward),
+    3 slip backward.
+    """
 
 
 @float64_default
@@ -80,11 +82,11 @@ def enumerated(
     """`contact_impulses` by trying all 4^n combinations of modes: impulses in N s, velocities in m/s.
 
     Examples:
-        >>> from jaxgait.mechanics.complementarity import MODES, enumerated
+        >>> from jaxgait.mechanics.complementarity import enumerated
         >>> G, b = [[1.0, 0.0], [0.0, 1.0]], [-2.0, 5.0]  # 1 kg falls at 2 m/s and slides at 5 m/s: too fast to stick
         >>> found = enumerated(G, b, [0.6], [True])
-        >>> print([round(float(P), 6) for P in found.impulses], MODES[int(found.mode)])
-        [2.0, -1.2] slip forward
+        >>> print([round(float(P), 6) for P in found.impulses], int(found.mode))  # N s: it slips forward
+        [2.0, -1.2] 2
     """
     best: ContactSolution | None = None
     for number, modes in enumerate(itertools.product(range(4), repeat=len(friction))):

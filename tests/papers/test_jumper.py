@@ -16,7 +16,8 @@ from jaxgait.models.jumper.measures import assess, lift_off_times, slid
 from jaxgait.models.jumper.sole import Sole
 from jaxgait.parameters import ParameterError, with_parameters
 
-WEIGHT = 70.0 * 9.81
+MASS = 70.0
+WEIGHT = MASS * 9.81
 BALANCE = 1e-5  # N s and J: integrals over 3000 steps of the solver at rtol 1e-10
 
 
@@ -69,7 +70,7 @@ def test_crouch():
 
 def test_figures_of_the_jump(runs, profile):
     run = runs[profile]
-    jump = assess(run.time.values, {k: run[k].values for k in run}, WEIGHT)
+    jump = assess(run, MASS)
     for name, rows in JUMP.items():
         meets(getattr(jump, name), rows[profile], name)
 
@@ -152,7 +153,7 @@ def test_impulses_and_works_balance():
 def test_memoryless_friction_agrees_in_height():
     model = Jumper(sole=Sole(friction=Stribeck(0.9, 0.7, 0.006, 0.006, "algebraic")))
     run = simulate(model, samples=1200, solver=diffrax.Dopri8())
-    jump = assess(run.time.values, {k: run[k].values for k in run}, WEIGHT)
+    jump = assess(run, MASS)
     assert float(jump.take_off) == pytest.approx(0.32607, abs=2e-4)
     assert float(jump.vz) == pytest.approx(2.0542, abs=1e-3)
     assert float(jump.peak_force) == pytest.approx(3.0012, abs=5e-3)
@@ -163,12 +164,12 @@ def test_incremental_friction_by_time_steps_agrees_in_height(runs):
     """The paper's law over the full jump: same height and peak within 2 %; its spring vibrates and slips more."""
     steps = simulate(Jumper(), scheme="Marching", dt=2e-5, samples=600)
     assert steps.attrs["steps"] == 30_000
-    jump = assess(steps.time.values, {k: steps[k].values for k in steps}, WEIGHT)
+    jump = assess(steps, MASS)
     for name in ("height", "peak_force"):
         assert float(getattr(jump, name)) == pytest.approx(JUMP[name]["sequenced"].value, rel=0.02)
     np.testing.assert_allclose(steps.x[:100], 0.0, atol=1e-12)  # nothing creeps while standing
     smooth = runs["sequenced"]
-    ways = np.asarray(slid(smooth.time.values, smooth))
+    ways = np.asarray(slid(smooth))
     assert np.isfinite(ways).all() and ways[-1] == ways.max() > 1e-3
     assert float(steps.slid[-1, -1]) > ways[-1]
     # the horizontal momentum is what friction gave

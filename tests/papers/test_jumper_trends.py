@@ -12,7 +12,8 @@ from jaxgait.models.jumper.measures import assess
 from jaxgait.parameters import with_parameters
 from jaxgait.solve.smooth import Smooth, integrate
 
-WEIGHT = 70.0 * 9.81
+MASS = 70.0
+WEIGHT = MASS * 9.81
 TS = np.linspace(0.0, 0.6, 601)
 STEP = 1e-4  # s: of differences in a duration
 LEGS = ("ankle", "knee", "hip", "shoulder", "elbow")
@@ -54,7 +55,7 @@ def jumps():
         run = jax.vmap(model.outputs)(ts, ys)
         pressed = run["depth"][:, -1] > 0.0
         slide = jnp.sum(jnp.where(pressed, jnp.abs(run["slip"][:, -1]), 0.0)) * (ts[1] - ts[0])
-        jump = assess(ts, {**run, "pitch": ys.pitch}, WEIGHT)
+        jump = assess({"time": ts, **run, "pitch": ys.pitch}, MASS)
         return {**jump._asdict(), "slide": slide}
 
     def both(model):
@@ -95,8 +96,8 @@ def test_single_precision_agrees():
     run = simulate(Jumper(), samples=600, precision="float32", rtol=1e-5, atol=1e-6)
     assert run.status == 0 and run.grf_z.dtype == np.float32
     with precision.use("float64"):
-        histories = {str(k): x.values.astype(float) for k, x in run.items() if "time" in x.dims}
-        jump = assess(run.time.values.astype(float), histories, WEIGHT)
+        histories = {str(k): x.values.astype(float) for k, x in run.variables.items() if "time" in x.dims}
+        jump = assess(histories, MASS)
     for name in ("take_off", "z", "vz", "height", "peak_force"):
         expected = JUMP[name]["sequenced"].value
         assert float(getattr(jump, name)) == pytest.approx(expected, rel=2e-3 if name == "height" else 1e-3), name

@@ -25,7 +25,7 @@ else:
 
 
 @float64_default
-class Vec(NamedTuple):
+class SagittalVec(NamedTuple):
     """A vector of the plane, named and signed like spatial vectors: turned about +y, from z to x.
 
     In `jaxgait.mechanics.planar`, where y points up, vectors turn the other way.
@@ -34,25 +34,25 @@ class Vec(NamedTuple):
     x: Number
     z: Number
 
-    def __add__(self, other: Vec) -> Vec:
-        return Vec(self.x + other.x, self.z + other.z)
+    def __add__(self, other: SagittalVec) -> SagittalVec:
+        return SagittalVec(self.x + other.x, self.z + other.z)
 
-    def __sub__(self, other: Vec) -> Vec:
-        return Vec(self.x - other.x, self.z - other.z)
+    def __sub__(self, other: SagittalVec) -> SagittalVec:
+        return SagittalVec(self.x - other.x, self.z - other.z)
 
-    def scaled(self, factor: Number) -> Vec:
+    def scaled(self, factor: Number) -> SagittalVec:
         """The vector times a number."""
-        return Vec(factor * self.x, factor * self.z)
+        return SagittalVec(factor * self.x, factor * self.z)
 
-    def turned(self) -> Vec:
+    def turned(self) -> SagittalVec:
         """Turned by 90 degrees: the velocity of this lever at unit angular velocity about +y."""
-        return Vec(self.z, -self.x)
+        return SagittalVec(self.z, -self.x)
 
-    def moment(self, force: Vec) -> Number:
+    def moment(self, force: SagittalVec) -> Number:
         """Moment about +y of a force at the end of this lever."""
         return self.z * force.x - self.x * force.z
 
-    def dot(self, other: Vec) -> Number:
+    def dot(self, other: SagittalVec) -> Number:
         """Scalar product."""
         return self.x * other.x + self.z * other.z
 
@@ -81,34 +81,34 @@ class Vector(NamedTuple):
         return self.turn * other.turn + self.x * other.x + self.z * other.z
 
     @property
-    def linear(self) -> Vec:
+    def linear(self) -> SagittalVec:
         """Velocity in m/s or force in N."""
-        return Vec(self.x, self.z)
+        return SagittalVec(self.x, self.z)
 
 
 @float64_default
 class Placement(NamedTuple):
     """Position and orientation of a frame (the child) in another (the parent)."""
 
-    r: Vec
+    r: SagittalVec
     """Origin of the child in the parent, m."""
     cos: Number | None = None
     """Cosine of the child's angle about +y; None: it is not turned."""
     sin: Number | None = None
 
-    def out(self, v: Vec) -> Vec:
+    def out(self, v: SagittalVec) -> SagittalVec:
         """Vector components from the child to the parent."""
         if self.cos is None:
             return v
-        return Vec(self.cos * v.x + self.sin * v.z, self.cos * v.z - self.sin * v.x)
+        return SagittalVec(self.cos * v.x + self.sin * v.z, self.cos * v.z - self.sin * v.x)
 
-    def back(self, v: Vec) -> Vec:
+    def back(self, v: SagittalVec) -> SagittalVec:
         """Vector components from the parent to the child."""
         if self.cos is None:
             return v
-        return Vec(self.cos * v.x - self.sin * v.z, self.cos * v.z + self.sin * v.x)
+        return SagittalVec(self.cos * v.x - self.sin * v.z, self.cos * v.z + self.sin * v.x)
 
-    def point(self, lever: Vec) -> Vec:
+    def point(self, lever: SagittalVec) -> SagittalVec:
         """A point of the child in the parent."""
         return self.r + self.out(lever)
 
@@ -119,7 +119,7 @@ class Placement(NamedTuple):
             turned = inner if self.cos is None else self
             return Placement(r, turned.cos, turned.sin)
         assert inner.sin is not None
-        axis = self.out(Vec(inner.cos, -inner.sin))  # the grandchild's forward axis
+        axis = self.out(SagittalVec(inner.cos, -inner.sin))  # the grandchild's forward axis
         return Placement(r, axis.x, -axis.z)
 
     def motion_to_child(self, m: Vector) -> Vector:
@@ -141,7 +141,7 @@ class Rigid(NamedTuple):
     """Inertia of rigid bodies at the origin of a frame."""
 
     mass: Number
-    first: Vec
+    first: SagittalVec
     """Mass times centre of mass, kg m."""
     second: Number
     """About the origin, kg m^2."""
@@ -204,7 +204,7 @@ Numbers = list[Number]
 
 
 @float64_default
-def rigid_inertia(mass: Number, com: Vec, inertia: Number) -> Rigid:
+def rigid_inertia(mass: Number, com: SagittalVec, inertia: Number) -> Rigid:
     """Inertia at the body's origin from mass in kg, centre of mass in m and inertia about it in kg m^2."""
     first = com.scaled(mass)
     return Rigid(mass, first, inertia + first.dot(com))
@@ -225,7 +225,7 @@ def cross_force(m: Vector, f: Vector) -> Vector:
 @float64_default
 def upward(world: Placement, length: Number) -> Vector:
     """An acceleration `length` upward in the world, in the axes of a body."""
-    return Vector(0.0 * length, *world.back(Vec(0.0 * length, length)))
+    return Vector(0.0 * length, *world.back(SagittalVec(0.0 * length, length)))
 
 
 # --- joints ---------------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class Moved(NamedTuple):
 
 
 @float64_default
-def moved(joint: Joint, seat: Vec, q: Sequence[Number], v: Sequence[Number]) -> Moved:
+def moved(joint: Joint, seat: SagittalVec, q: Sequence[Number], v: Sequence[Number]) -> Moved:
     """A joint whose frame sits at `seat` in m in the parent, at coordinates q and velocities v."""
     steps = [elementary(screw, angle) for screw, angle in zip(joint.screws, q, strict=True)]
     behind: Placement | None = None
@@ -270,8 +270,8 @@ def elementary(screw: tuple[float, ...], q: Number) -> Placement:
     """Placement after one screw of a joint."""
     turn, x, z = _direction(screw)
     if turn:
-        return Placement(Vec(0.0, 0.0), jnp.cos(q), turn * jnp.sin(q))
-    return Placement(Vec(x * q, z * q))
+        return Placement(SagittalVec(0.0, 0.0), jnp.cos(q), turn * jnp.sin(q))
+    return Placement(SagittalVec(x * q, z * q))
 
 
 def _direction(screw: tuple[float, ...]) -> Vector:
@@ -396,16 +396,18 @@ class Momentum(NamedTuple):
     """Mass, centre of mass and momentum of all bodies, in world axes."""
 
     mass: Number
-    com: Vec
+    com: SagittalVec
     """Centre of mass, m."""
-    linear: Vec
+    linear: SagittalVec
     """Momentum, kg m/s."""
     angular: Number
     """Angular momentum about the centre of mass, positive about +y, kg m^2/s."""
 
 
 @float64_default
-def momentum(masses: Sequence[Number], coms: Sequence[Vec], inertias: Sequence[Number], motion: Any) -> Momentum:
+def momentum(
+    masses: Sequence[Number], coms: Sequence[SagittalVec], inertias: Sequence[Number], motion: Any
+) -> Momentum:
     """Centre of mass, momentum and angular momentum of bodies with these masses, centres of mass and inertias."""
     total = sum(masses[1:], masses[0])
     found = [point_motion(motion, i, com) for i, com in enumerate(coms)]
@@ -417,7 +419,7 @@ def momentum(masses: Sequence[Number], coms: Sequence[Vec], inertias: Sequence[N
 
 
 @float64_default
-def point_motion(motion: Any, body: int, lever: Vec) -> tuple[Vec, Vec]:
+def point_motion(motion: Any, body: int, lever: SagittalVec) -> tuple[SagittalVec, SagittalVec]:
     """Position in m and velocity in m/s, in the world, of a point (or, with arrays, points) of a body."""
     world, twist = motion.world[body], motion.twist[body]
     return world.point(lever), world.out(twist.linear + lever.turned().scaled(twist.turn))

@@ -245,8 +245,8 @@ class PlanarTree(Topology):
     """The planar form of a `Tree`, from `Tree.in_plane`: the same names, joints, coordinates and velocities.
 
     `kinematics`, `inverse_dynamics`, `joint_wrenches`, `forward_dynamics`, `hybrid_dynamics`, `momentum` and `energy`
-    accept it too, with scalars (sequences of numbers, `plane.Vector`, `plane.Vec`) instead of arrays; `mass_matrix`,
-    `point_motion` and `point_wrenches` need a `Tree`.
+    accept it too, with scalars (sequences of numbers, `plane.Vector`, `plane.SagittalVec`) instead of arrays;
+    `mass_matrix`, `point_motion` and `point_wrenches` need a `Tree`.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
@@ -270,17 +270,17 @@ class PlanarTree(Topology):
         """Time derivative of the coordinates: the velocities."""
         return v
 
-    def coms(self) -> list[plane.Vec]:
+    def coms(self) -> list[plane.SagittalVec]:
         """Centre of mass of each body in its frame, m."""
-        return [plane.Vec(self.com[i, 0], self.com[i, 1]) for i in range(len(self.names))]
+        return [plane.SagittalVec(self.com[i, 0], self.com[i, 1]) for i in range(len(self.names))]
 
     def inertias(self) -> list[plane.Rigid]:
         """Inertia of each body at its origin."""
         return [plane.rigid_inertia(self.mass[i], com, self.inertia[i]) for i, com in enumerate(self.coms())]
 
-    def seats(self) -> list[plane.Vec]:
+    def seats(self) -> list[plane.SagittalVec]:
         """Origin of each joint in its body's parent, m."""
-        return [plane.Vec(self.offset[i, 0], self.offset[i, 1]) for i in range(len(self.names))]
+        return [plane.SagittalVec(self.offset[i, 0], self.offset[i, 1]) for i in range(len(self.names))]
 
 
 class Motion(NamedTuple):
@@ -336,7 +336,7 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
     return motion
 
 
-def check_lengths(wanted: int, **given: Any) -> None:
+def check_lengths(wanted: int, **vectors: Any) -> None:
     """Checks the number of entries of coordinates, velocities and the like: entries too many would be ignored.
 
     Raises:
@@ -346,13 +346,13 @@ def check_lengths(wanted: int, **given: Any) -> None:
         >>> from jaxgait.mechanics.spatial.tree import check_lengths
         >>> check_lengths(2, q=[0.1, 0.2])
     """
-    for name, x in given.items():
+    for name, x in vectors.items():
         if len(x) != wanted:
             raise ValueError(f"{name} must have {wanted} entries in this tree, got {len(x)}")
 
 
 @float64_default
-def check_in_space(who: str, motion: Motion) -> None:
+def check_in_space(function: str, motion: Motion) -> None:
     """Checks that a motion is that of a `Tree`, not of its planar form.
 
     Raises:
@@ -366,7 +366,7 @@ def check_in_space(who: str, motion: Motion) -> None:
         >>> check_in_space("mass_matrix", kinematics(post, jnp.zeros(0), jnp.zeros(0)))
     """
     if any(not isinstance(world, Placement) for world in motion.world):
-        raise TypeError(f"{who} needs the motion of a Tree in space, got that of a PlanarTree (Tree.in_plane)")
+        raise TypeError(f"{function} needs the motion of a Tree in space, got that of a PlanarTree (Tree.in_plane)")
 
 
 def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:

@@ -44,10 +44,9 @@ from jaxgait.mechanics.spatial import (
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.limits import warn_of_rigid, warn_of_slip, warn_of_unused
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.parameters import ParameterError, check, part
+from jaxgait.parameters import CHOSEN, ParameterError, check, part
 from jaxgait.precision import float64_default
 
-_CHOSEN = "chosen"
 GAUSS = np.polynomial.legendre.leggauss(8)
 """Nodes and weights of the quadrature of a smooth function between -1 and 1."""
 CYCLE_ROUNDING = 1e-6
@@ -69,23 +68,23 @@ class Bearing(Immutable):
     """
 
     axial_stiffness: Scalar = parameter(
-        400.0, unit="N/m", doc="stiffness along the spring", bounds="nonnegative", source=_CHOSEN
+        400.0, unit="N/m", doc="stiffness along the spring", bounds="nonnegative", source=CHOSEN
     )
     lateral_stiffness: Scalar = parameter(
-        150.0, unit="N/m", doc="stiffness across the spring", bounds="nonnegative", source=_CHOSEN
+        150.0, unit="N/m", doc="stiffness across the spring", bounds="nonnegative", source=CHOSEN
     )
     axial_damping: Scalar = parameter(
-        1.0, unit="N s/m", doc="damping along the spring", bounds="nonnegative", source=_CHOSEN
+        1.0, unit="N s/m", doc="damping along the spring", bounds="nonnegative", source=CHOSEN
     )
     lateral_damping: Scalar = parameter(
-        0.6, unit="N s/m", doc="damping across the spring", bounds="nonnegative", source=_CHOSEN
+        0.6, unit="N s/m", doc="damping across the spring", bounds="nonnegative", source=CHOSEN
     )
 
-    def force(self, give: Float[Array, " 2"], rate: Float[Array, " 2"]) -> Float[Array, " 2"]:
+    def force(self, deflection: Float[Array, " 2"], rate: Float[Array, " 2"]) -> Float[Array, " 2"]:
         """Forces in N along and across the spring at a deflection in m and its rate in m/s."""
         stiffness = stacked((self.axial_stiffness, self.lateral_stiffness))
         damping = stacked((self.axial_damping, self.lateral_damping))
-        return -(stiffness * give + damping * rate)
+        return -(stiffness * deflection + damping * rate)
 
 
 class ChainState(NamedTuple):
@@ -119,27 +118,27 @@ class CreeperChain(Model):
     """
 
     robot: Creeper = Creeper()
-    front_mass: Scalar = parameter(8e-3, unit="kg", doc="mass of the front unit", bounds="positive", source=_CHOSEN)
-    spring_mass: Scalar = parameter(0.6e-3, unit="kg", doc="mass of the spring", bounds="positive", source=_CHOSEN)
-    shaft_mass: Scalar = parameter(1e-3, unit="kg", doc="mass of the shaft", bounds="positive", source=_CHOSEN)
-    unit_mass: Scalar = parameter(12e-3, unit="kg", doc="mass of an actuator unit", bounds="positive", source=_CHOSEN)
-    spring_length: Scalar = parameter(6e-3, unit="m", doc="length of the spring", bounds="positive", source=_CHOSEN)
-    spring_radius: Scalar = parameter(3e-3, unit="m", doc="radius of the spring", bounds="positive", source=_CHOSEN)
-    shaft_length: Scalar = parameter(10e-3, unit="m", doc="length of the shaft", bounds="positive", source=_CHOSEN)
-    shaft_radius: Scalar = parameter(1.5e-3, unit="m", doc="radius of the shaft", bounds="positive", source=_CHOSEN)
+    front_mass: Scalar = parameter(8e-3, unit="kg", doc="mass of the front unit", bounds="positive", source=CHOSEN)
+    spring_mass: Scalar = parameter(0.6e-3, unit="kg", doc="mass of the spring", bounds="positive", source=CHOSEN)
+    shaft_mass: Scalar = parameter(1e-3, unit="kg", doc="mass of the shaft", bounds="positive", source=CHOSEN)
+    unit_mass: Scalar = parameter(12e-3, unit="kg", doc="mass of an actuator unit", bounds="positive", source=CHOSEN)
+    spring_length: Scalar = parameter(6e-3, unit="m", doc="length of the spring", bounds="positive", source=CHOSEN)
+    spring_radius: Scalar = parameter(3e-3, unit="m", doc="radius of the spring", bounds="positive", source=CHOSEN)
+    shaft_length: Scalar = parameter(10e-3, unit="m", doc="length of the shaft", bounds="positive", source=CHOSEN)
+    shaft_radius: Scalar = parameter(1.5e-3, unit="m", doc="radius of the shaft", bounds="positive", source=CHOSEN)
     turning_rate: Scalar = parameter(np.pi / 6, unit="rad/s", doc="turning rate of steer and yaw", source="Zhao 2010")
     steering_limit: Scalar = parameter(
-        np.pi / 3, unit="rad", doc="largest steering angle of the spring", bounds="positive", source=_CHOSEN
+        np.pi / 3, unit="rad", doc="largest steering angle of the spring", bounds="positive", source=CHOSEN
     )
     bend: Scalar = parameter(
-        0.0, unit="1/m", doc="curvature that the robot must fit (no force)", bounds="nonnegative", source=_CHOSEN
+        0.0, unit="1/m", doc="curvature that the robot must fit (no force)", bounds="nonnegative", source=CHOSEN
     )
     drag_width: Scalar = parameter(
         1e-4,
         unit="m/s",
         doc="slip velocity at which a sliding pad's friction saturates",
         bounds="positive",
-        source=_CHOSEN,
+        source=CHOSEN,
     )
     bearing: Bearing | None = part(None, doc="springs between the front unit and its spring")
     """None: rigid."""
@@ -164,8 +163,8 @@ class CreeperChain(Model):
         """Names of the entries of the state, unit by unit from the base (see `ChainState`)."""
         base = ["x", "y", "z", "q_w", "q_x", "q_y", "q_z"]
         rates = ["spin x", "spin y", "spin z", "x", "y", "z"]
-        give = [] if self.bearing is None else ["give x", "give y"]
-        joints = ["shaft", "bend z", "bend y", *give]
+        deflections = [] if self.bearing is None else ["deflection x", "deflection y"]
+        joints = ["shaft", "bend z", "bend y", *deflections]
         ahead = [f"{name} {k}" for k in range(self.units - 1, 0, -1) for name in joints]
         return {"coordinate": base + ahead, "velocity": rates + ahead}
 
@@ -252,10 +251,10 @@ class CreeperChain(Model):
         position = self._displacement(t) if turning else (follows * (stroke.s - self.robot.gait.stroke), zero)
         yaw = (0.5 * rate * t, rate) if turning else (zero, zero)
         bent = (rate * t, rate) if self.manoeuvre == "steer" else (zero, zero)
-        give = [zero, zero] if self.bearing is not None else []
-        q = [*position, zero, jnp.cos(yaw[0]), zero, zero, jnp.sin(yaw[0]), stroke.s, bent[0], zero, *give]
-        v = [zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *give]
-        vdot = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero, *give]
+        still = [zero, zero] if self.bearing is not None else []
+        q = [*position, zero, jnp.cos(yaw[0]), zero, zero, jnp.sin(yaw[0]), stroke.s, bent[0], zero, *still]
+        v = [zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *still]
+        vdot = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero, *still]
         return ChainState(*map(jnp.stack, (q, v, vdot)))
 
     def _check_two_units(self, what: str = "the manoeuvres of figure 5 are") -> None:
@@ -403,7 +402,7 @@ class CreeperChain(Model):
             )
 
 
-class GiveState(NamedTuple):
+class DeflectionState(NamedTuple):
     """Deflection of the front unit on its spring: axial x and lateral y in m, and their rates in m/s."""
 
     x: Scalar
@@ -441,32 +440,32 @@ class SoftExtension(Model):
         """Half a cycle of the gait."""
         return 0.5 * self.chain.robot.gait.period
 
-    def initial_state(self) -> GiveState:
+    def initial_state(self) -> DeflectionState:
         """Springs at rest."""
         zero = jnp.zeros(())
-        return GiveState(zero, zero, zero, zero)
+        return DeflectionState(zero, zero, zero, zero)
 
-    def vector_field(self, t: Scalar, y: GiveState) -> GiveState:
+    def vector_field(self, t: Scalar, y: DeflectionState) -> DeflectionState:
         """Rates and accelerations of the deflections."""
         a = self._state(t, y).vdot[-2:]
-        return GiveState(y.vx, y.vy, a[0], a[1])
+        return DeflectionState(y.vx, y.vy, a[0], a[1])
 
-    def outputs(self, t: Scalar, y: GiveState) -> dict[str, Array]:
+    def outputs(self, t: Scalar, y: DeflectionState) -> dict[str, Array]:
         """See `variables`."""
         force = self.chain.force_on_shaft(t, self._state(t, y), extending=True)
         return {"drive_x": force[0], "drive_y": force[1]}
 
-    def terminations(self) -> Mapping[str, Callable[[Scalar, GiveState], Bool[Array, ""]]]:
+    def terminations(self) -> Mapping[str, Callable[[Scalar, DeflectionState], Bool[Array, ""]]]:
         """The loads are those of the extension."""
         return {"the extension is over": lambda t, y: jnp.asarray(t > self.duration * (1.0 + CYCLE_ROUNDING))}
 
-    def _state(self, t: Scalar, y: GiveState) -> ChainState:
+    def _state(self, t: Scalar, y: DeflectionState) -> ChainState:
         chain = self.chain
         assert chain.bearing is not None
         rigid = chain.state_at(t)
-        give, rate = jnp.stack([y.x, y.y]), jnp.stack([y.vx, y.vy])
-        q, v = rigid.q.at[-2:].set(give), rigid.v.at[-2:].set(rate)
-        tau = jnp.zeros_like(v).at[-2:].set(chain.bearing.force(give, rate))
+        deflection, rate = jnp.stack([y.x, y.y]), jnp.stack([y.vx, y.vy])
+        q, v = rigid.q.at[-2:].set(deflection), rigid.v.at[-2:].set(rate)
+        tau = jnp.zeros_like(v).at[-2:].set(chain.bearing.force(deflection, rate))
         tree = chain.tree()
         motion = kinematics(tree, q, v)
         wrenches = chain.loads(motion, t, jnp.asarray(True))

@@ -65,7 +65,7 @@ CHAIN_MEASURES = table(
 SOFT_MEASURES = table(
     CHAIN_MEASURES["peak_drive"],
     CHAIN_MEASURES["side_drive"],
-    _sampled("give", lambda run: jnp.abs(run["x"]).max(), "m", "largest axial displacement of the front unit"),
+    _sampled("deflection", lambda run: jnp.abs(run["x"]).max(), "m", "largest axial displacement of the front unit"),
 )
 """Measures of the extension of the robot with a soft front unit, by name."""
 

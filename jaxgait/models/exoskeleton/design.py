@@ -34,7 +34,7 @@ BOUNDS = {
 }
 """Bounds of the search, in rad and s; the stretch has no dimension."""
 KINK_POWER = 1.5
-"""Power in W over which the search rounds the kink of positive work, where it would stall."""
+"""Smoothing width in W of max(power, 0), whose kink would stall the search."""
 MIN_CLEARANCE = 0.01
 """Least height in m of the swing foot in the middle half of the step."""
 MAX_FRICTION = 0.6

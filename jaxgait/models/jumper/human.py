@@ -18,12 +18,12 @@ import jax.numpy as jnp
 
 from jaxgait.mechanics.anthropometry import Segment, axes, principal, segments, shoulder_height
 from jaxgait.mechanics.spatial import Link
-from jaxgait.mechanics.spatial.plane import Vec
+from jaxgait.mechanics.spatial.plane import SagittalVec
 from jaxgait.model import Scalar, parameter
-from jaxgait.models.jumper.planar import Joint, PlanarJumper
+from jaxgait.models.jumper.planar import PlanarJumper, SwingJoint
 from jaxgait.models.jumper.swing import Swing
+from jaxgait.parameters import CHOSEN
 
-_CHOSEN = "chosen"
 _PAPER = "Chen, Yan, Jin 2003"
 
 HEEL_BEHIND_ANKLE = 0.063
@@ -52,22 +52,22 @@ class Jumper(PlanarJumper):
         9 0.424
     """
 
-    joints: ClassVar[tuple[Joint, ...]] = (
-        Joint("ankle", 1, 1.0, (-60.0, 50.0)),
-        Joint("knee", 2, -1.0, (-5.0, 160.0)),
-        Joint("hip", 3, 1.0, (-30.0, 140.0)),
-        Joint("shoulder", 6, -1.0, (-70.0, 190.0)),
-        Joint("elbow", 7, -1.0, (-5.0, 160.0)),
+    joints: ClassVar[tuple[SwingJoint, ...]] = (
+        SwingJoint("ankle", 1, 1.0, (-60.0, 50.0)),
+        SwingJoint("knee", 2, -1.0, (-5.0, 160.0)),
+        SwingJoint("hip", 3, 1.0, (-30.0, 140.0)),
+        SwingJoint("shoulder", 6, -1.0, (-70.0, 190.0)),
+        SwingJoint("elbow", 7, -1.0, (-5.0, 160.0)),
     )
 
     mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
     stature: Scalar = parameter(1.70, unit="m", doc="body height", bounds="positive", source=_PAPER)
-    knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=_CHOSEN)
-    hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=_CHOSEN)
+    knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=CHOSEN)
+    hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=CHOSEN)
     shoulder_start: Scalar = parameter(
-        radians(-30), unit="rad", doc="shoulder angle in the crouch (negative: arm behind the trunk)", source=_CHOSEN
+        radians(-30), unit="rad", doc="shoulder angle in the crouch (negative: arm behind the trunk)", source=CHOSEN
     )
-    elbow_start: Scalar = parameter(0.0, unit="rad", doc="elbow flexion in the crouch", source=_CHOSEN)
+    elbow_start: Scalar = parameter(0.0, unit="rad", doc="elbow flexion in the crouch", source=CHOSEN)
     ankle: Swing = _swing(-45, 0.07, 0.25)
     knee: Swing = _swing(-90, 0.10, 0.29)
     hip: Swing = _swing(-90, 0.0, 0.33)
@@ -104,13 +104,13 @@ class Jumper(PlanarJumper):
             )
         ]
 
-    def tips(self) -> list[Vec]:
+    def tips(self) -> list[SagittalVec]:
         """Toe tip, knee, hip, ..., finger tips."""
         s = segments(self.mass, self.stature)
         zero = jnp.zeros(())
-        up = {name: Vec(zero, jnp.asarray(s[name].length, dtype=float)) for name in _NAMES}
-        toe = Vec(up["foot"].z - HEEL_BEHIND_ANKLE, zero - self.sole.drop)
-        return [toe, *(up[n] for n in _NAMES[1:6]), *(Vec(zero, -up[n].z) for n in _NAMES[6:])]
+        up = {name: SagittalVec(zero, jnp.asarray(s[name].length, dtype=float)) for name in _NAMES}
+        toe = SagittalVec(up["foot"].z - HEEL_BEHIND_ANKLE, zero - self.sole.drop)
+        return [toe, *(up[n] for n in _NAMES[1:6]), *(SagittalVec(zero, -up[n].z) for n in _NAMES[6:])]
 
 
 def _layout(s: dict[str, Segment], stature: Scalar) -> tuple[list[tuple], list[tuple]]:

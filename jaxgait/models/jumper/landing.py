@@ -29,7 +29,7 @@ from jaxgait import precision
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import Motion
-from jaxgait.mechanics.spatial.plane import Vec
+from jaxgait.mechanics.spatial.plane import SagittalVec
 from jaxgait.model import Scalar, System, parameter
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.models.jumper.swing import Keyframes, Turn
@@ -67,8 +67,8 @@ class Flight(NamedTuple):
     """A body in the air at time `t` in s: centre of mass, its velocity, angular momentum about it, the foot's pitch."""
 
     t: Scalar
-    com: Vec
-    velocity: Vec
+    com: SagittalVec
+    velocity: SagittalVec
     spin: Scalar
     pitch: Scalar
 

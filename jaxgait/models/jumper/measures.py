@@ -46,23 +46,22 @@ class Jump(NamedTuple):
 
 
 @float64_default
-def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Scalar, gravity: Scalar = 9.81) -> Jump:
+def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump:
     """The figures of a jump from its time histories; differentiable.
 
     Args:
-        time: in s, dense enough for interpolation by cubics (`MAX_INTERVAL`). Landing and bounces may follow the jump.
-        run: histories by name, from a jumper's `outputs` and state: `depth`, `com_x`, `com_z`, `com_vx`, `com_vz`,
-            `grf_z`, `angular_momentum`, `pitch`.
-        weight: body weight in N.
+        run: a run, or histories by name: `time` in s, dense enough for interpolation by cubics (`MAX_INTERVAL`), and
+            `depth`, `com_x`, `com_z`, `com_vx`, `com_vz`, `grf_z`, `angular_momentum`, `pitch` from a jumper's
+            `outputs` and state. Landing and bounces may follow the jump.
+        mass: of the body in kg.
         gravity: in m/s^2.
 
     Examples:
-        >>> import numpy as np
         >>> from jaxgait.models.jumper.measures import assess
-        >>> run = {"depth": [3e-3, 1e-3, -1e-3], "grf_z": [1500.0, 1500.0, 0.0]}  # m, N
+        >>> run = {"time": [0.0, 0.1, 0.2], "depth": [3e-3, 1e-3, -1e-3], "grf_z": [1500.0, 1500.0, 0.0]}  # s, m, N
         >>> run |= {"com_z": [0.7, 1.0, 1.3], "com_vz": [3.0, 3.0, 3.0]}  # m, m/s
         >>> run |= dict.fromkeys(["com_x", "com_vx", "angular_momentum", "pitch"], [0.0, 0.0, 0.0])
-        >>> jump = assess(np.array([0.0, 0.1, 0.2]), run, weight=500.0, gravity=10.0)
+        >>> jump = assess(run, mass=50.0, gravity=10.0)
         >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s, m
         0.15 0.45
     """
@@ -73,45 +72,44 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
     at_take_off = lambda history: only_if(vz > 0.0, lift_off(history))
     z, height = at_take_off(of("com_z")), at_take_off(of("com_vz")) ** 2 / (2.0 * gravity)
     return Jump(
-        at_take_off(time),
+        at_take_off(of("time")),
         at_take_off(of("com_x")),
         z,
         at_take_off(of("com_vx")),
         vz,
         height,
         z + height,
-        jnp.max(of("grf_z")) / weight,
+        jnp.max(of("grf_z")) / (mass * gravity),
         at_take_off(of("angular_momentum")),
         at_take_off(of("pitch")),
     )
 
 
 @float64_default
-def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Array, " rows"]:
-    """Distance in m that each row of studs slides under load, from `depth` and `slip`.
+def slid(run: Mapping[Any, Any]) -> Float[Array, " rows"]:
+    """Distance in m that each row of studs slides under load, from `time`, `depth` and `slip`.
 
     Examples:
-        >>> import numpy as np
         >>> from jaxgait.models.jumper.measures import slid
         >>> run = {"depth": [[1e-3, -1e-3], [1e-3, -1e-3]], "slip": [[0.02, 0.02], [0.02, 0.02]]}  # m and m/s, two rows
-        >>> print(slid(np.array([0.0, 0.5]), run))  # m: only the first row is loaded
+        >>> print(slid({"time": [0.0, 0.5], **run}))  # m: only the first row is loaded
         [0.01 0.  ]
     """
     rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
-    return 0.5 * jnp.diff(jnp.asarray(time)) @ (rate[1:] + rate[:-1])
+    return 0.5 * jnp.diff(jnp.asarray(run["time"])) @ (rate[1:] + rate[:-1])
 
 
 def _jump(run: Run) -> Jump:
     model: Any = run.model
-    weight = jnp.sum(model.tree().mass) * model.gravity
-    histories = {**run.outputs(), "pitch": run.ys.pitch}
-    return assess(run.ts, histories, weight, model.gravity)
+    histories = {"time": run.ts, **run.outputs(), "pitch": run.ys.pitch}
+    return assess(histories, jnp.sum(model.tree().mass), model.gravity)
 
 
 def _spatial_jump(run: Run) -> Jump:
     model: Any = run.model
     com, velocity = run["com"], run["com_velocity"]
     histories = {
+        "time": run.ts,
         "depth": run["depth"],
         "com_x": com[:, 0],
         "com_z": com[:, 2],
@@ -122,7 +120,7 @@ def _spatial_jump(run: Run) -> Jump:
         "pitch": jnp.full_like(run.ts, jnp.nan),
     }
     plane = model.plane
-    return assess(run.ts, histories, jnp.sum(plane.tree().mass) * plane.gravity, plane.gravity)
+    return assess(histories, jnp.sum(plane.tree().mass), plane.gravity)
 
 
 def _sideways(run: Run) -> Number:
@@ -174,7 +172,7 @@ SPATIAL_MEASURES = table(
 
 @float64_default
 def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "times rows"]) -> Float[Array, " rows"]:
-    """Times in s when each row of studs leaves the ground for good; NaN for rows that never do.
+    """Times in s when each row of studs leaves the ground for the last time; NaN for rows that never do.
 
     Examples:
         >>> import numpy as np
@@ -188,7 +186,7 @@ def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "ti
 
 
 def _at_take_off(depth: Array, com_z: Array) -> Callable[[ArrayLike], Number]:
-    """What a history is when the last stud leaves the ground for the highest flight.
+    """Interpolates a history at the take-off of the highest flight, when the last stud leaves the ground.
 
     Args:
         depth: compressions of shape (times, ...) in m.
@@ -205,16 +203,16 @@ def _at_take_off(depth: Array, com_z: Array) -> Callable[[ArrayLike], Number]:
 
 
 def _last(flags: Bool[Array, " times"]) -> Int[Array, ""]:
-    """Index of the last flag that is set; of the last one if none is."""
+    """Index of the last True, or of the last entry."""
     return flags.shape[0] - 1 - jnp.argmax(flags[::-1])
 
 
 def _at_lift_off(depth: Float[Array, " times"], last: Int[Array, ""]) -> Callable[[ArrayLike], Number]:
-    """What a history is at the zero of a falling depth after the sample `last`, if it touches and another one follows.
+    """Interpolates a history where the depth falls through zero after the sample `last`; NaN without such a sample.
 
-    Interpolated by a cubic in the depth through the four samples around the zero.
+    By a cubic in the depth through the four samples around the zero.
 
-    A line through the two beside it would do for values, but its slope has an error of first order in the interval, and
+    A line through the two nearest would do for values, but its slope has an error of first order in the interval, and
     so have derivatives, as the zero moves along it. It remains where the depth does not fall evenly on all four.
     """
     count = depth.shape[0]

@@ -27,12 +27,12 @@ from jaxtyping import Array, Float
 from jaxgait import precision
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import Link, Motion, PlanarTree, Tree, plane
-from jaxgait.mechanics.spatial.plane import Vec
+from jaxgait.mechanics.spatial.plane import SagittalVec
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.sole import Sole, StudForces
 from jaxgait.models.jumper.swing import Turn, locked
 from jaxgait.native import kept
-from jaxgait.parameters import ParameterError, check
+from jaxgait.parameters import CHOSEN, ParameterError, check
 from jaxgait.roots import root
 
 REST_ACCELERATION = 1e-6
@@ -56,7 +56,7 @@ class JumperState(NamedTuple):
     approach: Float[Array, " rows"] | None = None
 
 
-class Joint(NamedTuple):
+class SwingJoint(NamedTuple):
     """A moving joint: its name, the bar beyond it, the sense of flexion about +y, and its limits in degrees."""
 
     name: str
@@ -114,17 +114,15 @@ class PlanarJumper(Model):
         {'take-off': False, 'landing': True}
     """
 
-    joints: ClassVar[tuple[Joint, ...]]
+    joints: ClassVar[tuple[SwingJoint, ...]]
     """In the order of their bars, the ankle first: its start angle is solved for."""
 
-    gravity: Scalar = parameter(
-        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source="chosen"
-    )
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=CHOSEN)
     quiet: Scalar = parameter(
-        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source="chosen"
+        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=CHOSEN
     )
     com_ahead: Scalar = parameter(
-        0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source="chosen"
+        0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source=CHOSEN
     )
     sole: Sole = Sole()
     _derived: Derived | None = None
@@ -314,11 +312,11 @@ class PlanarJumper(Model):
             studs = sole.step(depth, rate, slip[:, None], bristle, dt, y.approach)
         return SoleContact(depth, rate, y.x + arm_x, slip, studs)
 
-    def _wrench(self, y: JumperState, contact: SoleContact) -> tuple[Vec, Scalar]:
+    def _wrench(self, y: JumperState, contact: SoleContact) -> tuple[SagittalVec, Scalar]:
         normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
         n = self.studs_per_row
         moment = jnp.sum(-y.z * tangential - (contact.position - y.x) * normal)
-        return Vec(n * jnp.sum(tangential), n * jnp.sum(normal)), n * moment
+        return SagittalVec(n * jnp.sum(tangential), n * jnp.sum(normal)), n * moment
 
     def vector_field(self, t: Scalar, y: JumperState) -> JumperState:
         """Velocities, accelerations of the base, and bristle rates."""
@@ -418,7 +416,7 @@ class PlanarJumper(Model):
         return jnp.stack(ends)
 
     @abc.abstractmethod
-    def tips(self) -> list[Vec]:
+    def tips(self) -> list[SagittalVec]:
         """Far end of each bar in its own frame, for drawing."""
 
     # --- validation --------------------------------------------------------------------------------------------------
@@ -432,29 +430,29 @@ class PlanarJumper(Model):
         batched = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, self)
         with precision.use("float64"):
             found = _examine(precision.cast(self), eqx.filter(batched, lambda axis: axis == 0))
-        self._judge({name: np.atleast_1d(np.asarray(values)) for name, values in found.items()})
+        self._check_ranges({name: np.atleast_1d(np.asarray(values)) for name, values in found.items()})
 
-    def _judge(self, found: dict[str, np.ndarray]) -> None:
-        if np.isnan(found["ankle"]).any():
+    def _check_ranges(self, ranges: dict[str, np.ndarray]) -> None:
+        if np.isnan(ranges["ankle"]).any():
             raise ParameterError(
                 f"no crouch has its centre of mass com_ahead = {np.max(np.asarray(self.com_ahead)):g} m "
                 "ahead of the ankle"
             )
         for joint in self.joints:
             low, high = joint.limits
-            reach = np.degrees(found[joint.name])
+            reach = np.degrees(ranges[joint.name])
             for value in (reach.min(), reach.max()):
                 if not low - 1e-6 <= value <= high + 1e-6:
                     raise ParameterError(
                         f"{type(self).__name__}.{joint.name} swings to {value:.4g} deg, "
                         f"beyond its limits {low:g} to {high:g} deg"
                     )
-        if not np.max(found["unrest"]) < REST_ACCELERATION:
+        if not np.max(ranges["unrest"]) < REST_ACCELERATION:
             raise ParameterError(
                 f"there is no static crouch with com_ahead = {np.max(np.asarray(self.com_ahead)):g} m: the studs, "
                 f"up to {max(np.max(np.asarray(x)) for x in self.sole.rows):g} m ahead, cannot balance the weight"
             )
-        hover = -found["depth"].min()
+        hover = -ranges["depth"].min()
         if not hover <= 0.0:
             raise ParameterError(
                 "the static crouch has no solution with all studs on the ground: its loosest row would hover "
@@ -480,7 +478,7 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
     return jax.vmap(one, in_axes=(axes,))(model) if jax.tree.leaves(axes) else one(model)
 
 
-def _unbalanced(pose: Float[Array, " 2"], standing: tuple[Any, Vec, Scalar]) -> Float[Array, " 2"]:
+def _unbalanced(pose: Float[Array, " 2"], standing: tuple[Any, SagittalVec, Scalar]) -> Float[Array, " 2"]:
     """Residual of force and moment in a pose; `standing` is (model, centre of mass over the foot, weight)."""
     model, frozen, weight = standing
     y = model._standing(pose)

@@ -18,21 +18,20 @@ import jax.numpy as jnp
 
 from jaxgait.mechanics.anthropometry import principal
 from jaxgait.mechanics.spatial import Link
-from jaxgait.mechanics.spatial.plane import Vec
+from jaxgait.mechanics.spatial.plane import SagittalVec
 from jaxgait.model import Scalar, parameter
-from jaxgait.models.jumper.planar import Joint, PlanarJumper
+from jaxgait.models.jumper.planar import PlanarJumper, SwingJoint
 from jaxgait.models.jumper.sole import Sole
 from jaxgait.models.jumper.swing import Swing
-
-_CHOSEN = "chosen"
+from jaxgait.parameters import CHOSEN
 
 
 def _length(default: float, doc: str) -> Any:
-    return parameter(default, unit="m", doc=doc, bounds="positive", source=_CHOSEN)
+    return parameter(default, unit="m", doc=doc, bounds="positive", source=CHOSEN)
 
 
 def _mass(default: float, doc: str) -> Any:
-    return parameter(default, unit="kg", doc=doc, bounds="positive", source=_CHOSEN)
+    return parameter(default, unit="kg", doc=doc, bounds="positive", source=CHOSEN)
 
 
 class JumpingRobot(PlanarJumper):
@@ -47,10 +46,10 @@ class JumpingRobot(PlanarJumper):
 
     duration: ClassVar[float] = 0.45
     """In s: in flight; the robot lands before 0.6 s."""
-    joints: ClassVar[tuple[Joint, ...]] = (
-        Joint("ankle", 1, 1.0, (-60.0, 60.0)),
-        Joint("knee", 2, -1.0, (0.0, 160.0)),
-        Joint("hip", 3, 1.0, (-30.0, 140.0)),
+    joints: ClassVar[tuple[SwingJoint, ...]] = (
+        SwingJoint("ankle", 1, 1.0, (-60.0, 60.0)),
+        SwingJoint("knee", 2, -1.0, (0.0, 160.0)),
+        SwingJoint("hip", 3, 1.0, (-30.0, 140.0)),
     )
 
     foot_mass: Scalar = _mass(0.8, "mass of both feet")
@@ -62,10 +61,10 @@ class JumpingRobot(PlanarJumper):
     thigh_length: Scalar = _length(0.28, "length of a thigh")
     trunk_length: Scalar = _length(0.30, "length of the trunk")
     com_ahead: Scalar = parameter(
-        0.06, unit="m", doc="distance of the centre of mass ahead of the ankle", source=_CHOSEN
+        0.06, unit="m", doc="distance of the centre of mass ahead of the ankle", source=CHOSEN
     )
-    knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=_CHOSEN)
-    hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=_CHOSEN)
+    knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=CHOSEN)
+    hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=CHOSEN)
     ankle: Swing = Swing(radians(-45), 0.05, 0.22)
     knee: Swing = Swing(radians(-85), 0.06, 0.25)
     hip: Swing = Swing(radians(-85), 0.0, 0.27)
@@ -86,8 +85,8 @@ class JumpingRobot(PlanarJumper):
             for i, (name, parent, m, c, tensor, o) in enumerate(bars)
         ]
 
-    def tips(self) -> list[Vec]:
+    def tips(self) -> list[SagittalVec]:
         """Toe tip, knee, hip and top of the trunk."""
         zero = jnp.zeros(())
-        toe = Vec(zero + 0.7 * self.foot_length, zero - self.sole.drop)
-        return [toe, *(Vec(zero, zero + x) for x in (self.shank_length, self.thigh_length, self.trunk_length))]
+        toe = SagittalVec(zero + 0.7 * self.foot_length, zero - self.sole.drop)
+        return [toe, *(SagittalVec(zero, zero + x) for x in (self.shank_length, self.thigh_length, self.trunk_length))]

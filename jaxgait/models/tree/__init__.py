@@ -2,4 +2,4 @@
 
 from jaxgait.registry import lazy
 
-__getattr__ = lazy(__name__, model="TreeModel TreeState", parts="Contact Force Prescribed Spring Torque")
+__getattr__ = lazy(__name__, model="TreeModel TreeState", parts="ContactPoint Force PrescribedJoint Spring Torque")

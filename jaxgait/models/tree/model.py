@@ -33,7 +33,7 @@ from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
-from jaxgait.models.tree.parts import Contact, Force, Prescribed, Spring, Torque, law
+from jaxgait.models.tree.parts import ContactPoint, Force, PrescribedJoint, Spring, Torque, law
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
@@ -82,10 +82,10 @@ def _links(links: Any) -> Any:
 
 
 def _contacts(contacts: Any) -> Any:
-    found = _named("contacts", '{"heel": Contact("foot", ...)}', contacts)
+    found = _named("contacts", '{"heel": ContactPoint("foot", ...)}', contacts)
     for name, contact in found.items():
-        if not isinstance(contact, Contact):
-            raise ParameterError(f"contacts[{name!r}] must be a Contact, got {shown(contact)}")
+        if not isinstance(contact, ContactPoint):
+            raise ParameterError(f"contacts[{name!r}] must be a ContactPoint, got {shown(contact)}")
     return found
 
 
@@ -98,10 +98,10 @@ def _start(start: Any) -> Any:
     return dict(_named("start and start_rates", '{"knee": 0.1}', start))
 
 
-def _named(what: str, example: str, given: Any) -> OrderedDict[str, Any]:
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise ParameterError(f"{what} must be given by name, such as {example}, got {shown(given)}")
-    return OrderedDict(given)
+def _named(what: str, example: str, mapping: Any) -> OrderedDict[str, Any]:
+    if not isinstance(mapping, Mapping) or not all(isinstance(name, str) for name in mapping):
+        raise ParameterError(f"{what} must be given by name, such as {example}, got {shown(mapping)}")
+    return OrderedDict(mapping)
 
 
 class TreeModel(Model):
@@ -122,10 +122,10 @@ class TreeModel(Model):
 
     links: Mapping[str, Link] = eqx.field(converter=_links)
     """The bodies, parents first; given as a list of `Link`."""
-    contacts: Mapping[str, Contact] = eqx.field(converter=_contacts, default_factory=OrderedDict)
+    contacts: Mapping[str, ContactPoint] = eqx.field(converter=_contacts, default_factory=OrderedDict)
     """Contact points by name."""
     drives: Mapping[str, Any] = eqx.field(converter=_drives, default_factory=OrderedDict)
-    """`Spring`, `Torque`, `Force`, `Prescribed` by name, or functions of t, q, v for all forces, shape (nv,)."""
+    """`Spring`, `Torque`, `Force`, `PrescribedJoint` by name, or functions of t, q, v for all forces, shape (nv,)."""
     start: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
     start_rates: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
@@ -233,8 +233,8 @@ class TreeModel(Model):
         flags = [j in driven for j in range(tree.nv)]
         return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.gravity)
 
-    def _motions(self, tree: Tree) -> list[tuple[int, int, Prescribed]]:
-        return [(*_coordinate(tree, d.joint), d) for d in self.drives.values() if isinstance(d, Prescribed)]
+    def _motions(self, tree: Tree) -> list[tuple[int, int, PrescribedJoint]]:
+        return [(*_coordinate(tree, d.joint), d) for d in self.drives.values() if isinstance(d, PrescribedJoint)]
 
     def _prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """Coordinates and velocities that include the prescribed ones, and the prescribed accelerations."""
@@ -255,7 +255,7 @@ class TreeModel(Model):
                 position, velocity = spatial.point_motion(motion, points)
                 force = drive.force(t, position[0], velocity[0])
                 wrenches = wrenches + spatial.point_wrenches(motion, points, position, force[None])
-            elif not isinstance(drive, Prescribed):
+            elif not isinstance(drive, PrescribedJoint):
                 tau = tau + _all_forces(name, drive(t, q, v), tree).astype(v.dtype)
         return tau, wrenches
 
@@ -321,9 +321,9 @@ class TreeModel(Model):
         for part in (*self.contacts.values(), *(d for d in self.drives.values() if isinstance(d, Force))):
             _index(tree.names, part.body)
         for drive in self.drives.values():
-            if isinstance(drive, Spring | Torque | Prescribed):
+            if isinstance(drive, Spring | Torque | PrescribedJoint):
                 _coordinate(tree, drive.joint)
-        prescribed = [drive.joint for drive in self.drives.values() if isinstance(drive, Prescribed)]
+        prescribed = [drive.joint for drive in self.drives.values() if isinstance(drive, PrescribedJoint)]
         if twice := sorted({joint for joint in prescribed if prescribed.count(joint) > 1}):
             raise ValueError(f"several drives prescribe the motion of {', '.join(map(repr, twice))}: keep one of them")
         moved = {name for joint in prescribed for name in _names_of(tree, joint)}
@@ -368,5 +368,5 @@ def _all_forces(name: str, forces: Any, tree: Tree) -> Array:
 
 def _index(names: Sequence[str], name: str) -> int:
     if name not in names:
-        raise ValueError(f"there is no {name!r}, only {', '.join(names)}")
+        raise ValueError(f"unknown name {name!r}: choose one of {', '.join(names)}")
     return list(names).index(name)

@@ -21,7 +21,7 @@ from jaxgait.mechanics import Scalar
 from jaxgait.parameters import ParameterError, parameter
 from jaxgait.precision import float64_default
 
-__all__ = ["Contact", "Force", "Function", "Prescribed", "Spring", "Torque"]
+__all__ = ["ContactPoint", "Force", "Function", "PrescribedJoint", "Spring", "Torque"]
 
 ANY = (float("-inf"), float("inf"))
 """Bodies may have any size, so no value is implausible."""
@@ -64,14 +64,14 @@ def law(function: Any) -> Any:
 
 
 @float64_default
-class Contact(Immutable):
+class ContactPoint(Immutable):
     """A sphere or point of a body that may touch the level ground.
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.models.tree.parts import Contact
+        >>> from jaxgait.models.tree.parts import ContactPoint
         >>> sliding = lambda slip, normal: -0.5 * normal * jnp.sign(slip)
-        >>> foot = Contact("foot", lambda depth, rate: 1e4 * jnp.maximum(depth, 0.0), sliding)
+        >>> foot = ContactPoint("foot", lambda depth, rate: 1e4 * jnp.maximum(depth, 0.0), sliding)
         >>> print(foot.remembers, foot.stiff, float(foot.energy(0.01)))
         False True 0.0
         >>> force, _ = foot.forces(0.01, 0.0, jnp.array([0.3, 0.0]), jnp.zeros(2))
@@ -93,18 +93,18 @@ class Contact(Immutable):
         """Checks that the laws can be called as in `forces`: some need more than a contact of this model knows."""
         if not _takes(self.normal, 2):
             laws = "a law of jaxgait.mechanics.contact with force(depth, rate), or a function of depth and rate"
-            raise ParameterError(f"a Contact cannot have the normal law {shown(self.normal)}: give {laws}")
-        given, named = (4, {"axes": True}) if hasattr(self.friction, "at_rest") else (2, {})
-        if self.friction is not None and not _takes(self.friction, given, **named):
+            raise ParameterError(f"a ContactPoint cannot have the normal law {shown(self.normal)}: give {laws}")
+        count, named = (4, {"axes": True}) if hasattr(self.friction, "at_rest") else (2, {})
+        if self.friction is not None and not _takes(self.friction, count, **named):
             laws = "Coulomb, Stribeck or Bristle of jaxgait.mechanics.friction, or a function of slip and normal force"
-            raise ParameterError(f"a Contact cannot have the friction {shown(self.friction)}: give {laws}")
+            raise ParameterError(f"a ContactPoint cannot have the friction {shown(self.friction)}: give {laws}")
 
     def check_together(self, label: str) -> None:
         """Rejects a law that pulls, or pushes a body that is high above the ground.
 
         Examples:
-            >>> from jaxgait.models.tree.parts import Contact
-            >>> Contact("foot", lambda depth, rate: 1e4 * depth).check_together("foot")  # doctest: +ELLIPSIS
+            >>> from jaxgait.models.tree.parts import ContactPoint
+            >>> ContactPoint("foot", lambda depth, rate: 1e4 * depth).check_together("foot")  # doctest: +ELLIPSIS
             Traceback (most recent call last):
                 ...
             jaxgait.parameters.ParameterError: foot.normal must be zero above the ground, but 1 m above it the force ...
@@ -210,12 +210,12 @@ class Torque(eqx.Module):
 
 
 @float64_default
-class Prescribed(eqx.Module):
+class PrescribedJoint(eqx.Module):
     """A joint coordinate that follows a prescribed motion, whatever moment that takes.
 
     Examples:
-        >>> from jaxgait.models.tree.parts import Prescribed
-        >>> knee = Prescribed("knee", lambda t: 0.5 * t**2)
+        >>> from jaxgait.models.tree.parts import PrescribedJoint
+        >>> knee = PrescribedJoint("knee", lambda t: 0.5 * t**2)
         >>> print(*map(float, knee.at(2.0)))  # rad, rad/s, rad/s^2
         2.0 2.0 1.0
     """
@@ -258,11 +258,11 @@ class Force(Immutable):
         return jnp.asarray(_called(self.law, t, position, velocity), dtype=position.dtype)
 
 
-def _takes(law: Any, given: int, **named: Any) -> bool:
+def _takes(law: Any, count: int, **named: Any) -> bool:
     """Whether `_called` can call a law with this many arguments and these by name."""
     function = law.function if isinstance(law, Function) else getattr(law, "force", law)
     try:
-        inspect.signature(function).bind(*range(given), **named)
+        inspect.signature(function).bind(*range(count), **named)
     except TypeError:
         return False
     except ValueError:  # functions of C have no signature

@@ -183,8 +183,8 @@ def test_without_strokes_there_is_no_share_of_them():
 
 def test_the_give_of_the_front_unit_needs_samples_that_resolve_it():
     """With 50 samples of the extension it is 1 % less than with 250."""
-    with pytest.raises(MeasureError, match=r"give.*at most 0\.002 s apart"):
-        ensemble(SoftExtension(), {"chain.turning_rate": [0.5]}, observe=["give"], samples=50)
+    with pytest.raises(MeasureError, match=r"deflection.*at most 0\.002 s apart"):
+        ensemble(SoftExtension(), {"chain.turning_rate": [0.5]}, observe=["deflection"], samples=50)
 
 
 def test_parameters_that_a_model_only_inherits_are_warned_of():

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from jaxgait.models.exoskeleton.joining import seam
+from jaxgait.models.exoskeleton.joining import step_mismatch
 from jaxgait.models.exoskeleton.measures import histories
 from jaxgait.models.exoskeleton.model import five_links, four_links
 from jaxgait.models.exoskeleton.walking import JoinedGait
@@ -29,7 +29,7 @@ def test_our_gaits_join(fields):
 
 def test_a_jump_is_that_of_the_histories():
     exo = with_parameters(five_links(mode="gait"), {"lengths": np.array([0.4, 0.4, 0.4, 0.35, 0.55])})
-    jump, height = map(np.asarray, seam(exo))
+    jump, height = map(np.asarray, step_mismatch(exo))
     two = [exo.prescribed(0.9, step=k)["joints"] for k in (0.0, 1.0)]
     heads = np.asarray(two[1])[4, 1] - np.asarray(two[0])[4, 1]
     np.testing.assert_allclose(heads * [1, -1, 1], jump[4], atol=1e-12)

@@ -10,7 +10,7 @@ import pytest
 from jaxgait.models.jumper.measures import SPATIAL_MEASURES, assess, lift_off_times
 from jaxgait.run import Run
 
-WEIGHT = 700.0
+MASS = 700.0 / 9.81
 
 
 class Histories(Run):
@@ -19,7 +19,7 @@ class Histories(Run):
     ts = None  # not that of a trajectory
 
     def __init__(self, ts, **histories):
-        plane = SimpleNamespace(gravity=9.81, tree=lambda: SimpleNamespace(mass=np.array([WEIGHT / 9.81])))
+        plane = SimpleNamespace(gravity=9.81, tree=lambda: SimpleNamespace(mass=np.array([MASS])))
         self.ts, self.model, self.histories, self._known = ts, SimpleNamespace(plane=plane), histories, {}
 
     def __getitem__(self, name):
@@ -31,7 +31,7 @@ def test_figures_in_space_are_those_of_the_plane():
     depth = jnp.stack([0.35 - t, 0.31 - t], axis=1)
     x, y, z = 0.3 * t, 0.2 * t**2, 0.9 + t - 0.5 * t**2
     vx, vy, vz = jnp.full_like(t, 0.3), 0.4 * t, 1.0 - t
-    feet = jnp.stack([0.4 * WEIGHT * jnp.sin(3.0 * t), 0.6 * WEIGHT * jnp.sin(3.0 * t)], axis=1)
+    feet = jnp.stack([0.4 * 700.0 * jnp.sin(3.0 * t), 0.6 * 700.0 * jnp.sin(3.0 * t)], axis=1)
     zero = jnp.zeros_like(feet)
     run = Histories(
         t,
@@ -42,7 +42,7 @@ def test_figures_in_space_are_those_of_the_plane():
         grf=jnp.stack([zero, zero, feet], axis=2),
     )
     plane = {"com_x": x, "com_z": z, "com_vx": vx, "com_vz": vz, "angular_momentum": -2.0 * t, "pitch": t}
-    expected = assess(t, {"depth": depth, "grf_z": feet.sum(axis=1), **plane}, WEIGHT)
+    expected = assess({"time": t, "depth": depth, "grf_z": feet.sum(axis=1), **plane}, MASS)
     for name, measure in SPATIAL_MEASURES.items():
         field = name if name == "take_off" else name.removeprefix("take_off_")
         value = 0.4 * 0.35 if field == "vy" else getattr(expected, field)
@@ -59,7 +59,7 @@ def test_take_off_is_a_smooth_function_of_what_it_depends_on(known):
         lost = lambda x: jnp.where(jnp.arange(40) < known, x, jnp.nan)
         still = dict.fromkeys(("com_x", "com_vx", "grf_z", "angular_momentum", "pitch"), jnp.zeros(40))
         run = {"depth": p - t - t**2, "com_z": jnp.exp(t), "com_vz": jnp.sin(5.0 * t)}
-        jump = assess(t, {name: lost(x) for name, x in (still | run).items()}, WEIGHT)
+        jump = assess({"time": t} | {name: lost(x) for name, x in (still | run).items()}, MASS)
         return jnp.stack([jump.take_off, jump.vz])
 
     p = 0.277
@@ -79,9 +79,9 @@ def test_take_off_is_that_of_the_highest_flight(samples):
     def figures(p):
         depth = jnp.where(t < 0.45, p - t - t**2, 0.01 - (10.0 * (t - 0.7)) ** 2 / 100.0)
         rise = jnp.where(t < 0.6, 0.3 - (t - 0.45) ** 2, 0.2 - (t - 0.9) ** 2)
-        run = {"depth": depth[:, None], "com_z": rise, "com_vz": jnp.sin(5.0 * t)}
+        run = {"time": t, "depth": depth[:, None], "com_z": rise, "com_vz": jnp.sin(5.0 * t)}
         run |= dict.fromkeys(("com_x", "com_vx", "grf_z", "angular_momentum", "pitch"), jnp.zeros(200))
-        jump = assess(t[:samples], {name: x[:samples] for name, x in run.items()}, WEIGHT)
+        jump = assess({name: x[:samples] for name, x in run.items()}, MASS)
         return jnp.stack([jump.take_off, jump.vz])
 
     wanted = lambda p: jnp.stack([exact(p), jnp.sin(5.0 * exact(p))])
@@ -108,8 +108,8 @@ def test_one_sample_shows_no_lift_off():
 
 def test_feet_drawn_up_while_the_body_falls_are_no_jump():
     t = np.linspace(0.0, 0.3, 31)
-    run = {"depth": 3e-3 - 0.02 * t, "grf_z": np.maximum(1500.0 - 1e4 * t, 0.0), "com_z": 1.0 - 0.4 * t}
+    run = {"time": t, "depth": 3e-3 - 0.02 * t, "grf_z": np.maximum(1500.0 - 1e4 * t, 0.0), "com_z": 1.0 - 0.4 * t}
     run |= {"com_vz": np.full_like(t, -0.4)}
     run |= dict.fromkeys(["com_x", "com_vx", "angular_momentum", "pitch"], np.zeros_like(t))
-    jump = assess(t, run, weight=WEIGHT)
+    jump = assess(run, MASS)
     assert np.isnan([jump.take_off, jump.height, jump.apex, jump.z]).all() and float(jump.vz) == pytest.approx(-0.4)

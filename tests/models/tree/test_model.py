@@ -11,7 +11,7 @@ from jaxgait import ensemble, simulate
 from jaxgait.mechanics.contact import ImpactHertz, LinearSpring, UnilateralSpring
 from jaxgait.mechanics.friction import Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
-from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
+from jaxgait.models.tree import ContactPoint, Force, PrescribedJoint, Spring, Torque, TreeModel
 from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.plot import scene
 
@@ -114,7 +114,7 @@ def friction(velocity, normal):
 
 def box(**options):
     corners = [(x, y, -SIDE / 2) for x in (-SIDE / 2, SIDE / 2) for y in (-SIDE / 2, SIDE / 2)]
-    contacts = {f"corner {i}": Contact("box", KelvinVoigt(), friction, c) for i, c in enumerate(corners)}
+    contacts = {f"corner {i}": ContactPoint("box", KelvinVoigt(), friction, c) for i, c in enumerate(corners)}
     body = Link("box", None, free(), MASS, inertia=np.eye(3) * MASS * SIDE**2 / 6)
     return TreeModel([body], contacts=contacts, **options)
 
@@ -168,9 +168,9 @@ def hopper(law):
     ]
     return TreeModel(
         links,
-        contacts={"foot": Contact("leg", KelvinVoigt(), friction, (0, 0, -0.5))},
+        contacts={"foot": ContactPoint("leg", KelvinVoigt(), friction, (0, 0, -0.5))},
         drives={
-            "hip": Prescribed("hip", law),
+            "hip": PrescribedJoint("hip", law),
             "spring": Spring("leg", stiffness=3e3, damping=5.0),
             "push": Torque("leg", lambda t, q, v: -20.0 * jnp.sin(10.0 * t) - 0.0 * q * v),
         },
@@ -217,9 +217,9 @@ def test_a_hopper_is_mujocos():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"drives": {"spring": Spring("ankle")}}, "there is no 'ankle', only upper, lower"),
-        ({"contacts": {"toe": Contact("foot", KelvinVoigt())}}, "there is no 'foot'"),
-        ({"start_rates": {"hip": 1.0}}, "there is no 'hip'"),
+        ({"drives": {"spring": Spring("ankle")}}, "unknown name 'ankle': choose one of upper, lower"),
+        ({"contacts": {"toe": ContactPoint("foot", KelvinVoigt())}}, "unknown name 'foot'"),
+        ({"start_rates": {"hip": 1.0}}, "unknown name 'hip'"),
     ],
 )
 def test_names_that_nothing_has(options, match):
@@ -268,7 +268,7 @@ def test_links_may_be_a_list_a_tuple_or_a_dict():
         ({"links": 5}, "links must be a list of Link, got 5"),
         ({"links": ["upper"]}, "links must be a list of Link"),
         ({"contacts": []}, r"contacts must be given by name, such as .* got \[\]"),
-        ({"contacts": {"foot": "heel"}}, r"contacts\['foot'\] must be a Contact, got 'heel'"),
+        ({"contacts": {"foot": "heel"}}, r"contacts\['foot'\] must be a ContactPoint, got 'heel'"),
         ({"drives": [Spring("upper")]}, "drives must be given by name"),
         ({"start": [1.0]}, "start and start_rates must be given by name"),
         ({"start_rates": {0: 1.0}}, "start and start_rates must be given by name"),
@@ -316,14 +316,14 @@ def test_inertia_tensors_as_members():
 
 @pytest.mark.parametrize("friction", [Dahl(), Incremental(stiffness=1e4)])
 def test_a_friction_law_that_needs_a_permanent_load_is_refused(friction):
-    with pytest.raises(ParameterError, match=rf"a Contact cannot have the friction {type(friction).__name__}\("):
-        Contact("foot", UnilateralSpring(1e4), friction)
+    with pytest.raises(ParameterError, match=rf"a ContactPoint cannot have the friction {type(friction).__name__}\("):
+        ContactPoint("foot", UnilateralSpring(1e4), friction)
 
 
 @pytest.mark.parametrize("normal", [ImpactHertz(), None, lambda depth: 1e4 * depth])
 def test_a_normal_law_takes_a_depth_and_its_rate(normal):
     with pytest.raises(ParameterError, match=r"cannot have the normal law .* with force\(depth, rate\)"):
-        Contact("foot", normal)
+        ContactPoint("foot", normal)
 
 
 class Rubber(eqx.Module):
@@ -334,14 +334,14 @@ class Rubber(eqx.Module):
 
 
 def test_a_friction_law_of_ones_own_needs_no_memory():
-    contact = Contact("foot", UnilateralSpring(1e4), Rubber())
+    contact = ContactPoint("foot", UnilateralSpring(1e4), Rubber())
     force, _ = contact.forces(0.01, 0.0, jnp.array([0.3, 0.0]), jnp.zeros(2))
     np.testing.assert_allclose(force, [-50.0, 0.0, 100.0])
 
 
 def test_a_number_is_no_law():
     with pytest.raises(ParameterError, match=r"a law must be a module or a function, got 0.5"):
-        Contact("foot", UnilateralSpring(1e4), 0.5)
+        ContactPoint("foot", UnilateralSpring(1e4), 0.5)
 
 
 def test_axes_that_occur_again_are_numbered():
@@ -360,7 +360,7 @@ def test_a_drive_returns_all_generalised_forces(forces):
 
 
 def test_a_motion_is_prescribed_once_and_something_moves():
-    still, moving = Prescribed("a", lambda t: 0.1), Link("a", None, hinge((0, 1, 0)), mass=1.0)
+    still, moving = PrescribedJoint("a", lambda t: 0.1), Link("a", None, hinge((0, 1, 0)), mass=1.0)
     with pytest.raises(ParameterError, match="several drives prescribe the motion of 'a'"):
         TreeModel([moving], drives={"one": still, "two": still}).validate()
     with pytest.raises(ParameterError, match="all joints are fixed"):
@@ -371,13 +371,13 @@ def test_a_motion_is_prescribed_once_and_something_moves():
 
 @pytest.mark.parametrize("normal", [lambda depth, rate: 1e4 * depth, LinearSpring(1e4), lambda depth, rate: 5.0])
 def test_a_contact_has_no_force_high_above_the_ground(normal):
-    falling = TreeModel([Link("body", None, free(), mass=1.0)], contacts={"foot": Contact("body", normal)})
+    falling = TreeModel([Link("body", None, free(), mass=1.0)], contacts={"foot": ContactPoint("body", normal)})
     with pytest.raises(ParameterError, match=r"contacts\.foot\.normal must be zero above the ground, but 1 m above it"):
         simulate(falling)
 
 
 def test_a_prescribed_joint_has_its_start():
-    swinging = Prescribed("a", lambda t: 0.1 * t)
+    swinging = PrescribedJoint("a", lambda t: 0.1 * t)
     for what in ("start", "start_rates"):
         bar = Link("a", None, hinge((0, 1, 0)), mass=1.0)
         model = TreeModel([bar], drives={"motor": swinging}, **{what: {"a": 0.7}})
@@ -388,7 +388,7 @@ def test_a_prescribed_joint_has_its_start():
 def test_contacts_are_checked_where_jax_traces_the_caller():
     def deepest(gravity):
         body = Link("body", None, free(), mass=1.0)
-        model = TreeModel([body], contacts={"foot": Contact("body", UnilateralSpring(1e4))}, gravity=gravity)
+        model = TreeModel([body], contacts={"foot": ContactPoint("body", UnilateralSpring(1e4))}, gravity=gravity)
         model.validate()
         return model.loads(0.0, model.initial_state()).depth[0]
 
