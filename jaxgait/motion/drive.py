@@ -9,11 +9,10 @@ float32.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import pathlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import equinox as eqx
@@ -28,7 +27,7 @@ from jaxgait.mechanics.planar import Vec
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.stride import UNITS, Person, Stride, read_stride, record_person
+from jaxgait.motion.stride import Person, Stride, read_stride, record_person
 from jaxgait.motion.verdict import Verdict, judge
 from jaxgait.precision import float64_default
 
@@ -172,33 +171,6 @@ def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
 
 
 @float64_default
-def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
-    """Several walks as one batched drive, for `jax.vmap`; all need the same number of harmonics.
-
-    Ground reactions and persons are kept only if all walks have them.
-
-    Raises:
-        ValueError: for no drives, or unequal numbers of harmonics.
-
-    Examples:
-        >>> from jaxgait.motion.drive import at_cadence, reference_gait, stacked
-        >>> stacked([reference_gait(), at_cadence(reference_gait(), 1.1)]).period.shape
-        (2,)
-    """
-    counts = {np.shape(d.thigh.a)[-1] for d in drives}
-    if len(counts) != 1:
-        raise ValueError(f"drives must have the same number of harmonics, got {sorted(counts) or 'no drive'}")
-    whole = all(d.person is not None and d.person.mass is not None for d in drives)
-    keep = lambda d: dataclasses.replace(
-        d,
-        name="several",
-        person=d.person if whole else None,
-        load=d.load if all(o.load is not None for o in drives) else None,
-    )
-    return jax.tree.map(lambda *leaves: np.stack([np.asarray(x, float) for x in leaves]), *map(keep, drives))
-
-
-@float64_default
 def reference_gait(name: str = REFERENCE_GAITS[0], *, with_person: bool = False) -> GaitDrive:
     """An embedded measured gait by name (see `gait_record` and NOTICE for source and licence).
 
@@ -227,51 +199,6 @@ def reference_gait(name: str = REFERENCE_GAITS[0], *, with_person: bool = False)
 
 
 @float64_default
-def fit_drive(
-    signals: Mapping[str, np.ndarray],
-    period: float,
-    speed: float,
-    *,
-    harmonics: int | None = None,
-    name: str = "unnamed",
-    check: bool = True,
-) -> GaitDrive:
-    """Fits Fourier series to one stride of sampled signals.
-
-    Args:
-        signals: those of `SIGNALS` and, if measured, of `LOAD`, each with evenly spaced samples (n,) of one stride.
-            Whether the last samples repeat the first ones, one period later, is decided for all signals together.
-        period: stride time in s.
-        speed: walking speed in m/s.
-        harmonics: number to keep (6 to 8 are enough for walking; default 8).
-        name: of the drive.
-        check: whether to reject what cannot be walking (see `motion.verdict`); False accepts a locked knee, a robot or
-            a jump.
-
-    Raises:
-        MotionFormatError: naming the signal that is missing, mismatched, not finite, too short or impossible for
-            walking, or the impossible number.
-
-    Warns:
-        MotionWarning: for each figure that is possible but unusual.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.motion.drive import fit_drive
-        >>> swing = np.sin(2 * np.pi * np.arange(100) / 100)  # one stride
-        >>> signals = {"hip_x_m": 0.02 * swing, "hip_y_m": 0.9 + 0.02 * swing, "thigh_rad": 0.4 * swing}
-        >>> signals |= {"knee_rad": 0.5 + 0.5 * swing, "ankle_rad": 0.2 * swing}
-        >>> drive = fit_drive(signals, period=1.2, speed=1.1, harmonics=6, check=False)
-        >>> print(round(float(drive.evaluate(0.3).thigh.value), 6))  # rad, a quarter of a stride after heel strike
-        0.4
-    """
-    samples = {k: np.asarray(signals[k], dtype=float) for k in UNITS if k in signals}
-    count = next((x.shape[0] for x in samples.values() if x.ndim), 0)
-    stride = Stride(name, np.arange(float(count)), samples, speed, period)
-    return stride_drive(stride, harmonics=harmonics, check=check)
-
-
-@float64_default
 def read_drive(
     path: str | pathlib.Path, *, speed: float | None = None, harmonics: int | None = None, check: bool = True
 ) -> GaitDrive:
@@ -283,12 +210,12 @@ def read_drive(
     Args:
         path: the file (see `motion.table`).
         speed: walking speed in m/s.
-        harmonics: see `fit_drive`.
-        check: see `fit_drive`.
+        harmonics: see `stride_drive`.
+        check: see `stride_drive`.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: if it cannot be read, or is not walking (see `fit_drive`).
+        MotionFormatError: if it cannot be read, or is not walking (see `stride_drive`).
 
     Warns:
         MotionWarning: for each figure that is possible but unusual.
@@ -307,15 +234,18 @@ def read_drive(
 
 @float64_default
 def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = True) -> GaitDrive:
-    """The drive of a recorded stride.
+    """Fits Fourier series to one stride.
 
     Args:
-        stride: its samples.
-        harmonics: number to keep; by default that of the stride, otherwise 8.
-        check: see `fit_drive`.
+        stride: samples of `SIGNALS` and, if measured, of `LOAD`. Whether the last samples repeat the first ones, one
+            period later, is decided for all signals together.
+        harmonics: number to keep (6 to 8 are enough for walking); by default that of the stride, otherwise 8.
+        check: whether to reject what cannot be walking (see `motion.verdict`); False accepts a locked knee, a robot or
+            a jump.
 
     Raises:
-        MotionFormatError: for a stride that is not walking, unless `check` is False.
+        MotionFormatError: naming the signal that is missing, mismatched, not finite, too short or impossible for
+            walking, or the impossible number.
 
     Warns:
         MotionWarning: for each figure that is possible but unusual.

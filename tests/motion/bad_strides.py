@@ -1,4 +1,4 @@
-"""Strides that cannot be a drive, with what is said of each: for the tests and for the table of bad inputs in the docs.
+"""Strides that cannot be a drive, with the message of each: for the tests and for the table of bad inputs in the docs.
 
 `BAD` maps a name to a `Bad`: the bytes of a file, and a fragment of the one-line message that `read_drive` raises.
 """
@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
+from jaxgait.motion.drive import REFERENCE_GAITS, GaitDrive, gait_record, stride_drive
+from jaxgait.motion.stride import Stride
 
 Columns = dict[str, np.ndarray]
 SPEED = 1.2562
@@ -28,6 +29,12 @@ def columns(gait: str = REFERENCE_GAITS[0]) -> Columns:
     record = gait_record(gait)
     signals = {k: np.array(v) for k, v in record["mean_stride"].items() if not k.startswith("ground")}
     return {"time_s": np.linspace(0.0, record["period_T_s"], 101), **signals}
+
+
+def fitted(signals: Columns, period: float, speed: float, **options: Any) -> GaitDrive:
+    """The drive of even samples of one stride."""
+    count = next(x.shape[0] for x in signals.values())
+    return stride_drive(Stride("unnamed", np.arange(float(count)), signals, speed, period), **options)
 
 
 def text(table: Columns, speed: str = f"# speed_m_s={SPEED}\n", delimiter: str = ",") -> str:
@@ -176,4 +183,4 @@ BAD: dict[str, Bad] = {
     "a workbook": Bad(b"PK\x03\x04" + bytes(100), "is not a text file but an Excel or OpenDocument workbook"),
     "too large": Bad(b"#" * (16 * 2**20 + 1), "is larger than 16 MB; cut out what is needed"),
 }  # fmt: skip
-"""Files that `read_drive` raises for, by a name that says what is wrong with them."""
+"""Files that `read_drive` raises for, by a name that states what is wrong with them."""

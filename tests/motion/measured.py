@@ -6,6 +6,6 @@ import pathlib
 import pytest
 
 GAIT = pathlib.Path(os.environ.get("JAXGAIT_GAIT_DATA") or pathlib.Path(__file__).parents[3] / "shared/data/gait")
-"""Beside the checkout, unless the environment says otherwise."""
+"""Next to the checkout, unless the environment names another folder."""
 RAW = GAIT / "raw"
 needs_raw = pytest.mark.skipif(not RAW.is_dir(), reason="the measured files are not here")

@@ -37,7 +37,7 @@ def test_the_standing_trial_is_of_the_person_too():
 
 
 @pytest.mark.parametrize(
-    ("subject", "taller", "said"),
+    ("subject", "taller", "message"),
     [
         (
             {"name": "ben", "mass_kg": 95.0, "height_m": 1.9},
@@ -49,13 +49,13 @@ def test_the_standing_trial_is_of_the_person_too():
         ({}, 1.12, r"the leg from hip to ankle is 0.8\d* m in A and 0.9\d* m in B"),
     ],
 )
-def test_trials_of_two_people_raise(subject, taller, said):
-    with pytest.raises(MotionFormatError, match=rf"B\.trc: the trials are of different people: .*{said}"):
+def test_trials_of_two_people_raise(subject, taller, message):
+    with pytest.raises(MotionFormatError, match=rf"B\.trc: the trials are of different people: .*{message}"):
         measure([trial("A", W, ANNA), trial("B", AGAIN, subject, taller=taller)])
 
 
 @pytest.mark.parametrize(
-    ("subject", "taller", "said"),
+    ("subject", "taller", "message"),
     [
         ({"name": "anna_2"}, 1.0, "the subject is anna in A, anna_2 in B"),
         (ANNA, 1.06, "the leg from hip to ankle is 0.8"),
@@ -63,10 +63,10 @@ def test_trials_of_two_people_raise(subject, taller, said):
         (ANNA | {"height_m": 1.76}, 1.0, "the stated height is 1.7 m in A and 1.76 m in B"),
     ],
 )
-def test_one_contradiction_is_a_warning(subject, taller, said):
+def test_one_contradiction_is_a_warning(subject, taller, message):
     walk = measure([trial("A", W, ANNA), trial("B", AGAIN, subject, taller=taller)])
     (line,) = [x for x in walk.warnings if "one person" in x]
-    assert line.startswith(f"the trials may not be of one person: {said}") and line.endswith("strides are averaged")
+    assert line.startswith(f"the trials may not be of one person: {message}") and line.endswith("strides are averaged")
 
 
 def test_a_given_mass_replaces_those_that_contradict_each_other():
@@ -75,12 +75,12 @@ def test_a_given_mass_replaces_those_that_contradict_each_other():
 
 
 def test_trials_of_different_speeds_are_warned_of():
-    said = measure([trial("A", W), trial("B", AGAIN, slower=1.35)]).warnings
+    warnings = measure([trial("A", W), trial("B", AGAIN, slower=1.35)]).warnings
     assert any(
         line.startswith("the stride time is 1.13 s in A and 1.52 s in B: their mean represents no actual stride")
-        for line in said
+        for line in warnings
     )
-    assert any(line.startswith("the speed is 0.93") and "in B and 1.26 m/s in A" in line for line in said)
+    assert any(line.startswith("the speed is 0.93") and "in B and 1.26 m/s in A" in line for line in warnings)
 
 
 def test_a_change_of_speed_within_a_trial_is_warned_of():

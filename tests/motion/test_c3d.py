@@ -1,4 +1,4 @@
-"""C3D files that ezc3d alone would misread without a word, and those that cannot be read."""
+"""C3D files that ezc3d alone would silently misread, and those that cannot be read."""
 
 import struct
 

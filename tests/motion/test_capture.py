@@ -114,7 +114,7 @@ def _solved(w: walker.Walker, tilt: float, facing: float, **more: np.ndarray) ->
 @pytest.mark.parametrize("turned", [0.0, np.pi])
 def test_a_tilted_pelvis_that_faces_either_way_makes_the_same_leg(treadmill, turned):
     w = walker.walker(treadmill=treadmill)
-    more = {"pelvis_rotation": turned + 0.1 * np.sin(w.time)} if treadmill else {}  # else the path says it
+    more = {"pelvis_rotation": turned + 0.1 * np.sin(w.time)} if treadmill else {}  # else the path shows it
     leg = leg_of(_solved(w, -0.2, np.cos(turned), **more), "right", EXACT)
     np.testing.assert_allclose(leg.hip, w.hip, atol=1e-9)
     np.testing.assert_allclose(leg.thigh, w.thigh, atol=1e-9)
@@ -217,33 +217,33 @@ def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
 
 
 @pytest.mark.parametrize(
-    ("force", "length", "said"),
+    ("force", "length", "message"),
     [
         (1e-3, 1.0, "no ground force is above 30 N, the largest is 0.941 N.* kilonewtons or body weights"),
         (1.0, 1e3, "centre of pressure is .* from the laboratory's origin.* millimetres instead of m"),
     ],
 )
-def test_forces_in_another_unit_are_not_left_out_in_silence(force, length, said):
+def test_forces_in_another_unit_are_not_left_out_silently(force, length, message):
     w = walker.walker(duration=5.0)
     under = 0.5 * (w.markers["RHEE"] + w.markers["RTOE"]) * np.array([length, 0.0, length])
     walk = measure([_with_plate(dataclasses.replace(w, force=force * w.force), under)])
     assert "ground_y_N" not in walk.mean
-    assert any(re.search(said, line) for line in walk.warnings), walk.warnings
+    assert any(re.search(message, line) for line in walk.warnings), walk.warnings
 
 
 @pytest.mark.parametrize(
-    ("pairs", "said"),
+    ("pairs", "message"),
     [
         ([("RHEE", "RTOE")], "the toe is 0.200 m behind the heel: markers swapped"),
         ([("RASI", "RPSI"), ("LASI", "LPSI")], r"against the direction of travel.* \(ASIS and PSIS"),
         ([("RASI", "RPSI"), ("LASI", "LPSI")], "a thigh of 0.5.. m on a shank of 0.410 m"),
     ],
 )
-def test_swapped_markers_are_doubted(pairs, said):
+def test_swapped_markers_are_reported(pairs, message):
     w = walker.walker()
     other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
     walk = measure([recording(dataclasses.replace(w, markers={other.get(k, k): x for k, x in w.markers.items()}))])
-    assert any(re.search(said, line) for line in walk.warnings), walk.warnings
+    assert any(re.search(message, line) for line in walk.warnings), walk.warnings
     assert measure([recording(w)]).warnings == ()
 
 
@@ -513,7 +513,7 @@ def test_a_trial_without_names_says_what_is_missing():
 
 
 @pytest.mark.parametrize("value", [-5.0, np.nan])
-def test_impossible_options_are_refused(value):
+def test_impossible_options_raise(value):
     with pytest.raises(ValueError, match="the cut-off must be positive"):
         Options(cutoff=value)
     with pytest.raises(ValueError, match="the longest gap that is filled must not be negative"):
@@ -567,13 +567,13 @@ def test_trials_of_one_name_are_told_apart():
 
 def test_a_standing_trial_that_walks_or_is_of_somebody_else_is_warned_of():
     w = walker.walker()
-    said = lambda static: " ".join(leg_of(recording(w), "right", Options(static=static)).warnings)
-    assert "the standing trial walk does not stand still" in said(recording(w))
+    warnings_of = lambda static: " ".join(leg_of(recording(w), "right", Options(static=static)).warnings)
+    assert "the standing trial walk does not stand still" in warnings_of(recording(w))
     still = {k: np.repeat(x[:1], 20, axis=0) for k, x in w.markers.items()}
     stood = Recording("static", "static.trc", w.rate, w.time[:20], markers=still)
-    assert "standing trial" not in said(stood)
+    assert "standing trial" not in warnings_of(stood)
     taller = dataclasses.replace(stood, markers={k: 1.15 * x for k, x in still.items()})
-    assert "the standing trial static may show another person" in said(taller)
+    assert "the standing trial static may show another person" in warnings_of(taller)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -1,4 +1,4 @@
-"""Fourier drives: values and derivatives against the stored strides, fits, what files may and may not hold."""
+"""Fourier drives: values and derivatives against the stored strides, fits, what files may and may not contain."""
 
 import dataclasses
 import warnings
@@ -15,7 +15,6 @@ from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import (
     REFERENCE_GAITS,
     at_cadence,
-    fit_drive,
     gait_record,
     read_drive,
     recorded,
@@ -25,7 +24,7 @@ from jaxgait.motion.drive import (
 )
 from jaxgait.motion.naming import motion_drive, walk_stride
 from jaxgait.motion.stride import Series, sampled
-from tests.motion.bad_strides import BAD, GOOD, changed, columns, text
+from tests.motion.bad_strides import BAD, GOOD, changed, columns, fitted, text
 
 JET_NAMES = {"hip_x_m": "hip_x", "hip_y_m": "hip_y", "thigh_rad": "thigh", "knee_rad": "knee", "ankle_rad": "ankle"}
 # Residuals of eight harmonics (README of the measured gaits: K=8 RMS of 0.33 deg at the knee, 0.24 mm at the hip); the
@@ -56,10 +55,10 @@ def test_the_measured_load_is_part_of_the_drive():
     np.testing.assert_allclose(np.mean(record["mean_stride"]["ground_y_N"][:-1]), weight / 2, rtol=0.02)
 
 
-def test_half_a_load_is_refused():
+def test_half_a_load_raises():
     signals = {k: np.array(v) for k, v in gait_record(REFERENCE_GAITS[0])["mean_stride"].items() if k != "ground_x_N"}
     with pytest.raises(ValueError, match="lacks the signal 'ground_x_N' \\(N\\)"):
-        fit_drive(signals, 1.1, 1.2)
+        fitted(signals, 1.1, 1.2)
 
 
 def test_derivatives_are_those_of_the_value():
@@ -97,9 +96,9 @@ def test_cadence_keeps_the_path():
 def test_fit_recovers_a_drive(tmp_path):
     drive, record = reference_gait(), gait_record(REFERENCE_GAITS[0])
     signals = {k: np.array(v) for k, v in record["mean_stride"].items()}
-    fitted = fit_drive(signals, drive.period, drive.speed)
+    again = fitted(signals, drive.period, drive.speed)
     for field in JET_NAMES.values():
-        np.testing.assert_allclose(getattr(fitted, field).a, getattr(drive, field).a, atol=2e-7)
+        np.testing.assert_allclose(getattr(again, field).a, getattr(drive, field).a, atol=2e-7)
     path = tmp_path / "mine.csv"
     time = np.linspace(0, drive.period, 101)
     rows = [",".join(map(repr, map(float, row))) for row in zip(time, *signals.values(), strict=True)]
@@ -115,7 +114,7 @@ def test_bad_files_are_explained(tmp_path, name):
     path = tmp_path / "my.csv"
     path.write_bytes(BAD[name].raw)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # an error says it all
+        warnings.simplefilter("error")  # an error is enough
         with pytest.raises(MotionFormatError) as error:
             read_drive(path)
     text = str(error.value)
@@ -124,7 +123,7 @@ def test_bad_files_are_explained(tmp_path, name):
     assert "\n" not in text and len(text) < 400 + len(str(path))
 
 
-def test_what_is_no_file_is_explained(tmp_path):
+def test_folders_and_missing_files_are_explained(tmp_path):
     with pytest.raises(MotionFormatError, match="is a folder; name a CSV file"):
         read_drive(tmp_path)
     with pytest.raises(FileNotFoundError):
@@ -158,7 +157,7 @@ GOOD_FILES = {
 
 
 @pytest.mark.parametrize("name", GOOD_FILES)
-def test_the_same_stride_in_other_clothes(tmp_path, name):
+def test_the_same_stride_in_other_file_formats(tmp_path, name):
     path = tmp_path / "my.csv"
     path.write_bytes(GOOD_FILES[name])
     with warnings.catch_warnings():
@@ -184,7 +183,7 @@ def series_at(series):
     return sampled(Series(series.a0, np.asarray(series.a), np.asarray(series.b)), 100)
 
 
-def test_uneven_times_are_interpolated_and_said(tmp_path):
+def test_uneven_times_are_interpolated_with_a_warning(tmp_path):
     path = tmp_path / "my.csv"
     table = columns()
     phase = np.linspace(0, 1, 101) + 0.02 * np.sin(2 * np.pi * np.linspace(0, 1, 101))
@@ -199,30 +198,30 @@ def test_uneven_times_are_interpolated_and_said(tmp_path):
 @pytest.mark.parametrize("harmonics", [0, -1, 2.0, 60])
 def test_impossible_numbers_of_harmonics(harmonics):
     with pytest.raises((MotionFormatError, TypeError), match="harmonics"):
-        fit_drive({k: x for k, x in columns().items() if k != "time_s"}, 1.1, 1.2, harmonics=harmonics)
+        fitted({k: x for k, x in columns().items() if k != "time_s"}, 1.1, 1.2, harmonics=harmonics)
 
 
 def test_arrays_are_checked_as_files_are():
     signals = {k: x for k, x in columns().items() if k != "time_s"}
     with pytest.raises(MotionFormatError, match=r"^knee_rad: lowest value .* of the opposite sign"):
-        fit_drive(signals | {"knee_rad": -signals["knee_rad"]}, 1.127, 1.2562)
+        fitted(signals | {"knee_rad": -signals["knee_rad"]}, 1.127, 1.2562)
     with pytest.raises(MotionFormatError, match="1127 s; milliseconds"):
-        fit_drive(signals, 1127.0, 1.2562)
+        fitted(signals, 1127.0, 1.2562)
     with pytest.raises(MotionFormatError, match=r"knee_rad: samples of shape \(100,\)"):
-        fit_drive(signals | {"knee_rad": signals["knee_rad"][1:]}, 1.127, 1.2562)
+        fitted(signals | {"knee_rad": signals["knee_rad"][1:]}, 1.127, 1.2562)
     with pytest.raises(MotionFormatError, match="knee_rad: sample 4 is not finite"):
-        fit_drive(signals | {"knee_rad": np.where(np.arange(101) == 4, np.nan, 0.3)}, 1.127, 1.2562)
+        fitted(signals | {"knee_rad": np.where(np.arange(101) == 4, np.nan, 0.3)}, 1.127, 1.2562)
 
 
 def test_an_unusual_stride_can_be_meant():
     signals = {k: x for k, x in columns().items() if k != "time_s"}
     locked = signals | {"knee_rad": np.zeros(101)}
     with pytest.raises(MotionFormatError, match=r"knee_rad: is 0 rad throughout; .* check=False"):
-        fit_drive(locked, 1.127, 1.2562)
-    drive = fit_drive(locked, 1.127, 1.2562, check=False)
+        fitted(locked, 1.127, 1.2562)
+    drive = fitted(locked, 1.127, 1.2562, check=False)
     np.testing.assert_allclose(drive.knee.a, 0.0)
     with pytest.raises(MotionFormatError, match="not finite"):  # sound samples are needed in any case
-        fit_drive(signals | {"knee_rad": np.full(101, np.nan)}, 1.127, 1.2562, check=False)
+        fitted(signals | {"knee_rad": np.full(101, np.nan)}, 1.127, 1.2562, check=False)
 
 
 def write_csv(drive, path):

@@ -132,8 +132,8 @@ def _recorded(rate: float, point: bool = True) -> Recording:
     w = walker.walker(rate=rate, duration=3.2)
     force, at = _ground(w.time)
     pressed = np.column_stack([force, 0 * w.time])
-    beside = w.markers["RHEE"][:, 2]
-    where = np.column_stack([at, 0 * w.time, beside]) if point else None
+    lateral = w.markers["RHEE"][:, 2]
+    where = np.column_stack([at, 0 * w.time, lateral]) if point else None
     return Recording("walk", "walk.trc", rate, w.time, w.markers, forces=(Force("plate 1", w.time, pressed, where),))
 
 

@@ -1,4 +1,4 @@
-"""Readers of ground forces and of the units of columns: whatever the file says them in, they are N, m and rad."""
+"""Readers of ground forces and of the units of columns: whatever the unit in the file, they become N, m and rad."""
 
 import dataclasses
 
@@ -63,7 +63,7 @@ def test_a_plate_without_units_has_those_of_the_others(tmp_path):
 
 
 @pytest.mark.parametrize("labels", ["1_vx_kN,1_vy_kN,2_vx_N,2_vy_N,3_vx,3_vy", "1_vx_kN,1_vy_N,1_vz,2_vx,2_vy,2_vz"])
-def test_a_plate_without_units_beside_different_units_is_an_error(tmp_path, labels):
+def test_a_plate_without_units_among_different_units_is_an_error(tmp_path, labels):
     lines = [f"time,{labels}"] + [f"{0.01 * i:.2f},0.03,0.7,30,700,1,1" for i in range(50)]
     with pytest.raises(
         MotionFormatError, match=r"walk\.csv: columns of the force of . have no unit, and others are in N and kN"
@@ -138,10 +138,10 @@ def test_a_gap_of_a_force_is_not_an_unloaded_plate(tmp_path, lost):
         assert strides == ([True, True] if kind == "unloaded" else [False, True]), kind
         assert found.period == pytest.approx(whole.period)
         np.testing.assert_allclose(found.mean["ground_y_N"], whole.mean["ground_y_N"], atol=10.0)
-        said = (
+        message = (
             "is taken to be unloaded" if kind == "unloaded" else f"{lost} samples of ground_force have no force while"
         )
-        assert any(said in note for note in found.notes)
+        assert any(message in note for note in found.notes)
 
 
 @pytest.mark.parametrize("first", range(10))
@@ -217,7 +217,7 @@ def test_markers_that_are_labelled_like_plates_are_markers(tmp_path):
 
 
 @pytest.mark.parametrize("names", ["Fx_right,Fy_right,Fz_right", "GRFxR,GRFyR,GRFzR", "FP1 CoP X,FP1 CoP Y,FP1 CoP Z"])
-def test_columns_that_look_like_forces_are_not_left_out_in_silence(tmp_path, names):
+def test_columns_that_look_like_forces_are_not_left_out_silently(tmp_path, names):
     rows = "".join(f"{0.01 * i:.2f},{10 * i},900,100,1,700,0\n" for i in range(20))
     found = _read(tmp_path, f"time,RHEE_x,RHEE_y,RHEE_z,{names}\n" + rows, "walk.csv")
     assert not found.forces and any("not read as ground forces" in note for note in found.notes)

@@ -1,4 +1,4 @@
-"""Labels of columns in text files: what delimits them, and how they are told apart."""
+"""Labels of columns in text files: what delimits them, and how they are classified."""
 
 import numpy as np
 import pytest

@@ -41,18 +41,18 @@ def test_a_floor_above_the_markers_of_the_foot_is_not_the_floor(name):
     whole = leg_of(trial, "right", options)
     sunk = {k: x - 0.045 * whole.axes.rotation[1] for k, x in trial.markers.items()}
     found = leg_of(dataclasses.replace(trial, markers=sunk), "right", options)
-    said = [[line for line in leg.warnings if "the floor is not at" in line] for leg in (whole, found)]
-    assert [len(lines) for lines in said] == [0, 1]
+    floor_warnings = [[line for line in leg.warnings if "the floor is not at" in line] for leg in (whole, found)]
+    assert [len(lines) for lines in floor_warnings] == [0, 1]
     np.testing.assert_allclose(found.hip[:, 1], whole.hip[:, 1], atol=0.012)
 
 
-def said(trial: Recording) -> list[str]:
+def warnings_of(trial: Recording) -> list[str]:
     return [line for line in measure([trial]).warnings if any(word in line for word in WORDS)]
 
 
 @pytest.mark.parametrize("plates", [True, False])
-def test_nothing_is_said_of_sound_markers(plates):
-    assert not said(recording(plates=plates))
+def test_sound_markers_cause_no_warning(plates):
+    assert not warnings_of(recording(plates=plates))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_nothing_is_said_of_sound_markers(plates):
     ],
 )
 def test_markers_that_lag_others_are_warned_of_with_the_time(moved, late, expected):
-    (line,) = said(recording(moved, late, plates=False))
+    (line,) = warnings_of(recording(moved, late, plates=False))
     assert line.startswith(f"right leg: {expected} by about ")
     assert float(line.split("about ")[1].split()[0]) == pytest.approx(50.0, abs=8.0)
 
@@ -74,20 +74,20 @@ def test_markers_that_lag_others_are_warned_of_with_the_time(moved, late, expect
 def test_markers_and_plates_that_are_out_of_step_are_warned_of(late, word):
     trial = recording()
     plate = trial.forces[0]
-    (line,) = said(dataclasses.replace(trial, forces=(plate._replace(time=plate.time - late),)))
+    (line,) = warnings_of(dataclasses.replace(trial, forces=(plate._replace(time=plate.time - late),)))
     assert f"{word} the plates" in line
 
 
 @pytest.mark.parametrize("pace", [1.2, 1 / 1.2])
 def test_a_frame_rate_that_plates_contradict_is_warned_of(pace):
-    (line,) = (line for line in said(recording(pace=pace)) if "stance lasts" in line)
+    (line,) = (line for line in warnings_of(recording(pace=pace)) if "stance lasts" in line)
     assert float(line.split("frames at ")[1].split()[0]) == pytest.approx(W.rate, abs=10.0)
 
 
 def test_an_asis_that_is_low_is_warned_of():
-    (line,) = said(recording(low=0.03, plates=False))
+    (line,) = warnings_of(recording(low=0.03, plates=False))
     assert "the right ASIS is 30 mm lower than the left one" in line
-    assert not said(recording(low=0.015, plates=False))
+    assert not warnings_of(recording(low=0.015, plates=False))
 
 
 def swapped(w: walker.Walker, *pairs: tuple[str, str]) -> Recording:

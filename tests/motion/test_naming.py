@@ -1,4 +1,4 @@
-"""Motion by name: strides, walks and recordings are told apart by what they hold."""
+"""Motion by name: strides, walks and recordings are distinguished by their contents."""
 
 import dataclasses
 
@@ -33,7 +33,7 @@ def test_strides_are_told_from_recordings(tmp_path):
     assert recording_of(tmp_path / "stride.csv") is None
     assert named_stride(str(tmp_path / "stride.csv")).person is None
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n2,3\n")
-    assert recording_of(tmp_path / "notes.csv") is None  # the reader of strides says what is wrong with it
+    assert recording_of(tmp_path / "notes.csv") is None  # the reader of strides reports what is wrong with it
 
 
 @pytest.mark.parametrize("label", ["time_s,r_hip_x,r_hip_y,r_hip_z", "time_s,r_hip_x_m,r_hip_y_m,r_hip_z_m"])

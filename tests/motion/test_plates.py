@@ -1,4 +1,4 @@
-"""Force plates: what C3D files say of them comes back, and what is wrong with them is said."""
+"""Force plates: what C3D files state about them comes back, and what is wrong with them is reported."""
 
 import dataclasses
 import re
@@ -196,15 +196,14 @@ def test_forces_of_a_plate_that_is_not_zeroed_are_not_added_up():
 @pytest.mark.parametrize("mass", [5.0, 40.0, 280.0])
 def test_a_mass_that_the_plates_do_not_carry_is_warned_of(mass):
     walk = measure([recording()], mass=mass)
-    said = f"the plates carry {CARRIED:.3g} kg (twice the mean ground force of this foot), but {mass:.3g} kg is given"
-    assert sum(said[:20] in line and f"but {mass:.3g} kg is given" in line for line in walk.warnings) == 1
+    assert sum("the plates carry" in line and f"but {mass:.3g} kg is given" in line for line in walk.warnings) == 1
     other = measure([recording(subject={"mass_kg": mass})])
     assert any(f"but {mass:.3g} kg is stated in the file" in line for line in other.warnings)
     assert not any("the plates carry" in line for line in measure([recording()], mass=80.0).warnings)
 
 
 @pytest.mark.parametrize("mass", [500.0, -70.0, 0.0, np.nan])
-def test_a_mass_that_nobody_has_is_refused(mass):
+def test_a_mass_that_no_person_has_raises(mass):
     with pytest.raises(ValueError, match="mass must be between 2 and 300 kg, got"):
         measure([recording()], mass=mass)
 
@@ -216,7 +215,7 @@ def test_the_standing_trial_tells_the_mass():
     walk = measure([recording()], options=Options(static=static))
     assert walk.subject["mass_kg"] == pytest.approx(84.0)
     assert walk.subject["mass_from"] == "ground forces of the standing trial" and walk.dynamics is not None
-    half = dataclasses.replace(static, forces=(stood._replace(force=0.5 * stood.force),))  # one foot beside the plate
+    half = dataclasses.replace(static, forces=(stood._replace(force=0.5 * stood.force),))  # one foot off the plate
     assert "mass_kg" not in measure([recording()], options=Options(static=half)).subject
 
 
@@ -274,6 +273,6 @@ def test_what_is_wrong_in_several_trials_is_said_once():
     """Other plates are other lines."""
     trials = [dataclasses.replace(recording(FORCE + more * up), name=f"walk {more}") for more in (20.0, 21.0, 22.0)]
     other = dataclasses.replace(trials[0], forces=(trials[0].forces[0]._replace(name="plate 12"),), name="other")
-    said = [line for line in measure([*trials, other], mass=CARRIED).warnings if "is it zeroed" in line]
+    warnings = [line for line in measure([*trials, other], mass=CARRIED).warnings if "is it zeroed" in line]
     shows = "plate {} shows +20 N while nobody is on it: is it zeroed?"
-    assert said == [f"{shows.format(1)} (likewise in 2 more trials)", shows.format(12)]
+    assert warnings == [f"{shows.format(1)} (likewise in 2 more trials)", shows.format(12)]

@@ -300,20 +300,20 @@ def test_a_reader_that_crashes_is_an_error(code, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         ("import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'"),
         ("print('half a line'); raise OSError(28, 'No space left')", "OSError: [Errno 28] No space left"),
         ("import sys; sys.exit(5)", "code 5"),
     ],
 )
-def test_a_reader_that_fails_does_not_blame_the_file(code, said, tmp_path, monkeypatch):
+def test_a_reader_that_fails_does_not_blame_the_file(code, message, tmp_path, monkeypatch):
     walker.c3d(W, tmp_path / "walk.c3d")
     (tmp_path / "failing.py").write_text(code)
     monkeypatch.setattr("jaxgait.motion.readers.c3d._CHILD", tmp_path / "failing.py")
     with pytest.raises(MotionFormatError) as error:
         read_recording(tmp_path / "walk.c3d")
-    assert error.value.what == f"cannot be read: the reader failed ({said})"
+    assert error.value.what == f"cannot be read: the reader failed ({message})"
     assert "install ezc3d again" in error.value.advice
 
 
@@ -361,7 +361,7 @@ def test_forces_of_another_time_are_not_taken(tmp_path):
 
 
 @pytest.mark.parametrize("name", SEEDS)
-def test_mutated_files_are_read_or_refused(name, tmp_path):
+def test_mutated_files_are_read_or_raise(name, tmp_path):
     rng = np.random.default_rng(7)
     assert survives(tmp_path / name, SEEDS[name])
     for _ in range(60):
@@ -370,7 +370,7 @@ def test_mutated_files_are_read_or_refused(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEEDS)
-def test_many_mutated_files_are_read_or_refused(name, tmp_path):
+def test_many_mutated_files_are_read_or_raise(name, tmp_path):
     rng = np.random.default_rng(11)
     slowest = 0.0
     for i in range(3500):
@@ -380,7 +380,7 @@ def test_many_mutated_files_are_read_or_refused(name, tmp_path):
             tracemalloc.start()
         survives(tmp_path / name, data)
         if i % 50 == 0:
-            # The table of a small file is small beside what Python needs for anything.
+            # The table of a small file is small compared with what Python needs for anything.
             assert tracemalloc.get_traced_memory()[1] < 100 * len(data) + 2**20
             tracemalloc.stop()
         slowest = max(slowest, time.process_time() - start)
@@ -389,7 +389,7 @@ def test_many_mutated_files_are_read_or_refused(name, tmp_path):
 
 @given(st.binary(max_size=400), st.sampled_from(["a.trc", "a.csv", "a.mot", "a.c3d"]))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_are_read_or_refused(tmp_path, data, name):
+def test_any_bytes_are_read_or_raise(tmp_path, data, name):
     survives(tmp_path / name, data)
 
 
@@ -400,12 +400,12 @@ def _c3d_mutations(tmp_path, count: int) -> None:
         survives(tmp_path / "walk.c3d", mutated_c3d(seed, rng))
 
 
-def test_mutated_c3d_files_are_read_or_refused(tmp_path):
+def test_mutated_c3d_files_are_read_or_raise(tmp_path):
     _c3d_mutations(tmp_path, 6)
 
 
 @pytest.mark.slow
-def test_many_mutated_c3d_files_are_read_or_refused(tmp_path):
+def test_many_mutated_c3d_files_are_read_or_raise(tmp_path):
     _c3d_mutations(tmp_path, 300)
 
 

@@ -2,13 +2,12 @@
 
 import json
 
-import jax
 import numpy as np
 import pytest
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure
-from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stacked, stride_drive
+from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stride_drive
 from jaxgait.motion.naming import motion_drive, walk_stride
 from jaxgait.motion.record import (
     check_record,
@@ -153,25 +152,6 @@ def test_harmonics_are_as_many_as_are_worth_it(worth):
     curve = sampled(series, 100)
     curves = {k: np.append(curve, curve[0]) for k in SIGNALS}
     assert choose_harmonics(curves, 120.0) == worth
-
-
-def test_strides_are_one_batched_drive(walk):
-    single = [stride_drive(stride, check=False) for stride in record_strides(walk_record(walk))]
-    drives = stacked(single)
-    assert drives.period.shape == (len(walk.kept),)
-    knee = jax.vmap(lambda d: d.knee_angle(0.3))(drives)
-    for i, drive in enumerate(single):
-        assert float(knee[i]) == pytest.approx(float(drive.knee_angle(0.3)), abs=1e-9)
-    with pytest.raises(ValueError, match="same number of harmonics"):
-        stacked([])
-
-
-def test_people_are_one_batched_drive():
-    drives = stacked([reference_gait(name) for name in REFERENCE_GAITS])
-    knee = jax.vmap(lambda d: d.knee_angle(0.2))(drives)
-    assert [float(k) for k in knee] == pytest.approx(
-        [float(reference_gait(n).knee_angle(0.2)) for n in REFERENCE_GAITS]
-    )
 
 
 def test_a_record_is_a_stride_whose_series_comes_back(walk):

@@ -76,7 +76,7 @@ def test_strides_that_do_not_repeat_are_recorded_and_warned_of(drifting, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("strides", 3, "column strides: expected a list of strides"),
         ("speed_m_s", -1.0, r"column strides\[0\]\.speed_m_s: expected a positive number"),
@@ -88,11 +88,11 @@ def test_strides_that_do_not_repeat_are_recorded_and_warned_of(drifting, tmp_pat
         ),
     ],
 )
-def test_a_wrong_stride_of_a_record_is_named(name, value, said):
+def test_a_wrong_stride_of_a_record_is_named(name, value, message):
     record = walk_record(CLEAN)
     first = record["strides"][0] | {name: value}
     wrong = record | {"strides": value if name == "strides" else [first, *record["strides"][1:]]}
-    with pytest.raises(MotionFormatError, match=said):
+    with pytest.raises(MotionFormatError, match=message):
         check_record(wrong, "walk.json")
 
 
@@ -116,7 +116,7 @@ def test_short_strides_are_not_taken_for_half_a_stride(period):
     assert fast.period == pytest.approx(period, rel=5e-3) and len(fast.kept) >= 3
 
 
-def test_short_strides_beside_a_marked_one_are_found():
+def test_short_strides_next_to_a_marked_one_are_found():
     """One mark of the laboratory does not hide the heel strikes by the motion 0.48 s before and after it."""
     second = _at_period(0.48).kept[1].start
     walk = _at_period(0.48, marks=(Mark("right", "Foot Strike", second),))

@@ -1,4 +1,4 @@
-"""The verdict on a stride: what is measured of it, what is impossible, what is only unusual, what is not said."""
+"""The verdict on a stride: what is measured of it, what is impossible, what is only unusual, what is not reported."""
 
 import dataclasses
 
@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from jaxgait.motion import MotionFormatError, MotionWarning, norms
-from jaxgait.motion.drive import fit_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import SIGNALS, Stride, close, embedded_stride, fourier, read_stride, sampled
 from jaxgait.motion.verdict import describe, judge
-from tests.motion.bad_strides import BAD, GOOD, columns
+from tests.motion.bad_strides import BAD, GOOD, columns, fitted
 
 PERIOD, SPEED = 1.127, 1.2562
 
@@ -21,7 +20,7 @@ def stride(speed=SPEED, period=PERIOD, **changes):
     return Stride("mine", np.linspace(0.0, period, 101), signals, speed)
 
 
-def said(verdict, impossible):
+def messages(verdict, impossible):
     return [f"{f.signal}: {f.what}; {f.advice}" for f in verdict.findings if f.impossible == impossible]
 
 
@@ -65,16 +64,16 @@ UNUSUAL = {
 def test_a_pathological_gait_is_a_warning(name):
     changes, message = UNUSUAL[name]
     verdict = judge(stride(**changes))
-    assert verdict.usable, said(verdict, True)
-    assert any(message in line for line in said(verdict, False)), said(verdict, False)
+    assert verdict.usable, messages(verdict, True)
+    assert any(message in line for line in messages(verdict, False)), messages(verdict, False)
     with pytest.warns(MotionWarning):
-        fit_drive(verdict.stride.signals, verdict.cycle.period, verdict.stride.speed)
+        fitted(verdict.stride.signals, verdict.cycle.period, verdict.stride.speed)
 
 
 def test_a_rounded_speed_is_named():
     drift = (1.3 - SPEED) * np.linspace(0.0, PERIOD, 101)
     verdict = judge(stride(speed=1.3, hip_x_m=lambda x: x - drift))
-    assert said(verdict, True)[0].endswith("with speed_m_s=1.256 it would")
+    assert messages(verdict, True)[0].endswith("with speed_m_s=1.256 it would")
 
 
 def test_closure_is_decided_for_all_signals_together():
@@ -94,7 +93,7 @@ def test_a_load_is_judged_too():
     assert set(load) <= set(record.signals)
     weights = dict(record.signals) | {k: record.signals[k] / 834.5 for k in load}
     with pytest.raises(MotionFormatError, match=r"body weights\? multiply by the weight in N"):
-        fit_drive(weights, PERIOD, SPEED)
+        fitted(weights, PERIOD, SPEED)
 
 
 def test_a_recording_has_no_columns_to_correct():

@@ -65,7 +65,7 @@ def _leg(
     markers: dict, side: str, sign: float, hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, foot: np.ndarray
 ):
     """Markers of one leg, and of its side of the pelvis, so that Harrington's regression gives the hip."""
-    beside = sign * (0.33 * WIDTH + 0.0073)
+    lateral = sign * (0.33 * WIDTH + 0.0073)
     middle = hip + np.array([0.24 * DEPTH + 0.0099, 0.30 * WIDTH + 0.0109])
     deep = lambda p, z: np.column_stack([p, np.full(p.shape[0], z)])
     along = lambda a: np.column_stack([np.sin(a), -np.cos(a)])
@@ -76,14 +76,14 @@ def _leg(
     markers[f"{side}ASI"] = deep(middle, sign * WIDTH / 2)
     markers[f"{side}PSI"] = deep(middle - np.array([DEPTH, 0.0]), sign * 0.04)
     for name, centre in (("KNE", knee), ("ANK", ankle)):
-        markers[f"{side}{name}"] = deep(centre, beside + sign * 0.05)
-        markers[f"{side}{name}M"] = deep(centre, beside - sign * 0.05)
-    markers[f"{side}HEE"] = deep(sole - 0.06 * ahead(foot) + 0.03 * along(foot + np.pi), beside)
-    markers[f"{side}TOE"] = deep(sole + 0.14 * ahead(foot) + 0.03 * along(foot + np.pi), beside)
+        markers[f"{side}{name}"] = deep(centre, lateral + sign * 0.05)
+        markers[f"{side}{name}M"] = deep(centre, lateral - sign * 0.05)
+    markers[f"{side}HEE"] = deep(sole - 0.06 * ahead(foot) + 0.03 * along(foot + np.pi), lateral)
+    markers[f"{side}TOE"] = deep(sole + 0.14 * ahead(foot) + 0.03 * along(foot + np.pi), lateral)
     shin = knee + 0.2 * along(shank)
-    markers[f"{side}TIB"] = deep(shin + 0.03 * ahead(shank), beside + sign * 0.06)
-    markers[f"{side}TIAP"] = deep(shin - 0.05 * along(shank) + 0.05 * ahead(shank), beside)
-    markers[f"{side}TIAD"] = deep(shin + 0.08 * along(shank) - 0.03 * ahead(shank), beside + sign * 0.02)
+    markers[f"{side}TIB"] = deep(shin + 0.03 * ahead(shank), lateral + sign * 0.06)
+    markers[f"{side}TIAP"] = deep(shin - 0.05 * along(shank) + 0.05 * ahead(shank), lateral)
+    markers[f"{side}TIAD"] = deep(shin + 0.08 * along(shank) - 0.03 * ahead(shank), lateral + sign * 0.02)
 
 
 LABS = {
@@ -165,8 +165,8 @@ def mot(w: Walker, degrees: bool = True) -> str:
         "knee_angle_r": -factor * w.knee,
         "ankle_angle_r": factor * w.ankle,
     }
-    said = "yes" if degrees else "no"
-    head = f"Coordinates\nversion=1\nnRows={w.time.size}\nnColumns={len(columns)}\ninDegrees={said}\nendheader\n"
+    stated = "yes" if degrees else "no"
+    head = f"Coordinates\nversion=1\nnRows={w.time.size}\nnColumns={len(columns)}\ninDegrees={stated}\nendheader\n"
     rows = "\n".join("\t".join(f"{x:.9f}" for x in row) for row in np.column_stack(list(columns.values())))
     return head + "\t".join(columns) + "\n" + rows + "\n"
 
