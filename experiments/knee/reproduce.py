@@ -18,6 +18,7 @@ from jaxgait.report import Report, table
 from jaxgait.reproduction import parts
 
 from . import expected, runs, socket, tune
+from . import pictures as over_k
 
 TITLE = "The four-bar prosthetic knee"
 MINUTES = 2
@@ -89,12 +90,12 @@ def _pictures(
     add("figure_10_spectra", pictures.spectra(regular, 12, 100), "Its spectrum (Figure 10, right): no subharmonics")
     add(
         "figure_11_windows",
-        pictures.waterfall(K_R3, windows.frequency.values, windows.amplitude.isel(ratio=0).values),
+        over_k.waterfall(K_R3, windows.frequency.values, windows.amplitude.isel(ratio=0).values),
         "Spectra against k at c/k = 0.05 s, set R3 (Figure 11)",
     )
     critical = {r: gait.critical_value(K, _orders(scan, r))[0] for r in (0.03, 0.05, 0.07, 0.1)}
     peak = float(np.degrees(one.measured_knee_angle.max()))
-    lines = pictures.scan_lines(scan, list(critical), critical, peak)
+    lines = over_k.scan_lines(scan, list(critical), critical, peak)
     add(
         "figure_12_13_lines",
         lines,
@@ -214,7 +215,7 @@ def _features(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
     report.figure(
         "knee.best", "largest rho of the map", "1", best, paper=expected.PAPER_BEST, note=expected.OTHER_DRIVE
     )
-    equal = [pictures.first_fall(K, peak[r], measured_peak) for r in (0.03, 0.04, 0.05)]
+    equal = [runs.first_fall(K, peak[r], measured_peak) for r in (0.03, 0.04, 0.05)]
     above = rho[0.05][critical[0.05] <= K]
     found = {
         "falling peak": peak[0.05][K == 3.2e4].item() < peak[0.05][K == 1e4].item(),

@@ -90,3 +90,12 @@ def scan(leg: Prosthesis, k: np.ndarray, ratio: np.ndarray, progress: bool) -> x
     data["k"].attrs |= labels("N/m", "stiffness of the damper")
     data["ratio"].attrs |= labels("s", "c/k of the damper")
     return data.assign_coords(frequency=("frequency", np.arange(LINES) / RESOLVED, labels("1/stride", "frequency")))
+
+
+def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
+    """Where a curve y (n,) over x (n,) first falls through a level, interpolated, in the unit of x; NaN: nowhere."""
+    falls = np.flatnonzero((y[:-1] > level) & (y[1:] <= level))
+    if not falls.size:
+        return float("nan")
+    i = int(falls[0])
+    return float(x[i] + (x[i + 1] - x[i]) * (y[i] - level) / (y[i] - y[i + 1]))

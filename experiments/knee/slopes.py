@@ -32,7 +32,6 @@ STRIDES = 20
 STEP = 2e-3
 """Of the differences of the scan, as a fraction of the box."""
 RTOL = 1e-6
-NAMES = ("gait", "run", "scan")
 
 
 def table(steepness: float = 1e4) -> dict[str, list[float]]:

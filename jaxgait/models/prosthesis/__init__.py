@@ -12,5 +12,5 @@ __getattr__ = lazy(
     leg="BristleState KneeState SocketState",
     parts="Ankle Damper Ground JointDampedAnkle Linkage Lock Masses Segments Socket",
     measures="MEASURES curves",
-    pictures="ground_forces knee_curves scan_lines scan_maps spectra",
+    pictures="ground_forces knee_curves scan_maps spectra",
 )
