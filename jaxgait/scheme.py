@@ -161,43 +161,35 @@ class Scheme(abc.ABC):
 class _Number(enum.Enum):
     """Placeholder for an extracted number."""
 
-    TAKEN_OUT = "taken out"
+    EXTRACTED = "extracted"
 
 
-class Settings(NamedTuple):
-    """A scheme and a sampling, with their real numbers (tolerances, steps, times) extracted as inputs of programs.
+def without_numbers(scheme: Scheme, sampling: Sampling) -> tuple[Scheme, Sampling, tuple[Float[Array, ""], ...]]:
+    """A scheme and a sampling without their real numbers (tolerances, steps, times), and these, in their own units.
 
-    One compiled program then serves all values of these numbers. Integers stay, because they are counts.
+    One compiled program, whose inputs they are, then serves all their values. Integers stay, because they are counts.
+    The numbers have the precision in force.
     """
-
-    scheme: Scheme
-    sampling: Sampling
-    numbers: tuple[Float[Array, ""], ...]
-    """In the units of the scheme and the sampling."""
-
-    @classmethod
-    def of(cls, scheme: Scheme, sampling: Sampling) -> Settings:
-        """Extracts the numbers, in the precision in force."""
-        found = [x for settings in (scheme, sampling) for x in _leaves(settings) if isinstance(x, float)]
-        hollow = itertools.repeat(_Number.TAKEN_OUT)
-        bare = _replaced(scheme, float, hollow), _replaced(sampling, float, hollow)
-        return cls(*bare, tuple(jnp.asarray(x, dtype=float) for x in found))
+    numbers = [x for options in (scheme, sampling) for x in _leaves(options) if isinstance(x, float)]
+    placeholders = itertools.repeat(_Number.EXTRACTED)
+    bare = _replaced(scheme, float, placeholders), _replaced(sampling, float, placeholders)
+    return *bare, tuple(jnp.asarray(x, dtype=float) for x in numbers)
 
 
 def with_numbers(scheme: Scheme, sampling: Sampling, numbers: Iterable[Any]) -> tuple[Scheme, Sampling]:
-    """Restores the numbers, possibly traced, that `Settings.of` extracted; `numbers` may be empty if none were."""
+    """Restores what `without_numbers` extracted, possibly traced; `numbers` may be empty if nothing was."""
     remaining = iter(numbers)
     return _replaced(scheme, _Number, remaining), _replaced(sampling, _Number, remaining)
 
 
-def _leaves(settings: Any) -> list[Any]:
-    return [x for f in dataclasses.fields(settings) for x in jax.tree.leaves(getattr(settings, f.name))]
+def _leaves(options: Any) -> list[Any]:
+    return [x for f in dataclasses.fields(options) for x in jax.tree.leaves(getattr(options, f.name))]
 
 
-def _replaced(settings: T, kind: type, by: Iterator[Any]) -> T:
+def _replaced(options: T, kind: type, by: Iterator[Any]) -> T:
     """A copy with the leaves of one type replaced, without calling the constructor."""
-    found = copy.copy(settings)
-    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
-        value = getattr(settings, field.name)
-        object.__setattr__(found, field.name, jax.tree.map(lambda x: next(by) if isinstance(x, kind) else x, value))
-    return found
+    changed = copy.copy(options)
+    for field in dataclasses.fields(options):  # type: ignore[arg-type]
+        value = getattr(options, field.name)
+        object.__setattr__(changed, field.name, jax.tree.map(lambda x: next(by) if isinstance(x, kind) else x, value))
+    return changed

@@ -24,7 +24,7 @@ def row_of(name, derivative):
 
 def allowed():
     """What counts as growth: other releases of the assembler, and of LLVM, give numbers of their own."""
-    return 1.1 if ptx.assembler_version() == WHOLE["assembler"] else 1.5
+    return 1.1 if kernels.assembler_version() == WHOLE["assembler"] else 1.5
 
 
 def grows(name, derivative):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
+import subprocess
 from typing import Any
 
 from jaxgait import precision
@@ -72,9 +74,20 @@ def page(result: dict[str, Any]) -> str:
     return about + table(head, cells) + "\n"
 
 
+def assembler_version() -> str:
+    """The release of NVIDIA's assembler, such as 13.0.88.
+
+    Raises:
+        FileNotFoundError: if it is missing.
+    """
+    text = subprocess.run([ptx.required_assembler(), "--version"], check=True, capture_output=True, text=True).stdout
+    release = re.search(r"V([\d.]+)", text)
+    return release[1] if release else text
+
+
 def main() -> None:
     """Writes both files."""
-    result: dict[str, Any] = {"assembler": ptx.assembler_version(), "rows": []}
+    result: dict[str, Any] = {"assembler": assembler_version(), "rows": []}
     for derivative in (False, True):
         for name in MECHANISMS:
             announce(f"{name}, {'derivative' if derivative else 'value'}")

@@ -26,7 +26,7 @@ from jaxgait.parameters import get_parameter, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling, state_variables, with_state_variables
-from jaxgait.scheme import Scheme, Settings, with_numbers
+from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.smooth import ASSURED
 
 FORWARD_UP_TO = 20
@@ -188,10 +188,9 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
     """
     arrays = {name: jnp.asarray(x) for name, x in values.items()}
     job = replace(job, sampling=job.scheme.complete_sampling(model, job.sampling))
-    settings = Settings.of(job.scheme, job.sampling)
-    bare = replace(job, scheme=settings.scheme, sampling=settings.sampling)
+    scheme, sampling, numbers = without_numbers(job.scheme, job.sampling)
+    bare = replace(job, scheme=scheme, sampling=sampling)
     dynamic, static = eqx.partition(model, eqx.is_array)
-    numbers = settings.numbers
     if job.devices > 1:
         dynamic, numbers = jax.device_put((dynamic, numbers), NamedSharding(_mesh(job), PartitionSpec()))
         arrays = jax.device_put(arrays, NamedSharding(_mesh(job), PartitionSpec("members")))

@@ -239,22 +239,16 @@ def assembler() -> str | None:
     return next(iter(packed), None) or shutil.which("ptxas")
 
 
-def assembler_version() -> str:
-    """The release of the assembler, such as 13.0.88.
+def required_assembler() -> str:
+    """NVIDIA's assembler, see `assembler`.
 
     Raises:
-        FileNotFoundError: if there is none.
+        FileNotFoundError: if it is missing, with what to install.
     """
-    text = subprocess.run([_assembler(), "--version"], check=True, capture_output=True, text=True).stdout
-    found = re.search(r"V([\d.]+)", text)
-    return found[1] if found else text
-
-
-def _assembler() -> str:
-    found = assembler()
-    if found is None:
+    path = assembler()
+    if path is None:
         raise FileNotFoundError("ptxas was not found: install nvidia-cuda-nvcc, or put ptxas on the path")
-    return found
+    return path
 
 
 def resources(text: str, architecture: str) -> Resources:
@@ -271,8 +265,8 @@ def resources(text: str, architecture: str) -> Resources:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "kernel.ptx"
         path.write_text(text)
-        command = [_assembler(), "-v", f"-arch={architecture}", str(path), "-o", str(path.with_suffix(".cubin"))]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        options = ["-v", f"-arch={architecture}", str(path), "-o", str(path.with_suffix(".cubin"))]
+        done = subprocess.run([required_assembler(), *options], check=False, capture_output=True, text=True)
     if done.returncode:
         raise ValueError(f"ptxas rejects the kernel for {architecture}: {done.stderr.strip()[:500]}")
     number = lambda what: max((int(n) for n in re.findall(rf"(\d+) {what}", done.stderr)), default=0)

@@ -57,18 +57,18 @@ class _Event(NamedTuple):
 class Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 
-    def __init__(self, model: HybridModel, t_end: Array, scheme: Any, looked_at: Samples | None = None) -> None:
+    def __init__(self, model: HybridModel, t_end: Array, scheme: Any, samples: Samples | None = None) -> None:
         system = prepared(model)
         transitions = system.transitions()
         self.names = tuple(transitions)
         self.transitions: Sequence[Transition] = tuple(transitions.values())
         self.fields = tuple(_traced_once(phase) for phase in system.phases())
-        self.t_end, self.scheme, self.looked_at = t_end, scheme, looked_at
+        self.t_end, self.scheme, self.samples = t_end, scheme, samples
         self._order = scheme.solver.order(None) or 1
 
     def start(self, t: Array, y: State, phase: Array) -> Point:
         """The point from which a run starts, at time `t` in s (a scalar)."""
-        seen = None if self.looked_at is None else self.looked_at.start(y, self._field(phase))
+        seen = None if self.samples is None else self.samples.start(y, self._field(phase))
         zero, status = jnp.asarray(0), jnp.where(all_finite(y), -1, Outcome.NONFINITE).astype(jnp.int32)
         return Point(t, y, self.guards(t, y), phase, status, zero, zero, seen)
 
@@ -96,14 +96,13 @@ class Engine:
 
     def trajectory(self, y0: State) -> Trajectory:
         """The whole trajectory with its samples and events."""
-        looked_at = self.looked_at
-        assert looked_at is not None
-        ts = looked_at.ts
+        assert self.samples is not None
+        ts = self.samples.ts
         start = self.start(ts[0], y0, jnp.asarray(0, jnp.int32))
         end, events, _ = self.through(start, self.scheme.max_events)
         completed = end.status == Outcome.COMPLETED
         t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
-        ys, extremes = looked_at.samples(end.seen, t_end, end.y, completed), end.seen.extremes
+        ys, extremes = self.samples.samples(end.seen, t_end, end.y, completed), end.seen.extremes
         return Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
 
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
@@ -120,7 +119,7 @@ class Engine:
         failed = bracket.failed | ~event.located | ~all_finite(y_after)
         guards = self._guards_after(bracket, event, self.guards(t, y_after))
         fields = self._field(point.phase), self._field(phase)
-        seen = None if self.looked_at is None else self.looked_at.event(bracket.seen, t, (y, y_after), fields)
+        seen = None if self.samples is None else self.samples.event(bracket.seen, t, (y, y_after), fields)
         steps, rejected = bracket.steps + point.steps, bracket.rejected + point.rejected
         end = Point(t, y_after, guards, phase, status, steps, rejected, seen)
         happened = ~failed & (fired >= 0) & (fired < len(self.transitions))
@@ -233,7 +232,7 @@ class Engine:
 
     def _trial(self, b: _Bracket, phase: Array) -> _Trial:
         """One step from the start of a bracket, and what the controller makes of its error."""
-        dt, t = (b.dt, b.t + b.dt) if self.looked_at is None else self.looked_at.landing(b.seen, b.t, b.dt)
+        dt, t = (b.dt, b.t + b.dt) if self.samples is None else self.samples.landing(b.seen, b.t, b.dt)
         y, error = self._try(b.t, dt, b.y, phase)
         error = jax.tree.map(lambda e: jnp.where(jnp.isnan(e), jnp.inf, e), error)  # rejected, as in diffrax
         accepted, t0, t1, _, control, result = self.scheme.controller.adapt_step_size(
@@ -254,9 +253,9 @@ class Engine:
         return lost | spent | crowded | tried.stuck, why
 
     def _seen(self, b: _Bracket, tried: _Trial, moved: Array, phase: Array) -> Any:
-        if self.looked_at is None:
+        if self.samples is None:
             return None
-        return self.looked_at.step(b.seen, tried.t, tried.y, moved, self._field(phase))
+        return self.samples.step(b.seen, tried.t, tried.y, moved, self._field(phase))
 
     def _leaving(self, point: Point) -> Bool[Array, " guards"]:
         """Which guards are at zero (or a rounding error below it) and about to be positive."""

@@ -21,7 +21,7 @@ from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
 from jaxgait.run import Run, Sampling, Trajectory, state_variables
-from jaxgait.scheme import Scheme, Settings, with_numbers
+from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.checks import check_equations, check_start_values, check_state
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
@@ -102,8 +102,8 @@ def simulate(
     sampling, seen = Sampling.of(model, strides, duration, samples), observer(model, observe)
     if isinstance(seen, Measures):
         seen = seen.checked(sampling)
-    asked = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
-    chosen = scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **asked)
+    options = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
+    chosen = scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **options)
     if max_events is None:
         chosen = _recording(model, chosen)
     if initial_state is not None:
@@ -143,11 +143,11 @@ def _run(
 ) -> tuple[Trajectory, dict[str, Array], dict[str, Array]]:
     """Runs one program for all tolerances and times, unless the model or a solver branches on their values."""
     sampling = scheme.complete_sampling(model, sampling)
-    settings = Settings.of(scheme, sampling)
-    kind = (type(model), settings.scheme, settings.sampling)
+    *bare, numbers = without_numbers(scheme, sampling)
+    kind = (type(model), *bare)
     if kind not in _by_value:
         try:
-            return _program(model, *settings, y0, observe, progress)
+            return _program(model, *bare, numbers, y0, observe, progress)
         except jax.errors.ConcretizationTypeError:
             pass
     found = _program(model, scheme, sampling, (), y0, observe, progress)
