@@ -11,7 +11,7 @@ def rows():
     return [*ours, row(timing, code="C++", method="Ros4, simd", error=[1e-5, 3e-5], **known)]
 
 
-def test_a_row_holds_rates_and_memory_per_member():
+def test_a_row_contains_rates_and_memory_per_member():
     entry: Row = rows()[2]
     assert entry.error == 2e-5
     found = entry.as_dict()
@@ -21,7 +21,7 @@ def test_a_row_holds_rates_and_memory_per_member():
     assert found["trajectory_steps_per_cpu_s"] == 1000 / 1.5
 
 
-def test_the_page_says_what_was_measured_where_and_whether_targets_are_met(tmp_path):
+def test_the_page_lists_measurements_machines_and_targets(tmp_path):
     targets = [Target("fast", 3.0, 2.0, at_most=True), Target("faster", 150.0, 20.0), Target("other", 1.0, None)]
     result = {
         "machine": "2 CPU cores",

@@ -11,6 +11,8 @@ import pytest
 
 from jaxgait import ensemble, registry, simulate, with_parameters, with_parts
 from jaxgait.contents import contents, restored
+from jaxgait.ensembles.recipe import of_run, recipe
+from jaxgait.ensembles.results import open_result, rebuilt
 from jaxgait.ensembles.walks import people
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.mechanics.spatial import Link, hinge
@@ -23,9 +25,6 @@ from jaxgait.motion.stride import Person
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer import again, explore
 from jaxgait.plot.explorer.lines import lines
-from jaxgait.plot.explorer.recipe import of_run, recipe
-from jaxgait.plot.results import opened
-from jaxgait.plot.scene import rebuilt
 
 
 def stored(model):
@@ -84,8 +83,9 @@ def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
     leg, walkers = people(Prosthesis(), ["rajagopal_1.26ms", "hbm07_0.98ms"])
     made = ensemble(leg, walkers, strides=1, samples=50, trajectories=True, progress=False)
     made.to_netcdf(tmp_path / "people.nc", engine="h5netcdf")
-    scan = opened(tmp_path / "people.nc")
-    assert lines(recipe(scan))["python"].endswith("run = again(opened('people.nc').isel({'subject': {{#subject}}}))")
+    scan = open_result(tmp_path / "people.nc")
+    again_line = "run = again(open_result('people.nc').isel({'subject': {{#subject}}}))"
+    assert lines(recipe(scan))["python"].endswith(again_line)
     member = scan.isel(subject=1)
     repeated = again(member)
     np.testing.assert_allclose(repeated.theta_b, member.theta_b, rtol=1e-9, atol=1e-9)
@@ -113,7 +113,7 @@ class Leg(TreeModel):
         super().__init__([leg, arm], drives={"hip": Spring("leg", stiffness=5.0)}, start={"leg": 0.5, "arm": 0.1})
 
 
-def test_a_tree_that_makes_itself_needs_no_record_unless_it_was_changed(monkeypatch):
+def test_a_tree_with_default_contents_needs_no_record(monkeypatch):
     monkeypatch.setattr(registry, "models", lambda: {"leg": f"{__name__}:Leg"})
     run = simulate(with_parameters(Leg(), {"links.leg.mass": 3.0}), duration=0.1, samples=2)
     assert run.attrs["contents"] == "{}" and rebuilt(run).links["leg"].mass == 3.0
@@ -142,7 +142,7 @@ class Held:
         (lambda: {"law": {"class": f"{__name__}:Law"}}, "its law was recorded by another version"),
     ],
 )
-def test_what_cannot_be_made_is_an_error(record, message):
+def test_records_that_cannot_be_restored_raise(record, message):
     with pytest.raises((ValueError, TypeError), match=message):
         restored(Held(), json.loads(json.dumps(record())))
     assert "antigravity" not in sys.modules

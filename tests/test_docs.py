@@ -13,7 +13,7 @@ SMALL = 100_000
 """Bytes of a sketch at most."""
 
 
-def test_pages_say_what_the_code_says():
+def test_generated_pages_agree_with_the_code():
     stale = [page.name for page, text in PAGES.items() if page.read_text() != text]
     assert not stale, f"run `python -m experiments.docs`: {', '.join(stale)}"
 
@@ -75,7 +75,7 @@ def test_tests_that_pages_name_exist():
     assert not sorted(f"{page}: {path}" for page, path in named if not (root / path).exists())
 
 
-def test_figures_are_taken_over_without_empty_entries(tmp_path):
+def test_figures_are_copied_without_empty_entries(tmp_path):
     row = {"id": "a", "what": "length", "unit": "m", "paper": None, "expected": 1.0, "measured": 1.00000000001}
     row |= {"tolerance": None, "met": True, "agrees_with_paper": None, "note": ""}
     for name in registry.experiments():
@@ -92,7 +92,7 @@ def test_figures_are_taken_over_without_empty_entries(tmp_path):
         papers.gathered(tmp_path)
 
 
-def test_an_unknown_block_says_what_there_is():
+def test_the_error_of_an_unknown_block_lists_the_known_ones():
     with pytest.raises(ValueError, match="nothing generates 'tables'"):
         pages.filled("<!-- generated: tables knee -->\n<!-- end -->")
     with pytest.raises(ValueError, match="no table of parameters 'kne'"):

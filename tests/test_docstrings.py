@@ -74,10 +74,10 @@ def functions(path: pathlib.Path) -> Iterator[Function]:
 
 
 def inherited(node: ast.ClassDef, method: str) -> str:
-    """What a class and its bases say of themselves and of a method."""
+    """The docstrings of a class, its bases and a method."""
     own = [x for x in node.body if isinstance(x, ast.FunctionDef) and x.name == method]
-    said = [ast.get_docstring(x) or "" for x in [node, *own]]
-    return "\n".join(said + [inherited(base, method) for base in bases(node)])
+    own_texts = [ast.get_docstring(x) or "" for x in [node, *own]]
+    return "\n".join(own_texts + [inherited(base, method) for base in bases(node)])
 
 
 @functools.cache
@@ -121,7 +121,7 @@ def everything() -> tuple[Function, ...]:
 
 
 def annotations(node: ast.FunctionDef) -> list[str]:
-    """What its arguments and its result are said to be."""
+    """The descriptions of its arguments and its result."""
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     given = [a.annotation for a in arguments if a.annotation] + ([node.returns] if node.returns else [])
     return [ast.unparse(a) for a in given]
@@ -150,7 +150,7 @@ def lacks_unit(f: Function) -> bool | None:
 
 
 def lacks_error(f: Function) -> bool | None:
-    """Whether it raises and does not say so; None if it does not raise."""
+    """Whether it raises without documenting it; None if it does not raise."""
     return "Raises:" not in f.doc if raises(f.node) else None
 
 
@@ -164,7 +164,7 @@ def counted(check) -> tuple[list[str], int]:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_docstrings_say_what_a_user_needs(name):
+def test_docstrings_contain_what_a_user_needs(name):
     missing, total = counted(CHECKS[name])
     share = 100.0 * (1.0 - len(missing) / total)
     assert total > 50, "the walk has gone blind"

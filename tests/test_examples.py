@@ -44,11 +44,11 @@ LONG |= {
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities"}
 LONG |= {"integrate", "hybrid", "march", "PoincareMap", "StroboscopicMap"}
 LONG |= {"locate", "period_doubled", "bifurcation_curve", "sensitivity", "Program", "program_of", "general", "compiled"}
-"""Examples that compile for some seconds, by function, or by the file that holds many: slow tests."""
+"""Examples that compile for some seconds, by function, or by the file that contains many: slow tests."""
 
 
 def documented(path: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """Names of functions, classes and methods of a module with the docstrings that hold examples."""
+    """Names of functions, classes and methods of a module with the docstrings that contain examples."""
     kinds = (ast.FunctionDef, ast.ClassDef)
     top = [(node.name, node) for node in ast.parse(path.read_text()).body if isinstance(node, kinds)]
     inner = [(f"{name}.{n.name}", n) for name, node in top for n in node.body if isinstance(n, kinds)]
@@ -78,13 +78,13 @@ def test_examples_of_docstrings(name, tmp_path, monkeypatch):
     if library := NEEDS.get(name.partition(":")[2]):
         pytest.importorskip(library)
     example = doctest.DocTestParser().get_doctest(EXAMPLES[name], {"__name__": "example"}, name, None, None)
-    told = []
-    doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=told.append)
+    failures = []
+    doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=failures.append)
     plt.close("all")
-    assert not told, "".join(told)
+    assert not failures, "".join(failures)
 
 
-def test_what_stands_at_the_top_level_has_an_example():
+def test_names_of_the_top_level_have_an_example():
     shown = {name.partition(":")[2] for name in EXAMPLES}
     functions = "cloud ensemble grid latin_hypercube product sobol zipped optimize parameter part with_parameters"
     functions += " with_parts animate simulate Measure Model Numerics Transition Variable"
@@ -183,7 +183,7 @@ def counted(page: str) -> tuple[list[str], int]:
     return [one.name for one in found if not one.has_example], len(found)
 
 
-def test_every_page_of_the_api_reference_has_a_floor():
+def test_every_page_of_the_api_reference_has_a_minimum():
     pages = {page.stem for page in (ROOT / "docs" / "api").glob("*.md")} - {"index"}
     assert pages == set(FLOORS)
 

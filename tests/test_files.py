@@ -24,7 +24,7 @@ def test_an_old_file_is_replaced_and_a_link_kept(tmp_path):
     assert old.read_text() == "new" and link.is_symlink() and sorted(tmp_path.iterdir()) == [link, old]
 
 
-def test_what_fails_leaves_the_old_file_and_names_it(tmp_path, monkeypatch):
+def test_a_failure_leaves_the_old_file_and_names_it(tmp_path, monkeypatch):
     old = tmp_path / "old.txt"
     old.write_text("old")
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
@@ -33,7 +33,7 @@ def test_what_fails_leaves_the_old_file_and_names_it(tmp_path, monkeypatch):
     assert old.read_text() == "old" and list(tmp_path.iterdir()) == [old]
 
 
-def test_a_result_for_which_the_disk_has_no_room_is_kept_elsewhere(tmp_path, monkeypatch):
+def test_a_result_too_large_for_the_disk_is_saved_elsewhere(tmp_path, monkeypatch):
     """HDF5 must not find it out: the process would crash when it ends."""
     full, spare = tmp_path / "full", tmp_path / "spare"
     full.mkdir()
@@ -41,12 +41,14 @@ def test_a_result_for_which_the_disk_has_no_room_is_kept_elsewhere(tmp_path, mon
     monkeypatch.setattr("tempfile.tempdir", str(spare))
     usage = shutil.disk_usage
     monkeypatch.setattr("shutil.disk_usage", lambda at: usage(at)._replace(free=0) if at == full else usage(at))
-    with pytest.raises(OSError, match=r"cannot write .*x.nc: No space left.*; instead, the result") as said:
+    with pytest.raises(OSError, match=r"cannot write .*x.nc: No space left.*; instead, the result") as error:
         files.netcdf(full / "x.nc", DATA)
-    assert xr.load_dataset(pathlib.Path(str(said.value).rpartition(" to ")[2])).equals(DATA) and not any(full.iterdir())
+    assert xr.load_dataset(pathlib.Path(str(error.value).rpartition(" to ")[2])).equals(DATA) and not any(
+        full.iterdir()
+    )
 
 
-def test_a_result_that_fits_nowhere_says_so(tmp_path, monkeypatch):
+def test_a_result_that_fits_nowhere_raises(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=0))
@@ -65,9 +67,9 @@ def test_a_quota_that_hdf5_finds_exceeded_keeps_the_result_elsewhere(tmp_path, m
         write(self, path, **options)
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", exceeded)
-    with pytest.raises(OSError, match=r"cannot write .*close file; instead, the result was saved to") as said:
+    with pytest.raises(OSError, match=r"cannot write .*close file; instead, the result was saved to") as error:
         files.netcdf(tmp_path / "x.nc", DATA)
-    assert xr.load_dataset(pathlib.Path(str(said.value).rpartition(" to ")[2])).equals(DATA)
+    assert xr.load_dataset(pathlib.Path(str(error.value).rpartition(" to ")[2])).equals(DATA)
 
 
 def test_a_result_is_on_the_disk_before_it_replaces_the_old_one(tmp_path, monkeypatch):
@@ -90,13 +92,13 @@ def test_permissions_are_kept(tmp_path, mode):
     assert old.read_text() == "new" and stat.S_IMODE(old.stat().st_mode) == mode
 
 
-def test_a_read_only_file_is_left_alone_and_the_error_keeps_its_kind(tmp_path, monkeypatch):
+def test_a_read_only_file_is_unchanged_and_the_error_keeps_its_type(tmp_path, monkeypatch):
     old = tmp_path / "old.txt"
     old.write_text("old")
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write anything
-    with pytest.raises(PermissionError, match=re.escape(f"cannot write {old}: it is read-only")) as said:
+    with pytest.raises(PermissionError, match=re.escape(f"cannot write {old}: it is read-only")) as error:
         files.text(old, "new")
-    assert said.value.errno == errno.EACCES and old.read_text() == "old"
+    assert error.value.errno == errno.EACCES and old.read_text() == "old"
     with pytest.raises(FileNotFoundError, match=r"cannot write .*: No such file"):
         files.text(tmp_path / "none" / "x.txt", "new")
 
@@ -105,12 +107,12 @@ def test_a_file_in_a_folder_that_is_not_writable_is_written_in_place(tmp_path, m
     old, real = tmp_path / "old.txt", os.open
     old.write_text("old")
 
-    def refused(path, *how, **more):
+    def denied(path, *how, **more):
         if pathlib.Path(path).parent == tmp_path and pathlib.Path(path) != old:
             raise PermissionError(errno.EACCES, "Permission denied")
         return real(path, *how, **more)
 
-    monkeypatch.setattr("os.open", refused)
+    monkeypatch.setattr("os.open", denied)
     number = old.stat().st_ino
     files.text(old, "new")
     assert old.read_text() == "new" and old.stat().st_ino == number
@@ -119,7 +121,7 @@ def test_a_file_in_a_folder_that_is_not_writable_is_written_in_place(tmp_path, m
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files here")
-def test_what_is_no_ordinary_file_is_written_into(tmp_path):
+def test_special_files_are_written_in_place(tmp_path):
     fifo, got = tmp_path / "fifo", []
     os.mkfifo(fifo)
     reader = threading.Thread(target=lambda: got.append(fifo.read_text()))

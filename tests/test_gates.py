@@ -1,4 +1,4 @@
-"""The table of gates: a row that does not hold is seen, and ends the script with 1."""
+"""The table of gates: a row that fails is reported, and the script exits with 1."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def test_rows():
     assert equal("bytes", 0, 0).holds and not equal("bytes", 1, 0).holds
 
 
-def test_a_gate_that_does_not_hold_is_seen(monkeypatch, capsys, tmp_path):
+def test_a_gate_that_fails_is_reported(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(gates.GATES, "drifts", lambda size: iter([equal("bytes that differ", size.kills, 0)]))
     with pytest.raises(SystemExit) as stop:
         gates.main(["--only", "drifts", "--kills", "3", "--page", str(tmp_path / "page.md")])
@@ -19,7 +19,7 @@ def test_a_gate_that_does_not_hold_is_seen(monkeypatch, capsys, tmp_path):
     assert (tmp_path / "page.md").read_text().startswith("# Measured reliability")
 
 
-def test_a_solver_of_lower_order_does_not_hold(monkeypatch):
+def test_a_solver_of_lower_order_fails(monkeypatch):
     monkeypatch.setattr(numerics, "SOLVERS", {"Bosh3": numerics.SOLVERS["Bosh3"]})
     assert [row.holds for row in numerics.orders()] == [True]
     monkeypatch.setattr(numerics, "ORDERS", {"Bosh3": 4})

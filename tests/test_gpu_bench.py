@@ -1,4 +1,4 @@
-"""The benchmark of GPUs: what it says where there is none, and how results are compared."""
+"""The benchmark of GPUs: its message without one, and how results are compared."""
 
 import jax
 import numpy as np
@@ -10,7 +10,7 @@ from jaxgait.native import threads
 
 
 @pytest.mark.skipif(gpu.gpu() is not None, reason="JAX finds a GPU")
-def test_without_a_gpu_it_says_so(capsys, tmp_path):
+def test_without_a_gpu_it_exits_with_a_message(capsys, tmp_path):
     assert gpu.main(["--out", str(tmp_path)]) == gpu.MISSING == 2
     assert capsys.readouterr().err.startswith("no GPU: JAX finds only cpu; install jax[cuda13]")
     assert not list(tmp_path.iterdir())
@@ -40,7 +40,7 @@ def test_both_may_have_no_number():
     assert gpu.agreement(ours, reference, 0.0)["agrees"]
 
 
-def test_what_is_written(tmp_path):
+def test_the_written_files(tmp_path):
     found = gpu.Found({"gpu": "a GPU", "jax": jax.__version__, "date": "2026-11-22"}, tmp_path)
     row = {"mechanism": "knee", "precision": "float64", "derivative": False, "members": 9, "rounding": 3e-9}
     found.add(row | gpu.agreement(results((1.0, 2.0, 5.0)), results((1.0, 2.0, 4.0)), 1e-6))
@@ -68,7 +68,7 @@ def test_the_least_number_in_shared_memory_is_put_back():
     assert before == threads.LEAST_NUMBERS
 
 
-def test_parts_that_ran_apart_become_one_page(tmp_path, capsys):
+def test_parts_that_ran_separately_become_one_page(tmp_path, capsys):
     about = {"gpu": "a GPU", "jax": "0.11.2", "date": "2026-11-22"}
     for folder in ("a", "b"):
         found = gpu.Found(about, tmp_path / folder)

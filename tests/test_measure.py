@@ -109,7 +109,7 @@ def test_no_measure_has_the_name_of_a_time_history(name):
         (Sampling(20, 10), "at least 50 samples per stride, the run has 10"),
     ],
 )
-def test_a_measure_refuses_a_run_that_is_not_enough(sampling, message):
+def test_a_measure_raises_for_an_insufficient_run(sampling, message):
     with pytest.raises(MeasureError, match=message):
         known(Prosthesis())["order"].check(sampling)
 
@@ -177,7 +177,7 @@ def test_a_mapping_names_its_measures():
         observer(Bungee(), {"clearance"})  # a set has no order, but results have
 
 
-def test_what_was_not_watched_is_said():
+def test_an_output_that_was_not_watched_raises():
     peak = known(Creeper())["peak_force"]
     with pytest.raises(ValueError, match="was not watched"):
         ensemble(Creeper(), {"clearance": [2e-3, 2.1e-3]}, strides=1, observe=lambda run: {"peak": peak(run)})

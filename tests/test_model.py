@@ -1,4 +1,4 @@
-"""What is not a model says so, and nothing derived from parameters outlives them."""
+"""Errors for objects that are not models; nothing derived from parameters outlives them."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -32,7 +32,7 @@ def test_a_model_is_a_model():
     ],
     ids=str,
 )
-def test_what_is_no_model_says_what_would_be_right(given, message):
+def test_errors_for_other_objects_name_a_model(given, message):
     with pytest.raises(TypeError, match=message):
         as_model(given)
 
@@ -67,7 +67,7 @@ def test_only_instances_have_parameters(given):
         with_parameters(given, {"mass": 70.0})
 
 
-def test_a_class_that_lacks_something_says_so_when_it_is_defined():
+def test_an_incomplete_class_raises_when_it_is_defined():
     with pytest.raises(TypeError, match=r"Hopper lacks duration, .*; variables, .*; how it moves: vector_field"):
 
         class Hopper(Model):
@@ -90,7 +90,7 @@ def test_a_method_that_should_be_a_property_is_named_when_the_class_is_defined()
         ("variables", ["x"], r"variables of Hopper must be a dict by name, got \['x'\]"),
     ],
 )
-def test_what_a_class_gives_in_another_form_is_named_when_it_is_defined(name, given, message):
+def test_attributes_of_another_form_raise_when_the_class_is_defined(name, given, message):
     with pytest.raises(TypeError, match=message):
         type("Hopper", (_Branching,), {name: given})
 
@@ -169,7 +169,7 @@ class _Poisoned(_Partial):
         return _Pair(y.v, -y.x)
 
 
-def test_a_start_that_is_not_a_number_is_called_that():
+def test_a_start_that_is_not_a_number_raises():
     with pytest.warns(UserWarning, match="NaN or infinite"):
         simulate(_Poisoned(), samples=2)
 
@@ -189,7 +189,7 @@ def test_a_start_that_is_not_a_number_is_called_that():
     ],
     ids=["branches", "another structure", "numpy", "no state", "complex", "a part is lacking"],
 )
-def test_faults_in_equations_are_said_in_the_models_terms(model, message):
+def test_errors_in_equations_are_in_the_models_terms(model, message):
     with pytest.raises(TypeError, match=message):
         simulate(model)
 
@@ -292,7 +292,7 @@ def test_functions_of_time_and_state_are_checked_by_name(model, message):
         (_ball(outputs=lambda self, t, y: {"time": t}), "must not use the name 'time': it is part of every result"),
     ],
 )
-def test_what_would_be_wrong_without_a_word_is_an_error(model, message):
+def test_silent_mistakes_raise(model, message):
     with pytest.raises(ValueError, match=message):
         simulate(model, samples=2, scheme="EventDriven")
 
@@ -337,7 +337,7 @@ def test_counts_and_indices_may_be_plain_fields():
     assert float(simulate(_Counting(links=1, order=np.array([0, 1])), duration=0.1, samples=2).x[-1]) != once.x[-1]
 
 
-def test_measures_are_held_against_their_names_when_they_are_made():
+def test_names_of_measures_are_checked_when_the_class_is_defined():
     top = Measure("top", lambda run: run["x"].max(), "m", "highest")
     with pytest.raises(TypeError, match=r"measures\['high'\] of Ball must be a Measure .*, got one named 'top'"):
         type("Ball", (_Ball,), {"measures": {"high": top}})
@@ -398,7 +398,7 @@ class _Status(_Ball):
         (_Status, ValueError, "_Status.outputs must not use the name 'status'"),
     ],
 )
-def test_outputs_that_results_could_not_hold_are_named_before_a_run(model, error, message):
+def test_outputs_that_results_cannot_contain_raise_before_a_run(model, error, message):
     with pytest.raises(error, match=message):
         simulate(model(), samples=2)
 
@@ -410,7 +410,7 @@ def test_unknown_fields_are_named_with_units():
         Bungee(zzz=70.0)
 
 
-def test_choices_are_no_axis():
+def test_choices_are_not_axes():
     with pytest.raises(
         ParameterError, match=r"'ground.friction' must be real numbers, .*: to vary a choice or a part, run"
     ):
@@ -428,7 +428,7 @@ def test_parameters_are_declared_by_numbers_with_units():
 
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.grad, lambda f: lambda x: jax.vmap(f)(jnp.array([x]))])
-def test_labelled_results_are_not_for_traces(transform):
+def test_labelled_results_within_a_trace_raise(transform):
     run = lambda mass: simulate(Bungee(mass=mass), duration=1.0).x.values[-1]
     with pytest.raises(TypeError, match=r"simulate cannot run within jax\.jit.*: outside, call ensemble"):
         transform(run)(70.0)
@@ -437,7 +437,7 @@ def test_labelled_results_are_not_for_traces(transform):
         transform(scan)(70.0)
 
 
-def test_labelled_results_are_not_for_compiled_functions_of_nothing_traced():
+def test_labelled_results_within_compiled_functions_without_arguments_raise():
     for run in (
         lambda _: simulate(Bungee(), duration=1.0).x.values[-1],
         lambda _: ensemble(Bungee(), {"mass": [70.0]}, duration=1.0).status.values[-1],

@@ -1,4 +1,4 @@
-"""The page "A mechanism of your own": its code is run as it stands, and says of a running hopper what is known."""
+"""The page "A mechanism of your own": its code runs as printed, and gives the known results of a running hopper."""
 
 import pathlib
 import re
@@ -22,7 +22,7 @@ LINES = 80
 SMOOTHING = 5e-4  # m; the twin's touch-down is spread over 1e-5 m, and hops add it up
 
 
-def test_the_hopper_and_all_that_is_shown_take_less_than_eighty_lines():
+def test_the_hopper_and_its_use_take_less_than_eighty_lines():
     assert sum(bool(line.strip()) for block in BLOCKS[:5] for line in block.splitlines()) < LINES
 
 
@@ -55,7 +55,7 @@ def test_the_page():
     assert np.ptp(angles(20e3)) < 3.0 and angles(5e3).size == 0
 
     other = jaxgait.with_parts(page["SmoothHopper"](), {"leg": HuntCrossley(20e3, 0.1, 1e5)})
-    assert "leg.dissipation" in parameters(other), "what the page says of another leg"
+    assert "leg.dissipation" in parameters(other), "the page's statement about another leg"
 
     drop, weight = page["drop"], 60.0 * 9.81
     assert float(drop.contact_force.max()) > 3.0 * weight and drop.contact_force.sel(axis="z").min() == 0.0

@@ -1,4 +1,4 @@
-"""Declared parameters: addressing, replacing, refusing."""
+"""Declared parameters: addressing, replacing, errors."""
 
 import warnings
 from typing import ClassVar
@@ -106,12 +106,12 @@ def test_lists_become_what_the_parameter_is():
         ("spare.k", r"Leg has no spare: make it with Leg\(spare=Damper\(...\)\)"),
     ],
 )
-def test_what_is_no_parameter_is_explained(name, message):
+def test_errors_explain_names_that_are_not_parameters(name, message):
     with pytest.raises(ParameterError, match=message):
         with_parameters(Leg(), {name: 1.0})
 
 
-def test_a_part_that_is_no_part_is_named():
+def test_values_that_are_not_parts_raise():
     leg = eqx.tree_at(lambda m: m.damper, Leg(), 3)
     with pytest.raises(ParameterError, match=r"Leg.damper must be a Damper\(...\), got 3"):
         check(leg)
@@ -136,9 +136,9 @@ def test_a_part_that_is_no_part_is_named():
     ],
 )
 def test_values_in_another_unit_are_warned_of_once(name, value, message):
-    with pytest.warns(ImplausibleValue, match=message) as said:
+    with pytest.warns(ImplausibleValue, match=message) as caught:
         check(with_parameters(Leg(), {name: value}))
-    assert len(said) == 1 and said[0].filename == __file__
+    assert len(caught) == 1 and caught[0].filename == __file__
 
 
 def test_what_is_plausible_follows_from_unit_and_default():
@@ -164,9 +164,9 @@ def test_a_scan_out_of_the_plausible_range_warns_once():
     from jaxgait.ensembles.members import check_members, grid
     from jaxgait.models.bungee.model import Bungee
 
-    with pytest.warns(ImplausibleValue, match=r"Bungee.mass \(body mass\) is 40000 kg \(6 of 6 values\)") as said:
+    with pytest.warns(ImplausibleValue, match=r"Bungee.mass \(body mass\) is 40000 kg \(6 of 6 values\)") as caught:
         check_members(Bungee(), grid({"mass": [4e4, 5e4, 6e4], "stiffness": [20.0, 30.0]}))
-    assert len(said) == 1
+    assert len(caught) == 1
 
 
 def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
@@ -180,10 +180,10 @@ def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
         variables: ClassVar = {"x": Variable("rad", "angle"), "energy": Variable("J", "energy")}
 
     message = r"initial.x of Pendulum \(angle\) is 30 rad.*: degrees instead of rad\? \(On the command line: 30deg\)"
-    with pytest.warns(ImplausibleValue, match=message) as said:
+    with pytest.warns(ImplausibleValue, match=message) as caught:
         simulate(Pendulum(), duration=0.1, samples=1, initial_state=starting(Pendulum(), {"x": 30.0}))
         check_members(Pendulum(), grid({"initial.x": [0.1, 30.0]}))
-    assert len(said) == 2
+    assert len(caught) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         simulate(Pendulum(), duration=0.1, samples=1, initial_state=starting(Pendulum(), {"x": 3.0}))
@@ -209,7 +209,7 @@ def test_defaults_may_be_several_numbers(default):
     np.testing.assert_array_equal(with_parameters(Bar(), {"lengths": [3.0, 4.0]}).lengths, [3.0, 4.0])
 
 
-def test_plain_fields_say_how_to_become_parameters():
+def test_errors_for_plain_fields_explain_how_to_declare_parameters():
     with pytest.raises(
         ParameterError, match=r"Plain\.k is a plain field, .* in Plain, as k: Scalar = parameter\(3\.0, unit"
     ):

@@ -1,4 +1,4 @@
-"""Exchangeable parts and choices: listed, exchanged by name, and what is said of those that do not fit."""
+"""Exchangeable parts and choices: listed, exchanged by name, and errors for those that do not fit."""
 
 from typing import Literal
 
@@ -48,7 +48,7 @@ def test_parts_are_listed_with_their_alternatives():
     assert list(found["pad.shape"].options) == ["round", "flat"] and found["loud"].present == "False"
 
 
-def test_a_part_brings_its_parameters_and_takes_those_of_the_default_away():
+def test_a_part_adds_its_parameters_and_removes_those_of_the_default():
     robot = with_parts(Robot(), {"pad.law": Rubber(), "pad.grip": "spring", "tail": Spring(4.0)})
     assert list(parameters(robot)) == ["pad.grip.k", "pad.law.k", "pad.law.loss", "tail.k", "pitch"]
     assert with_parameters(robot, {"pad.law.k": 6.0}).pad.law.k == 6.0
@@ -85,7 +85,7 @@ def test_a_model_of_many_members_keeps_them():
         ("loud", 1, "must be False or True"),
     ],
 )
-def test_what_does_not_fit_is_explained(name, value, message):
+def test_errors_explain_parts_that_do_not_fit(name, value, message):
     with pytest.raises(ParameterError, match=message):
         with_parts(Robot(), {name: value})
 
@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_explained(name, value, message):
         ("pad.shape", r"is a choice \('round'\).*with_parts"),
     ],
 )
-def test_parameters_that_were_exchanged_say_for_what(name, message):
+def test_errors_for_exchanged_parameters_name_the_replacement(name, message):
     robot = with_parts(Robot(), {"pad.law": Spring(), "pad.grip": Spring(), "loud": True})
     with pytest.raises(ParameterError, match=message):
         with_parameters(robot, {name: 1.0})

@@ -149,7 +149,7 @@ def stands_alone(name):
     return any(name == prefix or name.startswith(prefix + ".") for prefix in ALONE) and name not in EXCEPT
 
 
-def test_every_public_callable_is_decorated_or_stands_alone_for_a_reason():
+def test_every_public_callable_is_decorated_or_listed_with_a_reason():
     found = dict(callables())
     assert len(found) > 500  # the walk has not gone blind
     assert not [n for n, member in found.items() if not stands_alone(n) and not is_float64_default(member)]
@@ -253,7 +253,7 @@ def test_a_model_of_the_users_own_is_decorated_too():
     assert spring(0.0, jnp.float32([1, 2])).dtype == jnp.float64
 
 
-def test_a_decorated_function_stays_what_it_was():
+def test_a_decorated_function_keeps_its_signature_and_type():
     assert pickle.loads(pickle.dumps(march)) is march
     assert list(inspect.signature(march).parameters)[:2] == ["model", "dt"]
     assert march.__module__ == "jaxgait.solve.time_stepping" and "summary per block" in (march.__doc__ or "")
@@ -287,7 +287,7 @@ def test_declared_parameters_are_real_numbers_and_counts_stay_counts(dtype):
     assert cast.table.dtype == dtype
 
 
-def test_what_was_not_declared_is_left_alone():
+def test_undeclared_fields_are_unchanged():
     given = {"i": 3, "flag": True, "n": np.arange(2), "x": 1.5, "y": np.float32(2), "none": None}
     found = precision.cast(given)
     assert (found["i"], found["flag"], found["none"]) == (3, True, None)
@@ -312,7 +312,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-def test_integers_for_parameters_compile_nothing_anew(run):
+def test_integers_for_parameters_compile_nothing_again(run):
     run(with_parameters(Counted(), {"stiffness": 20}))
     before = len(traced)  # (not cleared: programs follow what a user's own code refers to)
     found = run(with_parameters(Counted(), {"stiffness": 21}))

@@ -1,4 +1,4 @@
-"""A mechanism from outside of the package: by name through the command line, and what is said of bad registrations."""
+"""A mechanism of another package: by name through the command line, and messages about bad registrations."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def package(folder, entry_points):
 RUN_ALL = """
 import contextlib, io, json, sys
 from jaxgait import cli
-told = []
+outputs = []
 for command in json.load(sys.stdin):
     out, err = io.StringIO(), io.StringIO()
     code = 0
@@ -110,12 +110,12 @@ for command in json.load(sys.stdin):
             cli.main(command)
         except SystemExit as stop:
             code = stop.code
-    told.append([code, out.getvalue(), err.getvalue()])
-json.dump(told, sys.stdout)
+    outputs.append([code, out.getvalue(), err.getvalue()])
+json.dump(outputs, sys.stdout)
 """
 
 
-def told(folder, *commands):
+def outputs_of(folder, *commands):
     """Exit code, output and errors of commands, one after the other in a process that finds the package."""
     root = os.path.dirname(os.path.dirname(jaxgait.__file__))
     path = os.pathsep.join([str(folder), root, os.environ.get("PYTHONPATH", "")])
@@ -134,7 +134,7 @@ def told(folder, *commands):
 
 def test_a_mechanism_of_another_package_is_run_by_name(tmp_path):
     package(tmp_path, GOOD)
-    help_, listed, run, scanned, again, searched, reproduced = told(
+    help_, listed, run, scanned, again, searched, reproduced = outputs_of(
         tmp_path,
         "run --help",
         "run my-hopper --list",
@@ -158,17 +158,17 @@ def test_a_mechanism_of_another_package_is_run_by_name(tmp_path):
 
 def test_a_bad_registration_is_one_line_and_breaks_nothing_else(tmp_path):
     package(tmp_path, BAD)
-    said = told(
+    outputs = outputs_of(
         tmp_path,
         "run bungee --duration 1 --samples 5",
         *(f"run {name} --list" for name in ("broken", "missing", "no-class", "no-model", "no-module")),
         "reproduce silent",
     )
-    taken = [line for line in said[0][2].splitlines() if "is taken by" in line]
-    assert said[0][0] == 0 and "completed" in said[0][1] and len(taken) == 2
+    taken = [line for line in outputs[0][2].splitlines() if "is taken by" in line]
+    assert outputs[0][0] == 0 and "completed" in outputs[0][1] and len(taken) == 2
     assert "my_hopper.hopper:Hopper (entry point of jaxgait.models) is taken by jaxgait itself: ignored" in taken[0]
     for (code, _, error), wanted in zip(
-        said[1:],
+        outputs[1:],
         [
             "'my_hopper.broken:Hopper', registered with jaxgait, cannot be imported: ZeroDivisionError",
             "cannot be imported: AttributeError: module 'my_hopper.hopper' has no attribute 'Jumper'",
@@ -206,7 +206,7 @@ def test_xarray_comes_with_the_first_result():
         xr.DataSet  # noqa: B018
 
 
-def test_models_stand_at_the_top():
+def test_models_are_at_the_top_level():
     classes = {where.partition(":")[2] for where in jaxgait.registry.models().values()}
     assert all(getattr(jaxgait, name).__name__ == name for name in classes)
     assert all(re.search(rf"\b{name}\b", jaxgait.__doc__) for name in classes)  # help(jaxgait) lists them

@@ -33,7 +33,7 @@ def test_agreement_with_the_paper_is_to_its_last_printed_digit():
 
 
 def contradicting() -> Report:
-    """What the specification expects, where the paper says the opposite; one figure of each missing kind."""
+    """What the specification expects, where the paper states the opposite; one figure of each missing kind."""
     report = Report("A title", "An introduction.")
     report.figure("trend", "critical k falls", "", False, expected=False, paper=True, note="Its geometry is lost.")
     report.figure("both", "length", "m", 2.0, expected=2.0, tolerance=0.1, paper="2.0")
@@ -41,7 +41,7 @@ def contradicting() -> Report:
     return report
 
 
-def test_inputs_are_counted_apart():
+def test_inputs_are_counted_separately():
     report = Report("A title")
     report.figure("length", "length", "m", 2.0, expected=2.0, tolerance=0.1, paper=2.0)
     report.figure("mass", "mass", "kg", 70.0, expected=70.0, paper=70.0, input=True)
@@ -104,12 +104,12 @@ def test_scalars_of_any_library_become_plain(kind, tmp_path):
     assert number["measured"] == 2.0 and number["met"] is True and flag["measured"] is True
 
 
-def test_more_than_a_number_is_refused_by_name():
+def test_an_array_raises_an_error_that_names_the_figure():
     with pytest.raises(TypeError, match=r"figure 'x' takes one number.*\(3,\)"):
         Report("A title").figure("x", "three numbers", "N", np.zeros(3))
 
 
-def test_what_is_stored_is_labelled(tmp_path):
+def test_stored_results_are_labelled(tmp_path):
     report, labelled = Report("A title"), {"units": "m", "long_name": "height"}
     coords = {"point": ["hip", "heel"]}
     names = ("point", ["taut", "slack"], {"long_name": "what happened"})  # text has no unit

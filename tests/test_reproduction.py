@@ -62,7 +62,7 @@ def test_independent_parts_keep_their_order_and_compute_in_float64(processes, tm
     assert 0.5 <= part.seconds["slow"] < 5.0 and not multiprocessing.active_children()
 
 
-def test_the_first_failure_ends_the_others(processes, tmp_path):
+def test_the_first_failure_stops_the_others(processes, tmp_path):
     begin = time.monotonic()
     with (
         pytest.raises(ValueError, match="no such walker"),

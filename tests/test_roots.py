@@ -42,7 +42,7 @@ def test_derivatives_against_differences(mode):
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
-def test_a_failing_member_spoils_no_other(mode):
+def test_a_failing_member_changes_no_other(mode):
     """Circles and the line y = 1: the second is too small to meet it, the third starts where nothing is defined."""
 
     def shifted(x, r):
@@ -98,7 +98,7 @@ def test_many_members_retire_one_by_one():
     assert [sum(k in which for which in evaluate.evaluated) for k in range(5)] == list(found.steps)
 
 
-def test_both_drivers_go_the_same_way():
+def test_both_drivers_take_the_same_steps():
     def evaluate(which, x):
         args = {"r": 2.0, "s": 0.5}
         return np.stack([circle(xi, args) for xi in x]), np.stack([jax.jacfwd(circle)(xi, args) for xi in x])

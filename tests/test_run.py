@@ -77,7 +77,7 @@ def test_a_tuple_as_state_runs_and_scans_from_named_components():
     np.testing.assert_allclose(scan.state_0_end, np.cos(2.0) + np.array([0.0, 1.0]) * np.sin(2.0), atol=1e-5)
 
 
-def test_samples_after_an_early_end_are_no_results():
+def test_samples_after_an_early_end_are_not_results():
     class Counting(Oscillator):
         variables: ClassVar = {**Oscillator.variables, "n": Variable("1", "count"), "up": Variable("1", "whether up")}
 

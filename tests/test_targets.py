@@ -19,7 +19,7 @@ def parts(monkeypatch):
     return found
 
 
-def test_promises_have_bounds_of_their_own(parts):
+def test_promises_have_their_own_bounds(parts):
     full, quick = (targets.measured("one", quick) for quick in (False, True))
     assert [(t.what, t.target, t.met) for t in full] == [
         ("fast: ours over theirs", 1.3, False),
@@ -32,7 +32,7 @@ def test_promises_have_bounds_of_their_own(parts):
     ]
 
 
-def test_a_promise_that_nothing_measures_is_an_error(parts):
+def test_a_promise_that_nothing_measures_raises(parts):
     parts.pop(1)
     with pytest.raises(LookupError, match="one has no target named with 'slow'"):
         targets.measured("one", False)

@@ -68,7 +68,7 @@ def test_other_numbers_compile_nothing(scheme, compilations):
     assert first.steps.values.tolist() == ensemble(model, members, **request).steps.values.tolist()
 
 
-def test_members_are_compiled_where_all_else_runs_operation_by_operation():
+def test_members_are_compiled_even_if_jit_is_disabled():
     model, members, request, _ = CASES["Smooth"]
     with jax.disable_jit():
         found = ensemble(model, members, **request)
@@ -146,14 +146,14 @@ def name_of(monkeypatch, tmp_path):
 
     monkeypatch.setattr(stored, "_traced", traced)
 
-    def tell(run):
+    def observe(run):
         with pytest.raises(Named) as found:
             run()
         (name,) = found.value.args
         assert name is not None
         return name
 
-    return tell
+    return observe
 
 
 def test_programs_that_differ_have_different_names_on_disk(name_of):
@@ -181,7 +181,7 @@ def test_ensembles_that_differ_have_different_names_on_disk(name_of):
     assert name_of(lambda: ensemble(model, members, **(asked | {"rtol": 1e-5}))) == names[0]
 
 
-def test_a_measure_that_branches_is_told_what_to_write():
+def test_the_error_of_a_measure_that_branches_names_the_remedy():
     request = {"duration": 1.0, "samples": 10, "observe": lambda run: {"deep": 1.0 if run["x"][-1] > 0.0 else 0.0}}
     with pytest.raises(MeasureError, match=r"the function `observe` needs a value .* \(line \d+ of .*test_batch.py"):
         ensemble(Bungee(), {"mass": [60.0, 80.0]}, **request)

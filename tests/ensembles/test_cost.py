@@ -1,4 +1,4 @@
-"""What a scan would take, told from a sample of it."""
+"""The time and the memory of a scan, estimated from a sample of it."""
 
 import pytest
 
@@ -10,16 +10,16 @@ from tests.ensembles.small_scan import MEMBERS, lowest
 REQUEST = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": lowest, "retry": False, "workers": 1}
 
 
-def test_an_estimate_runs_a_sample_and_counts_what_a_store_holds(tmp_path):
+def test_an_estimate_runs_a_sample_and_counts_the_blocks_of_a_store(tmp_path):
     place = tmp_path / "scan.zarr"
-    told = estimate(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
+    cost = estimate(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
     assert not place.exists()
-    assert (told.members, told.blocks, told.workers, told.done) == (42, 6, 1, 0)
-    assert told.sample == told.block == 7 and told.seconds == pytest.approx(6 * told.sample_seconds)
+    assert (cost.members, cost.blocks, cost.workers, cost.done) == (42, 6, 1, 0)
+    assert cost.sample == cost.block == 7 and cost.seconds == pytest.approx(6 * cost.sample_seconds)
     data = ensemble(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
-    assert told.result_bytes == sum(x.nbytes for x in data.data_vars.values())
+    assert cost.result_bytes == sum(x.nbytes for x in data.data_vars.values())
     taken = sum(4096 * (1 if found.is_dir() else -(-found.stat().st_size // 4096)) for found in place.rglob("*"))
-    assert told.disk_bytes == pytest.approx(taken, rel=0.3) and told.process_bytes > told.working_bytes
+    assert cost.disk_bytes == pytest.approx(taken, rel=0.3) and cost.process_bytes > cost.working_bytes
     after = estimate(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
     assert after.done == 6 and after.seconds == 0.0
     assert any("6 of 6 blocks are in the store" in line for line in after.lines())
@@ -35,5 +35,5 @@ def test_arguments_are_those_of_ensemble():
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.123, "0.12 s"), (59.6, "60 s"), (5400.0, "1.5 h"), (200.0, "3.3 min"), (2e5, "2.3 d")]
 )
-def test_times_in_the_unit_that_people_take(seconds, text):
+def test_times_are_shown_in_a_suitable_unit(seconds, text):
     assert duration(seconds) == text

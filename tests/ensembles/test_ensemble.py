@@ -113,7 +113,7 @@ def test_a_poisoned_member_changes_no_other_bit():
     assert sum(summary(bad).values()) == 9 and summary(bad)["ended early: broke"] == 1
 
 
-def test_the_retry_ladder_mends_what_it_can():
+def test_retries_complete_failed_members():
     # Explicit steps of 4e-5 s would be needed for the second member; nothing helps the third; the fourth may end so.
     members = zipped(
         {"damping": [0.0, 1e5, 0.0, 0.0], "stiffness": [8.0, 1e5, 8.0, 8.0]}
@@ -160,12 +160,12 @@ def test_float32_and_its_distance_to_float64():
     assert np.isnan(lost.x_end).all() and np.isnan(lost.t_end).all()
 
 
-def test_progress_is_told_on_request_and_quiet_otherwise(capsys):
+def test_progress_is_shown_only_on_request(capsys):
     ensemble(Oscillator(), {"stiffness": K}, **QUICK)
     assert capsys.readouterr().err == ""
     ensemble(Oscillator(), {"stiffness": K}, **QUICK, batch=5, progress=True)
-    told = capsys.readouterr().err
-    assert "9/9" in told and "2/2 blocks, 0 failed" in told and "left" in told and "trajectories" in told
+    shown = capsys.readouterr().err
+    assert "9/9" in shown and "2/2 blocks, 0 failed" in shown and "left" in shown and "trajectories" in shown
 
 
 def exact_gradient(mass, stiffness):
@@ -212,7 +212,7 @@ def test_a_result_that_is_nan_has_no_gradient():
     np.testing.assert_array_equal(np.isnan(data.x_gradient[:, 0]), [True, False])
 
 
-def test_derivatives_that_are_lost_are_no_secret():
+def test_lost_derivatives_are_warned_of():
     """Of a root at zero here; explicit steps lose those of stiff motion, which the error of values does not show."""
     root = lambda run: {"root": jnp.sqrt(run.model.mass - 1.0), "x": run["x"][-1]}
     with pytest.warns(UserWarning, match=r"not finite or larger than 1e\+30: root \(1 of 2 members\); .*Ros4"):
@@ -260,7 +260,7 @@ def test_blocks_are_even_rectangles():
         ({"samples": 2_000_000_000_000, "duration": 1.0}, MemoryError, "one trajectory needs"),
     ],
 )
-def test_impossible_requests_are_refused(kwargs, error, message):
+def test_impossible_requests_raise(kwargs, error, message):
     with pytest.raises(error, match=message):
         ensemble(Oscillator(), {"mass": [1.0]}, **kwargs)
 
@@ -303,7 +303,7 @@ def test_other_labels_of_the_same_members_are_another_scan(tmp_path):
         scan([2.0, 1.0])
 
 
-def test_what_a_function_observes_has_no_unit_of_a_variable_of_the_same_name():
+def test_results_of_a_function_do_not_take_the_unit_of_a_variable_of_the_same_name():
     found = ensemble(Oscillator(), {"mass": M}, **QUICK | {"observe": lambda run: {"x": 100.0 * run["x"][-1]}})
     assert "units" not in found.x.attrs and found.x_end.attrs["units"] == "m"
 
@@ -318,7 +318,7 @@ def test_the_error_of_float32_has_all_samples():
     assert error.x.sizes["time"] == 71 and (abs(error.x) < 0.01).all()
 
 
-def test_events_that_are_not_all_recorded_are_no_complete_result():
+def test_members_with_unrecorded_events_are_not_complete():
     with pytest.warns(IncompleteRun, match="limit of events"):
         few = ensemble(Bungee(), {"mass": [70.0]}, duration=60.0, samples=50, trajectories=True, max_events=3)
     assert few.status.item() == Outcome.EVENT_LIMIT and few.event_time.sizes["event"] == 3

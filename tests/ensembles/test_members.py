@@ -1,4 +1,4 @@
-"""Parameter sets: what they contain, and what is refused."""
+"""Parameter sets: what they contain, and errors."""
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def test_each_row_of_a_table_is_a_member():
     assert members.dims == ("member",) and members.values["mass"].tolist() == [60.0, 70.0, 80.0]
 
 
-def test_zipped_with_an_axis_that_is_no_parameter():
+def test_zipped_with_an_axis_that_is_not_a_parameter():
     k, ratio = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2])
     k2, ratio2 = np.meshgrid(k, ratio, indexing="ij")
     members = zipped({"stiffness": k2, "mass": ratio2 * k2}, axes={"stiffness": k, "ratio": ratio})
@@ -104,12 +104,12 @@ M = np.array([60.0, 70.0])
         (lambda: cloud(Oscillator(), {"y": 1.0}, 4), "no component 'y'.*'initial.x'"),
     ],
 )
-def test_impossible_sets_are_refused(build, message):
+def test_impossible_sets_raise(build, message):
     with pytest.raises(ParameterError, match=message):
         build()
 
 
-def test_what_does_not_fit_in_memory_is_refused_before_anything_is_allocated(monkeypatch):
+def test_sets_that_do_not_fit_in_memory_raise_before_anything_is_allocated(monkeypatch):
     from jaxgait import checks
 
     monkeypatch.setattr(checks, "free_memory", lambda: 30_000_000)
@@ -125,7 +125,7 @@ def test_what_does_not_fit_in_memory_is_refused_before_anything_is_allocated(mon
     assert grid({"mass": values, "stiffness": values[:900]}).size == 900_900
 
 
-def test_a_label_with_the_name_of_a_result_is_refused_before_the_work():
+def test_a_label_with_the_name_of_a_result_raises_before_the_work():
     from jaxgait.ensembles import ensemble
 
     for name in ("status", "t_end"):
@@ -150,12 +150,12 @@ def test_a_label_with_the_name_of_a_result_is_refused_before_the_work():
         ({"links": [1, 2]}, "cannot vary"),
     ],
 )
-def test_a_model_refuses_what_it_does_not_know(axes, message):
+def test_impossible_axes_of_a_model_raise(axes, message):
     with pytest.raises(ParameterError, match=message):
         check_members(Oscillator(), grid(axes))
 
 
-def test_no_values_of_text_are_no_numbers():
+def test_empty_lists_of_text_raise():
     with pytest.raises(ParameterError, match="the values of 'mass' must be real numbers, got array"):
         grid({"mass": np.array([], dtype=str)})
 

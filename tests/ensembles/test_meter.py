@@ -1,4 +1,4 @@
-"""What is told of a scan's progress where there is no terminal."""
+"""The progress of a scan, shown without a terminal."""
 
 from types import SimpleNamespace
 from unittest.mock import Mock

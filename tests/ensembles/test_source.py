@@ -100,20 +100,20 @@ def digests(*things):
     return sources.digests()
 
 
-def test_a_renamed_file_holds_the_same(tmp_path):
+def test_a_renamed_file_changes_nothing(tmp_path):
     one, other = (module(tmp_path, name) for name in ("hopper_here", "hopper_there"))
     for name in ("Hopper", "peak", "first"):
         assert digests(getattr(one, name)) == digests(getattr(other, name)), name
 
 
-def test_classes_made_while_a_program_runs_count_by_what_they_hold():
+def test_classes_made_at_run_time_are_identified_by_their_members():
     forces = [lambda self, x: 2.0 * x, eval("lambda self, x: 3.0 * x")]
     made = [digests(type("Law", (eqx.Module,), {"force": force, "power": n})) for n in (1, 2) for force in forces]
     assert all(one != other for i, one in enumerate(made) for other in made[:i])
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
-def test_a_number_shows_wherever_it_is(name):
+def test_a_number_matters_wherever_it_is(name):
     found = []
     for k in (2.0, 3.0, 2.0):
         sources = Sources()
@@ -122,7 +122,7 @@ def test_a_number_shows_wherever_it_is(name):
     assert found[0] == found[2] != found[1]
 
 
-def test_what_is_set_on_a_class_at_run_time_counts(tmp_path):
+def test_attributes_set_on_a_class_at_run_time_matter(tmp_path):
     """Its source does not show it, and a store would continue with the results of before."""
     text = MODULE.replace("import functools", "import enum\nimport functools")
     text = text.replace("class Hopper", "class Kind(enum.Enum):\n    SOFT = 1\n\n\nclass Hopper")
@@ -142,7 +142,7 @@ def test_what_is_set_on_a_class_at_run_time_counts(tmp_path):
     assert "source of <lambda>" in digests(hopper)
 
 
-def test_what_is_set_on_a_class_of_jaxgait_counts_too(monkeypatch):
+def test_attributes_set_on_a_class_of_jaxgait_matter_too(monkeypatch):
     before = digests(Bungee)
     monkeypatch.setattr(Bungee, "duration", 2.0)
     assert {**before, "value of jaxgait.models.bungee.model.Bungee.duration": "2.0"} == digests(Bungee)
@@ -165,7 +165,7 @@ def test_what_is_set_on_a_class_of_jaxgait_counts_too(monkeypatch):
         ("factor * x for", "factor + x for", {"source of peak (2)"}),
     ],
 )
-def test_what_decides_a_result_shows_and_nothing_else(tmp_path, before, after, changed):
+def test_digests_depend_on_everything_that_affects_a_result_and_on_nothing_else(tmp_path, before, after, changed):
     one = module(tmp_path, "hopper_before")
     other = module(tmp_path, "hopper_after", MODULE.replace(before, after))
     old, new = (digests(m.Hopper, m.peak, m.first, m.Excess(1.0), m.twice) for m in (one, other))
@@ -173,7 +173,7 @@ def test_what_decides_a_result_shows_and_nothing_else(tmp_path, before, after, c
 
 
 @pytest.mark.parametrize("imported", ["import hopper_law as law", "from hopper_law import force"])
-def test_what_a_function_imports_counts(tmp_path, imported):
+def test_imports_of_a_function_matter(tmp_path, imported):
     called = "force" if "from" in imported else "law.force"
     user = module(tmp_path, "hopper_late", f"def late(x):\n    {imported}\n    return {called}(x)\n")
     old, new = ({}, {})
@@ -183,7 +183,7 @@ def test_what_a_function_imports_counts(tmp_path, imported):
     assert {n for n in {**old, **new} if old.get(n) != new.get(n)} == {"value of FACTOR"}
 
 
-def test_constants_in_a_closure_count(tmp_path):
+def test_constants_in_a_closure_matter(tmp_path):
     user = module(tmp_path, "hopper_closures")
     assert digests(user.scaled(2.0))["value of factor"] == "2.0"
     assert digests(user.scaled(2.0)) == digests(user.scaled(2.0)) != digests(user.scaled(3.0))
@@ -192,7 +192,7 @@ def test_constants_in_a_closure_count(tmp_path):
     assert digests(user.scaled(curves[0])) == digests(user.scaled(curves[0].copy()))
 
 
-def test_objects_count_by_their_attributes_and_decorators_by_their_closures(tmp_path):
+def test_attributes_of_objects_and_closures_of_decorators_matter(tmp_path):
     user = module(tmp_path, "hopper_objects")
     assert digests(user.Excess(1.0)) == digests(user.Excess(1.0)) != digests(user.Excess(2.0))
     assert digests(user.Excess(1.0).rest) != digests(user.Excess(2.0).rest)
@@ -202,14 +202,14 @@ def test_objects_count_by_their_attributes_and_decorators_by_their_closures(tmp_
     assert digests(user.scaled(curves[0])) != digests(user.scaled(curves[1]))
 
 
-def test_functions_without_source_go_by_their_bytecode():
+def test_functions_without_source_are_identified_by_their_bytecode():
     one, same, other = (eval(f"lambda run: run['x'] * {c}") for c in ("2", "2", "3"))
     assert digests(one) == digests(same) != digests(other)
-    here, there = lambda run: run["x"].max(), lambda run: run["x"].min()  # on one line: nobody can tell which is which
+    here, there = lambda run: run["x"].max(), lambda run: run["x"].min()  # on one line: no one can distinguish them
     assert digests(here) != digests(there)
 
 
-def test_jaxgait_goes_by_files_and_what_they_import():
+def test_jaxgait_is_identified_by_files_and_their_imports():
     found = digests(MEASURES["clearance"].function)
     assert {"measures.py", "model.py"} == set(found["source of jaxgait.models.bungee"])
     assert "__init__.py" in found["source of jaxgait.mechanics"]
@@ -217,7 +217,7 @@ def test_jaxgait_goes_by_files_and_what_they_import():
     assert found["it"] == "jaxgait.models.bungee.measures._clearance"
 
 
-def test_a_part_that_was_exchanged_shows():
+def test_an_exchanged_part_matters():
     normal, other = (
         _model(leg, Sources()) for leg in (Prosthesis(), with_parts(Prosthesis(), {"ground.friction": Stribeck()}))
     )
@@ -226,11 +226,11 @@ def test_a_part_that_was_exchanged_shows():
     assert "parameter ground.friction.static" in other
 
 
-def test_libraries_go_by_name():
+def test_libraries_are_identified_by_name():
     assert digests(np.max) == {"it": "numpy.max"}
 
 
-def test_a_function_that_jaxgait_wraps_is_seen(tmp_path):
+def test_a_function_that_jaxgait_wraps_is_found(tmp_path):
     user = module(tmp_path, "hopper_wrapped")
     wrapped = Measure("peak", user.peak, "m", "largest x")
     assert "source of peak" in digests(wrapped.function) and "source of peak" in digests(wrapped)
@@ -246,7 +246,7 @@ def test_a_function_that_jaxgait_wraps_is_seen(tmp_path):
         ('k = parameter(1.0, unit="m", doc="length")', 'k = parameter(1.0, unit="m", doc="a length", source="[1]")'),
     ],
 )
-def test_words_and_formatting_do_not_count(one, other):
+def test_comments_texts_and_formatting_do_not_matter(one, other):
     assert syntax(ast.parse(one)) == syntax(ast.parse(other))
 
 
@@ -260,11 +260,11 @@ def test_words_and_formatting_do_not_count(one, other):
         ("if x:\n    raise ValueError", "if y:\n    raise ValueError"),
     ],
 )
-def test_everything_else_counts(one, other):
+def test_everything_else_matters(one, other):
     assert syntax(ast.parse(one)) != syntax(ast.parse(other))
 
 
-def test_default_arguments_and_attributes_of_functions_count(tmp_path):
+def test_default_arguments_and_attributes_of_functions_matter(tmp_path):
     text = "def measure(run, k={k}, *, c={c}):\n    return k * run['x'].max() + c\n\nK = {k}\nmeasure.gain = {gain}\n"
     text = text.replace("k={k}, *, c={c}", "k=K, *, c=C").replace("def ", "K, C = {k}, {c}\n\n\ndef ", 1)
     found = [
@@ -276,7 +276,7 @@ def test_default_arguments_and_attributes_of_functions_count(tmp_path):
     assert digests(made[0]) != digests(made[1])
 
 
-def test_a_container_that_holds_itself_is_seen_once():
+def test_a_container_that_contains_itself_is_visited_once():
     class Laws(dict):
         pass
 

@@ -21,17 +21,17 @@ import xarray as xr
 from jaxgait import files, simulate
 from jaxgait.ensembles import StoreError, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.plan import run_task, task_of
+from jaxgait.ensembles.results import open_result
 from jaxgait.ensembles.store import store_library
 from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.plot.results import opened
 from tests.ensembles.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
 
 KILLS = 20
 
 
 def content(place):
-    """All bytes of a scan; sessions.jsonl tells when it was worked on and differs."""
+    """All bytes of a scan; sessions.jsonl differs, because it lists when the scan ran."""
     files = [f for f in place.rglob("*") if f.is_file() and f.name != "sessions.jsonl" and f.parent.name != "tmp"]
     return {str(f.relative_to(place)): f.read_bytes() for f in files}
 
@@ -53,7 +53,7 @@ def blocks_done(place):
     return len(manifest.read_text().splitlines()) if manifest.exists() else 0
 
 
-def test_the_store_holds_what_memory_would(whole):
+def test_the_store_contains_the_results_that_memory_would(whole):
     stored = read_store(whole).load()
     request = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": lowest, "retry": False}
     direct = ensemble(Bungee(), MEMBERS, **request)
@@ -148,13 +148,13 @@ def test_another_cut_into_blocks_continues_with_the_store_s_own(copy, whole):
         ({"precision": "float32"}, "precision: float64 in the store, float32 now"),
     ],
 )
-def test_another_scan_is_refused_and_the_difference_named(whole, changes, difference):
+def test_another_scan_raises_and_the_difference_is_named(whole, changes, difference):
     before = content(whole)
-    with pytest.raises(StoreError, match="holds another scan") as refused:
+    with pytest.raises(StoreError, match="holds another scan") as error:
         small_scan(whole, **changes)
-    assert difference in str(refused.value) and content(whole) == before
+    assert difference in str(error.value) and content(whole) == before
     if "model" in changes:
-        assert "source" not in str(refused.value)
+        assert "source" not in str(error.value)
 
 
 class Heavier(Bungee):
@@ -196,7 +196,7 @@ def cut(place, lines):
     manifest.write_text("".join(manifest.read_text().splitlines(keepends=True)[:lines]))
 
 
-def test_a_line_cut_short_does_not_count(copy, whole):
+def test_a_truncated_line_is_ignored(copy, whole):
     cut(copy, 5)
     with open(copy / ".jaxgait" / "manifest.jsonl", "a") as manifest:
         manifest.write('{"block": 5, "sha2')
@@ -216,7 +216,7 @@ def test_a_damaged_block_is_named_and_repaired_on_request(copy, whole):
         small_scan(copy)
 
 
-def test_damage_is_seen_without_the_scan(copy):
+def test_damage_is_found_without_the_scan(copy):
     """By whoever only reads it; block 9's file of one result is empty, and lines of no block do not count."""
     assert store.damaged(copy) == []
     (copy / "lowest" / "c" / "1" / "2").write_bytes(b"\0" * 8)
@@ -228,7 +228,7 @@ def test_damage_is_seen_without_the_scan(copy):
 @pytest.mark.parametrize(
     "name", ["zarr.json", "mass/zarr.json", "lowest/zarr.json", ".jaxgait/manifest.jsonl", ".jaxgait/labels.json"]
 )
-def test_what_says_what_a_store_holds_is_written_again(copy, whole, name):
+def test_missing_metadata_of_a_store_are_written_again(copy, whole, name):
     (copy / name).unlink()
     with pytest.raises(StoreError, match=rf"damaged: .*{name}.*repair=True"):
         small_scan(copy)
@@ -260,15 +260,15 @@ def test_coordinates_without_checksums_are_written_again(copy, whole):
     assert content(copy) == content(whole)
 
 
-def test_an_odd_plan_is_not_ours(copy):
+def test_blocks_of_an_unknown_plan_are_not_checked(copy):
     plan = copy / ".jaxgait" / "plan.json"
-    told = json.loads(plan.read_text())
-    for odd in ({**told, "blocks": [1]}, {**told, "blocks": [0, 1]}, [1], {**told, "dimensions": 3}):
+    contents = json.loads(plan.read_text())
+    for odd in ({**contents, "blocks": [1]}, {**contents, "blocks": [0, 1]}, [1], {**contents, "dimensions": 3}):
         plan.write_text(json.dumps(odd))
         assert store.damaged(copy) == []
 
 
-def test_a_disk_without_locks_is_told(copy, monkeypatch):
+def test_a_disk_without_locks_warns(copy, monkeypatch):
     fcntl, closed = pytest.importorskip("fcntl"), []
 
     def none(*_):
@@ -285,12 +285,12 @@ def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
     """As on Windows, where they cannot be opened."""
     real = os.open
 
-    def refused(path, *how, **more):
+    def denied(path, *how, **more):
         if os.path.isdir(path):
             raise PermissionError(errno.EACCES, "Permission denied")
         return real(path, *how, **more)
 
-    monkeypatch.setattr(store.os, "open", refused)
+    monkeypatch.setattr(store.os, "open", denied)
     files.flush(tmp_path)
     store._write_file(tmp_path, tmp_path / "x", b"1")
     assert (tmp_path / "x").read_bytes() == b"1"
@@ -329,7 +329,7 @@ def test_two_processes_may_begin_a_store(tmp_path, whole, monkeypatch):
     ("code", "advice"),
     [(errno.ENOSPC, "free some disk space"), (errno.EROFS, "make the folder writable"), (errno.EIO, "fix this")],
 )
-def test_a_failing_disk_is_told_and_what_was_done_survives(tmp_path, whole, monkeypatch, code, advice):
+def test_a_failing_disk_raises_and_finished_blocks_survive(tmp_path, whole, monkeypatch, code, advice):
     place = tmp_path / "scan.zarr"
     real, calls = os.fsync, []
 
@@ -352,7 +352,7 @@ def test_a_failing_disk_is_told_and_what_was_done_survives(tmp_path, whole, monk
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting needs root")
 def test_a_full_disk_for_real(tmp_path):
-    """A tmpfs that holds half the scan."""
+    """A tmpfs with room for half of the scan."""
     place = tmp_path / "tiny"
     place.mkdir()
     if os.system(f"mount -t tmpfs -o size=900k tmpfs {place} 2>/dev/null") != 0:
@@ -371,7 +371,7 @@ def test_a_full_disk_for_real(tmp_path):
         os.system(f"umount {place}")
 
 
-def test_a_scan_too_large_for_the_disk_is_refused_before_it_starts(tmp_path):
+def test_a_scan_too_large_for_the_disk_raises_before_it_starts(tmp_path):
     with pytest.raises(StoreError, match=r"needs .* GB and .* GB are free"):
         many = {name: np.linspace(40.0, 60.0, 300) for name in MEMBERS}
         small_scan(tmp_path / "scan.zarr", members=many, trajectories=True, samples=10_000_000)
@@ -379,7 +379,7 @@ def test_a_scan_too_large_for_the_disk_is_refused_before_it_starts(tmp_path):
 
 
 @pytest.mark.parametrize(("schema", "age"), [(2, "an older"), (99, "a newer")])
-def test_another_schema_is_refused(copy, schema, age):
+def test_another_schema_raises(copy, schema, age):
     plan = copy / ".jaxgait" / "plan.json"
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "schema": schema}))
     (copy / ".jaxgait" / "labels.json").unlink()  # which that version need not have
@@ -390,7 +390,7 @@ def test_another_schema_is_refused(copy, schema, age):
         small_scan(copy)
 
 
-def test_foreign_places_are_left_alone(tmp_path):
+def test_other_files_and_folders_are_unchanged(tmp_path):
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(StoreError, match="the path of the store is empty: name a folder"):
         small_scan("")
@@ -421,7 +421,7 @@ def interrupting(monkeypatch, error, after):
     monkeypatch.setattr(workers, "run_task", task)
 
 
-def test_ctrl_c_saves_and_tells_how_to_continue(tmp_path, whole, monkeypatch):
+def test_ctrl_c_saves_and_the_message_names_how_to_continue(tmp_path, whole, monkeypatch):
     place = tmp_path / "scan.zarr"
     with monkeypatch.context() as patch:
         interrupting(patch, KeyboardInterrupt(), after=7)
@@ -454,17 +454,17 @@ def test_results_are_in_the_order_of_the_model_and_of_the_request(tmp_path):
     scan = ensemble(Bungee(), {"mass": [60.0, 70.0]}, **ask, trajectories=True, gradient="stiffness")
     kept = ensemble(Bungee(), {"mass": [60.0, 70.0]}, **ask, trajectories=True, store=tmp_path / "scan.zarr")
     wanted = [name for name in run if name in scan]
-    for found in (scan, kept, opened(tmp_path / "scan.zarr")):
+    for found in (scan, kept, open_result(tmp_path / "scan.zarr")):
         assert [name for name in found if name in wanted] == wanted
         assert list(found)[:5] == ["status", "t_end", "steps", "rejected_steps", "first_status"]
     assert list(scan)[-2:] == ["peak_rope_force_gradient", "clearance_gradient"]
 
 
-def test_a_store_with_a_file_cut_off_names_itself_and_the_repair(copy):
+def test_the_error_of_a_truncated_file_names_the_store_and_the_repair(copy):
     file = copy / "lowest" / "c" / "1" / "2"
     file.write_bytes(file.read_bytes()[:3])
     with pytest.warns(UserWarning, match="do not trust block 9"), pytest.raises(ValueError, match=r"lowest.*--repair"):
-        opened(copy)
+        open_result(copy)
 
 
 def test_a_scan_with_a_store_has_several_blocks(tmp_path, monkeypatch):
@@ -479,7 +479,7 @@ def test_a_scan_with_a_store_has_several_blocks(tmp_path, monkeypatch):
     assert driver.plan_of(request | {"workers": 50, "store": tmp_path / "scan.zarr"}).size == 50
 
 
-def test_a_missing_library_says_what_to_install():
+def test_the_error_of_a_missing_library_names_the_package():
     with pytest.raises(ModuleNotFoundError, match=r'need no_such_library: pip install "jaxgait\[store\]"'):
         store_library("no_such_library")
 

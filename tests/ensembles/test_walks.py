@@ -58,7 +58,7 @@ def test_people_of_one_name_are_numbered():
 
 
 @pytest.mark.usefixtures("unaligned")
-def test_a_body_mass_that_only_some_walks_have_is_said(walk_file):
+def test_a_body_mass_that_only_some_walks_have_warns(walk_file):
     known = motion_drive(walk_file)
     assert known.person is not None
     unknown = dataclasses.replace(known, name="ben", person=known.person._replace(mass=None))
@@ -68,7 +68,7 @@ def test_a_body_mass_that_only_some_walks_have_is_said(walk_file):
 
 @pytest.mark.usefixtures("unaligned")
 def test_embedded_gaits_with_their_people_are_those_of_a_file(tmp_path):
-    """By name alone they drive the model's own leg, which is said."""
+    """By name alone they drive the model's own leg, with a warning."""
     name = REFERENCE_GAITS[2]
     write_record(gait_record(name), tmp_path / "hbm07.json")
     named = reference_gait(name, with_person=True)
@@ -104,7 +104,7 @@ def test_the_interval_between_samples_is_that_of_the_slowest_walker():
 
 @pytest.mark.slow
 def test_every_member_is_the_run_of_that_person(walk_file):
-    """With a grid over the damper beside the people: the same numbers as single runs."""
+    """With a grid over the damper, too: the same numbers as single runs."""
     leg, who = people(Prosthesis(), [REFERENCE_GAITS[1], walk_file])
     k = np.array([1.6e4, 2.2e4])
     tight = {"strides": 2, "rtol": 1e-8}  # otherwise touch-downs amplify the last digits to the default tolerance
@@ -133,7 +133,7 @@ def test_equal_names_are_numbered():
     assert list(who.labels["subject"][1]) == ["rajagopal_1.26ms", "rajagopal_1.26ms (2)"]
 
 
-def test_what_is_wrong_is_said(walk_file):
+def test_impossible_walks_raise(walk_file):
     with pytest.raises(ParameterError, match="give a list of motions"):
         people(Prosthesis(), [])
     with pytest.raises(ParameterError, match="Bungee is not driven by measured motion"):
@@ -182,7 +182,7 @@ def test_the_command_line_tunes_one_damper_for_several_people(walk_file, tmp_pat
         (["knee", *TWO, "--over", "drive.period=1:1.2:3"], "drive.period cannot be given to --over: it follows from"),
     ],
 )
-def test_a_scan_that_cannot_be_is_one_line(arguments, message, capsys):
+def test_an_impossible_scan_is_an_error_of_one_line(arguments, message, capsys):
     assert message in _bad("scan", arguments, capsys)
 
 
@@ -196,12 +196,12 @@ def test_a_scan_that_cannot_be_is_one_line(arguments, message, capsys):
         (["--motion", REFERENCE_GAITS[0], "--robust", "worst"], "--robust needs scenarios: give --across"),
     ],
 )
-def test_a_search_over_people_that_cannot_be_is_one_line(arguments, message, capsys):
+def test_an_impossible_search_over_people_is_an_error_of_one_line(arguments, message, capsys):
     assert message in _bad("optimize", ["knee", *arguments], capsys)
 
 
 def _bad(command, arguments, capsys):
-    """The one line that a command prints of a bad request, besides the warning of legs that fit nobody."""
+    """The one line that a command prints for a bad request, besides the warning of legs without a person."""
     with pytest.raises(SystemExit) as stop:
         cli.main([command, *arguments])
     assert stop.value.code == console.BAD_INPUT

@@ -49,7 +49,7 @@ def test_a_killed_worker_costs_only_what_it_was_running(client, tmp_path):
     assert (place / ".jaxgait" / "manifest.jsonl").read_bytes() == (other / ".jaxgait" / "manifest.jsonl").read_bytes()
 
 
-def test_a_slow_disk_holds_the_threads_up(tmp_path, monkeypatch):
+def test_threads_wait_for_a_slow_disk(tmp_path, monkeypatch):
     """Results that wait to be written are in memory."""
     started, waiting = [], []
     run, write = workers.run_task, Store.write
@@ -65,7 +65,7 @@ def test_a_slow_disk_holds_the_threads_up(tmp_path, monkeypatch):
     assert len(started) == len(waiting) == 42 and max(waiting) <= 8
 
 
-def test_what_finished_beside_a_block_that_raises_is_kept(tmp_path, monkeypatch):
+def test_blocks_that_finish_while_another_raises_are_kept(tmp_path, monkeypatch):
     run, wait, started = workers.run_task, workers.wait, []
 
     def first_fails(task):
@@ -81,7 +81,7 @@ def test_what_finished_beside_a_block_that_raises_is_kept(tmp_path, monkeypatch)
     assert manifest_lines(tmp_path / "scan.zarr") == 1
 
 
-def test_a_block_that_raises_on_a_worker_is_told_here(client, monkeypatch):
+def test_an_error_on_a_worker_is_raised_here(client, monkeypatch):
     def explode(common, values):
         raise FloatingPointError("boom")
 

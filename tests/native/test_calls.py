@@ -66,7 +66,7 @@ def empty(size=ctypes.sizeof(Metadata)):
     return Metadata(size=size, major=-7, minor=-7, traits=77)
 
 
-def test_metadata_are_given_when_asked_for_wherever_in_the_list(handler):
+def test_metadata_are_filled_in_anywhere_in_the_list(handler):
     for before in ([], [extension(empty(), type=9)]):
         metadata = empty()
         assert asked(handler, *before, extension(metadata)) is None
@@ -74,13 +74,13 @@ def test_metadata_are_given_when_asked_for_wherever_in_the_list(handler):
 
 
 @pytest.mark.parametrize("fields", [{"type": 2}, {"type": 0}, {"size": 24}, {"size": 31}])
-def test_extensions_of_unknown_type_or_size_are_left_alone(handler, fields):
+def test_extensions_of_unknown_type_or_size_are_skipped(handler, fields):
     metadata = empty()
     assert asked(handler, extension(metadata, **fields)) is None
     assert (metadata.major, metadata.minor, metadata.traits) == (-7, -7, 77)
 
 
-def test_metadata_too_small_are_left_alone(handler):
+def test_metadata_that_are_too_small_are_skipped(handler):
     metadata = empty(size=32)
     assert asked(handler, extension(metadata)) is None
     assert (metadata.major, metadata.minor, metadata.traits) == (-7, -7, 77)

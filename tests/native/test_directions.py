@@ -88,11 +88,11 @@ def remembered(length):
 
 
 @pytest.mark.parametrize("function", [swing, sampled, refined, remembered])
-def test_the_same_bits_as_written_out(function):
+def test_the_bits_are_those_of_unrolled_code(function):
     same_bits(along(function, 9), jnp.linspace(0.5, 3.0, MEMBERS))
 
 
-def test_few_directions_go_one_after_the_other_where_all_would_be_too_long(monkeypatch):
+def test_few_directions_are_computed_one_after_the_other_if_all_would_be_too_long(monkeypatch):
     function, x = along(swing, 4), jnp.linspace(0.5, 3.0, MEMBERS)
     assert LOOPED not in explain(function, x[0])
     written_out = kernel(function)(x)
@@ -130,7 +130,7 @@ def test_a_state_with_as_many_components_as_directions():
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
-def test_what_mixes_its_parts_is_written_out():
+def test_code_that_mixes_directions_is_unrolled():
     """Sums over a vector, of which each number goes its own way otherwise."""
     function = lambda y: jax.lax.while_loop(lambda c: c[1] < 4, lambda c: (c[0] * jnp.sum(c[0]), c[1] + 1), (y, 0))[0]
     y = jnp.linspace(0.0, 0.2, 20)

@@ -29,15 +29,15 @@ import jaxgait
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.native import calls, stored
 
-def told(what, function):
-    def tell(*args, **options):
+def announced(what, function):
+    def call(*args, **options):
         print(what)
         return function(*args, **options)
-    return tell
+    return call
 
-jax.stages.Lowered.compile = told("program", jax.stages.Lowered.compile)
-calls._compiled = told("kernel", calls._compiled)
-stored.opened = told("trace", stored.opened)
+jax.stages.Lowered.compile = announced("program", jax.stages.Lowered.compile)
+calls._compiled = announced("kernel", calls._compiled)
+stored.opened = announced("trace", stored.opened)
 run = jaxgait.simulate(Bungee(), duration=1.0)
 scan = jaxgait.ensemble(Bungee(), {"mass": [60.0, 70.0]}, duration=1.0, observe=lambda run: {"lowest": run["x"].max()})
 assert dict(jax.config.values) == settings
@@ -106,7 +106,7 @@ def test_a_program_from_the_cache_of_jax_is_stored_whole_or_not_at_all(tmp_path)
     assert stored == [1, 1, 0]
 
 
-def test_what_was_there_before_a_trace_is_not_searched_for_garbage(cache):
+def test_existing_objects_are_excluded_from_garbage_collection_while_tracing(cache):
     frozen = []
     square = lambda x: frozen.append(gc.get_freeze_count()) or x * x
     compiled(square, X)
@@ -120,7 +120,7 @@ def test_what_was_there_before_a_trace_is_not_searched_for_garbage(cache):
 
 
 @pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
-def test_a_damaged_file_is_compiled_anew(cache):
+def test_a_damaged_file_is_compiled_again(cache):
     expected = compiled(tower, X)(X)
     (path,) = names(cache, "program")
     for damage in (lambda b: b[:-7], lambda b: b[:40] + bytes([b[40] ^ 1]) + b[41:], lambda b: b"", lambda b: b[:3]):
@@ -176,7 +176,7 @@ def test_writers_do_not_disturb_each_other(cache):
     assert [path.name for path in cache.iterdir()] == ["same"]
 
 
-def test_names_tell_texts_kinds_and_versions_apart(monkeypatch):
+def test_names_distinguish_texts_kinds_and_versions(monkeypatch):
     start = {disk.key("program", "a"), disk.key("program", "b"), disk.key("kernel", "a")}
     disk._origin.cache_clear()
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
@@ -184,7 +184,7 @@ def test_names_tell_texts_kinds_and_versions_apart(monkeypatch):
     disk._origin.cache_clear()
 
 
-def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
+def test_least_recently_used_files_are_deleted_first(cache, monkeypatch):
     monkeypatch.setenv("JAXGAIT_CACHE_GB", "250e-9")
     for i, name in enumerate("abc"):
         disk.store(name, bytes(50))
@@ -241,7 +241,7 @@ def test_machine_code_is_found(cache, monkeypatch):
         (lambda x, y: (2.0 * x, y), lambda x, y: (2.0 * y, x)),
     ],
 )
-def test_programs_that_differ_only_in_the_argument_they_use_are_two(cache, first, second):
+def test_programs_that_differ_only_in_the_argument_they_use_are_distinguished(cache, first, second):
     """What XLA is given of both is alike once arguments that are not used are dropped."""
     x, y = jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])
     for function in (first, second):

@@ -21,7 +21,7 @@ from tests.native.test_calls import asked, empty, extension
 from tests.native.test_members import PROGRAMS
 from tests.native.test_threads import evaluated, on_this_processor
 
-LIBRARY, KERNEL, STREAM, CONTEXT, REFUSAL = 0x11B, 0x5EE, 0x57E, 0xC0, 0xBAD
+LIBRARY, KERNEL, STREAM, CONTEXT, XLA_ERROR = 0x11B, 0x5EE, 0x57E, 0xC0, 0xBAD
 INVALID = 218
 
 
@@ -39,34 +39,34 @@ class Driver:
 
     def __init__(self, run=None, fails=None):
         self.meanwhile = lambda: None
-        self.run, self.fails, self.heard, self.loaded, self.launched, self.error = run, fails, [], "", (), ""
+        self.run, self.fails, self.log, self.loaded, self.launched, self.error = run, fails, [], "", (), ""
         number, pointer = ctypes.CFUNCTYPE, POINTER
         eight = [pointer] + [ctypes.c_uint32] * 7 + [pointer] * 3
         load = number(NUMBER, *[pointer] * 4, ctypes.c_uint32, *[pointer] * 2, ctypes.c_uint32)(self.load)
-        self.held = {
+        self.functions = {
             "cuLibraryLoadData": load,
             "cuLibraryGetKernel": number(NUMBER, *[pointer] * 3)(self.get),
-            "cuLibraryUnload": number(NUMBER, pointer)(lambda _: self.says("cuLibraryUnload")),
+            "cuLibraryUnload": number(NUMBER, pointer)(lambda _: self.called("cuLibraryUnload")),
             "cuLaunchKernel": number(NUMBER, *eight)(self.launch),
             "XLA_FFI_Stream_Get": number(pointer, pointer)(self.stream),
-            "XLA_FFI_Error_Create": number(pointer, pointer)(self.refuse),
+            "XLA_FFI_Error_Create": number(pointer, pointer)(self.create_error),
         }
-        self.addresses = {name: ctypes.cast(f, POINTER).value for name, f in self.held.items()}
+        self.addresses = {name: ctypes.cast(f, POINTER).value for name, f in self.functions.items()}
 
-    def says(self, name):
-        self.heard.append(name)
+    def called(self, name):
+        self.log.append(name)
         return INVALID if name == self.fails else 0
 
     def load(self, library, text, *_):
         self.loaded = ctypes.string_at(text).decode()
         POINTER.from_address(library).value = LIBRARY
-        return self.says("cuLibraryLoadData")
+        return self.called("cuLibraryLoadData")
 
     def get(self, kernel, library, name):
         assert library == LIBRARY and f".entry {ctypes.string_at(name).decode()}(" in self.loaded
         POINTER.from_address(kernel).value = KERNEL
         self.meanwhile()
-        return self.says("cuLibraryGetKernel")
+        return self.called("cuLibraryGetKernel")
 
     def launch(self, kernel, *rest):
         *grid, stream, parameters, extra = rest
@@ -74,20 +74,20 @@ class Driver:
         self.launched = tuple(grid)
         if self.run is not None:
             self.run(parameters, grid[0])
-        return self.says("cuLaunchKernel")
+        return self.called("cuLaunchKernel")
 
     def stream(self, args):
-        """As XLA: whoever asks says how large the structure is."""
+        """As XLA: the caller gives the size of the structure."""
         size, _, context, _ = (ctypes.c_uint64.from_address(args + 8 * i).value for i in range(4))
         assert (size, context) == (32, CONTEXT)
         POINTER.from_address(args + driver.STREAM["stream"]).value = STREAM
-        return REFUSAL if self.fails == "XLA_FFI_Stream_Get" else None
+        return XLA_ERROR if self.fails == "XLA_FFI_Stream_Get" else None
 
-    def refuse(self, args):
+    def create_error(self, args):
         assert ctypes.c_uint64.from_address(args).value == 28
         self.error = ctypes.string_at(POINTER.from_address(args + 16).value).decode()
         assert NUMBER.from_address(args + 24).value == driver.INTERNAL_ERROR
-        return REFUSAL
+        return XLA_ERROR
 
     def handle(self, handler, arguments, results):
         """Calls a handler as XLA does; what it returns."""
@@ -132,10 +132,10 @@ def test_a_kernel_is_loaded_once_and_launched_on_the_stream_of_xla():
     handler = nothing(fake)
     assert fake.handle(handler, [x], [y]) is None and fake.handle(handler, [x], [y]) is None
     assert fake.loaded == PTX and fake.launched == (3, 1, 1, BLOCK_THREADS, 1, 1, 0)
-    assert fake.heard == ["cuLibraryLoadData", "cuLibraryGetKernel", "cuLaunchKernel", "cuLaunchKernel"]
+    assert fake.log == ["cuLibraryLoadData", "cuLibraryGetKernel", "cuLaunchKernel", "cuLaunchKernel"]
 
 
-def test_of_two_threads_that_load_at_once_one_gives_way():
+def test_of_two_threads_that_load_at_once_one_unloads_its_copy():
     """The second one comes while the first one loads."""
     fake, x = Driver(), np.zeros(1)
     handler = nothing(fake)
@@ -146,26 +146,26 @@ def test_of_two_threads_that_load_at_once_one_gives_way():
 
     fake.meanwhile = interrupted
     assert fake.handle(handler, [x], [x]) is None
-    assert fake.heard.count("cuLibraryUnload") == 1 and fake.heard.count("cuLaunchKernel") == 2
+    assert fake.log.count("cuLibraryUnload") == 1 and fake.log.count("cuLaunchKernel") == 2
 
 
 @pytest.mark.parametrize("function", ["cuLibraryLoadData", "cuLibraryGetKernel", "cuLaunchKernel"])
-def test_what_the_driver_refuses_is_an_error_of_xla(function):
+def test_errors_of_the_driver_become_errors_of_xla(function):
     fake, x = Driver(fails=function), np.zeros(1)
-    assert fake.handle(nothing(fake), [x], [x]) == REFUSAL
+    assert fake.handle(nothing(fake), [x], [x]) == XLA_ERROR
     assert fake.error == f"jaxgait: {function} of the CUDA driver returned {INVALID}"
 
 
-def test_an_error_of_xla_is_handed_back():
+def test_an_error_of_xla_is_returned():
     fake, x = Driver(fails="XLA_FFI_Stream_Get"), np.zeros(1)
-    assert fake.handle(nothing(fake), [x], [x]) == REFUSAL and fake.heard == []
+    assert fake.handle(nothing(fake), [x], [x]) == XLA_ERROR and fake.log == []
 
 
-def test_metadata_are_given_and_other_stages_do_nothing():
+def test_metadata_are_filled_in_and_other_stages_do_nothing():
     fake, metadata = Driver(), empty()
     handler = nothing(fake)
     assert asked(handler, extension(metadata)) is None and asked(handler, stage=1) is None
-    assert (metadata.major, metadata.minor, metadata.traits) == (*(calls._version() or ()), 0) and fake.heard == []
+    assert (metadata.major, metadata.minor, metadata.traits) == (*(calls._version() or ()), 0) and fake.log == []
 
 
 def threads(inputs, **params):
@@ -232,13 +232,13 @@ def test_without_a_driver_programs_are_left_to_xla(monkeypatch):
         *(("driver", (0, 10, 2), True), ("xla", (1, 0, 0), False)),
     ],
 )
-def test_which_way_is_taken(monkeypatch, setting, version, expected):
+def test_when_the_driver_launches(monkeypatch, setting, version, expected):
     monkeypatch.setenv(driver.SETTING, setting)
     monkeypatch.setattr(jax, "__version_info__", version)
     assert driver.chosen() is expected
 
 
-def test_an_unknown_way_is_refused(monkeypatch):
+def test_an_unknown_setting_raises(monkeypatch):
     monkeypatch.setenv(driver.SETTING, "cuda")
     with pytest.raises(ValueError, match='JAXGAIT_GPU_LAUNCH must be "xla" or "driver", got \'cuda\''):
         driver.chosen()

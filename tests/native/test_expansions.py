@@ -48,7 +48,7 @@ def test_operations_that_newer_versions_of_jax_have(name, exact):
 @pytest.mark.parametrize(
     "function", [jnp.tanh, jnp.arcsin, jnp.log2, lambda x: jnp.polyval(jnp.array([2.0, x, 1.0]), x)]
 )
-def test_derivatives_of_functions_are_no_unknown_operations(function):
+def test_derivatives_of_functions_contain_no_unknown_operations(function):
     """In JAX 0.12 that of tanh has 1 - x^2 as an operation of its own."""
     run = lambda x: jax.lax.fori_loop(0, 3, lambda _, y: jax.jacfwd(function)(0.5 * jnp.tanh(y)), x)
     assert "a kernel of" in explain(run, 0.3)
@@ -56,7 +56,7 @@ def test_derivatives_of_functions_are_no_unknown_operations(function):
     np.testing.assert_allclose(jax.jit(jax.vmap(looped(run)))(x), jax.vmap(run)(x), rtol=1e-5)
 
 
-def test_others_are_left_alone():
+def test_other_operations_are_unchanged():
     of = lambda *dtypes: [jax.ShapeDtypeStruct((8,), dtype) for dtype in dtypes]
     assert expanded("erf", of("float64")) is None
     assert expanded("exp", of("float16")) is None
@@ -65,7 +65,7 @@ def test_others_are_left_alone():
 
 
 def test_operands_of_different_shapes():
-    """Numbers stand beside arrays in programs, as constants do."""
+    """Programs contain numbers next to arrays, as constants."""
     x = jnp.linspace(0.5, 2.0, 8)
     run = lambda x: (x**2.5, 2.5**x, jnp.arctan2(x, 1.0), jnp.arctan2(-1.0, x))
     for found, wanted in zip(compiled(run, x)(x), run(np.asarray(x)), strict=True):

@@ -45,5 +45,5 @@ def test_angles_and_remainders_of_any_size():
     on_both(turning, jnp.linspace(1e9, 1e12, 70), rtol=1e-13)
 
 
-def test_nobody():
+def test_an_empty_batch():
     assert jax.jit(jax.vmap(looped(PROGRAMS["memory"][0])))(jnp.zeros(0))[0].shape == (0, 100)

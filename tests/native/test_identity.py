@@ -1,4 +1,4 @@
-"""What is told of a function: the same in every process, another one for whatever could change its program."""
+"""Identities: the same in every process, and others after any change that could affect the program."""
 
 import functools
 import importlib.util
@@ -22,7 +22,7 @@ from jaxgait import libraries
 from jaxgait.mechanics.contact import KelvinVoigt, UnilateralSpring
 from jaxgait.models import Bungee
 from jaxgait.native import arrays, calls, compiled, disk, identity, stored, surroundings
-from jaxgait.native.identity import identity as told
+from jaxgait.native.identity import identity as identity_of
 from jaxgait.native.surroundings import opened
 from tests.native.programs import tower
 from tests.unusual import UNUSUAL, unusual
@@ -140,7 +140,7 @@ def chance(x):
 LAW = "def friction(x):\n    return 0.5 * x\n\n\ndef other(x):\n    return x\n"
 
 
-def user(folder, text=MODULE, law=LAW, name="told_here"):
+def user(folder, text=MODULE, law=LAW, name="user_here"):
     """A user's module and another one that it imports."""
     found = None
     for module, content in ((f"{name}_law", law), (name, text.format(name=name))):
@@ -156,8 +156,8 @@ FUNCTIONS = ("vector_field", "by_module", "late", "spring", "closed")
 
 
 def names(module):
-    found = {name: told(getattr(module, name)) for name in FUNCTIONS if name != "closed"}
-    return {**found, "closed": told(module.closed(2.0))}
+    found = {name: identity_of(getattr(module, name)) for name in FUNCTIONS if name != "closed"}
+    return {**found, "closed": identity_of(module.closed(2.0))}
 
 
 @pytest.fixture(scope="module")
@@ -185,13 +185,13 @@ def old(tmp_path_factory):
         ("jnp.sin(x)", "jnp.cos(x)", {"closed"}),
     ],
 )
-def test_what_decides_shows_and_nothing_else(old, tmp_path, before, after, changed):
+def test_identities_depend_on_all_that_affects_the_program_and_nothing_else(old, tmp_path, before, after, changed):
     new = names(user(tmp_path, MODULE.replace(before, after)))
     assert before in MODULE and None not in old.values()
     assert {name for name in FUNCTIONS if old[name] != new[name]} == changed
 
 
-def test_a_module_that_is_used_counts_by_what_is_used_of_it(tmp_path):
+def test_only_the_used_parts_of_a_module_matter(tmp_path):
     old = names(user(tmp_path))
     other, used = (
         names(user(tmp_path, law=LAW.replace(*change))) for change in (("return x\n", "pass\n"), ("0.5", "0.6"))
@@ -200,79 +200,89 @@ def test_a_module_that_is_used_counts_by_what_is_used_of_it(tmp_path):
     assert {name for name in FUNCTIONS if old[name] != used[name]} == {"by_module", "late"}
     for name in ("looks_up", "hands_on"):  # all of it may be used
         laws = (LAW, LAW.replace("0.5", "0.6"), LAW.replace("return x\n", "pass\n"))
-        assert len({told(getattr(user(tmp_path, law=law), name)) for law in laws} - {None}) == 3
+        assert len({identity_of(getattr(user(tmp_path, law=law), name)) for law in laws} - {None}) == 3
 
 
-def test_what_is_held_shows(tmp_path):
+def test_values_in_closures_and_attributes_matter(tmp_path):
     module = user(tmp_path)
-    assert told(module.closed(2.0)) == told(module.closed(2.0)) != told(module.closed(2.5))
-    assert told(module.closed(X)) == told(module.closed(X + 0.0)) != told(module.closed(X + 1e-15))
-    assert told(functools.partial(module.helper, power=2)) != told(functools.partial(module.helper, power=3))
-    assert told(jax.jit(module.closed(2.0))) != told(jax.jit(module.closed(3.0)))
-    assert told(module.Spring(1.0)) == told(module.Spring(1.0)) != told(module.Spring(2.0))
-    assert told({"b": 1, "a": 2}) != told({"b": 1, "a": 3}) and told({1, 2}) == told({2, 1}) != told({1, 3})
-    assert len({told(x) for x in (0.0, -0.0, 0, False, None, "0", (0.0,), [0.0])}) == 8
-    module.helper = module.closed(1.0)  # what runs counts, not what a file says
-    assert told(module.vector_field) != told(user(tmp_path).vector_field)
+    assert identity_of(module.closed(2.0)) == identity_of(module.closed(2.0)) != identity_of(module.closed(2.5))
+    assert identity_of(module.closed(X)) == identity_of(module.closed(X + 0.0)) != identity_of(module.closed(X + 1e-15))
+    assert identity_of(functools.partial(module.helper, power=2)) != identity_of(
+        functools.partial(module.helper, power=3)
+    )
+    assert identity_of(jax.jit(module.closed(2.0))) != identity_of(jax.jit(module.closed(3.0)))
+    assert identity_of(module.Spring(1.0)) == identity_of(module.Spring(1.0)) != identity_of(module.Spring(2.0))
+    assert identity_of({"b": 1, "a": 2}) != identity_of({"b": 1, "a": 3}) and identity_of({1, 2}) == identity_of(
+        {2, 1}
+    ) != identity_of({1, 3})
+    assert len({identity_of(x) for x in (0.0, -0.0, 0, False, None, "0", (0.0,), [0.0])}) == 8
+    module.helper = module.closed(1.0)  # what runs matters, not the file
+    assert identity_of(module.vector_field) != identity_of(user(tmp_path).vector_field)
 
 
 @pytest.mark.parametrize("kind", [object, eqx.Module])  # (the second names the library of its metaclass as its module)
-def test_classes_made_while_a_program_runs_count_by_what_they_hold(kind):
+def test_classes_made_at_run_time_are_identified_by_their_members(kind):
     made = [type("Law", (kind,), {"force": force}) for force in (lambda self, x: 2.0 * x, lambda self, x: 3.0 * x)]
-    assert told(made[0]) != told(made[1]) and None not in map(told, made)
+    assert identity_of(made[0]) != identity_of(made[1]) and None not in map(identity_of, made)
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
-def test_a_number_shows_wherever_it_is(name):
-    (one, other, again), own = ([told(unusual(name, k), own=own) for k in (2.0, 3.0, 2.0)] for own in (False, True))
+def test_a_number_matters_wherever_it_is(name):
+    (one, other, again), own = (
+        [identity_of(unusual(name, k), own=own) for k in (2.0, 3.0, 2.0)] for own in (False, True)
+    )
     assert one == again != other and own[0] == own[2] != own[1] and None not in own
 
 
 def test_a_function_that_numpy_hides_has_no_identity():
     hidden = np.frompyfunc(lambda x: 2.0 * x, 1, 1)
-    assert told(hidden) is None and told(lambda x: np.sin(x) * special.gamma(x)) is not None
+    assert identity_of(hidden) is None and identity_of(lambda x: np.sin(x) * special.gamma(x)) is not None
 
 
 @pytest.mark.parametrize("name", ["reads", "clock", "chance", "remembers", "uses_up", "today"])
-def test_what_looks_elsewhere_has_no_identity(tmp_path, name):
-    assert told(getattr(user(tmp_path), name)) is None
+def test_functions_that_depend_on_something_else_have_no_identity(tmp_path, name):
+    assert identity_of(getattr(user(tmp_path), name)) is None
 
 
 @pytest.mark.parametrize("name", ["reads", "clock", "remembers", "chance", "uses_up"])
-def test_within_a_process_what_else_is_known_counts(tmp_path, name):
+def test_within_a_process_their_identity_is_everything_else(tmp_path, name):
     module = user(tmp_path, MODULE.replace("return x * ", "return FACTOR * x * "))
     function = getattr(module, name)
-    before = told(function, own=True)
-    assert before is not None and before == told(function, own=True)
+    before = identity_of(function, own=True)
+    assert before is not None and before == identity_of(function, own=True)
     module.FACTOR = 3.0
-    assert told(function, own=True) not in (None, before)
+    assert identity_of(function, own=True) not in (None, before)
 
 
-def test_what_cannot_be_told_has_no_identity():
+def test_locks_keys_and_traced_values_have_no_identity():
     lock, key = threading.Lock(), jax.random.key(0)
-    assert told(lambda x: (x, lock)) is None and told(lambda x: (x, key)) is None
+    assert identity_of(lambda x: (x, lock)) is None and identity_of(lambda x: (x, key)) is None
     found = []
-    jax.make_jaxpr(lambda x: [found.append(told(lambda: x)), x][1])(1.0)
+    jax.make_jaxpr(lambda x: [found.append(identity_of(lambda: x)), x][1])(1.0)
     assert found == [None]  # (a traced value)
 
 
-def test_arguments_count_by_shape_and_settings_count():
+def test_shapes_of_arguments_and_settings_matter():
     shape = jax.ShapeDtypeStruct((3,), float)
-    assert told(shape) == told(jax.ShapeDtypeStruct((3,), float)) != told(jax.ShapeDtypeStruct((4,), float))
-    before = told(shape)
+    assert (
+        identity_of(shape)
+        == identity_of(jax.ShapeDtypeStruct((3,), float))
+        != identity_of(jax.ShapeDtypeStruct((4,), float))
+    )
+    before = identity_of(shape)
     with jax.default_matmul_precision("highest"):
-        assert told(shape) != before
+        assert identity_of(shape) != before
     with jax.enable_x64(False):
-        assert told(shape) != before
-    assert told(shape) == before
+        assert identity_of(shape) != before
+    assert identity_of(shape) == before
 
 
-def test_libraries_and_what_is_installed_count(monkeypatch):
-    before = told(jnp.sin), told(X)
+def test_libraries_and_installed_distributions_matter(monkeypatch):
+    before = identity_of(jnp.sin), identity_of(X)
     monkeypatch.setattr(identity, "scanned", lambda library: f"{library} 99")
-    assert told(jnp.sin) != before[0] and told(X) != before[1]
+    assert identity_of(jnp.sin) != before[0] and identity_of(X) != before[1]
     monkeypatch.setattr(libraries, "installed", lambda path: ("another one",))
-    assert told(X) != before[1]
+    assert identity_of(X) != before[1]
 
 
 def test_looking_for_libraries_does_not_matter(tmp_path, monkeypatch):
@@ -290,15 +300,15 @@ def bungee(model):
 
 def changed(monkeypatch, what, to):
     """Whether the identity of a model's equations is another one where something is replaced."""
-    before = told(bungee(Bungee()))
+    before = identity_of(bungee(Bungee()))
     with monkeypatch.context() as patch:
         patch.setattr(what, to)
-        after = told(bungee(Bungee()))
-    assert before is not None and after is not None and told(bungee(Bungee())) == before
+        after = identity_of(bungee(Bungee()))
+    assert before is not None and after is not None and identity_of(bungee(Bungee())) == before
     return before != after
 
 
-def test_what_is_replaced_in_this_package_or_in_libraries_shows(monkeypatch):
+def test_replaced_parts_of_this_package_or_of_libraries_matter(monkeypatch):
     assert changed(monkeypatch, "jaxgait.models.bungee.model.Bungee.outputs", lambda self, t, y: {})
     assert changed(monkeypatch, "jaxgait.mechanics.contact.UnilateralSpring.force", lambda self, *args: 0.0)
     assert changed(monkeypatch, "diffrax._integrate.loop", lambda **options: None)
@@ -307,21 +317,24 @@ def test_what_is_replaced_in_this_package_or_in_libraries_shows(monkeypatch):
     assert changed(monkeypatch, "jaxgait.native.members.read_loop", lambda *args: None)
     assert not changed(monkeypatch, "jaxgait.native.calls._known", {"kernel": "on disk"})
     with monkeypatch.context() as patch:
-        before = told(X)
+        before = identity_of(X)
         patch.setitem(arrays.RULES, "new", lambda *args: None)
-        assert told(X) not in (before, None)
+        assert identity_of(X) not in (before, None)
 
 
-def test_models_count_by_type_and_shape_and_laws():
+def test_types_shapes_and_laws_of_models_matter():
     numbers = (70.0, jnp.float64(70.0), jnp.float32(70.0), np.float64(70.0))
     models = [*(Bungee(mass=x) for x in numbers), Bungee(rope=UnilateralSpring()), Bungee(rope=KelvinVoigt())]
-    assert len({told(bungee(model)) for model in models} - {None}) == 6
+    assert len({identity_of(bungee(model)) for model in models} - {None}) == 6
     masses = [jnp.zeros(shape) for shape in ((), (3,))]
-    assert len({told(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), m)) for m in masses} - {None}) == 2
+    assert (
+        len({identity_of(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), m)) for m in masses} - {None})
+        == 2
+    )
 
 
 def test_models_have_an_identity_after_a_run():
-    """Without one, every process traces its programs anew: `jaxgait run knee` took 6 s instead of 3.
+    """Without one, every process traces its programs again: `jaxgait run knee` took 6 s instead of 3.
 
     In a process of its own: what checks types in tests stands before what is declared of a method.
     """
@@ -337,23 +350,23 @@ def test_models_have_an_identity_after_a_run():
 def test_named_tuples_have_an_identity(tmp_path):
     """As most states are: programs of a user's own models were traced by every process."""
     text = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    x: float\ndef first(x):\n    return Pair(x).x\n"
-    assert told(user(tmp_path, text).first) is not None
+    assert identity_of(user(tmp_path, text).first) is not None
 
 
 def test_a_file_of_this_package_that_changed_after_the_import_has_no_identity(monkeypatch):
     monkeypatch.setattr(surroundings, "_IMPORTED", 0)
     surroundings._package.cache_clear()
-    assert told(X) is None
+    assert identity_of(X) is None
     surroundings._package.cache_clear()
 
 
 def test_a_library_that_changed_after_the_import_has_no_identity(monkeypatch):
     """After an update in a running notebook, what was traced with the old one was stored for the new one."""
     monkeypatch.setattr(identity, "scanned", surroundings.scanned.__wrapped__)
-    assert told(jnp.sin) is not None
+    assert identity_of(jnp.sin) is not None
     monkeypatch.setattr(surroundings, "_package", str)
     monkeypatch.setattr(surroundings, "_IMPORTED", 0)
-    assert told(jnp.sin) is None and told(X) is None
+    assert identity_of(jnp.sin) is None and identity_of(X) is None
 
 
 FACTOR = 2.0
@@ -386,7 +399,7 @@ def before_inner(x, inner):
     return (2.0 if inner is scaled else 8.0) * x
 
 
-def test_what_changes_its_surroundings_is_traced_each_time(cache):
+def test_functions_with_side_effects_are_traced_each_time(cache):
     seen = []
     function = lambda x: tower(0.3 * x) + 0.0 * len([seen.append(1)])
     for count in (1, 2):
@@ -394,7 +407,7 @@ def test_what_changes_its_surroundings_is_traced_each_time(cache):
         assert len(seen) == count and recalled(function, X) is None
 
 
-def test_files_that_are_read_meanwhile_are_told(tmp_path):
+def test_files_that_are_read_meanwhile_are_listed(tmp_path):
     (tmp_path / "table.csv").write_text("1.0")
     with opened() as files:
         np.loadtxt(tmp_path / "table.csv")
@@ -402,7 +415,7 @@ def test_files_that_are_read_meanwhile_are_told(tmp_path):
     assert files == [str(tmp_path / "table.csv")]
 
 
-def test_files_that_an_import_looks_at_do_not_matter(tmp_path, monkeypatch):
+def test_files_that_an_import_reads_do_not_matter(tmp_path, monkeypatch):
     """Python lists new folders of its path, and NumPy lists all of them to find its version."""
     monkeypatch.syspath_prepend(tmp_path)
     library = tmp_path / "site-packages"
@@ -419,15 +432,15 @@ def test_files_that_an_import_looks_at_do_not_matter(tmp_path, monkeypatch):
 
 
 def test_the_lines_of_a_traceback_do_not_matter(tmp_path):
-    """Equinox words errors while it traces; installed commands and other scripts need not end in .py."""
+    """Equinox formats errors while it traces; installed commands and other scripts need not end in .py."""
     script = tmp_path / "command"
     script.write_text(
-        "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError as e:\n    told = traceback.format_exc()"
+        "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError as e:\n    text = traceback.format_exc()"
     )
     found = {}
     with opened() as files:
         exec(compile(script.read_text(), str(script), "exec"), found)
-    assert "    1 / 0" in found["told"]
+    assert "    1 / 0" in found["text"]
     assert files == [str(script)]  # read here
 
 
@@ -435,13 +448,13 @@ RUN = """
 import json, sys
 import jax.numpy as jnp
 sys.path.insert(0, sys.argv[1])
-import told_there
+import user_there
 from jaxgait.native import stored
 made = []
 before = stored._traced
 stored._traced = lambda *args, **options: made.append(1) or before(*args, **options)
 x = jnp.linspace(0.1, 2.0, 16)
-results = [stored.compiled(f, x)(x).tolist() for f in (told_there.vector_field, told_there.spring, told_there.late)]
+results = [stored.compiled(f, x)(x).tolist() for f in (user_there.vector_field, user_there.spring, user_there.late)]
 print(json.dumps([len(made), results]))
 """
 
@@ -450,8 +463,8 @@ def test_a_second_process_traces_only_what_has_changed(tmp_path):
     env = {**os.environ, "JAXGAIT_CACHE": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def run(text, law=LAW):
-        (tmp_path / "told_there.py").write_text(text.format(name="told_there"))
-        (tmp_path / "told_there_law.py").write_text(law)
+        (tmp_path / "user_there.py").write_text(text.format(name="user_there"))
+        (tmp_path / "user_there_law.py").write_text(law)
         done = subprocess.run(
             [sys.executable, "-c", RUN, tmp_path], capture_output=True, text=True, env=env, check=False
         )
@@ -467,12 +480,12 @@ def test_a_second_process_traces_only_what_has_changed(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="makes symbolic links")
 def test_libraries_in_a_folder_of_any_name_are_stored_and_found(tmp_path):
-    """As after `pip install --target`: nothing had an identity, and every process traced and compiled anew."""
+    """As after `pip install --target`: nothing had an identity, and every process traced and compiled again."""
     site, own = tmp_path / "site", tmp_path / "own"
     venv.create(tmp_path / "bare", symlinks=True)
     site.mkdir()
     own.mkdir()
-    user(own, name="told_there")
+    user(own, name="user_there")
     for folder in dict.fromkeys(p for p in sys.path if os.path.basename(p) == "site-packages" and os.path.isdir(p)):
         for entry in os.scandir(folder):
             if not (site / entry.name).exists():
@@ -499,7 +512,7 @@ DAMAGES = {
     ("kind", "damage"), [("index", "cut"), ("program", "changed"), ("kernel", "empty"), ("program", "gone")]
 )
 @pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
-def test_a_damaged_file_is_traced_or_compiled_anew(cache, kind, damage, monkeypatch):
+def test_a_damaged_file_is_traced_or_compiled_again(cache, kind, damage, monkeypatch):
     factor = 2.0 + hash((kind, damage)) / 2**70  # a kernel of its own, compiled for this folder
     function = lambda x: tower(factor * x)
     expected = np.asarray(compiled(function, X)(X))
@@ -515,7 +528,7 @@ def test_a_damaged_file_is_traced_or_compiled_anew(cache, kind, damage, monkeypa
 
 
 @pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
-def test_something_else_that_is_whole_is_traced_anew(cache):
+def test_an_undamaged_file_with_other_content_is_traced_again(cache):
     expected = np.asarray(compiled(tower, X)(X))
     for kind in ("index", "program"):
         (path,) = cache.glob(f"{kind}-*")
@@ -547,8 +560,8 @@ def test_a_program_that_read_a_file_is_not_recalled(cache, tmp_path):
     assert recalled(times, X) is None and list(cache.glob("program-*")) and not list(cache.glob("index-*"))
 
 
-def test_what_jax_had_in_its_own_cache_is_stored_whole(cache, tmp_path):
-    """A program that JAX loads from its cache holds no code when it is written down."""
+def test_programs_from_the_cache_of_jax_are_stored_with_their_code(cache, tmp_path):
+    """A program that JAX loads from its cache lacks its code when it is serialised."""
     before = jax.config.jax_compilation_cache_dir, jax.config.jax_persistent_cache_min_compile_time_secs
     factor = time.time_ns() / 2**62  # that JAX has not seen before: its folder is chosen once for a process
     function = lambda x: jnp.sort(tower(factor * x))
@@ -581,15 +594,15 @@ class Line:
         return slope * x + offset
 
 
-def test_the_order_of_attributes_counts_in_own_classes():
-    assert told(Line(a=1.0, b=2.0)) == told(Line(a=1.0, b=2.0)) is not None
-    assert told(Line(a=1.0, b=2.0)) != told(Line(b=2.0, a=1.0))
+def test_the_order_of_attributes_matters_in_own_classes():
+    assert identity_of(Line(a=1.0, b=2.0)) == identity_of(Line(a=1.0, b=2.0)) is not None
+    assert identity_of(Line(a=1.0, b=2.0)) != identity_of(Line(b=2.0, a=1.0))
 
 
-def test_the_order_of_attributes_does_not_count_in_classes_of_libraries():
+def test_the_order_of_attributes_does_not_matter_in_classes_of_libraries():
     """Equinox 0.13.0 copies a function's attributes from a set: in another order in each process."""
     one, other = Bungee().vector_field, Bungee().vector_field
     state = dict(reversed(vars(other).items()))
     vars(other).clear()
     vars(other).update(state)
-    assert list(vars(one)) != list(vars(other)) and told(one) == told(other) is not None
+    assert list(vars(one)) != list(vars(other)) and identity_of(one) == identity_of(other) is not None

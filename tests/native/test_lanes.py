@@ -1,4 +1,4 @@
-"""How members share lanes: by hand, and as the kernels say of themselves, from disk too."""
+"""How members share lanes: computed by hand, and as programs report it, even from disk."""
 
 import jax
 import jax.numpy as jnp
@@ -33,13 +33,13 @@ def test_many_even_members_leave_no_lane_idle():
     assert Lanes(8, True).room([7] * 64) == Lanes(8, False).room([7] * 64) == 7 * 64
 
 
-def test_programs_say_it_and_so_do_those_from_disk(short_loops, cache):
+def test_programs_report_their_lanes_even_from_disk(short_loops, cache):
     together, kernels = jax.vmap(root), jax.vmap(looped(history))
     expected = {together: [TOGETHER] * 2, kernels: [Lanes(4, False), Lanes(8, True)]}
     for function, lanes in expected.items():
-        for members, told in zip((4, 20), lanes, strict=True):
+        for members, shared in zip((4, 20), lanes, strict=True):
             x = jnp.linspace(0.3, 1.2, members)
             first, again = program_of(function, x), program_of(function, x)
             np.testing.assert_array_equal(first.compile()(x)[0], again.compile()(x)[0])
-            assert first.lanes == again.lanes == program_of(function, x).lanes == told
+            assert first.lanes == again.lanes == program_of(function, x).lanes == shared
     assert lanes_of('custom_call @__gpu$xla.gpu.ptx(%0) {name = "jaxgait_0123"}') == Lanes(WARP_THREADS, False)

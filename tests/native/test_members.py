@@ -148,7 +148,7 @@ REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
 
 
 def staged(x):
-    """A large array that is made anew in each iteration, and read in the next one, also by a loop in the loop."""
+    """A large array that is rebuilt in each iteration, and read in the next one, also by a loop in the loop."""
 
     def body(c):
         y, stages, n = c
@@ -189,7 +189,7 @@ PROGRAMS = {
     "scans": (passing, np.linspace(-0.9, 1.2, 9)),
     "memory of its own": (lambda x: history(x)[1:], 0.5 + 0.1 * np.arange(9.0)),
     "branches of its own memory": (lambda x: rewriting(x)[1:3], np.linspace(-1.5, 2.0, 9)),
-    "an array made anew": (staged, np.linspace(0.1, 0.9, 9)),
+    "a rebuilt array": (staged, np.linspace(0.1, 0.9, 9)),
     "shared numbers": (sharing, np.linspace(0.1, 0.4, 9)),
     "unused records": (lambda x: recorded(x, 100)[1], np.linspace(0.1, 1.0, 13)),
 }
@@ -241,7 +241,7 @@ def test_extremes_of_zeros_have_the_sign_that_xla_gives_them(dtype):
         np.testing.assert_array_equal(np.copysign(1.0, found), np.copysign(1.0, expected))
 
 
-def test_derivatives_belong_inside():
+def test_derivatives_outside_raise():
     for transformed in (jax.grad, jax.jacfwd):
         with pytest.raises(ValueError, match=r"cannot be differentiated: write looped\(jax.jacfwd\(f\)\)"):
             transformed(lambda a: looped(root)(a)[0])(2.0)
@@ -303,7 +303,7 @@ def test_what_kernels_cannot_do_is_left_to_xla(monkeypatch):
     assert explain(history, 1.0).startswith("a kernel of ") and "1 loops, 1 arrays in memory" in explain(history, 1.0)
 
 
-def test_arrays_that_are_not_made_anew_stay_in_memory():
+def test_arrays_that_are_not_rebuilt_stay_in_memory():
     """A table that passes through, and one of constants; rows of a scan are not carried."""
     table = jnp.linspace(0.0, 1.0, 72)
 
@@ -345,7 +345,7 @@ def test_divisions_inside_of_a_loop():
     agrees(collatz, numbers)
 
 
-def test_choices_by_platform_that_are_none():
+def test_functions_with_a_variant_for_another_platform():
     """Such as the diagonal of a matrix, which has a form of its own on TPUs alone."""
 
     def function(x):
@@ -360,7 +360,7 @@ def test_an_empty_batch_is_empty():
     assert [x.shape for x in found] == [(0, 100), (0,), (0,)]
 
 
-def test_what_is_thrown_away_is_not_written():
+def test_discarded_values_are_not_written():
     """A branch that changes an array and returns something else."""
 
     def body(c):
@@ -450,7 +450,7 @@ def test_random_programs_are_those_of_jax(program, dtype):
     expected = [np.stack(values) for values in zip(*members, strict=True)]
     tolerance = 1e-3 if dtype == np.float32 else 1e-9
     for a, b in zip(found, expected, strict=True):
-        big = np.abs(np.asarray(b, float)) > 1e4  # (sines of large numbers tell rounding from rounding)
+        big = np.abs(np.asarray(b, float)) > 1e4  # (sines of large numbers amplify rounding)
         np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
         ordinary = ~(np.isnan(b) | big)
         np.testing.assert_allclose(np.asarray(a)[ordinary], np.asarray(b)[ordinary], rtol=tolerance, atol=tolerance)
@@ -468,7 +468,7 @@ def recorded(x, most, count=9):
 
 
 @pytest.mark.parametrize(("most", "where"), [(20, "9 arrays in memory"), (7, "loops"), (100, "9 arrays in memory")])
-def test_many_records_lie_in_memory_since_every_element_in_registers_would_be_chosen_anew(most, where):
+def test_many_records_are_kept_in_memory_because_registers_would_need_a_selection_for_each(most, where):
     function = lambda x: recorded(x, most)
     assert explain(function, 1.0).endswith(where)
     agrees(function, np.linspace(0.1, 1.0, 13))

@@ -14,7 +14,7 @@ X = jnp.linspace(0.1, 2.0, 7)
 
 @pytest.mark.parametrize("one", [1, 1.0])
 @pytest.mark.parametrize("other", [2, 2.0, 3.0])
-def test_what_users_divide_by_is_left_alone(one, other):
+def test_divisors_of_users_are_unchanged(one, other):
     def guarded(x, y):
         z = x + 0.0 * tower(y)
         return z / jnp.where(y == y, one, other), tower(x)  # noqa: PLR0124
@@ -46,7 +46,7 @@ def test_it_is_linear():
     np.testing.assert_array_equal(transposed, 2.0 * X)
 
 
-def test_trees_keep_what_is_no_number_of_floating_point():
+def test_leaves_of_trees_that_are_not_floating_point_are_unchanged():
     tree = {
         "x": X,
         "n": jnp.arange(3),

@@ -1,4 +1,4 @@
-"""What nobody needs is left out of kernels."""
+"""Unused values are left out of kernels."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from tests.native.programs import kernel
 pytestmark = pytest.mark.usefixtures("short_loops")
 
 
-def test_values_and_carried_values_that_nobody_needs():
+def test_unused_values_and_carried_values_are_left_out():
     def function(x):
         def inner(c):
             k, y, unused = c
@@ -33,7 +33,7 @@ def test_values_and_carried_values_that_nobody_needs():
     np.testing.assert_array_equal(kernel(function)(x), jax.vmap(function)(x))
 
 
-def test_records_that_nobody_needs():
+def test_unused_records_are_left_out():
     """Neither memory nor the loop that fills it; what remains keeps its bits."""
 
     def function(x):

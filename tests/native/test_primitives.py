@@ -53,10 +53,10 @@ def test_scans_are_read_in_the_forms_of_all_versions():
 @pytest.mark.parametrize("names", [{"jaxpr": 1}, {"num_consts": 1, "num_carry": 0}, {"jaxpr": 1, "length": 3}])
 def test_unknown_forms_are_none_with_one_warning(names):
     primitives.warn.cache_clear()
-    with pytest.warns(RuntimeWarning, match="a form of 'scan' that jaxgait does not know") as told:
+    with pytest.warns(RuntimeWarning, match="a form of 'scan' that jaxgait does not know") as caught:
         assert read("scan", names, 3) is None
         assert read("scan", names, 3) is None
-    assert len(told) == 1
+    assert len(caught) == 1
 
 
 def test_counts_that_do_not_fit_are_unknown():
@@ -69,7 +69,7 @@ def test_counts_that_do_not_fit_are_unknown():
 
 
 @pytest.mark.parametrize("lost", ["scan", "while", "cond", "jit"])
-def test_what_is_unknown_is_left_to_xla(monkeypatch, lost):
+def test_unknown_primitives_are_left_to_xla(monkeypatch, lost):
     monkeypatch.setenv("JAXGAIT_CACHE", "off")  # a program on disk is that of the files of this package
     monkeypatch.setitem(primitives.READERS, lost, lambda name, params: None)
     primitives.warn.cache_clear()
@@ -78,7 +78,7 @@ def test_what_is_unknown_is_left_to_xla(monkeypatch, lost):
     np.testing.assert_allclose(found, jax.jit(loops)(X), rtol=1e-12)
 
 
-def test_known_forms_say_nothing():
+def test_known_forms_do_not_warn():
     primitives.warn.cache_clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

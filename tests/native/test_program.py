@@ -84,7 +84,7 @@ def test_straight_line_code_becomes_one_kernel():
     assert isinstance(kernel, Kernel) and len(kernel.outputs) == 8
 
 
-def test_what_a_reduction_needs_comes_before_it_and_what_uses_it_after():
+def test_operations_stay_before_or_after_the_reduction_that_they_depend_on():
     steps = analysed(norms)[1]
     kinds = ["kernel" if isinstance(s, Kernel) else s.primitive.name for s in steps]
     assert kinds.index("kernel") < kinds.index("reduce_sum") < len(kinds) - kinds[::-1].index("kernel") - 1
@@ -95,7 +95,7 @@ def test_few_operations_stay_with_xla():
     assert not any(isinstance(s, Kernel) for s in analysed(lambda x: 2.0 * x + 1.0)[1])
 
 
-def test_what_is_mostly_no_arithmetic_stays_with_xla():
+def test_programs_with_little_arithmetic_stay_with_xla():
     def shuffled(x, times):
         for _ in range(times):
             x = jnp.concatenate([x[3:], x[:3]])
@@ -111,7 +111,7 @@ def test_equal_expressions_are_merged_and_dead_ones_dropped():
     assert [e.primitive.name for e in block.equations] == ["mul", "add"]
 
 
-def test_what_hides_values_from_xla_is_left_out():
+def test_computed_once_leaves_no_operation():
     block, _ = analysed(lambda x: computed_once(computed_once(x) * 3.0) + 1.0)
     assert [e.primitive.name for e in block.equations] == ["mul", "add"]
 
@@ -145,28 +145,28 @@ def test_single_precision_stays_single():
 def test_effects_are_kept():
     seen = []
 
-    def told(x):
+    def announced(x):
         jax.debug.callback(lambda total: seen.append(float(total)), x.sum())
         return tower(x)
 
-    jax.block_until_ready(compiled(told, X)(X))
+    jax.block_until_ready(compiled(announced, X)(X))
     jax.effects_barrier()
     assert seen == pytest.approx([float(X.sum())])
 
 
-def told(said, where):
-    return lambda x: said.append((where, float(x)))
+def recorder(calls, where):
+    return lambda x: calls.append((where, float(x)))
 
 
-def in_order(x, said):
+def in_order(x, calls):
     """Says something before and after a kernel, in a loop and without any need of the kernel."""
-    tell = lambda where, x: io_callback(told(said, where), None, x, ordered=True)
-    tell("begin", x[0])
+    record = lambda where, x: io_callback(recorder(calls, where), None, x, ordered=True)
+    record("begin", x[0])
     y = tower(x)
-    tell("tower", y[0])
-    tell("constant", jnp.asarray(7.0))
-    jax.lax.fori_loop(0, 2, lambda i, z: (tell("loop", z[0]), tower(z))[1], 0.1 * y)
-    tell("end", x[1])
+    record("tower", y[0])
+    record("constant", jnp.asarray(7.0))
+    jax.lax.fori_loop(0, 2, lambda i, z: (record("loop", z[0]), tower(z))[1], 0.1 * y)
+    record("end", x[1])
     return y
 
 

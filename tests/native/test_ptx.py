@@ -47,14 +47,14 @@ def test_the_assembler_takes_all_kernels(name):
     for architecture in ARCHITECTURES:
         found = ptx.resources(text, architecture)
         assert (
-            0 < found.registers <= (192 if name in ("scans", "an array made anew") else 128)
+            0 < found.registers <= (192 if name in ("scans", "a rebuilt array") else 128)
             and found.stored == found.loaded == 0
         )
         assert found.stack == 0 or name == "scans"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_nothing_is_left_to_be_joined(name):
+def test_every_product_and_sum_is_rounded_or_fused_explicitly(name):
     """The assembler joins products and sums without a rounding of their own; all of ours have one."""
     function, args = PROGRAMS[name]
     text = written(loop(function, jnp.asarray(args)))
@@ -94,7 +94,7 @@ def test_a_fault_of_the_compiler_costs_only_speed(monkeypatch):
     assert "custom_call" not in text and "stablehlo.while" in text
 
 
-def test_programs_for_cuda_of_nobody_and_of_one():
+def test_programs_for_cuda_of_no_member_and_of_one():
     root = PROGRAMS["real"][0]
     assert "custom_call" not in lowered(root, jnp.ones(0))
     alone = jax.jit(looped(root)).trace(jnp.asarray(2.0)).lower(lowering_platforms=("cuda",)).as_text()
@@ -116,14 +116,14 @@ def test_every_kernel_is_written_once(monkeypatch):
 
 
 @needs_assembler
-def test_explain_says_what_a_kernel_takes():
+def test_explain_reports_the_resources_of_a_kernel():
     text = explain(PROGRAMS["memory"][0], 1.0, gpu="sm_90")
     assert re.search(r"1 arrays in memory; on sm_90 \d+ registers, 0 bytes of spill stores and 0 of spill loads$", text)
     erf = lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y + jax.lax.erf(y), x)
     assert "on sm_90 left to XLA: erf" in explain(erf, 0.5, gpu="sm_90")
 
 
-def test_without_an_assembler_explain_says_what_is_missing(monkeypatch):
+def test_explain_without_an_assembler_raises(monkeypatch):
     monkeypatch.setattr("jaxgait.native.ptx.assembler", lambda: None)
     with pytest.raises(FileNotFoundError, match="ptxas was not found: install nvidia-cuda-nvcc"):
         explain(PROGRAMS["memory"][0], 1.0, gpu="sm_90")

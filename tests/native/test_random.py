@@ -21,7 +21,7 @@ KINDS = "fffiilbuv"
 EXTREMES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 3.7, -2.2, 1e-5]
 WHOLE = [0, 1, -1, 2, 5, -7, 31, 2**31 - 1, -(2**31), 33, 64]
 
-own = lambda x: jnp.where(jnp.isnan(x), jnp.ones_like(x), x)  # the sign of NaN is nobody's
+own = lambda x: jnp.where(jnp.isnan(x), jnp.ones_like(x), x)  # the sign of NaN is undefined
 bounded = lambda x: jnp.clip(jnp.nan_to_num(x), 0.0, 1e3)
 ALONE: list[Any] = [jnp.sin, jnp.tanh, jnp.log1p, jnp.sqrt, jnp.abs, jnp.floor]
 ALONE += [jnp.exp, jnp.round, jnp.sign, jnp.arcsin, jnp.cbrt]

@@ -17,7 +17,7 @@ LENGTHS = np.random.default_rng(5).integers(0, 40, 61)
 
 
 def sums(n, x):
-    """As many rounds as the member says, none for some; a truth value, constants and a number of all as start."""
+    """A number of rounds for each member, none for some; starts from a truth value, constants and a shared number."""
 
     def body(c):
         i, y, odd, seen = c
@@ -30,9 +30,9 @@ def samples(n, x):
     """An array in memory, which every round writes a number to and reads another one from."""
 
     def body(c):
-        i, y, held = c
-        y = jnp.cos(y + held[jnp.maximum(i - 3, 0)])
-        return i + 1, y, held.at[i].set(y)
+        i, y, kept = c
+        y = jnp.cos(y + kept[jnp.maximum(i - 3, 0)])
+        return i + 1, y, kept.at[i].set(y)
 
     return jax.lax.while_loop(lambda c: c[0] < n, body, (0, x, jnp.full(70, x)))
 

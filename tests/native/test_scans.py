@@ -80,7 +80,7 @@ def agrees(function, x, tolerance):
 
 
 def test_every_member_is_as_if_it_were_alone():
-    """Bit for bit, in vectors of any width, in any order, and beside one that is undefined."""
+    """Bit for bit, in vectors of any width, in any order, and next to one that is undefined."""
     x, run = jnp.asarray(X), kernel(chosen)
     poisoned, others = run(x.at[3].set(jnp.nan)), np.arange(x.size) != 3
     for a, back, bad, *ones in zip(

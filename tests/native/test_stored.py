@@ -16,7 +16,7 @@ from tests.native.programs import root
 X = jnp.linspace(1.0, 3.0, 5)
 
 
-def test_constants_that_python_takes_for_equal_are_told_apart():
+def test_constants_that_are_equal_in_python_are_distinguished():
     over = kept(lambda x, n: x / n)
     assert over(X, 0.0)[0] == np.inf and over(X, -0.0)[0] == -np.inf
     kind = kept(lambda x, n: x * len(type(n).__name__))
@@ -64,7 +64,7 @@ def test_it_takes_numpy_arrays_and_named_arguments_and_is_itself_within_transfor
 
 
 def test_numbers_of_numpy_are_constants_like_those_of_python():
-    """A count says how long the program is."""
+    """A count decides how long the program is."""
     powers = kept(lambda x, count, base: jnp.stack([base**i * x for i in range(count)]))
     for count in (np.int64(3), 3):
         np.testing.assert_array_equal(powers(X, count, np.float64(2.0)), np.outer([1.0, 2.0, 4.0], X))
@@ -81,7 +81,7 @@ def raised(x):
     return scaled(x) + 1.0
 
 
-def test_what_a_users_function_refers_to_may_change(monkeypatch):
+def test_globals_of_a_users_function_may_change(monkeypatch):
     """As in a notebook, where only the changed cell is run again."""
     found = kept(raised)
     assert float(found(X)[0]) == 3.0
@@ -107,7 +107,7 @@ def with_a_callback(x):
 
 @pytest.mark.parametrize("function", [partly_unknown, with_a_callback, lambda x: scaled_by_jax(x) + 1.0])
 @pytest.mark.parametrize("cache", ["off", "on"])
-def test_it_may_change_whatever_else_the_function_does(monkeypatch, tmp_path, function, cache):
+def test_globals_may_change_whatever_else_the_function_does(monkeypatch, tmp_path, function, cache):
     """Look at its environment, call Python, be compiled by JAX, which remembers it; with or without files on disk."""
     monkeypatch.setenv("JAXGAIT_CACHE", "off" if cache == "off" else str(tmp_path))
     found = kept(function)

@@ -105,7 +105,7 @@ def test_derivatives_and_shared_operands():
     same_bits(lambda a: slope(a, jnp.asarray(2.5)), jnp.asarray(PROGRAMS["real"][1]))
 
 
-def test_what_is_the_same_for_all_members_is_kept_once_for_a_block(monkeypatch):
+def test_numbers_shared_by_all_members_are_kept_once_for_a_block(monkeypatch):
     """Few numbers stay in registers."""
     one, args = PROGRAMS["shared numbers"]
     x = jnp.asarray(args)
@@ -155,7 +155,7 @@ def test_small_ensembles_spread_over_a_gpu_and_large_ones_fill_its_registers():
     assert sizes == {1: 64, 64: 64, 8448: 64, 16384: 128, 33792: 256, 10**6: 256}
 
 
-def test_products_are_part_of_sums_that_alone_use_them():
+def test_products_used_by_one_sum_are_fused_with_it():
     """One in a loop is not part of a sum behind it, nor one that is used twice; differences know their signs."""
     operation = lambda name, *values: Operation(name, values[:-1], values[-1], {})
     once, twice = operation("mul", 0, 1, 2), operation("mul", 0, 0, 3)
@@ -172,7 +172,7 @@ def test_products_are_part_of_sums_that_alone_use_them():
     )
 
 
-def test_what_cpus_call_in_their_library():
+def test_functions_of_the_c_library():
     """Angles too large for the usual arithmetic, and remainders, which are exact."""
     x = jnp.linspace(1e9, 1e12, 9)
     program = jax.make_jaxpr(jax.vmap(looped(turning)))(x)
@@ -210,7 +210,7 @@ def test_remainders_are_exact():
     np.testing.assert_array_equal(np.signbit(found)[~np.isnan(exact)], np.signbit(exact)[~np.isnan(exact)])
 
 
-def test_what_has_no_arithmetic_is_left_to_xla():
+def test_loops_without_arithmetic_are_left_to_xla():
     function = lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y + jax.lax.erf(y), x)
     program = jax.make_jaxpr(jax.vmap(looped(function)))(jnp.ones(3))
     (loop,) = (e for e in program.jaxpr.eqns if e.primitive is LOOP)

@@ -113,7 +113,7 @@ def test_members_end_each_in_its_own_way_and_extremes_are_over_all_steps():
     np.testing.assert_allclose(found.lowest, [0.0, np.nan, 0.0], atol=EXACT)
 
 
-def test_ensembles_keep_events_beside_trajectories():
+def test_ensembles_keep_events_with_their_trajectories():
     found = ensemble(Bouncing(), {"height": [1.0, 0.5]}, samples=5, trajectories=True, max_events=20)
     for i, height in enumerate((1.0, 0.5)):
         expected = closed_form((9.8, 0.8, height), 2.0)[1]
@@ -154,7 +154,7 @@ class Sinking(Bouncing):
         return {"deep": lambda t, y: y.h < -1.0}
 
 
-def test_terminations_that_are_no_transitions_are_an_error():
+def test_terminations_that_are_not_transitions_raise():
     """They were ignored, and the status had the name of another one."""
     with pytest.raises(ValueError, match=r"its transitions with ends=True, \['ceiling'\], not at .* \['deep'\]"):
         simulate(Sinking(), samples=2)

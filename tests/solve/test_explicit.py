@@ -72,6 +72,6 @@ def test_adjoints(adjoint):
     np.testing.assert_allclose([one, *many], [exact(0.5), exact(0.5), exact(0.7)], rtol=1e-7)
 
 
-def test_fixed_step_solver_refuses_a_controller():
+def test_a_controller_for_a_fixed_step_solver_raises():
     with pytest.raises(RuntimeError):
         problems.linear().solve(RK4(), rtol=1e-6)

@@ -38,7 +38,7 @@ def test_contact_and_free_fall_complete_near_float64(case):
     test_every_mechanism_completes_near_float64(case)
 
 
-def test_default_tolerances_keep_off_rounding():
+def test_default_tolerances_are_above_rounding():
     single, double = (Smooth.of(Oscillator(), precision=p) for p in ("float32", "float64"))
     assert (double.rtol, double.atol) == (1e-8, 1e-8)
     assert 1e-5 < single.rtol < 1e-3 and 1e-7 < single.atol < 1e-5
@@ -48,7 +48,7 @@ def test_default_tolerances_keep_off_rounding():
 
 
 @pytest.mark.parametrize(("kind", "rtol"), [("float32", 1e-7), ("float64", 1e-15)])
-def test_tolerances_below_rounding_are_told(kind, rtol):
+def test_tolerances_below_rounding_raise(kind, rtol):
     with pytest.raises(ValueError, match=rf"rtol must be at least .* in {kind}, got {rtol:g}"):
         simulate(Oscillator(), precision=kind, rtol=rtol)
 
@@ -83,14 +83,14 @@ def test_a_rejected_step_becomes_shorter_until_it_is_taken(t, units):
 
 
 @pytest.mark.filterwarnings("ignore:Oscillator gave up")
-def test_what_is_not_finite_still_ends_a_run():
+def test_values_that_are_not_finite_still_end_a_run():
     run = simulate(Oscillator(poison=1.0), precision="float32")
     assert "gave up" in run.attrs["status_text"] and run.attrs["steps"] + run.attrs["rejected_steps"] < 200
     assert abs(run.attrs["t_end_s"] - 1.0) < 1e-2
     assert np.isfinite(run.x.sel(time=slice(0.0, 0.9))).all() and np.isnan(run.x[-1])
 
 
-def test_a_scan_says_which_members_are_results_of_float64():
+def test_a_scan_lists_the_members_computed_in_float64():
     class Fragile(Oscillator):
         """Its force is NaN in float32 for light masses."""
 

@@ -273,7 +273,7 @@ def test_a_transition_without_a_reset_fires_again_when_its_guard_has_been_positi
     ],
     ids=str,
 )
-def test_runs_that_cannot_be_are_named(change, message):
+def test_impossible_runs_raise(change, message):
     with pytest.raises(ValueError, match=message):
         hybrid(Trampoline(), **({"events": 2, "t_end": 1.0} | change))
 
@@ -360,7 +360,7 @@ def test_a_guard_that_becomes_nan_is_a_status():
 
 
 def test_a_start_that_is_nan_is_a_status():
-    """It was said to have reached the step limit."""
+    """Its status was that of the step limit."""
     lost = jax.jit(lambda h: hybrid(Bouncing(), events=3, t_end=2.0, y0=Ball(h, 0.0)))(jnp.nan)
     assert int(lost.status) == Outcome.NONFINITE and int(lost.count) == 0
 
@@ -397,7 +397,7 @@ def test_members_that_end_before_others_keep_their_derivatives_in_reverse_mode()
     np.testing.assert_allclose(slopes, [-0.5, float(jax.grad(late)(9.8))], rtol=1e-5)
 
 
-def test_a_stiff_run_that_gives_up_keeps_its_last_state():
+def test_a_stiff_run_that_fails_keeps_its_last_state():
     scheme = EventDriven.of(StiffBall(), max_steps=3)
     found = scheme.run(StiffBall(), Sampling(None, 4, 1.0))
     assert int(found.status) == Outcome.MAX_STEPS and np.isfinite(float(found.y_end.h))

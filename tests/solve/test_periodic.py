@@ -94,7 +94,7 @@ def scaled(model, z):
     return SCALE * z + model
 
 
-def test_a_search_notices_what_its_map_refers_to(monkeypatch):
+def test_a_search_follows_changed_globals_of_its_map(monkeypatch):
     assert float(fixed_point(scaled, 1.4, jnp.array([0.0])).z[0]) == pytest.approx(2.0, rel=1e-12)
     monkeypatch.setitem(globals(), "SCALE", 0.5)
     assert float(fixed_point(scaled, 1.4, jnp.array([0.0])).z[0]) == pytest.approx(2.8, rel=1e-12)
@@ -176,7 +176,7 @@ def test_linearised_gives_value_and_jacobian():
     np.testing.assert_allclose(jacobian, [[-0.28, 1.0], [0.3, 0.0]], atol=1e-15)
 
 
-def test_where_nothing_is_found_there_is_no_number():
+def test_failed_searches_are_nan():
     """No fixed point (the Henon map with a < -(1 - b)^2 / 4), with a residual that looks like one and is none."""
     point = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
     assert int(point.status) == NO_GAIT and np.isfinite(point.residual)
@@ -195,7 +195,7 @@ def test_where_nothing_is_found_there_is_no_number():
     ],
     ids=str,
 )
-def test_searches_that_cannot_be_are_named(z0, options, message):
+def test_impossible_searches_raise(z0, options, message):
     with pytest.raises(ValueError, match=message):
         fixed_point(henon, {"a": 0.2, "b": 0.3}, jnp.array(z0), **options)
 
@@ -255,7 +255,7 @@ def test_a_hopper_returns_to_the_section_that_is_named(section, coordinates, gue
     np.testing.assert_allclose(twice, [[0.64]], atol=1e-8)
 
 
-def test_returns_that_cannot_be():
+def test_unknown_sections_raise_and_missed_returns_are_nan():
     """Two events are too few for a return to the apex; sections and phases that are not there are named."""
     z = jnp.array([1.3])
     lost = PoincareMap(STEPS, section="apex", coordinates=AT_APEX, max_events=2)
@@ -289,7 +289,7 @@ class Skipping(eqx.Module):
         return {"bounce": Transition(0, 0, lambda t, y: y.q[1], bounce)}
 
 
-def test_a_state_may_hold_arrays():
+def test_a_state_may_contain_arrays():
     """Its arrays were summed up to numbers."""
     whole = Coordinates(lambda model, z: Place(jnp.zeros(2), z), lambda model, y: y.u)
     for n in (1, 2):

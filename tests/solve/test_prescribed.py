@@ -68,7 +68,7 @@ def test_an_early_end_is_known_to_the_sample():
         (lambda: simulate(Circle(), rtol=1e-6), "with no options: there is no option 'rtol'"),
     ],
 )
-def test_what_a_given_motion_does_not_take_is_named(call, message):
+def test_arguments_that_a_prescribed_motion_excludes_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

@@ -152,7 +152,7 @@ def test_initial_state_and_span_are_differentiated():
     np.testing.assert_allclose([by_x0, by_t1], jax.grad(exact, (0, 1))(0.5, 2.0), rtol=1e-6)
 
 
-def test_a_diverging_member_poisons_nobody():
+def test_a_diverging_member_changes_no_other():
     """y' = y^2 ends in infinity at t = 1 / y0; its neighbours keep their bits."""
 
     def run(y0):

@@ -68,7 +68,7 @@ def test_a_flag_is_watched_without_a_slope():
 
 
 @pytest.mark.parametrize(("before", "after"), [((0.0, 1.0), (100.0, -20.0)), ((0.0, 0.1), (100.0, -0.1))])
-def test_a_jump_within_a_step_is_no_peak(before, after):
+def test_a_jump_within_a_step_is_not_a_peak(before, after):
     one = lambda t, pair: Snapshot(jnp.asarray(t), {"f": jnp.asarray(pair[0])}, {"f": jnp.asarray(pair[1])})
     start, end = one(0.0, before), one(1.0, after)
     seen = jax.jit(including_step)(at_first(start), start, end)["f"]

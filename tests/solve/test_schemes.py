@@ -37,7 +37,7 @@ def test_a_smooth_model_moves_smoothly():
     ],
     ids=str,
 )
-def test_what_does_not_suit_says_what_would(options, error, message):
+def test_errors_of_unsuitable_schemes_name_suitable_ones(options, error, message):
     with pytest.raises(error, match=message):
         simulate(Bungee(), **options)
 
@@ -83,7 +83,7 @@ def _fall(mode):
     return lambda mass: scheme.run(with_parameters(model, {"mass": mass}), sampling).y_end.x
 
 
-def test_grad_in_forward_mode_says_what_to_do():
+def test_the_error_of_grad_in_forward_mode_names_the_remedy():
     with pytest.raises(RuntimeError, match=r'use jax.jacfwd .* Smooth.of\(model, mode="reverse"\)'):
         jax.grad(_fall("forward"))(70.0)
 

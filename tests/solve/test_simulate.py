@@ -87,18 +87,18 @@ def test_a_run_that_ends_at_once_has_its_initial_state():
         ({"rtol": -1.0}, "rtol must be a positive number below 1"),
     ],
 )
-def test_impossible_requests_are_refused(kwargs, message):
+def test_impossible_requests_raise(kwargs, message):
     with pytest.raises(ValueError, match=message):
         simulate(Oscillator(), **kwargs)
 
 
-def test_impossible_parameters_are_refused_before_compiling():
+def test_impossible_parameters_raise_before_compiling():
     with pytest.raises(ParameterError, match="mass"):
         simulate(Oscillator(mass=-1.0))
 
 
 @pytest.mark.parametrize("y0", [(1.0, 0.0), 1.0])
-def test_a_state_of_another_structure_is_refused_by_integrate(y0):
+def test_integrate_raises_for_a_state_of_another_structure(y0):
     model = Oscillator()
     with pytest.raises(ValueError, match="y0 must be a Point"):
         integrate(model, jnp.linspace(0.0, 1.0, 3), Smooth.of(model), y0)

@@ -84,13 +84,13 @@ def test_schemes_take_solvers_by_name():
 
 
 @pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", None, diffrax.Tsit5])
-def test_wrong_names_are_told(wrong):
-    said = "did you mean 'Verner8'" if wrong == "Vernr8" else "give a diffrax solver, such as .* or one of Bosh3, "
-    with pytest.raises(ValueError, match=said):
+def test_unknown_names_raise(wrong):
+    message = "did you mean 'Verner8'" if wrong == "Vernr8" else "give a diffrax solver, such as .* or one of Bosh3, "
+    with pytest.raises(ValueError, match=message):
         as_solver(wrong)
 
 
-def test_coefficients_of_a_controller_count():
+def test_coefficients_of_a_controller_are_used():
     given = {"pcoeff": 0.3, "icoeff": 0.4, "safety": 0.7, "factormax": 3.0, "dtmin": 1e-3, "force_dtmin": False}
     t0, t1, y, error = (jnp.asarray(x) for x in (1.0, 1.1, 2.0, 1e-7))
     last = (jnp.asarray(0.5), jnp.asarray(0.8), jnp.asarray(False))

@@ -56,7 +56,7 @@ def test_regression_values(walk):
     assert float(jnp.max(walk.violation)) < 1e-12
 
 
-def test_whole_walks_scale_with_mass_and_gravity_and_do_not_know_which_leg_is_which(walk):
+def test_entire_walks_scale_with_mass_and_gravity_and_are_symmetric_in_the_legs(walk):
     """Spec section 9: m, J times s changes impulses only; g times s makes everything sqrt(s) as fast."""
     q, u = np.stack(walk.y[:4], axis=-1), np.stack(walk.y[4:], axis=-1)
     impulses = np.stack(walk.impulses, axis=-1)
@@ -110,7 +110,7 @@ def test_newton_restitution():
 
 
 def test_derivatives_between_contact_changes():
-    """Sliding without a change of mode: the distance depends on friction as theory says, in both modes of AD."""
+    """Sliding without a change of mode: the distance depends on friction as in theory, in both modes of AD."""
 
     def distance(mu):
         return march(Block((0.0, 0.0, 1.0, 0.0), mu, 0.0), 1e-3, 1, 100).y.x[-1]
@@ -144,7 +144,7 @@ def test_times_are_multiples_of_the_step_in_float32_too():
     ],
     ids=str,
 )
-def test_what_cannot_be_marched_is_named(change, message):
+def test_models_that_cannot_be_marched_raise(change, message):
     arguments = {"dt": 1e-3, "blocks": 1, "steps_per_block": 10} | change
     with pytest.raises(ValueError, match=message):
         march(Block((0.0, 0.0, 1.0, 0.0), 0.3, 0.0), **arguments)
@@ -188,7 +188,7 @@ class Ball(Model):
 FALL = np.sqrt(2 * 0.1 / 9.8)
 
 
-def test_steps_are_as_few_and_as_long_as_the_samples_let_them():
+def test_steps_are_as_few_and_as_long_as_the_samples_allow():
     run = simulate(Ball(), duration=0.1, samples=3, dt=0.01)
     assert run.attrs["steps"] == 12 and float(run.time[-1]) == 0.1
     assert simulate(Ball(), duration=0.1, samples=10, dt=0.01).attrs["steps"] == 10
@@ -204,14 +204,14 @@ def test_impacts_converge_with_the_step(dt):
     assert float(first.impulse_after - first.impulse_before) == pytest.approx(1.5 * 9.8 * FALL, abs=20 * dt)
 
 
-def test_what_touches_again_too_soon_has_not_left():
+def test_a_contact_that_reopens_briefly_is_not_a_lift_off():
     """Flights of 2 FALL/2^n: those below the separation are bounces."""
     names = {s: simulate(Ball(separation=s), dt=1e-3).event_name.values for s in (0.05, 0.1)}
     assert list(names[0.05]) == ["touches", "leaves"] * 2 + ["touches"]
     assert list(names[0.1]) == ["touches", "leaves", "touches"]
 
 
-def test_events_beyond_the_limit_end_a_run_and_say_so():
+def test_events_beyond_the_limit_end_a_run_with_a_status():
     with pytest.warns(IncompleteRun, match="raise max_events"):
         run = simulate(Ball(), dt=1e-3, max_events=3)
     assert run.attrs["status"] == Outcome.EVENT_LIMIT and run.sizes["event"] == 3 and run.attrs["t_end_s"] < 1.0

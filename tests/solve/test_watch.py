@@ -41,7 +41,7 @@ def test_times_and_states_are_those_of_the_closed_form():
     np.testing.assert_allclose(np.abs(run.v_after), 6.0, rtol=1e-7)
 
 
-def test_looking_changes_nothing_and_room_may_run_out():
+def test_watching_changes_no_result_even_with_too_many_events():
     model, sampling = Oscillator(), Sampling.of(Oscillator(), None, 2.0, 7)
     blind, seeing = (scheme_for(model, max_events=n).run(model, sampling) for n in (0, 3))
     assert blind.events is None and int(blind.steps) == int(seeing.steps)
@@ -92,7 +92,7 @@ def test_a_run_with_more_events_than_are_recorded_warns():
         assert simulate(Oscillator(), samples=2, max_events=2).sizes["event"] == 2
 
 
-def test_what_cannot_be_watched_is_named():
+def test_outputs_that_cannot_be_watched_raise():
     lowest = Measure("lowest", lambda run: run.extremes("xx").least, "m", "lowest", watch=("xx",))
     with pytest.raises(ValueError, match="there is no 'xx' to watch: did you mean 'x'"):
         ensemble(Oscillator(), {"rate": [3.0]}, samples=2, observe=[lowest])

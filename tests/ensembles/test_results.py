@@ -1,0 +1,35 @@
+"""Results are opened from any of their files; other files raise."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait import Bungee, ensemble
+from jaxgait.ensembles.results import open_result
+
+MASSES = {"mass": np.linspace(60.0, 80.0, 8)}
+
+
+def test_a_store_is_opened_without_dask_which_takes_longer_than_the_reading(tmp_path):
+    store = tmp_path / "scan.zarr"
+    scan = ensemble(Bungee(), MASSES, duration=2.0, observe=["clearance"], batch=2, store=store, progress=False)
+    found = open_result(store)
+    assert not found.chunks and open_result(found) is found
+    np.testing.assert_array_equal(found.clearance, scan.clearance)
+
+
+def test_a_run_in_a_file_is_that_run(tmp_path):
+    run = xr.Dataset({"x": ("time", [0.0, 1.0])}, {"time": [0.0, 1.0]}, {"model": "Bungee"})
+    run.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
+    assert open_result(str(tmp_path / "run.nc")).identical(run)
+
+
+def test_other_files_raise(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.nc: no such file"):
+        open_result(tmp_path / "nothing.nc")
+    (tmp_path / "run.nc").write_text("not a file of numbers")
+    with pytest.raises(ValueError, match="is not a readable NetCDF-4 file"):
+        open_result(tmp_path / "run.nc")
+    (tmp_path / "best.json").write_text("{}")
+    with pytest.raises(ValueError, match="is a record of numbers"):
+        open_result(tmp_path / "best.json")
