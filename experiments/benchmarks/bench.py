@@ -36,7 +36,7 @@ def bench(
         json_path: file for rows and targets; none is written if None.
         quick: small sizes, a minute instead of half an hour. Ratios of small ensembles and short runs are worse, so no
             target is judged by them.
-        page_path: Markdown page to write, with a picture of the same name beside it.
+        page_path: Markdown page to write, with a picture of the same name next to it.
 
     Returns:
         What is written to the file: machine, versions, date, load, `rows`, and `targets` with what, target, measured,
@@ -74,7 +74,7 @@ def bench(
 
 
 def processor() -> str:
-    """The processor's own name, where the system tells it."""
+    """The processor's name, where the system reports it."""
     with contextlib.suppress(OSError):
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -178,7 +178,7 @@ def kernels_part(found: Found, quick: bool) -> None:
                     timed(found, problem, members, "kernels, with shared memory", run(), x, other=kernels)
 
 
-# --- against the CPU beside it ----------------------------------------------------------------------------------------
+# --- against the CPU next to it ---------------------------------------------------------------------------------------
 
 
 def scanned(found: Found, name: str, members: int, kind: precision.Precision = "float64") -> None:
@@ -222,8 +222,8 @@ def compared(found: Found, kind: precision.Precision, derivative: bool, quick: b
             run = jax.jit(jax.vmap(looped(member(name, derivative), assured=ASSURED)))
             x = jnp.asarray(values(name, members), kind)
             reference = run(jax.device_put(x, cpu))
-            beside = run(jax.device_put(jnp.nextafter(x, jnp.full_like(x, jnp.inf)), cpu))
-            rounding = agreement(beside, reference, np.inf)["difference"]
+            perturbed = run(jax.device_put(jnp.nextafter(x, jnp.full_like(x, jnp.inf)), cpu))
+            rounding = agreement(perturbed, reference, np.inf)["difference"]
             allowed = max(LEAST_ALLOWED[kind], ROUNDING_MARGIN * rounding)
             about = {"mechanism": name, "precision": kind, "derivative": derivative, "members": members}
             found.add({**about, **agreement(run(x), reference, allowed), "rounding": rounding})

@@ -36,8 +36,8 @@ def joined(runs: Sequence[dict[str, Any]], notes: Sequence[str]) -> dict[str, An
     if len(about) != 1:
         raise ValueError(f"only runs on GPUs of one kind, with one JAX, become one: got {sorted(about)}")
     lists = {key: [x for run in runs for x in run.get(key, [])] for key in ("rows", "targets", "notes")}
-    said = list(dict.fromkeys([*lists["notes"], *notes]))
-    return {**runs[0], "date": max(run["date"] for run in runs), **lists, "notes": said}
+    notes = list(dict.fromkeys([*lists["notes"], *notes]))
+    return {**runs[0], "date": max(run["date"] for run in runs), **lists, "notes": notes}
 
 
 def page(whole: dict[str, Any], picture: str | None) -> str:

@@ -1,6 +1,6 @@
 """What the mechanisms' kernels take of a GPU: registers and spills, by NVIDIA's assembler, for which no GPU is needed.
 
-python -m experiments.benchmarks.kernels            writes kernels.json and KERNELS.md beside this file
+python -m experiments.benchmarks.kernels            writes kernels.json and KERNELS.md next to this file
 """
 
 from __future__ import annotations

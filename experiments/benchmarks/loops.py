@@ -1,6 +1,6 @@
 """Loops of one member as kernels over all members, against JAX's own loops: each mechanism, with and without gradients.
 
-Both run in one process, one after the other in turn, so that a busy machine slows both. Uneven scans are held against
+Both run in one process, one after the other in turn, so that a busy machine slows both. Uneven scans are compared with
 the time that their members take if each of them runs in a whole ensemble of its like, so that nobody waits for anybody.
 """
 

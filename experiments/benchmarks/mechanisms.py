@@ -17,7 +17,7 @@ from jaxgait.solve.schemes import scheme_for
 
 
 class Mechanism(NamedTuple):
-    """A mechanism, and a run that is short but holds what it is about."""
+    """A mechanism, and a run that is short but shows what matters."""
 
     model: Callable[[], Any]
     parameters: tuple[str, ...]

@@ -191,7 +191,7 @@ def aligned(headings: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
 
 
 def announce(what: str) -> None:
-    """Says on the standard error stream what is being measured."""
+    """Prints on the standard error stream what is being measured."""
     print(f"[{time.strftime('%H:%M:%S')}] {what}", file=sys.stderr, flush=True)
 
 

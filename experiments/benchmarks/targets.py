@@ -1,4 +1,4 @@
-"""The figures that were promised, each measured by a script beside this one, as a Markdown table.
+"""The figures that were promised, each measured by a script in this folder, as a Markdown table.
 
     python -m experiments.benchmarks.targets [PART ...] [--quick] [--json FILE]
 

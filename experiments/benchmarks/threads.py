@@ -2,9 +2,9 @@
 
     python -m experiments.benchmarks.threads
 
-Runs take turns, and the best of each counts. Whether a second core was there to be had is told by a control: hashes of
+Runs take turns, and the best of each counts. Whether a second core was there to be had is shown by a control: hashes of
 the standard library, by one thread and by two. Where that gains little the target is not judged; the ratio of processor
-times still says what a second thread costs by itself: with blocks of equal work, two free cores are twice that fast.
+times still shows what a second thread costs by itself: with blocks of equal work, two free cores are twice that fast.
 """
 
 from __future__ import annotations

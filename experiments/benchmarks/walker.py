@@ -104,7 +104,7 @@ def scipy(method: str, members: int, span: float) -> Timing:
 
 
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:
-    """All rows of the walker; quickly only the same method beside C++."""
+    """All rows of the walker; in a quick run only the same method next to C++."""
     members, few, steps, repeats = (256, 64, 500, 2) if quick else (1024, 256, 2500, 3)
     named = lambda t, y, model: model.vector_field(t, y)
     work = f"{steps} steps of {STEP:g} s"

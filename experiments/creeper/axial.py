@@ -24,7 +24,7 @@ from . import expected
 SAMPLES = 500
 STILL = {"inflow.amplitude": 0.0, "inflow.back_amplitude": 0.0}
 CURVE = "a curve without values (Figure 4); measured and theoretical agree closely"
-"""What the paper says of the displacement of the front point; it does not state the flow."""
+"""The paper's statement on the displacement of the front point; it does not state the flow."""
 CASES = {
     "against the flow": {},
     "no flow": STILL,

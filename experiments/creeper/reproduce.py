@@ -56,5 +56,5 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report = Report(TITLE, INTRO)
     with parts(report, out, len(PARTS) + 1, progress) as part:
         part.add(PARTS)
-        part.run("long chains", drive.long_chains, report, out)  # measures times, with nothing beside it
+        part.run("long chains", drive.long_chains, report, out)  # measures times, with nothing running in parallel
     return report

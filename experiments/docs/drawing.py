@@ -91,7 +91,7 @@ def arrow(ax: Axes, a: Point, b: Point, color: str = RED, style: str = "-|>", wi
 
 
 def dimension(ax: Axes, a: Point, b: Point, text: str, dx: float = 0.0, dy: float = 0.0) -> None:
-    """A length between two points with its name beside it."""
+    """A length between two points with its name next to it."""
     arrow(ax, a, b, GREY, "<->", 1.0)
     label(ax, (0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1])), text, dx, dy)
 

@@ -4,7 +4,7 @@
     | parameter | default | ...
     <!-- end -->
 
-`python -m experiments.docs` fills them all; a test holds the committed pages against what it would write.
+`python -m experiments.docs` fills them all; a test compares the committed pages with what it would write.
 """
 
 from __future__ import annotations

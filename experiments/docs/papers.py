@@ -137,7 +137,7 @@ def _stored(one: Shown) -> str:
 
 
 def take_pictures(out: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
-    """Copies the pictures that stand beside the papers' from the folder of `jaxgait reproduce all`."""
+    """Copies the pictures that stand next to the papers' from the folder of `jaxgait reproduce all`."""
     for one in (shown for source in SOURCES.values() for shown in source.figures):
         (docs / _stored(one)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(out / one.experiment / one.file, docs / _stored(one))
@@ -149,14 +149,14 @@ def misprints(name: str) -> str:
 
 
 def printed(_: str = "") -> str:
-    """Everything that the sources print or show, beside the specification and what is measured."""
+    """Everything that the sources print or show, next to the specification and what is measured."""
     names = [name for source in SOURCES.values() for name in source.experiments]
     rows = [[name, *cells] for name in names for cells in _printed_rows([r for r in kept()[name] if "paper" in r])]
     return table(["experiment", *HEADINGS], rows)
 
 
 def _printed_rows(rows: list[Row]) -> Iterator[list[str]]:
-    """Cells of the figures; those of which the paper says the same words share a row."""
+    """Cells of the figures; those with the same statement in the paper share a row."""
     groups: dict[Any, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["id"] if _compared(row) else row["paper"], []).append(row)

@@ -54,11 +54,11 @@ TABLES: Mapping[str, Callable[[], Infos]] = {
         friction.Coulomb(), friction.Stribeck(), friction.Bristle(), friction.Dahl(), friction.Incremental()
     ),
 }
-"""What the tables hold, by the name that a page gives."""
+"""Contents of the tables, by the name that a page gives."""
 
 
 def _own(model: Any, shared: str) -> Infos:
-    """A model's parameters without those that a part of it holds under a prefix."""
+    """A model's parameters without those of a part, which have its prefix."""
     return {name: info for name, info in parameters(model).items() if not name.startswith(shared)}
 
 

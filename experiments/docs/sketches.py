@@ -308,7 +308,7 @@ def _stud(ax: Any) -> None:
 
 
 def bungee(path: pathlib.Path) -> pathlib.Path:
-    """The jump beside its time history, on one vertical scale."""
+    """The jump next to its time history, on one vertical scale."""
     model = Bungee()
     run = jaxgait.simulate(model, duration=40.0, samples=400)
     low = float(run.x.max())

@@ -23,7 +23,7 @@ PARTS = {
     "ensembles": ensembles.add,
 }
 TIMED = {"composing the equations": cost.add_composing, "cost of evaluation": cost.add_evaluation}
-"""Parts that measure times, with nothing beside them."""
+"""Parts that measure times, with nothing running in parallel."""
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:

@@ -61,4 +61,4 @@ PRINTED = {
     "mass": Expected(70.0, "kg", 1e-9),
     "transition-speed": Expected(0.006, "m/s", 1e-12),
 }
-"""What the paper prints besides."""
+"""What else the paper prints."""

@@ -1,4 +1,4 @@
-"""What a measured knee curve says of the numbers that the paper does not print: fits, errors, and what stays open.
+"""What a measured knee curve determines of the numbers that the paper does not print: fits, errors, open questions.
 
 Run `python -m experiments.knee.calibration --out DIR`; some minutes. The cylinder's attachment points (thigh_arm,
 thigh_tilt, link_arm) and the position of the ankle on the foot are reconstructed, the paper does not print them. They
@@ -72,7 +72,7 @@ def synthetic(measured: Fit, seed: int = 0) -> MeasuredCurve:
 
 
 def table(found: Fit) -> str:
-    """Parameters with their standard errors, beside set R2 and the box."""
+    """Parameters with their standard errors, next to set R2 and the box."""
     rows = []
     for name, value in found.best.items():
         low, high = OVER[name]
@@ -94,12 +94,12 @@ def directions(found: Fit) -> str:
 
 def _describe(report: Report, id: str, title: str, found: Fit, out: pathlib.Path) -> None:
     report.picture(save(fits.fitted(found, "knee flexion"), out / f"{id}.png"), title)
-    said = "\n".join(f"- {text}" for text in (*found.undetermined, *found.remarks)) or "- no objections"
+    remarks = "\n".join(f"- {text}" for text in (*found.undetermined, *found.remarks)) or "- no objections"
     ends = "\n".join(
         f"- chi-square {float(squares):.4g}, multiplier {float(multiplier):.3f}: {text}"
         for text, squares, multiplier in zip(found.why_stopped, found.ends.squares, found.ends.multiplier, strict=True)
     )
-    body = [table(found), directions(found), f"Condition number {found.condition:.3g}.", said, "Starts:", ends]
+    body = [table(found), directions(found), f"Condition number {found.condition:.3g}.", remarks, "Starts:", ends]
     report.section(title, "\n\n".join(body))
     rms = float(np.sqrt(np.mean(found.curve.residual**2)))
     report.figure(f"knee.calibration.{id}.rms", f"{title}: root mean square of the residual", "deg", rms)

@@ -36,7 +36,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report, beyond = Report(TITLE, INTRO), Report("Beyond the paper")
     r2, r3 = Prosthesis(), Prosthesis().preset("R3")
     with parts(report, out, 7, progress) as part:
-        tuning = part.start("optimisation (beside the rest)", tune.tune, r2)
+        tuning = part.start("optimisation (in parallel with the rest)", tune.tune, r2)
         one = part.run("time histories, set R2", runs.histories, r2, CASES_R2, progress)
         other = part.run("time histories, set R3", runs.histories, r3, CASES_R3, progress)
         scan = part.run("scan of k and c/k", runs.scan, r2, K, RATIO, progress)
@@ -206,7 +206,7 @@ def _drive(report: Report) -> None:
 
 
 def _features(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
-    """Whether what the paper says in words holds here."""
+    """Whether the paper's statements in words hold here."""
     lines = {r: scan.sel(ratio=r, method="nearest") for r in (0.03, 0.04, 0.05, 0.07, 0.1)}
     rho = {r: line.rho.where(line.status == 0).values for r, line in lines.items()}
     peak = {r: line.peak_flexion.where(line.status == 0).values for r, line in lines.items()}

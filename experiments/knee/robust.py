@@ -3,7 +3,7 @@
 Run `python -m experiments.knee.robust --out DIR`: a table (robust.md, robust.json) and a picture (robust.png); about
 five minutes of processor time. What varies (`SPREAD`): cadence, mass of shank and foot, stiffness and friction of the
 ground, and how far the thigh swings from stride to stride. Designs are found among the periodic gaits of a few
-scenarios; walks of twenty strides in other ones, which no search has seen, say what they are worth.
+scenarios; walks of twenty strides in other ones, which no search has seen, show what they are worth.
 """
 
 from __future__ import annotations

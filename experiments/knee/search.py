@@ -1,7 +1,7 @@
 """How well the search for the knee's damper does: against a fine scan, by method, in processor time.
 
 Run `python -m experiments.knee.search --json FILE`; about three minutes of processor time. Every figure is measured
-here and held against the `targets` set for the search. `basins` says where the starts ended: a third of them
+here and compared with the `targets` set for the search. `basins` shows where the starts ended: a third of them
 climb to the optimum of the period-one gait itself (k = 22.6 kN/m, multiplier 1.5), better than any stable one by 5e-5
 and of no use, since walks diverge from it.
 """
@@ -57,7 +57,7 @@ def scanned() -> tuple[float, float, float]:
 
 
 def figures(starts: int = STARTS, methods: tuple[str, ...] = ()) -> dict[str, Any]:
-    """All figures, and the targets; some starts by other methods beside."""
+    """All figures, and the targets; some starts by other methods too."""
     points = period_one_starts(starts)
     search(points[:2])  # compiles
     five, cpu_5, wall_5 = search(points[:5])

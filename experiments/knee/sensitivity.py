@@ -1,4 +1,4 @@
-"""Which parameters of the knee and its foot rho and the peak flexion depend on: Sobol indices, slopes beside them.
+"""Which parameters of the knee and its foot rho and the peak flexion depend on: Sobol indices and slopes.
 
 Run `python -m experiments.knee.sensitivity --out DIR`: a table (sensitivity.md) and a picture (sensitivity.png) from
 one ensemble of walks, rows times (2 + parameters) of them.

@@ -107,7 +107,7 @@ def repeated_calls(calls: int) -> Iterator[Row]:
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory; 0 where the system does not say."""
+    """Bytes of this process that are in memory; 0 where the system does not report it."""
     try:
         return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * PAGE
     except OSError:

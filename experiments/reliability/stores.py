@@ -74,17 +74,17 @@ def write(path: pathlib.Path, table: pathlib.Path) -> None:
 
 
 def writers(folder: pathlib.Path) -> Iterator[Row]:
-    """A second process is told that the store is in use, and changes nothing."""
+    """A second process gets an error that the store is in use, and changes nothing."""
     path, plan = folder / "two.zarr", _plan()
     with open_store(path, plan, any_blocks=False) as store:
         store.write(0, run_task(task_of(plan, 0)))
-        before, said = _digest(path), "nothing was said"
+        before, message = _digest(path), "no error"
         try:
             with open_store(path, plan, any_blocks=False):
                 pass
         except StoreError as error:
-            said = "StoreError" if "use" in str(error) else str(error)
-        yield equal("error raised for a second writer to a store", said, "StoreError")
+            message = "StoreError" if "use" in str(error) else str(error)
+        yield equal("error raised for a second writer to a store", message, "StoreError")
         yield equal("the first writer's bytes are unchanged", _digest(path) == before, True)
 
 
@@ -95,12 +95,12 @@ def full_disk(folder: pathlib.Path) -> Iterator[Row]:
     if not _mount("-t", "tmpfs", "-o", "size=900k", "tmpfs", str(disk)):
         return
     try:
-        said = "nothing was said"
+        message = "no error"
         try:
             _scan(disk / "scan.zarr", batch=10)
         except StoreError as error:
-            said = "free some disk space" if "free some disk space" in str(error) else str(error)
-        yield equal("error message of a scan on a full disk", said, "free some disk space")
+            message = "free some disk space" if "free some disk space" in str(error) else str(error)
+        yield equal("error message of a scan on a full disk", message, "free some disk space")
         _mount("-o", "remount,size=64m", str(disk))
         ended = summary(_scan(disk / "scan.zarr", batch=10))
         yield equal("outcomes of that scan, continued with more space", ended, {"completed": 600})
@@ -135,7 +135,7 @@ def _written(path: pathlib.Path, table: pathlib.Path) -> str:
 
 
 def _done(path: pathlib.Path) -> int:
-    """Blocks that the manifest of a store tells."""
+    """Blocks in the manifest of a store."""
     manifest = path / ".jaxgait" / "manifest.jsonl"
     return len(manifest.read_text().splitlines()) if manifest.exists() else 0
 
@@ -143,8 +143,8 @@ def _done(path: pathlib.Path) -> int:
 def _digest(path: pathlib.Path) -> str:
     """Of all bytes of a scan except the times at which it was worked on."""
     files = sorted(p for p in path.rglob("*") if p.is_file() and p.name != "sessions.jsonl" and p.parent.name != "tmp")
-    told = [(str(p.relative_to(path)), hashlib.sha256(p.read_bytes()).hexdigest()) for p in files]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    digests = [(str(p.relative_to(path)), hashlib.sha256(p.read_bytes()).hexdigest()) for p in files]
+    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
 
 
 def _mount(*arguments: str) -> bool:

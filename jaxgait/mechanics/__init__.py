@@ -1,6 +1,6 @@
 """Mechanics for any model.
 
-| module | holds |
+| module | contents |
 |---|---|
 | `friction` | friction laws: `Coulomb`, `Stribeck`, `Bristle` (LuGre), `Dahl`, `Incremental` |
 | `contact` | normal contact laws: `KelvinVoigt`, `Hertz`, `HuntCrossley`, ... |

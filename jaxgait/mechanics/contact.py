@@ -119,7 +119,7 @@ class NormalLaw(Immutable):
     Examples:
         >>> from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
         >>> law: NormalLaw = KelvinVoigt(stiffness=1e5)
-        >>> depth = law.static_depth(700.0)  # under the weight of a man
+        >>> depth = law.static_depth(700.0)  # under the weight of a person
         >>> print(f"{1e3 * depth:.0f} mm deep: {law.force(depth, 0.0):.0f} N, {law.energy(depth):.2f} J")
         7 mm deep: 700 N, 2.45 J
         >>> print(law.engaged(-depth), law.engaged(depth))

@@ -112,7 +112,7 @@ def test_unknown_smoothing_is_named():
 
 
 @pytest.mark.parametrize("ratio", [-1.0, 0.51, 1.0, np.nan, np.array([0.3, 0.6])])
-def test_ratios_of_no_solid_are_refused(ratio):
+def test_ratios_of_no_solid_raise(ratio):
     assert contact.hertz_stiffness(5e6, 0.0, 0.01) == pytest.approx(4e6 * 0.1 * 5 / 3)
     with pytest.raises(ValueError, match="above -1 and at most 1/2"):
         contact.hertz_stiffness(5e6, ratio, 0.01)

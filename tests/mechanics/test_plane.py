@@ -110,7 +110,7 @@ def test_joint_wrenches_hold_what_the_actuators_do(both):
     same(np.concatenate(found), space["inverse"])
 
 
-def test_trees_that_leave_the_plane_are_refused():
+def test_trees_that_leave_the_plane_raise():
     for joint in (spatial.hinge((1, 0, 0)), spatial.prismatic((0, 1, 0)), spatial.free(), spatial.ball()):
         with pytest.raises(ValueError, match="'a' has a joint that leaves the plane"):
             spatial.Tree.build(spatial.Link("a", None, joint, 1.0)).in_plane()

@@ -174,19 +174,19 @@ def test_single_precision():
 @pytest.mark.parametrize(
     ("moments", "match"), [((1.0, 1.0, 2.5), "largest may not exceed"), ((-1.0, 1.0, 1.0), "no rigid body")]
 )
-def test_impossible_inertias_are_refused(moments, match):
+def test_impossible_inertias_raise(moments, match):
     with pytest.raises(ValueError, match=match):
         spatial.check_inertia("shank", 1.0, np.diag(moments))
 
 
-def test_impossible_masses_and_crooked_tensors_are_refused():
+def test_impossible_masses_and_crooked_tensors_raise():
     with pytest.raises(ValueError, match=r"'shank'.*nonnegative"):
         spatial.check_inertia("shank", -1.0, np.eye(3))
     with pytest.raises(ValueError, match="symmetric"):
         spatial.check_inertia("shank", 1.0, np.eye(3) + np.eye(3, k=1))
 
 
-def test_bad_trees_are_refused():
+def test_bad_trees_raise():
     with pytest.raises(ValueError, match="parent 'b' must be one of"):
         spatial.Tree.build(spatial.Link("a", "b", spatial.ball(), 1.0))
     with pytest.raises(ValueError, match="two bodies"):
@@ -194,12 +194,12 @@ def test_bad_trees_are_refused():
 
 
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (0.0, float("nan"), 1.0)])
-def test_bad_axes_are_refused(axis):
+def test_bad_axes_raise(axis):
     with pytest.raises(ValueError, match="three numbers, not all zero"):
         spatial.hinge(axis)
 
 
-def test_vectors_of_another_length_are_refused():
+def test_vectors_of_another_length_raise():
     """A free base has seven coordinates, but six velocities."""
     tree = spatial.Tree.build(spatial.Link("a", None, spatial.free(), 1.0, inertia=np.eye(3)))
     q, v, long = jnp.asarray(tree.neutral()), jnp.zeros(6), jnp.zeros(7)

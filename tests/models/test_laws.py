@@ -94,7 +94,7 @@ def test_other_laws_are_simulated_scanned_and_differentiated(name):
         observe=lambda run: {"end": run[case.output][-1]},
         gradient=[case.parameter],
         rtol=1e-9,
-        atol=1e-12,  # (differences of positions of millimetres tell the steps that the solver happened to take)
+        atol=1e-12,  # (differences of positions of millimetres show which steps the solver happened to take)
         progress=False,
     )
     assert (scan.status == Outcome.COMPLETED).all()

@@ -172,6 +172,6 @@ def test_single_precision_agrees_to_its_digits():
 
 
 @pytest.mark.parametrize("name", ["rope_length", "stiffness", "mass", "ground"])
-def test_impossible_parameters_are_refused(name):
+def test_impossible_parameters_raise(name):
     with pytest.raises(ParameterError, match=rf"Bungee\.{name}.*positive"):
         with_parameters(Bungee(), {name: 0.0}).validate()

@@ -1,4 +1,4 @@
-"""The creeping robot in space: the drive force of figure 5 in its three variants, springs, refusals."""
+"""The creeping robot in space: the drive force of figure 5 in its three variants, springs, errors."""
 
 import dataclasses
 
@@ -93,7 +93,7 @@ def test_stiff_springs_are_the_rigid_robot_and_soft_ones_lag():
         ({"shaft_mass": 0.0}, r"shaft_mass .* positive"),
     ],
 )
-def test_impossible_chains_are_refused(changes, message):
+def test_impossible_chains_raise(changes, message):
     with pytest.raises(ParameterError, match=message):
         with_parameters(CreeperChain(manoeuvre="steer"), changes).validate()
 

@@ -14,6 +14,7 @@ from jaxgait.models.exoskeleton import dynamics, formulations, vectors
 from jaxgait.models.exoskeleton.elements import Planar, Spatial, matrices_of
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
 from jaxgait.models.exoskeleton.tree import Chain, RodLink
+from tests.shared import flat
 
 REFERENCE = 1e-10
 TABLE = 2e-6  # digits of the table of the specification
@@ -37,10 +38,6 @@ S2 = [
 
 def hanging(links, *which):
     return [x._replace(sign=-1) if i + 1 in which else x for i, x in enumerate(links)]
-
-
-def flat(q):
-    return np.concatenate([np.asarray(x) for x in q])
 
 
 def close(a, b, tolerance=REFERENCE):

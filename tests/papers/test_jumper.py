@@ -190,6 +190,6 @@ def test_incremental_friction_by_time_steps_agrees_in_height(runs):
         ({"com_ahead": np.array([0.11, 0.13])}, r"would hover"),
     ],
 )
-def test_impossible_jumpers_are_refused(change, match):
+def test_impossible_jumpers_raise(change, match):
     with pytest.raises(ParameterError, match=match):
         with_parameters(Jumper(), change).validate()

@@ -81,6 +81,6 @@ def mirrored(jumper: SpatialJumper, y: Any) -> Any:
     return SpatialState(*parts)
 
 
-def test_a_body_that_cannot_be_is_refused():
+def test_a_body_that_cannot_be_raises():
     with pytest.raises(ParameterError, match="asymmetry"):
         with_parameters(SpatialJumper(), {"asymmetry": -0.1}).validate()

@@ -47,7 +47,7 @@ def symbol(name: str, link: int) -> str:
 
 
 def ground_reaction(data: xr.Dataset) -> Figure:
-    """Ground reaction over time beside the path of the centre of pressure."""
+    """Ground reaction over time next to the path of the centre of pressure."""
     with style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), width_ratios=(1.5, 1))
         names = {"x": "forward", "y": "to the left", "z": "upward"}

@@ -223,7 +223,7 @@ def _at_lift_off(depth: Float[Array, " times"], last: Int[Array, ""]) -> Callabl
     used = min(4, count)
     first = jnp.clip(last - 1, 0, count - used)
     around = lambda history: jax.lax.dynamic_slice_in_dim(history, first, used)
-    beside = lambda history: jax.lax.dynamic_slice_in_dim(history, last, 2)
+    nearest = lambda history: jax.lax.dynamic_slice_in_dim(history, last, 2)
     falls = jnp.all(jnp.diff(around(depth)) < 0.0)  # not where some of them are NaN
     # Where the depth rises or is unknown, any other numbers: derivatives of the choice must not be NaN.
     nodes = jnp.where(falls, around(depth), jnp.arange(1.0, used + 1.0))
@@ -233,7 +233,7 @@ def _at_lift_off(depth: Float[Array, " times"], last: Int[Array, ""]) -> Callabl
     def at_lift_off(history: ArrayLike) -> Number:
         history = jnp.asarray(history)
         values = jnp.where(smooth, around(history), 0.0)
-        found = jnp.where(smooth, _at_zero(nodes, values), _at_zero(beside(depth), beside(history)))
+        found = jnp.where(smooth, _at_zero(nodes, values), _at_zero(nearest(depth), nearest(history)))
         return jnp.where(flies, found, jnp.nan)
 
     return at_lift_off

@@ -17,7 +17,7 @@ r"""Planar leg prosthesis with a four-bar knee, driven by measured hip motion.
 World frame: x forward, y up. Thigh, shank and link angles from the downward vertical, positive forward; the foot's from
 the horizontal, toe up positive. Knee flexion = alpha1 - alpha11. The state has the free angles (thetaB, beta1) and
 their rates; thetaA and alpha11 follow from the loop in closed form (`mechanics.fourbar`), the accelerations from Kane's
-method (`mechanics.kane`). The tests hold the paper's own formulation, with multipliers.
+method (`mechanics.kane`). The paper's own formulation, with multipliers, is in the tests.
 
 Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, Chin. J. Theor. Appl. Mech. 52(4) (2020)
 1157-1173. The paper's tables are lost; the parameter sets R1, R2, R3 are reconstructions (R2: default).

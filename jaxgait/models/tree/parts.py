@@ -151,7 +151,7 @@ class ContactPoint(Immutable):
 
     @property
     def stiff(self) -> bool:
-        """Whether the contact is too stiff for explicit solvers; true unless the friction law says otherwise."""
+        """Whether the contact is too stiff for explicit solvers; the friction law may declare it is not."""
         return self.friction is not None and getattr(self.friction, "stiff", True)
 
     def energy(self, depth: Scalar) -> Float[Array, ""]:

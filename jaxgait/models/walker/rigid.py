@@ -152,7 +152,7 @@ class RigidWalker(RoundFeet, Model):
             )
 
     def initial_state(self) -> WalkerState:
-        """The paper's start unless `start` says otherwise."""
+        """The paper's start unless `start` differs."""
         return self.started()
 
     def kinetics(self, y: WalkerState) -> Kinetics:

@@ -241,8 +241,8 @@ class RoundFeet(Immutable):
 
         Args:
             clearance: see above; -infinity: both feet feel the ground.
-            pushes: function of one member that says of both feet whether the ground pushes them much harder than it has
-                to; by default it does.
+            pushes: function of one member that returns for both feet whether the ground pushes them much harder than
+                necessary; by default it does.
 
         Raises:
             ParameterError: naming the depth, and the height of the hip that puts the foot on the ground.

@@ -155,7 +155,7 @@ class Walker(RoundFeet, Model):
         return jnp.stack([self.normal_law.force(-foot.gap, 0.0) > limit for foot in self.feet(self.started())])
 
     def initial_state(self) -> WalkerState | BristledState:
-        """The paper's start unless `start` says otherwise; the memory of friction, if any, at rest."""
+        """The paper's start unless `start` differs; the memory of friction, if any, at rest."""
         start, memory = self.started(), self.friction_law.at_rest()
         return start if memory is None else BristledState(*start, memory, memory)
 

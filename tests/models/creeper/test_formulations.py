@@ -166,7 +166,7 @@ def test_total_momentum_changes_by_the_outside_wrench(case):
     close(rate, force)
 
 
-def test_a_branched_tree_is_refused():
+def test_a_branched_tree_raises():
     bodies = [spatial.Link(n, p, spatial.hinge((0, 0, 1)), 1.0) for n, p in (("a", None), ("b", "a"), ("c", "a"))]
     tree = spatial.Tree.build(*bodies)
     motion = spatial.kinematics(tree, jnp.zeros(3), jnp.zeros(3))

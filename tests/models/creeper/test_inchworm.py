@@ -64,7 +64,7 @@ def test_more_units_need_less_grip():
     assert slips[0] > 1.0 and slips[1] < 0.1
 
 
-def test_impossible_inchworms_are_refused():
+def test_impossible_inchworms_raise():
     with pytest.raises(ParameterError, match="units must be a whole number, at least 2, got 1"):
         dataclasses.replace(Inchworm(), units=1).validate()
     with pytest.raises(ParameterError, match=r"ramp is 0\.08 s, longer than 1/16 of the period, 0\.0625 s"):

@@ -1,4 +1,4 @@
-"""The creeper's parts: gait, coils, forces; its balances, limits and refusals."""
+"""The creeper's parts: gait, coils, forces; its balances, limits and errors."""
 
 import warnings
 
@@ -172,7 +172,7 @@ def test_vector_field_keeps_structure():
         ({"inflow.direction": 0.3}, r"inflow\.direction must be 1 or -1, got 0\.3"),
     ],
 )
-def test_impossible_robots_are_refused(changes, message):
+def test_impossible_robots_raise(changes, message):
     with pytest.raises(ParameterError, match=message):
         with_parameters(Creeper(), changes).validate()
 

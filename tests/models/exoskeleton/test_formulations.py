@@ -8,6 +8,7 @@ import pytest
 from jaxgait.models.exoskeleton import dynamics, formulations, vectors
 from jaxgait.models.exoskeleton.elements import Planar, Spatial, describe
 from jaxgait.models.exoskeleton.tree import Chain, RodLink, mass_table
+from tests.shared import flat
 
 ROUNDING = 1e-12  # relative to the largest force: some tens of roundings of float64
 SOLVE = 1e-9  # through the solution of a mass matrix of condition 1e4
@@ -62,10 +63,6 @@ def euler_lagrange(chain, q, rate, acceleration):
 
     _, change = jax.jvp(momentum, (q, rate), (rate, acceleration))
     return jax.tree.map(jnp.subtract, change, jax.grad(lambda x: lagrangian(chain, x, rate))(q))
-
-
-def flat(q):
-    return np.concatenate([np.asarray(x) for x in q])
 
 
 def near(a, b, tolerance=ROUNDING):
@@ -270,7 +267,7 @@ def test_flipping_a_sign_and_its_direction_changes_nothing(tree, kind):
     )
 
 
-def test_renumbering_permutes_and_a_massless_leaf_is_felt_by_nobody(tree):
+def test_renumbering_permutes_and_a_massless_leaf_is_has_no_effect(tree):
     order = np.array([4, 0, 2, 1, 3])  # parents still first
     new = {int(old) + 1: k + 1 for k, old in enumerate(order)} | {0: 0}
     renumbered = Chain(
@@ -320,7 +317,7 @@ def test_equations_as_text_give_the_same_numbers(tree):
         small.equations(4)
 
 
-def test_vertical_links_are_refused_or_left_out(tree):
+def test_vertical_links_raise_or_are_left_out(tree):
     q, rate, acceleration = state(Spatial, 5)
     q = q._replace(psi=q.psi.at[2].set(jnp.pi / 2))
     acceleration = acceleration._replace(phi=acceleration.phi.at[2].set(0.0))
@@ -351,6 +348,6 @@ def test_vertical_links_are_refused_or_left_out(tree):
         ([RodLink(0, (0.0,), (1.0,)), RodLink(1, (2.0,), (1.0,))], "moves without moving any mass"),
     ],
 )
-def test_impossible_tables_are_refused(links, message):
+def test_impossible_tables_raise(links, message):
     with pytest.raises(ValueError, match=message):
         Chain.from_links(links)

@@ -1,6 +1,4 @@
-"""Steps that join, and what is said of others."""
-
-import warnings
+"""Steps that join, and warnings of those that do not."""
 
 import numpy as np
 import pytest
@@ -10,21 +8,15 @@ from jaxgait.models.exoskeleton.measures import histories
 from jaxgait.models.exoskeleton.model import five_links, four_links
 from jaxgait.models.exoskeleton.walking import JoinedGait
 from jaxgait.parameters import with_parameters
-
-
-def said(exo):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        exo.validate()
-    return [str(one.message) for one in caught]
+from tests.shared import warnings_of
 
 
 @pytest.mark.parametrize(
     "fields", [{}, {"dimension": 2}, {"gait": JoinedGait(swing=0.2)}, {"split": "distal"}, {"mirror_swing": True}]
 )
 def test_our_gaits_join(fields):
-    assert not said(five_links(mode="gait", **fields))
-    assert not said(four_links(mode="gait"))
+    assert not warnings_of(five_links(mode="gait", **fields))
+    assert not warnings_of(four_links(mode="gait"))
 
 
 def test_a_jump_is_that_of_the_histories():
@@ -34,7 +26,7 @@ def test_a_jump_is_that_of_the_histories():
     heads = np.asarray(two[1])[4, 1] - np.asarray(two[0])[4, 1]
     np.testing.assert_allclose(heads * [1, -1, 1], jump[4], atol=1e-12)
     np.testing.assert_allclose(1e3 * heads, [-14, 0, 48], atol=0.5)
-    (message,) = said(exo)
+    (message,) = warnings_of(exo)
     assert "joints jump by up to 96.1 mm" in message and f"lands {1e3 * height:+.3g} mm above" in message
     with pytest.warns(UserWarning, match="do not join"):
         histories(exo, samples=4)
@@ -44,6 +36,6 @@ def test_a_member_that_jumps_is_found():
     exo = five_links(mode="gait")
     amplitude = np.tile(exo.gait.amplitude, (3, 1))
     amplitude[2, 1] = 0.4
-    (message,) = said(with_parameters(exo, {"gait.amplitude": amplitude}))
+    (message,) = warnings_of(with_parameters(exo, {"gait.amplitude": amplitude}))
     assert "lands -13.3 mm above" in message
-    assert not said(with_parameters(five_links(), {"gait.amplitude": amplitude}))
+    assert not warnings_of(with_parameters(five_links(), {"gait.amplitude": amplitude}))

@@ -65,7 +65,7 @@ def test_planar_histories():
     assert list(data.axis.values) == ["x", "y"] and "psi" not in data and data.pressure_point.sizes["ground_axis"] == 1
 
 
-def test_impossible_exoskeletons_are_refused():
+def test_impossible_exoskeletons_raise():
     with pytest.raises(ParameterError, match="lengths"):
         histories(with_parameters(five_links(), {"lengths": -np.ones(5)}))
 

@@ -1,4 +1,4 @@
-"""The exoskeleton as a model: forward runs reproduce what inverse dynamics prescribed, bad input is refused."""
+"""The exoskeleton as a model: forward runs reproduce what inverse dynamics prescribed, bad input raises."""
 
 import dataclasses
 
@@ -255,7 +255,7 @@ def broken(**fields):
         (lambda: broken(gait=WalkingGait(phase=np.zeros(3))), "one entry per link"),
     ],
 )
-def test_impossible_exoskeletons_are_refused(make, message):
+def test_impossible_exoskeletons_raise(make, message):
     with pytest.raises(ParameterError, match=message):
         make().validate()
 

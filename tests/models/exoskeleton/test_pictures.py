@@ -1,4 +1,4 @@
-"""Pictures of the exoskeleton draw what the data say."""
+"""Pictures of the exoskeleton show the data."""
 
 import numpy as np
 import pytest

@@ -66,7 +66,7 @@ def test_momentum_and_energy_of_the_landing_balance(run):
 
 
 @pytest.mark.slow
-def test_landings_that_cannot_be_are_refused(jumper, aloft):
+def test_landings_that_cannot_be_raise(jumper, aloft):
     with pytest.raises(ValueError, match="touches the ground"):
         with_landing(jumper, aloft.sel(time=slice(0.0, 0.2)))
     with pytest.raises(ValueError, match="no time for a preparation"):

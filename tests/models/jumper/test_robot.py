@@ -37,6 +37,6 @@ def test_base_accelerations_and_joint_moments_are_those_of_the_spatial_tree():
     np.testing.assert_allclose(moment, found.tau[3:], rtol=1e-9)
 
 
-def test_impossible_robots_are_refused():
+def test_impossible_robots_raise():
     with pytest.raises(ParameterError, match=r"hip swings to .* beyond its limits"):
         with_parameters(JumpingRobot(), {"hip.angle": 2.0}).validate()

@@ -1,4 +1,4 @@
-"""The knee's equations: check values, linkage, two formulations, an independent Lagrangian, energy, refusals."""
+"""The knee's equations: check values, linkage, two formulations, an independent Lagrangian, energy, errors."""
 
 import dataclasses
 import math
@@ -259,7 +259,7 @@ def test_energy_changes_by_the_powers_that_are_given_out(socket):
     assert float(out["loop_residual"]) < 1e-12
 
 
-def test_what_folded_means_is_said_wherever_it_is():
+def test_the_meaning_of_folded_is_explained_everywhere():
     meaning = "folded (a dead point of the four-bar knee: its links AD and DC are in line)"
     assert meaning in listing(KNEE).splitlines()
     assert legend(KNEE)[code(KNEE, "folded")] == f"ended early: {meaning}"
@@ -292,7 +292,7 @@ def test_the_trunk_pushes_with_its_share_of_the_measured_load():
     assert abs(d.socket_x_rate) + abs(d.socket_y_rate) < 1e-2
 
 
-def test_a_load_that_was_not_measured_is_refused():
+def test_a_load_that_was_not_measured_raises():
     silent = eqx.tree_at(lambda p: p.drive, KNEE, reference_gait("hbm07_0.98ms"))
     soft = eqx.tree_at(lambda p: p.socket, silent, Socket(), is_leaf=lambda x: x is None)
     with pytest.raises(ParameterError, match=r"load_share needs a measured ground reaction.*hbm07.*ground_x_N"):
@@ -319,7 +319,7 @@ def test_smooth_parameters_have_gradients():
         ({"segments.ankle": 1.5}, "from 0 to 1, got 1.5$"),
     ],
 )
-def test_impossible_knees_are_refused(changes, message):
+def test_impossible_knees_raise(changes, message):
     with pytest.raises(ParameterError, match=message):
         with_parameters(Prosthesis(), changes).validate()
 

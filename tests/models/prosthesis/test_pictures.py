@@ -1,4 +1,4 @@
-"""Pictures of the knee draw what the data say."""
+"""Pictures of the knee show the data."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -315,7 +315,7 @@ def test_inertia_tensors_as_members():
 
 
 @pytest.mark.parametrize("friction", [Dahl(), Incremental(stiffness=1e4)])
-def test_a_friction_law_that_needs_a_permanent_load_is_refused(friction):
+def test_a_friction_law_that_needs_a_permanent_load_raises(friction):
     with pytest.raises(ParameterError, match=rf"a ContactPoint cannot have the friction {type(friction).__name__}\("):
         ContactPoint("foot", UnilateralSpring(1e4), friction)
 

@@ -110,7 +110,7 @@ def test_friction_limit_of_the_specification():
     ("change", "message"),
     [({"foot_radius": 0.4}, "cannot stand"), ({"mass": -1.0}, "mass"), ({"stiffness": float("nan")}, "stiffness")],
 )
-def test_walkers_that_cannot_stand_are_refused(change, message):
+def test_walkers_that_cannot_stand_raise(change, message):
     with pytest.raises(ParameterError, match=message):
         simulate(with_parameters(Walker(), change))
 
@@ -128,7 +128,7 @@ def test_walkers_that_cannot_stand_are_refused(change, message):
         (with_parts(RigidWalker(), {"start.on_ground": True}), {"start.theta_2": -0.1}, r"foot 2 .* instead of"),
     ],
 )
-def test_starts_in_the_ground_are_refused(walker, changes, message):
+def test_starts_in_the_ground_raise(walker, changes, message):
     with pytest.raises(ParameterError, match=message):
         with_parameters(walker, changes).validate()
 
@@ -158,7 +158,7 @@ def test_a_rolling_walk_ends_where_its_ground_would_pull():
 
 
 def test_a_leg_that_tips_over_falls():
-    """It loses the ground shortly before, beyond 45 degrees, and was said to have left it."""
+    """It loses the ground shortly before, beyond 45 degrees, and was reported to have left it."""
     walks = ensemble(RollingWalker(), {"start.omega_1": [-3.0, -0.9, 0.0]}, duration=3.0, observe=["fell_at"])
     assert list(walks.status) == [FIRST_TERMINATION] * 3 and np.isfinite(walks.fell_at).all()
 
@@ -176,7 +176,7 @@ def test_stiff_ground_alone_pushes_a_foot_out():
         with_parameters(Walker(), {"stiffness": np.array([1e4, 1e7]), "start.y": 0.39}).validate()
 
 
-def test_friction_beyond_uniqueness_warns_and_restitution_above_one_is_refused():
+def test_friction_beyond_uniqueness_warns_and_restitution_above_one_raises():
     with pytest.warns(UserWarning, match="Painleve"):
         RigidWalker(friction=0.8).validate()
     with pytest.raises(ParameterError, match="must be from 0 to 1"):
