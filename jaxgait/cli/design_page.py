@@ -12,7 +12,6 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from jaxgait import files
-from jaxgait.cli.conclusions import conclusions
 from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.options import RUN, given
 from jaxgait.cli.page import listed, page, paragraph, picture, table
@@ -21,6 +20,7 @@ from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, as_members
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
+from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.optimum import Optimum

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile, as_dataset, fit, profile, read_curve
+from jaxgait.calibration.describe import describe, describe_profile
 from jaxgait.calibration.measured import measured_curve
 from jaxgait.cli import fit_page, parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
@@ -45,12 +46,13 @@ def run_fit(request: Any) -> int:
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {len(read.curve.values)} points")
     wanted = {"starts": request.starts, "iterations": request.iterations, "gradient": request.gradient}
     found = fit(model, read.curve, over=box, output=read.output, noise=noise, initial=start, **wanted, **run)
-    print("\n".join(fit_page.description(found)), flush=True)
+    best = " ".join(f"{name}={value:.10g}" for name, value in found.best.items())
+    print("\n".join([*describe(found), f"  as parameters: --set {best}"]), flush=True)
     profiles: list[Profile] = []
     try:
         for name in box if request.profile else ():
             profiles.append(profile(found, name))
-            print(f"  {fit_page.profile_line(profiles[-1])}", flush=True)
+            print(f"  {describe_profile(profiles[-1])}", flush=True)
     finally:  # after an interruption, writes what is finished
         _write(request, found, read, profiles)
     return DONE if found.determined else NOT_ALL

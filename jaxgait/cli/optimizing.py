@@ -12,7 +12,6 @@ import xarray as xr
 
 from jaxgait import registry
 from jaxgait.cli import parsing
-from jaxgait.cli.conclusions import conclusions
 from jaxgait.cli.console import DONE, note, write_json
 from jaxgait.cli.following import follow_ups, from_the_start
 from jaxgait.cli.options import FollowUpOptions
@@ -21,6 +20,7 @@ from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walke
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
+from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.parameters import parameter_info, parameters
 

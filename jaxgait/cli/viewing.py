@@ -14,12 +14,11 @@ from jaxgait.cli.console import DONE, print_outcomes, say, write_json
 from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
+from jaxgait.ensembles.results import members_dims, open_result
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run
 from jaxgait.plot.explorer.serving import serve as serve_page
-from jaxgait.plot.explorer.table import members_dims
 from jaxgait.plot.film import WRITERS, animate
 from jaxgait.plot.histories import picture
-from jaxgait.plot.results import opened
 from jaxgait.plot.studies import Study, study
 from jaxgait.plot.style import kinds, save
 
@@ -37,7 +36,7 @@ def view(
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
     if file.is_file() and is_page(file):
         raise ValueError(f"{file} is a page of the explorer: open it in a browser")
-    data = opened(file)
+    data = open_result(file)
     chosen, found = parsing.names(variables), study(data)
     kind = "html" if out is None else out.suffix.removeprefix(".").lower()
     over = parsing.names(over)

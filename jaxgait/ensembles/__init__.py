@@ -14,6 +14,7 @@ from jaxgait.ensembles.members import latin_hypercube as latin_hypercube
 from jaxgait.ensembles.members import product as product
 from jaxgait.ensembles.members import sobol as sobol
 from jaxgait.ensembles.members import zipped as zipped
+from jaxgait.ensembles.results import open_result as open_result
 from jaxgait.ensembles.store import StoreError as StoreError
 from jaxgait.ensembles.store import damaged as damaged
 from jaxgait.ensembles.store import read_store as read_store

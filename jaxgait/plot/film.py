@@ -27,10 +27,10 @@ from matplotlib.patches import Polygon
 from tqdm import tqdm
 
 from jaxgait import checks
+from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
-from jaxgait.plot.results import opened
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
 from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, style
 
@@ -200,7 +200,7 @@ def animate(
     runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
     if not runs:
         raise ValueError("an animation needs at least one run, got none")
-    scenes = {title: scene(opened(run), model) for title, run in runs.items()}
+    scenes = {title: scene(open_result(run), model) for title, run in runs.items()}
     span = max(map(_span, scenes.values()))
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
     frames = max(2, round(span / pace * checks.count("fps", fps)) + 1)

@@ -6,7 +6,6 @@ those of a picture, (right, up) in m; `seen` projects positions in space.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,10 +14,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from jaxgait import registry
-from jaxgait.contents import restored
-from jaxgait.ensembles.members import DRIVE, MOTION
+from jaxgait.ensembles.results import rebuilt
 from jaxgait.model import Model
-from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plot.style import BLUE, EARTH, GREY, RED
 
 Points = Float[np.ndarray, "_ _ 2"]
@@ -151,42 +148,6 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     found = registry.load(where)(model, _until_the_end(run))
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
     return found._replace(ended=ended.partition(" (")[0])  # without what it means
-
-
-def rebuilt(run: xr.Dataset) -> Model:
-    """The model of a result, from its attributes.
-
-    Raises:
-        ValueError: for an unknown model, and for parts that were not recorded, such as functions, or anything but
-            parameters in a file of an early version.
-
-    Examples:
-        >>> import xarray as xr
-        >>> from jaxgait.plot.scene import rebuilt
-        >>> recorded = {"model": "Bungee", "parameters": '{"mass": 80.0}', "contents": "{}"}  # as simulate writes them
-        >>> print(float(rebuilt(xr.Dataset(attrs=recorded)).mass))  # kg
-        80.0
-    """
-    name = str(run.attrs.get("model"))
-    known = registry.known_as(name, run.attrs.get("module", ""))
-    if not known:
-        how = "register it as an entry point (see the page on a mechanism of your own), or in Python give model=..."
-        raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
-    try:
-        if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
-            raise ValueError("its laws, choices and motion were not recorded")
-        recorded = json.loads(run.attrs["contents"])
-        own = {str(n): x.item() for n, x in run.coords.items() if x.ndim == 0}  # for one member of a scan
-        if MOTION in own:
-            recorded["drive"] = json.loads(own[MOTION])
-        elif any(n.startswith(DRIVE) for n in own):
-            raise ValueError("its motion was not recorded")
-        model = restored(registry.model(known), recorded)
-        model = with_parameters(model, json.loads(run.attrs["parameters"]))
-        return with_parameters(model, {n: x for n, x in own.items() if n in parameters(model)})
-    except (ValueError, KeyError, TypeError) as error:
-        message = f"the {name} of this result cannot be made from its attributes ({error}): give the model"
-        raise ValueError(message) from error
 
 
 def _until_the_end(run: xr.Dataset) -> xr.Dataset:

@@ -9,11 +9,11 @@ from scipy.special import expit
 
 from jaxgait import fit, simulate, with_parameters
 from jaxgait.calibration import over_phase, over_time, profile
+from jaxgait.calibration.describe import describe_profile
 from jaxgait.calibration.fitting import _noise
 from jaxgait.calibration.laplace import laplace
 from jaxgait.calibration.problem import Reading
 from jaxgait.calibration.sampling import _starts
-from jaxgait.cli.fit_page import profile_line
 from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy
 from tests.oscillator import Oscillator
 
@@ -129,4 +129,4 @@ def test_failed_runs_around_the_limit_of_a_profile_are_passed_or_named(gap):
     else:
         assert true < gap[1] <= drawn.interval[1] < true + 0.01
         assert drawn.why[1].startswith("chi-square reached its threshold somewhere between 4.0")
-        assert "; above, chi-square reached its threshold somewhere between" in profile_line(drawn)
+        assert "; above, chi-square reached its threshold somewhere between" in describe_profile(drawn)

@@ -19,7 +19,7 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import cli
-from jaxgait.ensembles import ensemble, grid, people, product
+from jaxgait.ensembles import ensemble, grid, people, product, recipe
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.motion.drive import reference_gait
@@ -27,7 +27,7 @@ from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Person
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters, with_parameters
-from jaxgait.plot.explorer import again, explore, page, recipe
+from jaxgait.plot.explorer import again, explore, page
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.page import phase_plane
 from jaxgait.plot.explorer.playback import Pack, frames, rigid

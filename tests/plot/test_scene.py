@@ -5,6 +5,7 @@ import pytest
 
 import jaxgait
 from jaxgait import registry
+from jaxgait.ensembles.results import rebuilt
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis import Prosthesis
 from jaxgait.models.prosthesis.scene import cylinder
@@ -19,9 +20,9 @@ def jump():
 
 
 def test_the_model_is_made_from_the_attributes(jump):
-    assert float(scene.rebuilt(jump).mass) == 60.0
+    assert float(rebuilt(jump).mass) == 60.0
     member = jaxgait.ensemble(Bungee(), {"ground": [50.0, 80.0]}, duration=2.0, samples=4, trajectories=True)
-    assert float(scene.rebuilt(member.isel(ground=1)).ground) == 80.0
+    assert float(rebuilt(member.isel(ground=1)).ground) == 80.0
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ import jaxgait
 from jaxgait import registry
 from jaxgait.contents import contents
 from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.recipe import Recipe
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
-from jaxgait.plot.explorer.recipe import Recipe
 
 SHOWN_ENTRIES = 8
 
@@ -43,7 +43,7 @@ def _from_file(made: Recipe) -> str:
     again = "from jaxgait.plot.explorer import again\n"
     if not index:
         return f"{again}run = again({source})"
-    return f"{again}from jaxgait.plot.results import opened\nrun = again(opened({source}).isel({{{index}}}))"
+    return f"{again}from jaxgait.ensembles import open_result\nrun = again(open_result({source}).isel({{{index}}}))"
 
 
 Values = Mapping[str, Any]

@@ -19,14 +19,14 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import checks, files
+from jaxgait.ensembles.recipe import Recipe, of_run, recipe
+from jaxgait.ensembles.results import is_run, open_result
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
-from jaxgait.plot.explorer.recipe import Recipe, of_run, recipe
-from jaxgait.plot.explorer.table import Column, Table, extremes, is_run, one_of_each_status, spread, table
+from jaxgait.plot.explorer.table import Column, Table, extremes, one_of_each_status, spread, table
 from jaxgait.plot.film import usual_pace
-from jaxgait.plot.results import opened
 from jaxgait.run import state_variables
 
 STATUS = "status"
@@ -154,7 +154,7 @@ def explore(
     checks.count("members", members, least=0)
     if not isinstance(scan, xr.Dataset | str | os.PathLike):
         raise TypeError(f"explore shows a result of ensemble or simulate, or its file, got {type(scan).__name__}")
-    data, source = opened(scan), None if isinstance(scan, xr.Dataset) else scan
+    data, source = open_result(scan), None if isinstance(scan, xr.Dataset) else scan
     if is_run(data):
         if measure is not None:
             raise ValueError(f"measure colours the members of a scan, and this is one run: got {measure!r}")

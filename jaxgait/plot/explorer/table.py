@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
+from jaxgait.ensembles.results import flat, members_dims
 from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
 from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label, displayed
@@ -119,33 +120,6 @@ def table(scan: xr.Dataset) -> Table:
     codes, statuses = _statuses(scan, dims)
     columns = _axes(scan, dims, shape) | _results(scan, dims)
     return Table(dims, shape, columns, codes, statuses, _vectors(scan, dims), _gradients(scan, dims))
-
-
-def is_run(data: xr.Dataset) -> bool:
-    """Whether this is one run over time."""
-    return "status" not in data and "time" in data.coords and data["time"].dims == ("time",)
-
-
-def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
-    """Dimensions of the box of members: those of `status`, otherwise those that all results share.
-
-    Raises:
-        ValueError: if there are none.
-    """
-    if "status" in scan:
-        dims = [str(d) for d in scan["status"].dims]
-    else:
-        results = [x for x in scan.data_vars.values() if x.dtype.kind in "fiub"]
-        shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
-        dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "instant", "event")]
-    if not dims:
-        raise ValueError("nothing to explore: this is not a scan, its results share no dimension")
-    return tuple(dims)
-
-
-def flat(x: xr.DataArray, dims: tuple[str, ...]) -> np.ndarray:
-    """Values of a result over all dimensions of the box, (members, ...), in its unit."""
-    return x.transpose(*dims, ...).to_numpy().reshape(-1, *(n for d, n in x.sizes.items() if d not in dims))
 
 
 def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tuple[tuple[str, str], ...]]:

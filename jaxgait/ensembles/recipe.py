@@ -19,16 +19,14 @@ import xarray as xr
 from jaxgait import precision as precisions
 from jaxgait import registry
 from jaxgait.contents import restored
-from jaxgait.ensembles import ensemble, zipped
 from jaxgait.ensembles.batch import member_of, model_of
-from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION
+from jaxgait.ensembles.driver import ensemble
+from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION, zipped
+from jaxgait.ensembles.results import flat, is_run, members_dims, open_result, rebuilt
 from jaxgait.ensembles.walks import recorded_motions
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters
-from jaxgait.plot.explorer.table import flat, is_run, members_dims
-from jaxgait.plot.results import opened
-from jaxgait.plot.scene import rebuilt
 from jaxgait.run import state_variables
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.dataset import scheme_options
@@ -160,7 +158,7 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
         >>> print(abs(float(run.height.min() - scan.clearance.sel(mass=80))) < 1e-2)  # m: samples miss the lowest point
         True
     """
-    data = opened(result)
+    data = open_result(result)
     if is_run(data):
         return of_run(data, model).run(0)
     if "status" in data and data["status"].dims:

@@ -37,7 +37,7 @@ def conclusions(found: Optimum, over: Mapping[str, tuple[float, float]], units: 
             gain = next((x for text, x in gains.items() if text.startswith(f"{name} = ") and x > 0.0), None)
             more = "" if gain is None else f", by about {gain:.3g} per {unit or 'unit'}"
             yield f"{name} lies on its {end} bound, {best:.6g} {unit}".rstrip() + (
-                f": if it can be built, a wider bound in --over may give a better design{more}"
+                f": if it can be built, a wider bound may give a better design{more}"
             )
 
 
@@ -46,12 +46,12 @@ def _starts(found: Optimum) -> str:
     total, best = len(found.why_stopped), found.basins.isel(basin=slice(0, 1))
     same = int(best.starts.sum()) if "starts" in best else 0
     if total == 1:
-        return "only one start: there may be better designs elsewhere within the bounds; --starts 8 looks for them"
+        return "only one start: there may be better designs elsewhere within the bounds; more starts look for them"
     if same == total:
         return f"all {total} starts ended at this design: it is probably the best within the bounds"
     if same > 1:
-        return f"{same} of {total} starts ended at this design: more --starts make it more certain that none is better"
-    return f"no more than one of {total} starts ended at this design: more --starts may find a better one"
+        return f"{same} of {total} starts ended at this design: more starts make it more certain that none is better"
+    return f"no more than one of {total} starts ended at this design: more starts may find a better one"
 
 
 def _shape(local: Local, names: list[str]) -> Iterator[str]:
@@ -72,5 +72,5 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
     else:
         yield (
             f"the gradient and differences of values disagree by {local.difference:.0%} around it (below "
-            f"{AGREEMENT:.0%} is good): compare with a search by --gradient differences"
+            f"{AGREEMENT:.0%} is good): compare with a search with the gradient by differences"
         )

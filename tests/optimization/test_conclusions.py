@@ -1,16 +1,16 @@
-"""What is said of the best design of a search."""
+"""Conclusions about the best design of a search."""
 
 import dataclasses
 
 import numpy as np
 import xarray as xr
 
-from jaxgait.cli.conclusions import conclusions
+from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.optimum import Local, Optimum
 from tests.oscillator import Oscillator
 
 
-def test_conclusions_say_how_sure_a_design_is_and_what_to_do_next():
+def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     local = Local(
         0.0, (), {"clearance >= 0": 11.0, "c = 2": 3.0}, xr.DataArray(), np.array([-0.1, -2.0]),
         np.array([[0.6, -0.8], [0.8, 0.6]]), 1.0, {}, {}, 0.26,
@@ -19,7 +19,7 @@ def test_conclusions_say_how_sure_a_design_is_and_what_to_do_next():
     found = Optimum(Oscillator(), {}, {"k": 1.4, "c": 2.0}, 1.0, [""] * 3, xr.Dataset(), basins=basins, local=local)
     over, units = {"k": (1.0, 2.0), "c": (0.0, 2.0)}, {"k": "N/m", "c": "N s/m"}
     starts, limit, ridge, gradient, bound = conclusions(found, over, units)
-    assert starts.startswith("2 of 3 starts ended at this design: more --starts")
+    assert starts.startswith("2 of 3 starts ended at this design: more starts")
     assert limit == "clearance >= 0 holds the design back: relaxing it improves the objective by 11 per unit"
     assert ridge.startswith("changing k and c together, in opposite directions, affects the objective least")
     assert gradient.startswith("the gradient and differences of values disagree by 26% around it (below 5% is good)")

@@ -1,0 +1,84 @@
+"""A fit to a measured curve in words: parameters with units and errors, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from jaxgait.calibration.fitted import Fit, error_text
+from jaxgait.calibration.profile import REACHED, Profile
+from jaxgait.parameters import get_parameter
+
+
+def describe(fit: Fit) -> Iterator[str]:
+    """Lines on a fit: parameters with units and errors, and how far to trust them."""
+    width = max(map(len, fit.best))
+    if fit.minimum:  # otherwise the first caveat
+        yield verdict(fit)
+    yield from caveats(fit)
+    yield from (f"{name:{width}} = {_parameter_line(fit, name)}" for name in fit.best)
+    yield f"  {quality(fit)}"
+    if len(fit.best) > 1:
+        yield "  correlation of the errors:"
+        yield from _triangle(fit, width)
+    yield f"  gradient: {fit.gradient}"
+    for i, why in enumerate(fit.why_stopped):
+        yield f"  start {i}: {why}"
+
+
+def _parameter_line(fit: Fit, name: str) -> str:
+    """A parameter with its standard error, its interval and its initial value, in its unit."""
+    own, error = float(get_parameter(fit.problem.model, name)), fit.standard_error[name]
+    unit = "" if fit.units[name] == "1" else f" {fit.units[name]}"
+    low, high = fit.interval(name)
+    firm = (
+        f"± {error:.2g}{unit} (95 %: {low:.6g} to {high:.6g})"
+        if np.isfinite(error)
+        else f"{unit} ({error_text(error)})"
+    )
+    return f"{fit.best[name]:.6g} {firm.strip()}, was {own:.6g}"
+
+
+def quality(fit: Fit) -> str:
+    """The distance of the curve from the data, with units."""
+    unit, rms = fit.problem.measured.unit, float(np.sqrt(np.mean(fit.curve.residual**2)))
+    if fit.noise_estimated:
+        return f"residual: {rms:.3g} {unit} (root mean square); noise, from it: {fit.noise[0]:.3g} {unit}"
+    text = f"residual: {rms:.3g} {unit} (root mean square); chi-square {fit.chi_square:.4g}"
+    return f"{text} at {fit.degrees} degrees of freedom" + (f", {fit.reduced:.3g} each" if fit.degrees > 0 else "")
+
+
+def _triangle(fit: Fit, width: int) -> Iterator[str]:
+    """The lower half of the correlation."""
+    for i, name in enumerate(fit.best):
+        values = "".join(f"{x:8.3f}" if np.isfinite(x) else f"{'–':>8}" for x in fit.correlation.values[i, : i + 1])
+        yield f"    {name:{width}}{values}"
+
+
+def verdict(fit: Fit) -> str:
+    """Whether the fit is a minimum, and whether the data determine all directions."""
+    if not fit.minimum:
+        return "not a minimum"
+    count = len(fit.undetermined)
+    what = f"directions left open: {count}" if count else "all directions are determined"
+    condition = f"condition number {fit.condition:.3g}"
+    return f"a minimum: another step would reduce chi-square by {fit.fall:.1g}; {what} ({condition})"
+
+
+def caveats(fit: Fit) -> list[str]:
+    """Caveats about a fit, one sentence each."""
+    return [*fit.undetermined, *fit.remarks]
+
+
+def describe_profile(profile: Profile) -> str:
+    """The interval of a profile, with its unit."""
+    text = lambda end: f"{end:.6g}" if np.isfinite(end) else "open"
+    low, high = map(text, profile.interval)
+    unit = "" if profile.unit == "1" else f" {profile.unit}"
+    line = f"profile of {profile.parameter}: {low} to {high}{unit} ({100.0 * profile.level:g} %)"
+    ends = list(zip(("below", "above"), profile.interval, profile.why, strict=True))
+    opened = [f"{side} because {why}" for side, end, why in ends if not np.isfinite(end)]
+    line += f"; open {', '.join(opened)}" if opened else ""
+    line += "".join(f"; {side}, {why}" for side, end, why in ends if np.isfinite(end) and why != REACHED)
+    return line + ("; the profile found a better fit: fit again with more starts" if profile.better else "")

@@ -1,0 +1,142 @@
+"""Results of runs and scans: opened from files, their dimensions, and the models that they are of."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pathlib
+import warnings
+
+import numpy as np
+import xarray as xr
+
+from jaxgait import registry
+from jaxgait.contents import restored
+from jaxgait.ensembles.members import DRIVE, MOTION
+from jaxgait.ensembles.store import damaged, damaged_labels, read_store
+from jaxgait.model import Model
+from jaxgait.parameters import parameters, with_parameters
+
+MAX_NAMED = 8
+"""Largest number of damaged blocks to name."""
+
+
+def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
+    """A result, read lazily if it is the path of a NetCDF file or of a Zarr store.
+
+    Raises:
+        FileNotFoundError: for a missing file.
+        ValueError: for a file of another kind, and for a store with files that are cut off.
+
+    Warns:
+        UserWarning: for damaged blocks or coordinates of a store.
+
+    Examples:
+        >>> from jaxgait import Bungee, simulate
+        >>> from jaxgait.ensembles import open_result
+        >>> simulate(Bungee(), duration=10.0).to_netcdf("jump.nc", engine="h5netcdf")
+        >>> print(open_result("jump.nc").attrs["model"])
+        Bungee
+    """
+    if not isinstance(result, str | os.PathLike):
+        return result
+    path = pathlib.Path(result)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    bad = damaged(path) if path.is_dir() else []
+    repair = "repair=True (--repair) in the call that wrote it repairs it"
+    if bad:
+        blocks = f"block {', '.join(map(str, bad[:MAX_NAMED]))}{', ...' if len(bad) > MAX_NAMED else ''}"
+        warnings.warn(  # with stacklevel 1, only once per file
+            f"{path} is damaged: do not trust {blocks}, whose files fail their checksum; {repair}", stacklevel=1
+        )
+    labels = damaged_labels(path) if path.is_dir() else []
+    if labels:
+        warnings.warn(f"{path} is damaged: {', '.join(labels)} of its coordinates; {repair}", stacklevel=1)
+    if path.suffix.lower() == ".json":
+        raise ValueError(
+            f"{path} is a record of numbers, not a result that can be shown: give the file or the store that --out or "
+            "--store wrote; pictures of a search and a fit are in their --report, and `jaxgait motion` shows a walk"
+        )
+    try:
+        data = read_store(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
+    except Exception as error:  # the readers may raise anything
+        kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
+        why = f" ({error})"  # for a file of another kind, the library's message would not state what is needed
+        if path.is_file() and os.access(path, os.R_OK) and not _is_hdf5(path):
+            why = ": give a file or a store that --out or --store wrote; `jaxgait motion` shows recordings of a walk"
+        raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind}{why}") from error
+    for name, x in data.data_vars.items() if bad else ():
+        size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize
+        if any(file.stat().st_size != size for file in path.glob(f"{name}/c/**/*") if file.is_file()):
+            raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {repair}")
+    return data
+
+
+def _is_hdf5(path: pathlib.Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"\x89HDF"
+
+
+def is_run(data: xr.Dataset) -> bool:
+    """Whether this is one run over time."""
+    return "status" not in data and "time" in data.coords and data["time"].dims == ("time",)
+
+
+def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
+    """Dimensions of the box of members: those of `status`, otherwise those that all results share.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    if "status" in scan:
+        dims = [str(d) for d in scan["status"].dims]
+    else:
+        results = [x for x in scan.data_vars.values() if x.dtype.kind in "fiub"]
+        shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
+        dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "instant", "event")]
+    if not dims:
+        raise ValueError("nothing to explore: this is not a scan, its results share no dimension")
+    return tuple(dims)
+
+
+def flat(x: xr.DataArray, dims: tuple[str, ...]) -> np.ndarray:
+    """Values of a result over all dimensions of the box, (members, ...), in its unit."""
+    return x.transpose(*dims, ...).to_numpy().reshape(-1, *(n for d, n in x.sizes.items() if d not in dims))
+
+
+def rebuilt(run: xr.Dataset) -> Model:
+    """The model of a result, from its attributes.
+
+    Raises:
+        ValueError: for an unknown model, and for parts that were not recorded, such as functions, or anything but
+            parameters in a file of an early version.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.ensembles.results import rebuilt
+        >>> recorded = {"model": "Bungee", "parameters": '{"mass": 80.0}', "contents": "{}"}  # as simulate writes them
+        >>> print(float(rebuilt(xr.Dataset(attrs=recorded)).mass))  # kg
+        80.0
+    """
+    name = str(run.attrs.get("model"))
+    known = registry.known_as(name, run.attrs.get("module", ""))
+    if not known:
+        how = "register it as an entry point (see the page on a mechanism of your own), or in Python give model=..."
+        raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
+    try:
+        if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
+            raise ValueError("its laws, choices and motion were not recorded")
+        recorded = json.loads(run.attrs["contents"])
+        own = {str(n): x.item() for n, x in run.coords.items() if x.ndim == 0}  # for one member of a scan
+        if MOTION in own:
+            recorded["drive"] = json.loads(own[MOTION])
+        elif any(n.startswith(DRIVE) for n in own):
+            raise ValueError("its motion was not recorded")
+        model = restored(registry.model(known), recorded)
+        model = with_parameters(model, json.loads(run.attrs["parameters"]))
+        return with_parameters(model, {n: x for n, x in own.items() if n in parameters(model)})
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"the {name} of this result cannot be made from its attributes ({error}): give the model"
+        raise ValueError(message) from error
