@@ -36,7 +36,7 @@ CASES = {
 """Changed parameters, by row of the table."""
 
 
-def given(report: Report) -> None:
+def inputs(report: Report) -> None:
     """Compares what the paper prints of its robot and of the flow: inputs, not results."""
     robot = Creeper()
     for id, what, value in (
@@ -63,7 +63,7 @@ def given(report: Report) -> None:
 
 def gait(report: Report, out: pathlib.Path) -> None:
     """Simulates all rows of the table; NetCDF file and animation of the default run."""
-    given(report)
+    inputs(report)
     runs = {}
     for name, changes in CASES.items():
         run = jaxgait.simulate(with_parameters(Creeper(), changes), strides=4, samples=SAMPLES)

@@ -17,7 +17,7 @@ INTRO = (
     "ends before their results: expected values are those of an independent simulation with the parameters chosen here."
 )
 PARTS = {
-    "what the paper prints": table.given,
+    "what the paper prints": table.inputs,
     "the jump": table.figures,
     "friction laws": table.friction_laws,
     "films": table.films,

@@ -59,7 +59,7 @@ def jump_of(data: xr.Dataset) -> Jump:
         return assess(data, MASS)
 
 
-def given(report: Report, out: pathlib.Path) -> None:
+def inputs(report: Report, out: pathlib.Path) -> None:
     """Compares what the paper prints of its model: inputs, not results."""
     model, space = Jumper(), SpatialJumper()
     tree = space.tree()

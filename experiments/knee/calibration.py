@@ -71,47 +71,49 @@ def synthetic(measured: Fit, seed: int = 0) -> MeasuredCurve:
     return over_phase(phase, values + NOISE * np.random.default_rng(seed).normal(size=100), unit="deg")
 
 
-def table(found: Fit) -> str:
+def table(result: Fit) -> str:
     """Parameters with their standard errors, next to set R2 and the box."""
     rows = []
-    for name, value in found.best.items():
+    for name, value in result.best.items():
         low, high = OVER[name]
-        share = found.standard_error[name] / (high - low)
-        numbers = [f"{float(get_parameter(leg(), name)):.5g}", f"{value:.5g}", f"{found.standard_error[name]:.2g}"]
-        rows.append([name, *numbers, f"{100 * share:.0f}", found.units[name]])
+        share = result.standard_error[name] / (high - low)
+        numbers = [f"{float(get_parameter(leg(), name)):.5g}", f"{value:.5g}", f"{result.standard_error[name]:.2g}"]
+        rows.append([name, *numbers, f"{100 * share:.0f}", result.units[name]])
     return markdown(["parameter", "set R2", "fitted", "standard error", "of the box (%)", "unit"], rows)
 
 
-def directions(found: Fit) -> str:
+def directions(result: Fit) -> str:
     """Singular values with the standard error along each direction and what it is made of."""
     rows = []
-    for s, direction in zip(found.singular_values, found.directions, strict=True):
+    for s, direction in zip(result.singular_values, result.directions, strict=True):
         largest = np.argsort(-np.abs(direction))[:3]
-        what = ", ".join(f"{direction[i]:+.2f} {list(found.best)[i]}" for i in largest)
+        what = ", ".join(f"{direction[i]:+.2f} {list(result.best)[i]}" for i in largest)
         rows.append([f"{s:.3g}", f"{100 / s:.3g}", what])
     return markdown(["singular value", "standard error (% of the box)", "direction"], rows)
 
 
-def _describe(report: Report, id: str, title: str, found: Fit, out: pathlib.Path) -> None:
-    report.picture(save(fits.fitted(found, "knee flexion"), out / f"{id}.png"), title)
-    remarks = "\n".join(f"- {text}" for text in (*found.undetermined, *found.remarks)) or "- no objections"
+def _describe(report: Report, id: str, title: str, result: Fit, out: pathlib.Path) -> None:
+    report.picture(save(fits.fitted(result, "knee flexion"), out / f"{id}.png"), title)
+    remarks = "\n".join(f"- {text}" for text in (*result.undetermined, *result.remarks)) or "- no objections"
     ends = "\n".join(
         f"- chi-square {float(squares):.4g}, multiplier {float(multiplier):.3f}: {text}"
-        for text, squares, multiplier in zip(found.why_stopped, found.ends.squares, found.ends.multiplier, strict=True)
+        for text, squares, multiplier in zip(
+            result.why_stopped, result.ends.squares, result.ends.multiplier, strict=True
+        )
     )
-    body = [table(found), directions(found), f"Condition number {found.condition:.3g}.", remarks, "Starts:", ends]
+    body = [table(result), directions(result), f"Condition number {result.condition:.3g}.", remarks, "Starts:", ends]
     report.section(title, "\n\n".join(body))
-    rms = float(np.sqrt(np.mean(found.curve.residual**2)))
+    rms = float(np.sqrt(np.mean(result.curve.residual**2)))
     report.figure(f"knee.calibration.{id}.rms", f"{title}: root mean square of the residual", "deg", rms)
-    report.figure(f"knee.calibration.{id}.condition", f"{title}: condition number", "1", found.condition)
-    found.to_json(out / f"{id}.json")
+    report.figure(f"knee.calibration.{id}.condition", f"{title}: condition number", "1", result.condition)
+    result.to_json(out / f"{id}.json")
 
 
-def _recovered(report: Report, found: Fit, drawn: Profile) -> None:
+def _recovered(report: Report, result: Fit, drawn: Profile) -> None:
     """The truth against the errors of the fit."""
     truth = {name: float(get_parameter(leg(), name)) for name in OVER}
-    apart = np.array([found.best[name] - truth[name] for name in OVER])
-    distance = float(apart @ np.linalg.solve(found.covariance.values, apart))
+    apart = np.array([result.best[name] - truth[name] for name in OVER])
+    distance = float(apart @ np.linalg.solve(result.covariance.values, apart))
     report.figure(
         "knee.calibration.synthetic.distance",
         "squared distance of fit and truth in the metric of the covariance (chi-square of 6 degrees)",
@@ -120,7 +122,7 @@ def _recovered(report: Report, found: Fit, drawn: Profile) -> None:
         expected=6.0,
         tolerance=10.8,  # 16.8: the quantile of 99 %
     )
-    report.figure("knee.calibration.synthetic.chi", "chi-square per degree of freedom", "1", found.reduced)
+    report.figure("knee.calibration.synthetic.chi", "chi-square per degree of freedom", "1", result.reduced)
     rows = [("standard error", drawn.laplace), ("profile", drawn.interval)]
     lines = ([what, f"{low:.5g}", f"{high:.5g}"] for what, (low, high) in rows)
     intervals = markdown([f"95 % interval of {PROFILED} (m) by", "from", "to"], lines)

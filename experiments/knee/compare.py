@@ -139,11 +139,11 @@ def compared(budget: int) -> dict[str, list[tuple[Tried, float]]]:
     return found
 
 
-def picture(found: dict[str, list[tuple[Tried, float]]]) -> Figure:
+def picture(trials: dict[str, list[tuple[Tried, float]]]) -> Figure:
     """What is missing to the best of all over the evaluations."""
     with style():
-        figure, axes = plt.subplots(1, len(found), figsize=(9.0, 3.6), sharey=True)
-        for ax, (name, tried) in zip(axes, found.items(), strict=True):
+        figure, axes = plt.subplots(1, len(trials), figsize=(9.0, 3.6), sharey=True)
+        for ax, (name, tried) in zip(axes, trials.items(), strict=True):
             top = max(one.rho[-1] for one, _ in tried)
             for one, _ in tried:
                 at, gap = np.arange(1, len(one.rho) + 1), np.maximum(top - one.rho, MIN_DISTANCE)
@@ -158,12 +158,12 @@ def picture(found: dict[str, list[tuple[Tried, float]]]) -> Figure:
     return figure
 
 
-def table(found: dict[str, list[tuple[Tried, float]]]) -> str:
+def table(trials: dict[str, list[tuple[Tried, float]]]) -> str:
     """The figures in Markdown."""
     headings = ["case", "method", "best (N/m, N s/m)", f"rho of a walk of {AGAIN} strides", "evaluations"]
     headings += [f"until within {WITHIN:g} of the best", "processor time / s"]
     lines = []
-    for name, tried in found.items():
+    for name, tried in trials.items():
         top = max(one.rho[-1] for one, _ in tried)
         for one, walked in tried:
             near = np.flatnonzero(one.rho > top - WITHIN)

@@ -132,25 +132,25 @@ def _timed(work: Callable[..., xr.Dataset], *given: Any, **options: Any) -> xr.D
     return found.assign_attrs(seconds=time.process_time() - begin)
 
 
-def losses(found: xr.Dataset) -> Float[np.ndarray, "points objectives"]:
+def losses(designs: xr.Dataset) -> Float[np.ndarray, "points objectives"]:
     """Objectives, the smaller the better; the width only where it was asked for."""
-    columns = [-found.rho.values, found.peak_flexion_error.values]
-    return np.stack([*columns, *([-found.width.values] if "width" in found else [])], axis=1)
+    columns = [-designs.rho.values, designs.peak_flexion_error.values]
+    return np.stack([*columns, *([-designs.width.values] if "width" in designs else [])], axis=1)
 
 
-def behind(found: xr.Dataset, other: xr.Dataset) -> float:
+def behind(designs: xr.Dataset, other: xr.Dataset) -> float:
     """How far every objective must improve for one front to reach all of another, as a share of that one's span.
 
     The additive epsilon indicator (Zitzler et al. 2003).
     """
-    own, theirs = losses(found), losses(other)
+    own, theirs = losses(designs), losses(other)
     apart = (own[None] - theirs[:, None]) / np.ptp(theirs, axis=0)
     return float(apart.max(axis=2).min(axis=1).max())
 
 
-def table(found: Mapping[str, Mapping[str, xr.Dataset]]) -> str:
+def table(results: Mapping[str, Mapping[str, xr.Dataset]]) -> str:
     """The figures in Markdown."""
-    exact = found["rho, error"]["gradient"]
+    exact = results["rho, error"]["gradient"]
     headings = [
         "rho",
         "error / deg",
@@ -164,7 +164,7 @@ def table(found: Mapping[str, Mapping[str, xr.Dataset]]) -> str:
     for rho, error, k, c, rate, slope in zip(*(exact[name].values for name in columns), strict=True):
         points.append([f"{rho:.5f}", f"{error:.3f}", f"{k:.0f}", f"{c:.0f}", f"{1e-3 * rate:.3f}", f"{slope:.1e}"])
     costs, rows = ["front", "points", "evaluations", "hypervolume", "behind the other / span", "processor time / s"], []
-    for title, pair in found.items():
+    for title, pair in results.items():
         (a, one), (b, two) = pair.items()
         rows += [_row(f"{title}: {name}", *own) for name, own in ((a, (one, two)), (b, (two, one)))]
     return f"{report.table(headings, points)}\n\n{report.table(costs, rows)}"

@@ -121,19 +121,19 @@ def multiplier(one: Optimum) -> float:
     return float(one.history.multiplier.values[at].min())
 
 
-def walks(found: dict[str, Optimum], ratios: dict[str, np.ndarray]) -> dict[str, xr.Dataset]:
+def walks(optima: dict[str, Optimum], ratios: dict[str, np.ndarray]) -> dict[str, xr.Dataset]:
     """Walks of each design with the factors at given ratios."""
     members = scenarios(ratios)
     options: dict[str, Any] = {"strides": STRIDES, "rtol": RTOL, "observe": ["rho", "order"], "progress": False}
-    return {name: ensemble(one.model, members, **options) for name, one in found.items()}
+    return {name: ensemble(one.model, members, **options) for name, one in optima.items()}
 
 
 def judged(
-    found: dict[str, Optimum], searched: dict[str, xr.Dataset], unseen: dict[str, xr.Dataset]
+    optima: dict[str, Optimum], searched: dict[str, xr.Dataset], unseen: dict[str, xr.Dataset]
 ) -> list[dict[str, Any]]:
     """One row a design; walks that fold are counted, and have no rho."""
     rows = []
-    for name, one in found.items():
+    for name, one in optima.items():
         rho, folds, known = unseen[name].rho.values, unseen[name].status.values != 0, searched[name].rho.values
         rows.append(
             {

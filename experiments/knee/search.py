@@ -88,19 +88,19 @@ def figures(starts: int = STARTS, methods: tuple[str, ...] = ()) -> dict[str, An
     }
 
 
-def basins(found: Optimum) -> list[dict[str, Any]]:
+def basins(optimum: Optimum) -> list[dict[str, Any]]:
     """Where the starts ended, the best first, how many of them, and why there."""
-    columns = {str(name): column.values.tolist() for name, column in found.basins.data_vars.items()}
+    columns = {str(name): column.values.tolist() for name, column in optimum.basins.data_vars.items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return [row | {"why": found.why_stopped[row["best_start"]]} for row in rows]
+    return [row | {"why": optimum.why_stopped[row["best_start"]]} for row in rows]
 
 
-def _row(what: str, found: Optimum, cpu: float, wall: float) -> dict[str, Any]:
-    ends = found.ends
+def _row(what: str, optimum: Optimum, cpu: float, wall: float) -> dict[str, Any]:
+    ends = optimum.ends
     return {
         "what": what,
-        "rho": found.objective,
-        **found.best,
+        "rho": optimum.objective,
+        **optimum.best,
         "evaluations a start, median": float(np.median(ends.evaluations)),
         "evaluations": int(ends.evaluations.sum()),
         "of them failed": int(ends.failed.sum()),

@@ -49,12 +49,12 @@ def table(rows: int) -> xr.Dataset:
     return sensitivity(knee, over, MEASURES, count=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
 
 
-def rows_of(found: xr.Dataset) -> str:
+def rows_of(indices: xr.Dataset) -> str:
     """The table in Markdown."""
     rows = []
     for name in MEASURES:
-        one = found.sel(measure=name)
-        for parameter in found.parameter.values:
+        one = indices.sel(measure=name)
+        for parameter in indices.parameter.values:
             here = one.sel(parameter=parameter)
             cells = [_with_interval(here, "first"), _with_interval(here, "total"), f"{float(here['linear']):.2f}"]
             rows.append([name, str(parameter), *cells])

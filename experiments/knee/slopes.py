@@ -62,20 +62,20 @@ def table(steepness: float = 1e4) -> dict[str, list[float]]:
     return {name: [float(x) for x in column] for name, column in columns.items()}
 
 
-def picture(found: dict[str, list[float]]) -> Figure:
+def picture(columns: dict[str, list[float]]) -> Figure:
     """Multiplier, rho and the slopes over k."""
-    k, unstable = np.array(found["damper.k"]) / 1e3, np.array(found["multiplier"]) >= 1.0
+    k, unstable = np.array(columns["damper.k"]) / 1e3, np.array(columns["multiplier"]) >= 1.0
     with style():
         figure, axes = plt.subplots(3, 1, figsize=(7.2, 7.6), sharex=True)
-        axes[0].plot(k, found["multiplier"], ".-", color=BLUE)
+        axes[0].plot(k, columns["multiplier"], ".-", color=BLUE)
         axes[0].axhline(1.0, color=RED, lw=1)
         axes[0].set_ylabel("multiplier of the gait")
-        axes[1].plot(k, found["rho of the gait"], ".-", color=BLUE, label="of the gait")
-        axes[1].plot(k, found["rho of the walk"], "x", color=ORANGE, label="of a walk of 20 strides")
+        axes[1].plot(k, columns["rho of the gait"], ".-", color=BLUE, label="of the gait")
+        axes[1].plot(k, columns["rho of the walk"], "x", color=ORANGE, label="of a walk of 20 strides")
         axes[1].set_ylabel("rho")
         axes[1].legend()
         for name, mark, colour in (("gait", ".-", BLUE), ("run", "+", RED), ("scan", "x", ORANGE)):
-            axes[2].plot(k, found[name], mark, color=colour, label=name)
+            axes[2].plot(k, columns[name], mark, color=colour, label=name)
         axes[2].set_ylabel("slope of rho per box")
         axes[2].set_yscale("symlog", linthresh=0.1)
         axes[2].legend(ncols=3)

@@ -61,25 +61,25 @@ def slope(measure: str, steepness: float) -> float:
     return float(per_box) / (high - low) * SLOPES[measure][1]
 
 
-def table(found: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> str:
+def table(best: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> str:
     """The figures in Markdown."""
     names = {"rho": "d rho / dk", "peak_flexion": "d peak flexion / dk"}
     head = ["steepness / (1/m)", "k / (N/m)", "c / (N s/m)", "rho"]
     head += [f"{names[name]} / ({SLOPES[name][0]})" for name in slopes]
     lines = []
     for i, steepness in enumerate(STEEPNESS):
-        k, c, rho = (float(found[name][i]) for name in (*OVER, "objective"))
+        k, c, rho = (float(best[name][i]) for name in (*OVER, "objective"))
         numbers = [f"{steepness:.0e}", f"{k:.0f}", f"{c:.0f}", f"{rho:.6f}"]
         lines.append(numbers + [f"{column[i]:.4f}" for column in slopes.values()])
     return report.table(head, lines)
 
 
-def picture(found: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> Figure:
+def picture(best: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> Figure:
     """How far the best damper's spring, and slopes at another one, are from those with the model's own touch-down."""
     with style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained")
         for (name, column), colour in zip(
-            (("k", found["damper.k"]), *slopes.items()), (GREY, BLUE, ORANGE), strict=True
+            (("k", best["damper.k"]), *slopes.items()), (GREY, BLUE, ORANGE), strict=True
         ):
             ax, label = (left, "k") if name == "k" else (right, f"slope of {name} by k")
             own = column[-1]

@@ -86,10 +86,10 @@ def period_one(over: xr.Dataset, progress: bool) -> tuple[Gaits, list[Crossing]]
 
     The first guess is the mean of the last two heel strikes of the scan at `START`, in case strides alternate.
     """
-    knee, who = family(), np.arange(RATIOS.size)
+    knee, members = family(), np.arange(RATIOS.size)
     strobe = over.strobe.sel(k=START).values
-    middle = gaits(knee, who, np.full(RATIOS.size, START), strobe[:, :, -2:].mean(axis=2)[:, None, :])
-    parts = [follow(knee, who, values, middle.z, progress=progress) for values in (DOWN, UP)]
+    middle = gaits(knee, members, np.full(RATIOS.size, START), strobe[:, :, -2:].mean(axis=2)[:, None, :])
+    parts = [follow(knee, members, values, middle.z, progress=progress) for values in (DOWN, UP)]
     whole = Gaits(*(np.concatenate([down[:0:-1], up]) for down, up in zip(*parts, strict=True)))
     fine = family(rtol=FINE_RTOL, tolerance=FINE_TOLERANCE)
     return whole, crossings(fine, whole, width=WIDTH, progress=progress)
@@ -97,9 +97,9 @@ def period_one(over: xr.Dataset, progress: bool) -> tuple[Gaits, list[Crossing]]
 
 def period_two(line: xr.Dataset, progress: bool) -> Gaits:
     """The period-two gaits at c/k = `LINE` along k, from the end of the scan at the first k of `DOUBLED`."""
-    who = np.array([int(np.argmin(np.abs(RATIOS - LINE)))])
+    members = np.array([int(np.argmin(np.abs(RATIOS - LINE)))])
     last = line.strobe.sel(k=DOUBLED[0][0]).values[:, -2:]
-    parts = [follow(family(), who, values, last.T[None], progress=progress) for values in DOUBLED[::-1]]
+    parts = [follow(family(), members, values, last.T[None], progress=progress) for values in DOUBLED[::-1]]
     whole = Gaits(*(np.concatenate([down[:0:-1], up]) for down, up in zip(*parts, strict=True)))
     single = np.abs(whole.z[:, :, 0] - whole.z[:, :, 1]).max(axis=2) < 1e-2  # beyond the bifurcation: one stride, twice
     for field in whole[2:]:

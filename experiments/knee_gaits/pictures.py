@@ -18,7 +18,7 @@ from .branches import KEPT, LINE, RATIOS
 SHOWN = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08)
 
 
-def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
+def multipliers(one: Gaits, crossings: list[Crossing]) -> Figure:
     """The largest multiplier (real; the others are tiny) against k, one panel per c/k."""
     with style():
         figure, axes = plt.subplots(2, 3, figsize=(9, 4.8), sharex=True, sharey=True)
@@ -28,7 +28,7 @@ def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
             axis.axhspan(-1, 1, color=BLUE, alpha=0.08, lw=0)
             axis.axhline(-1, color=RED, lw=0.9)
             axis.plot(k, largest, ".-", color=BLUE, ms=3.5, lw=0.9)
-            points = [c.parameter / 1e3 for c in found if c.member == i]
+            points = [c.parameter / 1e3 for c in crossings if c.member == i]
             axis.plot(points, np.full(len(points), -1.0), "o", color=RED, ms=5, mfc="white")
             axis.set_title(f"c/k = {ratio:g} s")
         axes[0, 0].set(ylim=(-4, 1.5), xlim=(12, 30))
@@ -41,7 +41,7 @@ def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
     return figure
 
 
-def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figure:
+def critical_curve(over: xr.Dataset, one: Gaits, crossings: list[Crossing]) -> Figure:
     """The curve on which the multiplier is -1, over the orders of the scan."""
     with style():
         figure, axis = plt.subplots(figsize=(7.5, 4.2))
@@ -53,9 +53,9 @@ def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figur
         )
         bar = figure.colorbar(mesh, ticks=range(5))
         bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
-        fine, smallest = _between(one, found)
+        fine, smallest = _between(one, crossings)
         axis.contour(fine / 1e3, RATIOS, smallest.T, levels=[-1.0], colors="black", linestyles="solid")
-        points = np.array([(c.parameter / 1e3, RATIOS[c.member]) for c in found])
+        points = np.array([(c.parameter / 1e3, RATIOS[c.member]) for c in crossings])
         axis.plot(*points.T, "o", color="black", mfc="white", ms=5)
         axis.plot([], [], "-", color="black", label="multiplier -1, between the followed gaits")
         axis.plot([], [], "o", color="black", mfc="white", label="period doubling, located")
@@ -68,23 +68,23 @@ def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figur
     return figure
 
 
-def _between(one: Gaits, found: list[Crossing]) -> tuple[np.ndarray, np.ndarray]:
+def _between(one: Gaits, crossings: list[Crossing]) -> tuple[np.ndarray, np.ndarray]:
     """Smallest multiplier over fine k and c/k, linear between gaits, so that level -1 meets the located crossings."""
     k, smallest = one.parameter[:, 0], np.real(one.multipliers).min(axis=2)
-    fine = np.unique(np.concatenate([np.linspace(k[0], k[-1], 1001), [c.parameter for c in found]]))
+    fine = np.unique(np.concatenate([np.linspace(k[0], k[-1], 1001), [c.parameter for c in crossings]]))
     columns = []
     for i in range(RATIOS.size):
-        points = [c.parameter for c in found if c.member == i]
+        points = [c.parameter for c in crossings if c.member == i]
         known = np.concatenate([k, points]), np.concatenate([smallest[:, i], np.full(len(points), -1.0)])
         order = np.argsort(known[0])
         columns.append(np.interp(fine, known[0][order], known[1][order]))
     return fine, np.stack(columns, axis=1)
 
 
-def diagram(line: xr.Dataset, one: Gaits, two: Gaits, found: list[Crossing]) -> Figure:
+def diagram(line: xr.Dataset, one: Gaits, two: Gaits, crossings: list[Crossing]) -> Figure:
     """Angle of the posterior link at heel strike: walks, and the followed gaits."""
     i = int(np.argmin(np.abs(RATIOS - LINE)))
-    born = [c for c in found if c.member == i]
+    born = [c for c in crossings if c.member == i]
     with style():
         figure, axis = plt.subplots(figsize=(7.5, 4.2))
         points = np.degrees(line.strobe.values[:, 0])

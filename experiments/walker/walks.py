@@ -13,7 +13,6 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import ensemble, precision
-from jaxgait.analysis.gait import connected_range
 from jaxgait.ensembles import zipped
 from jaxgait.models.walker.measures import RIGID_MEASURES
 from jaxgait.models.walker.pictures import contact_strip, phase_portrait
@@ -35,6 +34,21 @@ RECORD = 1.7
 
 Walks = Mapping[tuple[float, float], Mapping[str, Any]]
 """`RIGID_MEASURES` of walks, by restitution and friction."""
+
+
+def connected_range(holds: Mapping[float, bool]) -> tuple[float, list[float]]:
+    """The value of a parameter above which a condition always holds, and the islands below it.
+
+    Args:
+        holds: whether the condition holds, by the value of the parameter, in its own unit.
+
+    Returns:
+        The smallest value of the range connected to the largest value (NaN if the condition does not hold there), and
+        the values below that range at which it holds.
+    """
+    edge = max((value for value in holds if not holds[value]), default=-np.inf)
+    first = min((value for value in holds if value > edge), default=float("nan"))
+    return first, [value for value in sorted(holds) if holds[value] and value < edge]
 
 
 def sweeps(report: Report, out: pathlib.Path) -> None:
@@ -213,7 +227,7 @@ def _figure_4(run: Step, observed: dict[str, np.ndarray]) -> Any:
 def _figure_5(run: Step, observed: dict[str, np.ndarray]) -> Any:
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2))
     phase_portrait(axes[0], run.y.theta_1, run.y.omega_1, label="leg 1")
-    phase_portrait(axes[0], run.y.theta_2, run.y.omega_2, label="leg 2", color=ORANGE)
+    phase_portrait(axes[0], run.y.theta_2, run.y.omega_2, label="leg 2", colour=ORANGE)
     axes[0].legend(loc="center")
     axes[0].set_title("(a) the two limit cycles")
     axes[1].plot(run.t, 1e3 * (observed["energy"] - observed["energy"][0]), color=BLUE)

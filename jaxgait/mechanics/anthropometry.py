@@ -114,7 +114,7 @@ def _merged(upper: Segment, lower: Segment) -> Segment:
 
 
 @float64_default
-def shoulder_height(found: dict[str, Segment], stature: Scalar) -> Scalar:
+def shoulder_height(body: dict[str, Segment], stature: Scalar) -> Scalar:
     """Height in m of the shoulder joints above the lower end of the upper trunk.
 
     Examples:
@@ -122,7 +122,7 @@ def shoulder_height(found: dict[str, Segment], stature: Scalar) -> Scalar:
         >>> print(round(shoulder_height(segments(mass=73.0, stature=1.741), 1.741), 4))
         0.3698
     """
-    return found["upper_trunk"].length - SHOULDER_BELOW_NECK * stature / REFERENCE_STATURE
+    return body["upper_trunk"].length - SHOULDER_BELOW_NECK * stature / REFERENCE_STATURE
 
 
 @float64_default
