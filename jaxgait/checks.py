@@ -255,11 +255,11 @@ def size_text(count: float | int) -> str:
 def free_memory() -> int:
     """Free memory of this machine in bytes, `UNKNOWN_MEMORY` where it is not reported."""
     try:
-        found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
+        match = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
     except OSError:
-        found = None
-    if found:
-        return int(found[1]) * 1024
+        match = None
+    if match:
+        return int(match[1]) * 1024
     known = "SC_AVPHYS_PAGES" in os.sysconf_names
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else UNKNOWN_MEMORY
 
@@ -272,9 +272,9 @@ def shown(value: Any) -> str:
 def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:
     """Warns of parameters of a part that differ from their defaults but have no effect, and says why."""
     own = type(part)()
-    given = [f"{label}.{n}" for n in names if not np.allclose(getattr(part, n), getattr(own, n), rtol=1e-6, atol=0.0)]
-    if given:
-        warnings.warn(f"no effect of {', '.join(given)}: {why}", stacklevel=4)
+    changed = [f"{label}.{n}" for n in names if not np.allclose(getattr(part, n), getattr(own, n), rtol=1e-6, atol=0.0)]
+    if changed:
+        warnings.warn(f"no effect of {', '.join(changed)}: {why}", stacklevel=4)
 
 
 def not_numbers(x: np.ndarray) -> str:

@@ -194,12 +194,12 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
     if job.devices > 1:
         dynamic, numbers = jax.device_put((dynamic, numbers), NamedSharding(_mesh(job), PartitionSpec()))
         arrays = jax.device_put(arrays, NamedSharding(_mesh(job), PartitionSpec("members")))
-    given = (dynamic, arrays, numbers)
-    program = _programs.get(lambda: _key(dynamic, static, arrays, bare), lambda: _for_all_numbers(static, bare, given))
+    args = (dynamic, arrays, numbers)
+    program = _programs.get(lambda: _key(dynamic, static, arrays, bare), lambda: _for_all_numbers(static, bare, args))
     if program is None:
-        given = (dynamic, arrays, ())
-        program = _programs.get(lambda: _key(dynamic, static, arrays, job), lambda: _program(static, job, given))
-    return program, dynamic, given[1:]
+        args = (dynamic, arrays, ())
+        program = _programs.get(lambda: _key(dynamic, static, arrays, job), lambda: _program(static, job, args))
+    return program, dynamic, args[1:]
 
 
 class _Recent:
@@ -231,21 +231,21 @@ def _key(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
     return signature((dynamic, static, values)), job, identity(static, job, own=True), jax.default_backend()
 
 
-def _for_all_numbers(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program | None:
+def _for_all_numbers(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program | None:
     """The program that takes the numbers of the settings as arguments; None if this is impossible."""
     if job.devices == 1:
-        return general(_function(static, job), *given, assured=ASSURED)
+        return general(_function(static, job), *args, assured=ASSURED)
     try:
-        return _sharded(static, job, given)
+        return _sharded(static, job, args)
     except jax.errors.ConcretizationTypeError:
         return None
 
 
-def _program(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
+def _program(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program:
     """The program for the job's own numbers."""
     if job.devices == 1:
-        return program_of(_function(static, job), *given, assured=ASSURED)
-    return _sharded(static, job, given)
+        return program_of(_function(static, job), *args, assured=ASSURED)
+    return _sharded(static, job, args)
 
 
 def _function(static: Any, job: Job) -> Callable[[Any, dict[str, Array], Any], Any]:
@@ -260,7 +260,7 @@ def _function(static: Any, job: Job) -> Callable[[Any, dict[str, Array], Any], A
     return run
 
 
-def _sharded(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
+def _sharded(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program:
     """A program for several devices."""
     run = _function(static, job)
     # Each device has its own loop: a sharded loop would wait for all devices at every step.
@@ -269,7 +269,7 @@ def _sharded(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
         native(run, assured=ASSURED), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False
     )
     with afresh():
-        lowered = jax.jit(each).lower(*given)
+        lowered = jax.jit(each).lower(*args)
     return Program(lowered.out_info, lowered.compile, lanes=lanes_of(lowered.as_text()))
 
 

@@ -103,11 +103,11 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
     """
     bound = inspect.signature(ensemble).bind(model, members, **request)
     bound.apply_defaults()
-    given = bound.arguments
-    plan, done = plan_of(given), 0
-    if given["store"] is not None and pathlib.Path(given["store"]).exists():
-        plan, done = finished(given["store"], plan, any_blocks=given["batch"] is None)
-    workers = min(given["workers"] or default_workers(plan.job.devices), plan.size)
+    request = bound.arguments
+    plan, done = plan_of(request), 0
+    if request["store"] is not None and pathlib.Path(request["store"]).exists():
+        plan, done = finished(request["store"], plan, any_blocks=request["batch"] is None)
+    workers = min(request["workers"] or default_workers(plan.job.devices), plan.size)
     before = time.perf_counter()
     compile_blocks(plan)
     compiled = time.perf_counter()
@@ -128,7 +128,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
         process_bytes=_peak(),
         working_bytes=workers * math.prod(plan.block_shape) * need,
         free_memory=free_memory(),
-        free_disk=None if given["store"] is None else _free_disk(given["store"]),
+        free_disk=None if request["store"] is None else _free_disk(request["store"]),
         sample=sum(sizes),
         sample_seconds=took,
         compile_seconds=compiled - before,

@@ -287,17 +287,17 @@ def check_run(caller: str, run: Mapping[str, Any], allowed: Sequence[str] = ()) 
 
 
 def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None) -> Plan:
-    given = {name: known.default for name, known in inspect.signature(ensemble).parameters.items()} | dict(request)
-    model, precision = as_model(given["model"]), given["precision"]
-    span = {name: given[name] for name in ("strides", "duration", "samples")}
-    checks.untraced("ensemble", model, given["members"], span)
+    request = {name: known.default for name, known in inspect.signature(ensemble).parameters.items()} | dict(request)
+    model, precision = as_model(request["model"]), request["precision"]
+    span = {name: request[name] for name in ("strides", "duration", "samples")}
+    checks.untraced("ensemble", model, request["members"], span)
     model.validate()
     check_single(model)
-    members = as_members(given["members"])
+    members = as_members(request["members"])
     check_members(model, members)
-    observe, variables = _observed(model, given)
-    gradient = _gradient(given["gradient"])
-    chosen, retries = _schemes(model, given, gradient)
+    observe, variables = _observed(model, request)
+    gradient = _gradient(request["gradient"])
+    chosen, retries = _schemes(model, request, gradient)
     for name in sorted({*members.values, *gradient} - {*parameters(model)}):
         if not name.startswith(DRIVE):
             chosen.check_start(model, name)
@@ -305,10 +305,10 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
         check_equations(precisions.cast(model))
     sampling = spaced(Sampling.of(model, **span), model, members.values if extent is None else extent)
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
-    trajectories, retry = (checks.flag(name, given[name]) for name in ("trajectories", "retry"))
-    job = Job(chosen, sampling, observe, trajectories, gradient, given["devices"])
+    trajectories, retry = (checks.flag(name, request[name]) for name in ("trajectories", "retry"))
+    job = Job(chosen, sampling, observe, trajectories, gradient, request["devices"])
     _check_job(model, job)
-    batch, results = _batch(model, members, job, given, variables)
+    batch, results = _batch(model, members, job, request, variables)
     plan = Plan(
         model,
         members,
@@ -323,16 +323,16 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     return plan
 
 
-def _observed(model: Model, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _observed(model: Model, request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What to observe of each run, and the units and long names of its results."""
-    observe = observer(model, given["observe"])
-    variables = {**getattr(observe, "variables", {}), **(given["variables"] or {})}
+    observe = observer(model, request["observe"])
+    variables = {**getattr(observe, "variables", {}), **(request["variables"] or {})}
     if isinstance(observe, Measures):  # in any order, one program and one store
         observe = Measures(tuple(sorted(observe.members, key=lambda m: m.name)))
     return observe, variables
 
 
-def _schemes(model: Model, given: Mapping[str, Any], gradient: tuple[str, ...]) -> tuple[Scheme, tuple[Retry, ...]]:
+def _schemes(model: Model, request: Mapping[str, Any], gradient: tuple[str, ...]) -> tuple[Scheme, tuple[Retry, ...]]:
     """The scheme, and further attempts at members that fail.
 
     Raises:
@@ -341,28 +341,28 @@ def _schemes(model: Model, given: Mapping[str, Any], gradient: tuple[str, ...]) 
     mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
     differentiated = bool(gradient) and (jax.default_backend() != "cpu" or _has_arrays(model))
-    options = {name: given[name] for name in ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")}
+    options = {name: request[name] for name in ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")}
 
     def for_precision(precision: precisions.Precision) -> Scheme:
-        found = scheme_for(model, given["scheme"], precision=precision, differentiated=differentiated, **options)
+        found = scheme_for(model, request["scheme"], precision=precision, differentiated=differentiated, **options)
         return found.in_mode(mode)
 
-    chosen, reference = for_precision(given["precision"]), for_precision("float64")
+    chosen, reference = for_precision(request["precision"]), for_precision("float64")
     if gradient:
         chosen.check_gradient(model)
-    return chosen, chosen.retries(given["precision"], reference)
+    return chosen, chosen.retries(request["precision"], reference)
 
 
 def _batch(
-    model: Model, members: Members, job: Job, given: Mapping[str, Any], variables: dict[str, Any]
+    model: Model, members: Members, job: Job, request: Mapping[str, Any], variables: dict[str, Any]
 ) -> tuple[int, Any]:
     """How many members run together, and the shapes of their results."""
-    batch, precision = given["batch"], given["precision"]
+    batch, precision = request["batch"], request["precision"]
     for name in ("batch", "workers"):
-        if given[name] is not None:
-            checks.count(name, given[name])
-    threads = given["workers"] or default_workers(job.devices)
-    most = largest_batch(members, job, threads, stored=given["store"] is not None) if batch is None else batch
+        if request[name] is not None:
+            checks.count(name, request[name])
+    threads = request["workers"] or default_workers(job.devices)
+    most = largest_batch(members, job, threads, stored=request["store"] is not None) if batch is None else batch
     results = result_shapes(model, members, job, precision, most, variables)
     if batch is None:
         batch = batch_size(most, job, bytes_per_member(model, job, precision, results), threads)
@@ -393,14 +393,14 @@ def _check_names(plan: Plan) -> None:
             raise ParameterError(f"the members have the label {clash!r}, which {what}: give it another name")
 
 
-def _gradient(given: Any) -> tuple[str, ...]:
+def _gradient(gradient: Any) -> tuple[str, ...]:
     """The names by which observables are differentiated; a single one makes a tuple of one."""
-    given = [given] if isinstance(given, str) else given
-    names = tuple(given) if isinstance(given, Iterable) else ()
-    if not (isinstance(given, Iterable) and all(isinstance(name, str) for name in names)):
-        raise ValueError(f"gradient must be a list of names, such as ['mass'], got {given!r}")
-    if isinstance(given, set | frozenset):
-        raise ValueError(f"gradient must be a list of names, because a set has no order, got {given!r}")
+    gradient = [gradient] if isinstance(gradient, str) else gradient
+    names = tuple(gradient) if isinstance(gradient, Iterable) else ()
+    if not (isinstance(gradient, Iterable) and all(isinstance(name, str) for name in names)):
+        raise ValueError(f"gradient must be a list of names, such as ['mass'], got {gradient!r}")
+    if isinstance(gradient, set | frozenset):
+        raise ValueError(f"gradient must be a list of names, because a set has no order, got {gradient!r}")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"gradient names {', '.join(twice)} twice")

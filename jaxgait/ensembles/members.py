@@ -290,13 +290,13 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
     return Members(members.dims, members.shape, members.values | spread, members.labels | labels)
 
 
-def as_members(given: Members | Mapping[str, Any]) -> Members:
+def as_members(members: Members | Mapping[str, Any]) -> Members:
     """Members unchanged; a dict of arrays as their full grid.
 
     Raises:
         ParameterError: for anything else.
     """
-    return given if isinstance(given, Members) else grid(given)
+    return members if isinstance(members, Members) else grid(members)
 
 
 def check_members(model: Model, members: Members) -> None:

@@ -215,47 +215,60 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
         >>> float(double(jnp.array(3.0)))
         6.0
     """
-    ours = native(function, assured=assured)
-    made: dict[Any, Callable[..., Any]] = {}
-    fixed: set[Any] = set()  # without code of the user's own, which may change
-    lock = threading.Lock()
-
-    def call(function: Callable[..., Any], arrays: Any, rest: Any) -> Any:
-        args, options = eqx.combine(arrays, rest)
-        return function(*args, **options)
-
-    def make(arrays: Any, rest: Any) -> Callable[..., Any]:
-        whole = lambda arrays: call(function, arrays, rest)
-        program = program_of(whole, arrays, assured=assured)
-        if not program.calls_python:
-            return program.compile()
-        plain, number = eqx.filter_jit(ours), next(_numbers)  # equinox formats its errors
-
-        def words_errors(arrays: Any) -> Any:
-            with afresh(number):
-                return call(plain, arrays, rest)
-
-        return words_errors
+    programs = _Kept(function, assured)
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
         if jax.config.jax_disable_jit or not trace_state_clean():  # type: ignore[attr-defined]
             return function(*args, **options)
-        given = jax.tree.map(_plain, (args, options))
-        arrays, rest = eqx.partition(given, eqx.is_array)
-        where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
-        key = (*signature(given), *where)
-        with lock:
-            code = None if key in fixed else identity(function, rest, own=True)
-            if (program := made.get((key, code))) is None:
-                program = make(arrays, rest)
-                code = identity(function, rest, own=True)  # what is traced may have changed something
-                made[key, code] = program
-            if code is None:
-                fixed.add(key)
-        return program(arrays)
+        return programs(jax.tree.map(_plain, (args, options)))
 
     return made_of(run, "kept", function, tuple(assured))
+
+
+class _Kept:
+    """The programs of a function: one for each structure of its arguments, and for each state of the user's code."""
+
+    def __init__(self, function: Callable[..., Any], assured: Sequence[str]) -> None:
+        self._function, self._assured = function, assured
+        self._native = native(function, assured=assured)
+        self._programs: dict[Any, Callable[..., Any]] = {}
+        self._fixed: set[Any] = set()
+        """Keys of programs without code of the user's own, which may change."""
+        self._lock = threading.Lock()
+
+    def __call__(self, arguments: Any) -> Any:
+        """The function's value; the arguments are a tuple and a dict."""
+        arrays, rest = eqx.partition(arguments, eqx.is_array)
+        where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+        key = (*signature(arguments), *where)
+        with self._lock:
+            code = None if key in self._fixed else identity(self._function, rest, own=True)
+            if (program := self._programs.get((key, code))) is None:
+                program = self._program(arrays, rest)
+                code = identity(self._function, rest, own=True)  # tracing may have changed something
+                self._programs[key, code] = program
+            if code is None:
+                self._fixed.add(key)
+        return program(arrays)
+
+    def _program(self, arrays: Any, rest: Any) -> Callable[..., Any]:
+        function = self._function
+        program = program_of(lambda arrays: _call(function, arrays, rest), arrays, assured=self._assured)
+        if not program.calls_python:
+            return program.compile()
+        plain, number = eqx.filter_jit(self._native), next(_numbers)
+
+        def with_formatted_errors(arrays: Any) -> Any:  # by equinox
+            with afresh(number):
+                return _call(plain, arrays, rest)
+
+        return with_formatted_errors
+
+
+def _call(function: Callable[..., Any], arrays: Any, rest: Any) -> Any:
+    args, options = eqx.combine(arrays, rest)
+    return function(*args, **options)
 
 
 def _plain(x: Any) -> Any:
