@@ -235,7 +235,7 @@ CREEP = {"arctan": np.tan(np.pi / 4), "tanh": np.arctanh(0.5), "algebraic": 0.5 
     ],
     ids=named,
 )
-def test_a_block_stops_creeps_or_holds_and_slides_as_its_law_says(law):
+def test_a_block_stops_creeps_or_holds_and_slides_according_to_its_law(law):
     """On the level, on half the angle of friction and on twice its tangent, by each law, through one ensemble."""
     slopes, speeds = np.array(list(SLOPES.values())), np.array([1.0, 0.0, 0.0])
     members = zipped({"slope": slopes, "speed": speeds})

@@ -69,7 +69,7 @@ def test_motion(both):
         same(flat["motion"].world[body].r, space["motion"].world[body].r[::2])
 
 
-def test_what_needs_a_tree_in_space_says_so():
+def test_functions_that_need_a_tree_in_space_raise_without_one():
     tree = figure(spatial.planar())
     flat = tree.in_plane()
     motion = spatial.kinematics(flat, [0.0] * flat.nq, [0.0] * flat.nv)

@@ -117,10 +117,10 @@ def test_forces_at_points_do_their_work():
 
     def run(q, v, x):
         motion = spatial.kinematics(tree, q, v)
-        place, velocity = spatial.point_motion(motion, points)
-        wrenches = spatial.point_wrenches(motion, points, place, jnp.asarray(force))
+        position, velocity = spatial.point_motion(motion, points)
+        wrenches = spatial.point_wrenches(motion, points, position, jnp.asarray(force))
         with_forces = spatial.inverse_dynamics(tree, motion, x, wrenches)
-        return place, velocity, spatial.inverse_dynamics(tree, motion, x) - with_forces
+        return position, velocity, spatial.inverse_dynamics(tree, motion, x) - with_forces
 
     _, velocity, generalised = run(q, v, x)
     assert float(generalised @ v) == pytest.approx(float((velocity * force).sum()), abs=ROUND)

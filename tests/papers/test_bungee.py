@@ -144,7 +144,7 @@ def test_no_rope_length_saves_the_soft_rope():
     assert float(clearance(Bungee(rope_length=1e-9))) == pytest.approx(-5.05, abs=5e-3)
 
 
-def test_light_drag_lets_the_rope_go_slack_again_as_scipy_says():
+def test_light_drag_lets_the_rope_go_slack_again_as_in_scipy():
     b = Bungee(linear_drag=0.1, quadratic_drag=0.01)
 
     def field(t, y):

@@ -51,7 +51,9 @@ def test_pinocchio(case):
     last = {}
     for i, name in enumerate(tree.names):
         p = tree.parents[i]
-        parent, place = (0, pin.SE3.Identity()) if p < 0 else (last[p], pin.SE3(np.eye(3), np.array(tree.offset[i])))
+        parent, placement = (
+            (0, pin.SE3.Identity()) if p < 0 else (last[p], pin.SE3(np.eye(3), np.array(tree.offset[i])))
+        )
         kinds = {
             0: [pin.JointModelFreeFlyer()],
             1: [pin.JointModelPX()],
@@ -59,10 +61,10 @@ def test_pinocchio(case):
             3: [pin.JointModelPX(), pin.JointModelPY()],
         }[i]
         for j, kind in enumerate(kinds):
-            parent = model.addJoint(parent, kind, place, f"{name} {j}")
-            place = pin.SE3.Identity()
+            parent = model.addJoint(parent, kind, placement, f"{name} {j}")
+            placement = pin.SE3.Identity()
         inertia = pin.Inertia(float(tree.mass[i]), np.array(tree.com[i]), np.array(tree.inertia[i]))
-        model.appendBodyToJoint(parent, inertia, place)
+        model.appendBodyToJoint(parent, inertia, placement)
         last[i] = parent
     data = model.createData()
     their_q = np.concatenate([q[:3], q[4:7], q[3:4], q[7:]])

@@ -82,8 +82,8 @@ def _swing_there(leg, times, start):
     model = mujoco.MjModel.from_xml_string(_mjcf(leg))
     data = mujoco.MjData(model)
     theta_a, shank, theta_b, beta = start
-    place = {"A": theta_a, "D": shank - theta_a, "ankle": beta - shank, "B": theta_b}
-    for name, value in place.items():
+    joint_angles = {"A": theta_a, "D": shank - theta_a, "ankle": beta - shank, "B": theta_b}
+    for name, value in joint_angles.items():
         data.joint(name).qpos[0] = value
     rows, gap = [], 0.0
     for t in times:

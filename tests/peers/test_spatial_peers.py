@@ -41,10 +41,10 @@ def random_tree(rng, n, kinds):
         branch = [*branch, f"b{i}"]
         rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
         rotation *= np.sign(np.linalg.det(rotation))
-        place = rng.normal(size=3)
+        offset = rng.normal(size=3)
         mass, com = rng.uniform(0.5, 3.0), rng.normal(size=3) * 0.2
         links.append(
-            spatial.Link(f"b{i}", parent, joint, mass, com, random_inertia(rng), offset=place, rotation=rotation)
+            spatial.Link(f"b{i}", parent, joint, mass, com, random_inertia(rng), offset=offset, rotation=rotation)
         )
     return spatial.Tree.build(*links)
 
@@ -55,17 +55,17 @@ def to_pinocchio(tree):
     ids = []
     for i, joint in enumerate(tree.joints):
         parent = 0 if tree.parents[i] < 0 else ids[tree.parents[i]]
-        place = pin.SE3(np.array(tree.rotation[i]), np.array(tree.offset[i]))
+        placement = pin.SE3(np.array(tree.rotation[i]), np.array(tree.offset[i]))
         if isinstance(joint, type(spatial.free())):
-            parent = model.addJoint(parent, pin.JointModelFreeFlyer(), place, f"j{i}")
+            parent = model.addJoint(parent, pin.JointModelFreeFlyer(), placement, f"j{i}")
         elif isinstance(joint, type(spatial.ball())):
-            parent = model.addJoint(parent, pin.JointModelSpherical(), place, f"j{i}")
+            parent = model.addJoint(parent, pin.JointModelSpherical(), placement, f"j{i}")
         else:
             for k, screw in enumerate(joint.screws):
                 axis = np.array(screw[:3] if any(screw[:3]) else screw[3:])
                 kind = pin.JointModelRevoluteUnaligned if any(screw[:3]) else pin.JointModelPrismaticUnaligned
-                parent = model.addJoint(parent, kind(axis), place, f"j{i}_{k}")
-                place = pin.SE3.Identity()
+                parent = model.addJoint(parent, kind(axis), placement, f"j{i}_{k}")
+                placement = pin.SE3.Identity()
         model.appendBodyToJoint(
             parent,
             pin.Inertia(float(tree.mass[i]), np.array(tree.com[i]), np.array(tree.inertia[i])),

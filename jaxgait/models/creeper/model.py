@@ -113,7 +113,7 @@ class Gait(Immutable):
         return self.grip(f, half), self.grip(f - half, half)
 
     def grip(self, g: Scalar, span: Scalar) -> Float[Array, ""]:
-        """Activation in [0, 1] of a pad that lets go at g = 0 and grips again at g = span; times in s."""
+        """Activation in [0, 1] of a pad that releases at g = 0 and grips again at g = span; times in s."""
         return 1.0 - smoothstep(g / self.coil_time) * smoothstep((span - g) / self.coil_time)
 
     def check_fits(self, moves: int = 2) -> None:
@@ -164,7 +164,7 @@ class Pads(Immutable):
         10.0, unit="s/m", doc="bristle damping of a pad, per force", bounds="nonnegative", source=CHOSEN, of="friction"
     )
     melting_time: Scalar = parameter(
-        2e-3, unit="s", doc="relaxation time of a pad that lets go", bounds="positive", source=CHOSEN, of="friction"
+        2e-3, unit="s", doc="relaxation time of a releasing pad", bounds="positive", source=CHOSEN, of="friction"
     )
     friction: Dahl | FrictionLaw | None = part(
         None,

@@ -103,11 +103,11 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     reference = straight_ankle_height(Prosthesis()) - straight_ankle_height(leg)  # all are counted from the default leg
     tried = [_raised(leg, reference + k * HEIGHT_STEP) for k in range(-most, most + 1)]
     heights = np.array([float(one.height_offset) for one in tried])
-    nobody = dataclasses.replace(leg.drive, name="", person=None)  # one program for all people
+    anonymous = dataclasses.replace(leg.drive, name="", person=None)  # one program for all people
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search
         request = {"strides": ALIGNED_STRIDES, "observe": [correlation, ground_force], "rtol": 1e-5, "progress": False}
-        runs = ensemble(dataclasses.replace(leg, drive=nobody), {"height_offset": heights}, **request)
+        runs = ensemble(dataclasses.replace(leg, drive=anonymous), {"height_offset": heights}, **request)
     weight = _mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
     rho = runs[correlation.name]
     walks = (runs["status"] == 0) & (runs[ground_force.name] >= MIN_CARRIED_LOAD * weight) & np.isfinite(rho)

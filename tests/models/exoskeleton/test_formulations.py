@@ -38,7 +38,7 @@ def lagrangian(chain, q, rate):
     """Kinetic minus potential energy, every mass placed by walking the tree link by link; no W, no rho."""
 
     def masses(q):
-        ends, places = [jnp.zeros(len(q))], []
+        ends, positions = [jnp.zeros(len(q))], []
         for i, (p, s) in enumerate(zip(chain.parent, chain.sign, strict=True)):
             if isinstance(q, Planar):
                 u = jnp.stack([jnp.cos(q.phi[i]), jnp.sin(q.phi[i])])
@@ -46,9 +46,9 @@ def lagrangian(chain, q, rate):
                 c = jnp.cos(q.psi[i])
                 u = jnp.stack([c * jnp.cos(q.phi[i]), c * jnp.sin(q.phi[i]), jnp.sin(q.psi[i])])
             rod = s * q.l[i] * u
-            places += [ends[p] + n * rod for n in chain.fractions[i]]
+            positions += [ends[p] + n * rod for n in chain.fractions[i]]
             ends.append(ends[p] + rod)
-        return jnp.stack(places)
+        return jnp.stack(positions)
 
     r, v = jax.jvp(masses, (q,), (rate,))
     m = jnp.asarray(chain.masses).reshape(-1)

@@ -46,7 +46,7 @@ def test_sole_map_shows_sticking_slipping_and_hovering_rows():
 
 
 def test_foot_maps_ring_each_stud_by_its_state():
-    places = np.array([[0.0, 0.1], [0.04, 0.1], [0.0, -0.1], [0.04, -0.1]])
+    studs = np.array([[0.0, 0.1], [0.04, 0.1], [0.0, -0.1], [0.04, -0.1]])
     run = xr.Dataset(
         {
             "normal": (("time", "stud"), np.array([[100.0, 0.0, 50.0, 0.0]] * 2)),
@@ -54,7 +54,7 @@ def test_foot_maps_ring_each_stud_by_its_state():
         },
         coords={"time": [0.0, 0.1]},
     )
-    figure = foot_maps({"jump": run}, (0.0, 0.1), places, friction=0.7)
+    figure = foot_maps({"jump": run}, (0.0, 0.1), studs, friction=0.7)
     hovering, pressed = figure.axes[0].collections[:2]
     np.testing.assert_allclose(np.asarray(hovering.get_offsets())[:, 0], [-10.0, 10.0])  # left foot on the left
     np.testing.assert_allclose(np.array(pressed.get_edgecolor()), [to_rgba(BLUE), to_rgba(ORANGE)])

@@ -24,8 +24,8 @@ def test_base_accelerations_and_joint_moments_are_those_of_the_spatial_tree():
         base = jnp.stack([jnp.stack([y.x, y.z, y.pitch]), jnp.stack([y.vx, y.vz, y.spin])])
         motion = spatial.kinematics(tree, jnp.concatenate([base[0], q]), jnp.concatenate([base[1], v]))
         force = 4.0 * jnp.stack([contact.studs.tangential[:, 0], 0.0 * contact.position, contact.studs.normal], axis=1)
-        place = jnp.stack([contact.position, 0.0 * contact.position, 0.0 * contact.position], axis=1)
-        wrenches = spatial.point_wrenches(motion, spatial.Points((0,) * 5, place), place, force)
+        points = jnp.stack([contact.position, 0.0 * contact.position, 0.0 * contact.position], axis=1)
+        wrenches = spatial.point_wrenches(motion, spatial.Points((0,) * 5, points), points, force)
         driven = [False] * 3 + [True] * 3
         found = spatial.hybrid_dynamics(
             tree, motion, jnp.concatenate([jnp.zeros(3), a]), jnp.zeros(6), driven, wrenches, robot.gravity

@@ -42,8 +42,8 @@ def test_two_links_obey_lagranges_equations():
         first = lambda q: 0.25 * down(q[0])
         second = lambda q: 0.5 * down(q[0]) + 0.2 * down(q[0] + q[1])
         rates, total = jnp.cumsum(v), 0.0
-        for k, (mass, length, place) in enumerate([(1.0, 0.5, first), (0.7, 0.4, second)]):
-            r, u = jax.jvp(place, (q,), (v,))
+        for k, (mass, length, position_of) in enumerate([(1.0, 0.5, first), (0.7, 0.4, second)]):
+            r, u = jax.jvp(position_of, (q,), (v,))
             total += 0.5 * mass * (u @ u) + 0.5 * mass * length**2 / 12 * rates[k] ** 2 - mass * G * r[1]
         return total + 0.0 * angle[0]
 
@@ -153,9 +153,9 @@ def test_the_ground_changes_the_momenta():
     force = np.asarray(out["contact_force"])
     np.testing.assert_allclose(change["momentum"], force.sum(0) + wind - [0.0, 0.0, MASS * G], atol=1e-9)
     corners = np.array([(x, y, -SIDE / 2) for x in (-SIDE / 2, SIDE / 2) for y in (-SIDE / 2, SIDE / 2)])
-    places = corners @ R.T
-    places[:, 2] = -q[2]  # forces act at the ground
-    moment = np.cross(places, force).sum(0) + np.cross(arm, wind)
+    points = corners @ R.T
+    points[:, 2] = -q[2]  # forces act at the ground
+    moment = np.cross(points, force).sum(0) + np.cross(arm, wind)
     np.testing.assert_allclose(change["angular_momentum"], moment, atol=1e-9)
 
 
@@ -233,7 +233,7 @@ def test_names_that_nothing_has(options, match):
         model.validate()
 
 
-def test_a_spring_on_a_free_base_says_what_would_be_right():
+def test_a_spring_on_a_free_base_raises_with_advice():
     with pytest.raises(ParameterError, match=r"'box.w_x' is not a rate of a coordinate"):
         box(drives={"spring": Spring("box.w_x")}).validate()
 

@@ -1,4 +1,4 @@
-"""Measures of the smooth walker beside the same figures from its samples; gaits of the rolling one."""
+"""Measures of the smooth walker against the same figures from its samples; gaits of the rolling one."""
 
 import jax
 import jax.numpy as jnp

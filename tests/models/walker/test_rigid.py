@@ -172,6 +172,6 @@ def test_single_precision_walks_as_well():
     np.testing.assert_allclose(run.event_time[:4], reference.event_time[:4], atol=2e-3)
 
 
-def test_a_gradient_says_what_has_one():
+def test_a_gradient_raises_with_alternatives():
     with pytest.raises(ValueError, match=r"no gradient: the moment .* EventDriven \(RollingWalker\) has it"):
         ensemble(RigidWalker(), {"slope": [0.01]}, observe=["velocity"], gradient=["slope"], **QUICK)

@@ -183,7 +183,7 @@ def test_friction_beyond_uniqueness_warns_and_restitution_above_one_raises():
         RigidWalker(normal_restitution=1.2).validate()
 
 
-def test_without_the_scuffing_rule_the_walker_falls_and_says_when():
+def test_without_the_scuffing_rule_the_walker_falls_at_a_reported_time():
     """Spec: with the swing foot always in contact the walker falls within a second."""
     run = simulate(
         with_parameters(Walker(), {"clearance_angle": 1e-9, "clearance_width": 1e-9, "swing_rate": 1e9}), duration=2.0
