@@ -9,9 +9,8 @@ import pathlib
 import warnings
 
 import numpy as np
-import xarray as xr
 
-from jaxgait import registry
+from jaxgait import registry, xr
 from jaxgait.contents import restored
 from jaxgait.ensembles.members import DRIVE, MOTION
 from jaxgait.ensembles.store import damaged, damaged_labels, read_store
