@@ -87,10 +87,10 @@ NEED_A_VALUE = (
 """Errors of code that needs a value while it is traced, before there are values."""
 
 
-def needs_a_value(what: str, error: BaseException) -> str:
-    """The message for an error of `NEED_A_VALUE`, with the line that raised it and what to write instead."""
+def needs_a_value(code: str, error: BaseException) -> str:
+    """The message for an error of `NEED_A_VALUE` in some code: the line that raised it, and what to write instead."""
     return (
-        f"{what} needs a value that is known only when the compiled program runs ({location(error)}): write "
+        f"{code} needs a value that is known only when the compiled program runs ({location(error)}): write "
         "jnp.where(condition, a, b) instead of `if` and x[condition], and jnp functions instead of float(), math and "
         "numpy ones"
     )
@@ -227,11 +227,11 @@ def library(module: str, purpose: str, install: str) -> Any:
         raise ModuleNotFoundError(message, name=error.name) from error
 
 
-def fits_in_memory(what: str, need: int, advice: str) -> None:
+def fits_in_memory(objects: str, need: int, advice: str) -> None:
     """Checks that something fits in the free memory, before it is allocated.
 
     Args:
-        what: the object, in the plural, for the message.
+        objects: what is allocated, in the plural, for the message.
         need: its size in bytes.
         advice: what to do if it does not fit.
 
@@ -240,7 +240,7 @@ def fits_in_memory(what: str, need: int, advice: str) -> None:
     """
     free = free_memory()
     if need > free:
-        raise MemoryError(f"{what} need {need / 1e9:.3g} GB of memory and {free / 1e9:.3g} GB are free: {advice}")
+        raise MemoryError(f"{objects} need {need / 1e9:.3g} GB of memory and {free / 1e9:.3g} GB are free: {advice}")
 
 
 def size_text(count: float | int) -> str:

@@ -21,7 +21,7 @@ from jaxgait import xr
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Overhead of a NetCDF file in bytes."""
 ABANDONED_AGE = 2 * 86400.0
-"""Age in s of a draft that no process still writes: on a shared disk, nobody can ask which processes live."""
+"""Age in s of a draft that no process still writes: on a shared disk, it is unknown which processes still run."""
 _AT_ONCE = 16
 """Largest number of files that are flushed at once."""
 _LINKS = 40
@@ -136,7 +136,7 @@ def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def draft_beside(folder: pathlib.Path) -> pathlib.Path:
-    """A new name for the draft of a folder, beside it; removes drafts that killed processes left days ago."""
+    """A new name for the draft of a folder, next to it; removes drafts that killed processes left days ago."""
     prefix = f".{folder.name}.draft-"
     for other in folder.parent.iterdir() if folder.parent.is_dir() else ():
         with contextlib.suppress(OSError):

@@ -184,7 +184,7 @@ class Transition(NamedTuple):
     reset: Callable[[Scalar, State], State] | None = None
     """State after the event, as a function of time and the state before; None: it does not change."""
     armed: Callable[[Scalar, State], Bool[Array, ""]] | None = None
-    """Where this is false, a zero of the guard is no event; None: always armed."""
+    """Where this is false, a zero of the guard is not an event; None: always armed."""
     ends: bool = False
     """Whether the trajectory ends here; the transition's name becomes its status."""
 

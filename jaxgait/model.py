@@ -110,7 +110,7 @@ class Model(Immutable):
     endings: ClassVar[Mapping[str, str]] = {}
     """What the names of `terminations` mean, in a few words; shown with them, as in "ended early: folded (...)"."""
     driven_advice: ClassVar[str] = ""
-    """What to check after `driven`; the command line says it."""
+    """What to check after `driven`; shown by the command line."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
     """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them."""
     scene: ClassVar[str] = ""

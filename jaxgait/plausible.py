@@ -114,9 +114,9 @@ def warn_turned(model: Any, start: Mapping[str, Any]) -> None:
         >>> import warnings
         >>> from jaxgait import Prosthesis
         >>> from jaxgait.plausible import warn_turned
-        >>> with warnings.catch_warnings(record=True) as said:
+        >>> with warnings.catch_warnings(record=True) as caught:
         ...     warn_turned(Prosthesis(), {"theta_b": 30.0})
-        >>> print(said[0].category.__name__)
+        >>> print(caught[0].category.__name__)
         ImplausibleValue
     """
     for name, values in start.items():

@@ -47,7 +47,7 @@ class Figure:
         measured: the measured value.
         expected: the value in the specification, or None.
         tolerance: of `met`, absolute; None requires equality.
-        paper: the value in the paper, or None: a number, best as printed text ("1.6e4"), whose last digit tells the
+        paper: the value in the paper, or None: a number, best as printed text ("1.6e4"), whose last digit gives the
             precision; a flag or a class; or a sentence.
         paper_tolerance: of `agrees_with_paper`, absolute; None means half a unit of the last printed digit.
         agrees: whether the paper's sentence is true, judged by the author of the figure; None if undecided.

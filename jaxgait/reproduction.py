@@ -122,7 +122,7 @@ def _processes() -> Iterator[ProcessPoolExecutor | None]:
 
 
 def _become_worker() -> None:
-    """Leaves Ctrl-C to the parent process, ends with it, and shows no bars beside its own."""
+    """Leaves Ctrl-C to the parent process, ends with it, and shows no bars besides its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -186,7 +186,7 @@ class Newton(optimistix.AbstractRootFinder):
         return state.x + state.fraction * state.step, state, aux
 
     def terminate(self, fn: Any, y: Array, args: Any, options: Any, state: Iterate, tags: Any) -> tuple[Array, Any]:
-        """Whether the search has ended; the state tells how."""
+        """Whether the search has ended; the state contains how."""
         return state.ended, optimistix.RESULTS.successful
 
     def postprocess(

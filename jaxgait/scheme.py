@@ -133,19 +133,19 @@ class Scheme(abc.ABC):
         """Roughly how many copies of the state it keeps in memory while it steps."""
         return 8
 
-    def check_start(self, model: Model, asked: str) -> None:
+    def check_start(self, model: Model, argument: str) -> None:
         """Checks whether a run may start from another state.
 
         Args:
             model: the mechanism.
-            asked: the user's argument or option, for the message.
+            argument: the user's argument or option, for the message.
 
         Raises:
             ValueError: if the motion prescribes its start.
         """
         if not self.free_start:
             raise ValueError(
-                f"the motion of {type(model).__name__} is prescribed, including its start: leave out {asked}"
+                f"the motion of {type(model).__name__} is prescribed, including its start: leave out {argument}"
             )
 
     def check_gradient(self, model: Model) -> None:

@@ -65,10 +65,10 @@ def call(avals: Sequence[Any], kernel: Kernel, inputs: Sequence[Any]) -> Sequenc
 
 
 def head() -> list[str]:
-    """Beginning of the function, which XLA may also ask for its version, or call in stages without work.
+    """Beginning of the function, which XLA may also call for its version, or in stages without work.
 
-    It asks by an extension of the call frame, one of a list. Those of unknown type or size are skipped. XLA's threads
-    flush denormal numbers to zero: LLVM would otherwise compare such numbers as integers.
+    It requests the version by an extension of the call frame, one of a list. Those of unknown type or size are skipped.
+    XLA's threads flush denormal numbers to zero: LLVM would otherwise compare such numbers as integers.
     """
     version = _version()
     assert version is not None

@@ -1,7 +1,7 @@
 """Kernels of GPUs launched by NVIDIA's driver, where XLA may not accept PTX: a handler of XLA's typed interface.
 
 XLA's custom call for PTX (`jaxgait.native.ptx`) is internal to it; this needs only its public interface (FFI) and the
-driver's. The handler is machine code: it asks XLA for the stream, loads the PTX at the first call, and launches the
+driver's. The handler is machine code: it gets the stream from XLA, loads the PTX at the first call, and launches the
 kernel. Kernels of libraries belong to no context, so that one handle serves all GPUs:
 https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__LIBRARY.html
 """
@@ -96,7 +96,7 @@ def symbols() -> dict[str, int]:
 
 
 def handler(name: str, text: str, arrays: int, results: int, blocks: int, threads: int) -> str:
-    """The handler in LLVM's assembly language, named KERNEL; arguments as of `registered`."""
+    """The handler in LLVM's assembly language, named KERNEL; arguments as for `registered`."""
     given = [*(f"%in{i}" for i in range(arrays)), *(f"%out{i}" for i in range(results))]
     lines = [
         *(f"declare i32 @{function}({types})" for function, types in FUNCTIONS.items()),
@@ -124,11 +124,11 @@ def _stream() -> list[str]:
         *_structure("question", STREAM["stream"] + 8),
         *_stored("question.context", "%question", STREAM["context"], "ptr %context"),
         *calls.field("get", "%api", API["XLA_FFI_Stream_Get"]),
-        "  %refusal = call ptr %get(ptr %question)",
-        "  %refused = icmp ne ptr %refusal, null",
-        "  br i1 %refused, label %refuse, label %see",
-        "refuse:",
-        "  ret ptr %refusal",
+        "  %fault = call ptr %get(ptr %question)",
+        "  %has_fault = icmp ne ptr %fault, null",
+        "  br i1 %has_fault, label %return_fault, label %see",
+        "return_fault:",
+        "  ret ptr %fault",
         "see:",
         *calls.field("stream", "%question", STREAM["stream"]),
     ]
@@ -195,8 +195,8 @@ def _failed() -> Iterator[str]:
     yield from _stored("error.message", "%error", ERROR["message"], "ptr %message")
     yield from _stored("error.code", "%error", ERROR["code"], f"i32 {INTERNAL_ERROR}")
     yield from calls.field("create", "%api", API["XLA_FFI_Error_Create"])
-    yield "  %said = call ptr %create(ptr %error)"
-    yield "  ret ptr %said"
+    yield "  %created = call ptr %create(ptr %error)"
+    yield "  ret ptr %created"
 
 
 BEFORE = ("load", "after.cuLibraryLoadData", "late", "ready")

@@ -301,7 +301,7 @@ class Emitter:
         self.w.label(f"copied{n}")
 
     def members(self, begin: str, shared: Sequence[bool], sizes: Sequence[int]) -> None:
-        """Everything for a vector of members; arguments as of `operands`."""
+        """Everything for a vector of members; arguments as for `operands`."""
         self.operands(begin, shared, sizes)
         self.memories(begin, shared)
         self.statements(self.code.statements)

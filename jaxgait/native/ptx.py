@@ -1,7 +1,7 @@
 """Kernels of NVIDIA's GPUs: their code, its assembly language (PTX), how XLA launches them, what resources they need.
 
 A kernel has one thread per member. The code is that of CPUs with width one: small arrays are registers, large ones stay
-where JAX has them, member by member. Functions of the C library are defined beside the kernel
+where JAX has them, member by member. Functions of the C library are defined next to the kernel
 (`jaxgait.native.functions.library`).
 
 LLVM writes PTX for the oldest processors that CUDA 13 supports; the driver compiles it for those present. XLA launches
@@ -88,7 +88,7 @@ def kernel(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int
 
 
 def _member(code: Code, shared: Sequence[bool], sizes: Sequence[int]) -> str:
-    """A function of a member's number and the addresses of all arrays; other arguments as of `kernel`."""
+    """A function of a member's number and the addresses of all arrays; other arguments as for `kernel`."""
     w = Writer()
     w.lines.append(f"define internal void @one_member(i64 %i, {_parameters(code)}) alwaysinline {{")
     w.label("run")
@@ -197,7 +197,7 @@ def block_threads(members: int) -> int:
 
 
 def written(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int]) -> tuple[str, str]:
-    """A kernel's name and its PTX; arguments as of `jaxgait.native.ptx.kernel`."""
+    """A kernel's name and its PTX; arguments as for `jaxgait.native.ptx.kernel`."""
     text = kernel(code, members, shared, sizes)
     name = f"jaxgait_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
     with _lock:

@@ -104,7 +104,7 @@ def _is_one_loop(code: Code) -> bool:
 
 
 class _Refilling(Emitter):
-    """Writes a loop with refilled lanes; arguments as of `assembly`."""
+    """Writes a loop with refilled lanes; arguments as for `assembly`."""
 
     def __init__(
         self, code: Code, width: int, writer: Writer, members: int, shared: Sequence[bool], sizes: Sequence[int]

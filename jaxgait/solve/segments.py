@@ -76,7 +76,7 @@ class Engine:
         """Segment after segment, until the run ends or has had `most` events.
 
         Returns:
-            The end (status `Outcome.EVENT_LIMIT` if it could go on), the events with a leading axis `most`, in their
+            The end (status `Outcome.EVENT_LIMIT` if it could continue), the events with a leading axis `most`, in their
             own units and NaN after the last one, and their number.
         """
 
@@ -353,7 +353,7 @@ class _Trial(NamedTuple):
     accepted: Bool[Array, ""]
     """Whether its error is small enough."""
     stuck: Bool[Array, ""]
-    """Whether the controller cannot go on."""
+    """Whether the controller cannot continue."""
     wanted: Array
     """Length in s of the next step that the controller suggests."""
     control: Any

@@ -37,3 +37,9 @@ def write_from_table(store, table):
     with open_store(store, plan, any_blocks=False) as opened:
         for block in opened.missing:
             opened.write(block, results[block])
+
+
+def blocks_done(store):
+    """Number of finished blocks of a store, each a line of its manifest."""
+    manifest = store / ".jaxgait" / "manifest.jsonl"
+    return len(manifest.read_text().splitlines()) if manifest.exists() else 0

@@ -25,7 +25,7 @@ from jaxgait.ensembles.results import open_result
 from jaxgait.ensembles.store import store_library
 from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
-from tests.ensembles.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
+from tests.ensembles.small_scan import MEMBERS, blocks_done, lowest, small_scan, small_scan_from_cache, write_from_table
 
 KILLS = 20
 
@@ -46,11 +46,6 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def copy(whole, tmp_path):
     return pathlib.Path(shutil.copytree(whole, tmp_path / "scan.zarr"))
-
-
-def blocks_done(place):
-    manifest = place / ".jaxgait" / "manifest.jsonl"
-    return len(manifest.read_text().splitlines()) if manifest.exists() else 0
 
 
 def test_the_store_contains_the_results_that_memory_would(whole):

@@ -12,7 +12,7 @@ import pytest
 
 from jaxgait.ensembles import read_store, workers
 from jaxgait.ensembles.store import Store
-from tests.ensembles.small_scan import small_scan
+from tests.ensembles.small_scan import blocks_done, small_scan
 
 distributed = pytest.importorskip("distributed")
 
@@ -26,22 +26,17 @@ def client():
         yield client
 
 
-def manifest_lines(place):
-    manifest = place / ".jaxgait" / "manifest.jsonl"
-    return len(manifest.read_text().splitlines()) if manifest.exists() else 0
-
-
 def test_a_killed_worker_costs_only_what_it_was_running(client, tmp_path):
     place, other = tmp_path / "cluster.zarr", tmp_path / "here.zarr"
     runs = []
     scan = threading.Thread(target=lambda: runs.append(small_scan(place, cluster=client)))
     scan.start()
-    while manifest_lines(place) < 2 and scan.is_alive():
+    while blocks_done(place) < 2 and scan.is_alive():
         time.sleep(0.005)
     victim = next(iter(client.run(os.getpid).values()))
     os.kill(victim, signal.SIGKILL)
     scan.join()
-    assert runs and manifest_lines(place) == 42
+    assert runs and blocks_done(place) == 42
     small_scan(other)
     here, there = read_store(other).load(), runs[0].load()
     for name in here.data_vars:
@@ -78,7 +73,7 @@ def test_blocks_that_finish_while_another_raises_are_kept(tmp_path, monkeypatch)
     monkeypatch.setattr(workers, "wait", lambda futures, return_when: wait(futures))
     with pytest.raises(RuntimeError, match=r"block 0 of 42 .* could not run: boom"):
         small_scan(tmp_path / "scan.zarr", workers=1)
-    assert manifest_lines(tmp_path / "scan.zarr") == 1
+    assert blocks_done(tmp_path / "scan.zarr") == 1
 
 
 def test_an_error_on_a_worker_is_raised_here(client, monkeypatch):

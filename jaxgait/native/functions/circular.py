@@ -112,7 +112,7 @@ def _reduced(x: Array) -> tuple[Array, Array, Array]:
 
 
 def sine_cosine(r: Array, rest: Array, n: Array) -> tuple[Array, Array, Array]:
-    """Sine and cosine of an angle reduced by n pi/2, and the last bits of n; arguments as of `_reduced`."""
+    """Sine and cosine of an angle reduced by n pi/2, and the last bits of n; arguments as for `_reduced`."""
     z = r * r
     sine = r + (z * (r * polynomial(z, SIN)) + rest)
     cosine = 1.0 - (0.5 * z - (z * z * polynomial(z, COS) - r * rest))
