@@ -135,7 +135,7 @@ def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
                 draft.unlink(missing_ok=True)
 
 
-def draft_beside(folder: pathlib.Path) -> pathlib.Path:
+def draft_of(folder: pathlib.Path) -> pathlib.Path:
     """A new name for the draft of a folder, next to it; removes drafts that killed processes left days ago."""
     prefix = f".{folder.name}.draft-"
     for other in folder.parent.iterdir() if folder.parent.is_dir() else ():

@@ -76,5 +76,5 @@ OTHERS = ["nm", "hPa", "kgf", "degC", "Nmm/rad", "Nms/rad"]
 @pytest.mark.parametrize(
     "unit", ["1", "stride", "BW", "steps/min", "mmHg", "cmH2O", "N/(m kg)", "m, rad, 1", "Hz", "", *OTHERS]
 )
-def test_units_that_are_no_slip_are_accepted(unit):
+def test_unusual_units_are_accepted(unit):
     check(unit, "it")

@@ -65,7 +65,7 @@ class Sources:
         self._found: dict[str, Any] = {}
         self._own: set[str] = set()
         self._seen: dict[int, Any] = {}
-        self._beside: dict[int, Any] = {}
+        self._extra_state: dict[int, Any] = {}
 
     def add(self, thing: Any, name: str) -> None:
         """Adds a class, a function, or a value under its name, with everything that it refers to.
@@ -91,9 +91,9 @@ class Sources:
         return {**self._found, **folders}
 
     def _visit(self, x: Any, name: str) -> None:
-        if id(x) not in self._beside:
-            self._beside[id(x)] = x  # kept alive, so that its id is not reused
-            for key, part in _beside(x):
+        if id(x) not in self._extra_state:
+            self._extra_state[id(x)] = x  # kept alive, so that its id is not reused
+            for key, part in _extra_state(x):
                 self._visit(part, f"{name}.{key}")
         x = _bare(x)
         if isinstance(x, types.ModuleType):
@@ -166,7 +166,7 @@ class Sources:
             for member in _methods(x):
                 self._definition(member, name_of(member))
         for name, member in vars(x).items() if not own else ():
-            for key, part in _beside(member):
+            for key, part in _extra_state(member):
                 self._visit(part, f"value of {name_of(x)}.{name}.{key}")
         for base in (type(x), *x.__bases__):
             self._definition(base, name_of(base))
@@ -321,8 +321,8 @@ def _bare(x: Any) -> Any:
     return inspect.unwrap(x, stop=_is_own) if callable(x) and not isinstance(x, type) else x
 
 
-def _beside(x: Any) -> Iterator[tuple[str, Any]]:
-    """What a value holds besides what `_visit` sees: attributes of subclasses of built-in types, parts of descriptors.
+def _extra_state(x: Any) -> Iterator[tuple[str, Any]]:
+    """State of a value that `_visit` does not see: attributes of subclasses of built-in types, parts of descriptors.
 
     Of wrappers these are the rules of `jax.custom_jvp` and `custom_vjp` and the methods of `functools.singledispatch`.
     """

@@ -278,7 +278,7 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
     """Creates an empty store, all or nothing."""
     members = math.prod(n * b for n, b in zip(plan.blocks, plan.block_shape, strict=True))
     need = members * plan.result_bytes
-    draft = files.draft_beside(root)
+    draft = files.draft_of(root)
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir()  # raises where nothing can be written

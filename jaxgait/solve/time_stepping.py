@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 MAX_VIOLATION = 1e-6
 """Violation of the contact law, relative to the largest speed of closed contacts without impulses, above which impulses
-are no solution; in float32 a thousand roundings."""
+are not a solution; in float32 a thousand roundings."""
 STEPS_PER_SEPARATION = 10
 """Least number of steps within `ObservedContacts.separation`."""
 

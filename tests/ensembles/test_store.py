@@ -480,11 +480,11 @@ def test_the_error_of_a_missing_library_names_the_package():
 
 
 def test_drafts_that_killed_processes_left_days_ago_are_removed(tmp_path):
-    new, left, other = (files.draft_beside(tmp_path / name) for name in ("scan", "scan", "other"))
+    new, left, other = (files.draft_of(tmp_path / name) for name in ("scan", "scan", "other"))
     assert new != left
     for folder in (new, left, other):
         folder.mkdir()
     for folder in (left, other):
         os.utime(folder, (time.time() - 3 * 86400,) * 2)
-    files.draft_beside(tmp_path / "scan")
+    files.draft_of(tmp_path / "scan")
     assert new.exists() and not left.exists() and other.exists()

@@ -68,7 +68,7 @@ def test_divisions_are_done_once_for_all_directions():
     assert divisions(along(8)) == divisions(along(3)) == divisions(along(2))
 
 
-def test_arrays_that_are_linear_by_themselves_are_no_derivatives():
+def test_arrays_that_are_linear_by_themselves_are_not_derivatives():
     """Known numbers alone are their factors: NaN for zero times infinity stays."""
     grow = lambda y: jax.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 0.5 + 0.0 * c[1]), (0, y))[1]
     y = jnp.array([[1.0, jnp.inf], [2.0, 3.0]])
