@@ -93,7 +93,7 @@ def _pictures(
         over_k.waterfall(K_R3, windows.frequency.values, windows.amplitude.isel(ratio=0).values),
         "Spectra against k at c/k = 0.05 s, set R3 (Figure 11)",
     )
-    critical = {r: gait.critical_value(K, _orders(scan, r))[0] for r in (0.03, 0.05, 0.07, 0.1)}
+    critical = {r: gait.subharmonic_limit(K, _orders(scan, r))[0] for r in (0.03, 0.05, 0.07, 0.1)}
     peak = float(np.degrees(one.measured_knee_angle.max()))
     lines = over_k.scan_lines(scan, list(critical), critical, peak)
     add(
@@ -174,7 +174,7 @@ def _tables(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
     rows3, rows4 = [], []
     for ratio, (rho, where) in expected.BEST.items():
         orders, line = _orders(scan, ratio), scan.sel(ratio=ratio, method="nearest")
-        critical, windows = gait.critical_value(K, orders)
+        critical, windows = gait.subharmonic_limit(K, orders)
         again = ", ".join(f"{a:g}" if a == b else f"{a:g}-{b:g}" for a, b in windows) or "none"
         rows3.append([f"{ratio:g}", "none" if np.isnan(critical) else f"{critical:g}", again])
         rho_line = line.rho.where(line.status == 0)
@@ -210,7 +210,7 @@ def _features(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
     lines = {r: scan.sel(ratio=r, method="nearest") for r in (0.03, 0.04, 0.05, 0.07, 0.1)}
     rho = {r: line.rho.where(line.status == 0).values for r, line in lines.items()}
     peak = {r: line.peak_flexion.where(line.status == 0).values for r, line in lines.items()}
-    critical = {r: gait.critical_value(K, _orders(scan, r))[0] for r in (0.03, 0.05, 0.07)}
+    critical = {r: gait.subharmonic_limit(K, _orders(scan, r))[0] for r in (0.03, 0.05, 0.07)}
     best = float(scan.rho.where(scan.status == 0).max())
     report.figure(
         "knee.best", "largest rho of the map", "1", best, paper=expected.PAPER_BEST, note=expected.OTHER_DRIVE

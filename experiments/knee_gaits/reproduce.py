@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 
 from jaxgait.analysis import gait
 from jaxgait.analysis.families import Crossing, Gaits
-from jaxgait.analysis.stability import end_of_first, unstable_ranges, widest_window
+from jaxgait.analysis.stability import Range, unstable_ranges
 from jaxgait.plot.style import save
 from jaxgait.report import Report, labels, table
 from jaxgait.reproduction import parts
@@ -35,28 +36,34 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     report = Report(TITLE, INTRO)
     with parts(report, out, 4, progress) as part:
         over, line = part.run("twenty-stride scan", branches.scan, progress)
-        one, found = part.run("period-one gaits", branches.period_one, over, progress)
+        one, crossings = part.run("period-one gaits", branches.period_one, over, progress)
         two = part.run("gaits of two strides", branches.period_two, line, progress)
-        found, jumps = ([c for c in found if (c.distance < JUMP) == flag] for flag in (True, False))
-        figures(report, over, one, found, jumps, two)
+        crossings, jumps = ([c for c in crossings if (c.distance < JUMP) == flag] for flag in (True, False))
+        figures(report, over, one, crossings, jumps, two)
         describe_jumps(report, jumps)
-        part.run("pictures", draw, report, out, over, line, one, found, two)
+        part.run("pictures", draw, report, out, over, line, one, crossings, two)
         store(report, one, out / "period_one.nc")
     return report
 
 
 def draw(
-    report: Report, out: pathlib.Path, over: xr.Dataset, line: xr.Dataset, one: Gaits, found: list[Crossing], two: Gaits
+    report: Report,
+    out: pathlib.Path,
+    over: xr.Dataset,
+    line: xr.Dataset,
+    one: Gaits,
+    crossings: list[Crossing],
+    two: Gaits,
 ) -> None:
     """The pictures of the report."""
 
     def add(name: str, figure: Figure, caption: str) -> None:
         report.picture(save(figure, out / f"{name}.png"), caption)
 
-    add("multipliers", pictures.multipliers(one, found), "The largest multiplier of the period-one gait against k")
-    scanned = pictures.critical_curve(over, one, found)
+    add("multipliers", pictures.multipliers(one, crossings), "The largest multiplier of the period-one gait against k")
+    scanned = pictures.critical_curve(over, one, crossings)
     add("critical", scanned, "Where the multiplier is -1, over the orders of the twenty-stride scan")
-    diagram = pictures.diagram(line, one, two, found)
+    diagram = pictures.diagram(line, one, two, crossings)
     add("diagram", diagram, "Long walks at c/k = 0.05 s (grey), with the gaits of one and of two strides through them")
 
 
@@ -74,10 +81,10 @@ def describe_jumps(report: Report, jumps: list[Crossing]) -> None:
 
 
 def figures(
-    report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing], jumps: list[Crossing], two: Gaits
+    report: Report, over: xr.Dataset, one: Gaits, crossings: list[Crossing], jumps: list[Crossing], two: Gaits
 ) -> None:
     """Compares what was found with the specification and the scan."""
-    unstable = [unstable_ranges(one, [*found, *jumps], i) for i in range(RATIOS.size)]
+    unstable = [unstable_ranges(one, [*crossings, *jumps], i) for i in range(RATIOS.size)]
     at = int(np.flatnonzero(one.parameter[:, 0] == START)[0])
     member = int(np.argmin(np.abs(RATIOS - LINE)))
     settled = over.strobe.sel(k=START, ratio=LINE).values[:, -1]
@@ -89,7 +96,7 @@ def figures(
     )
     largest, second = (np.abs(one.multipliers[:, :, i]) for i in (0, 1))
     report.figure("knee_gaits.second", "largest second multiplier of all gaits", "1", np.nanmax(second))
-    kinds = {c.kind for c in found}
+    kinds = {c.kind for c in crossings}
     report.figure(
         "knee_gaits.kinds",
         "how period-one gaits lose stability",
@@ -99,8 +106,8 @@ def figures(
     )
     rows = []
     for i, ratio in enumerate(RATIOS):
-        scanned = gait.critical_value(over.k.values, over.order.sel(ratio=ratio).values)[0]
-        values = sorted(c.parameter for c in found if c.member == i)
+        scanned = gait.subharmonic_limit(over.k.values, over.order.sel(ratio=ratio).values)[0]
+        values = sorted(c.parameter for c in crossings if c.member == i)
         if float(ratio) in CRITICAL:
             report.compare(
                 f"knee_gaits.critical.{ratio:g}",
@@ -197,3 +204,14 @@ def store(report: Report, one: Gaits, path: pathlib.Path) -> None:
         "ratio": ("ratio", RATIOS, labels("s", "c/k of the damper")),
     }
     report.data(path, xr.Dataset(data, coords))
+
+
+def end_of_first(ranges: Sequence[Range]) -> float:
+    """The upper end of the first unstable range, in the unit of the parameter; NaN if there is none."""
+    return next((high for _, high in ranges if np.isfinite(high)), float("nan"))
+
+
+def widest_window(ranges: Sequence[Range]) -> Range:
+    """The widest unstable range between stable ones, in the parameter's unit; NaN if there is none."""
+    inner = [r for r in ranges if np.isfinite(r).all()]
+    return max(inner, key=lambda r: r[1] - r[0], default=(float("nan"), float("nan")))

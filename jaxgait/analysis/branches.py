@@ -21,11 +21,12 @@ from jaxgait.roots import Bracket, Rule, many, solved
 __all__ = [
     "Corrector",
     "Points",
+    "Steps",
     "System",
     "Walk",
-    "advanced",
+    "advance",
     "between",
-    "corrected",
+    "correct",
     "parameter_axis",
     "tangents",
     "walk",
@@ -42,9 +43,13 @@ MIN_STEP = 1e-6
 """Smallest step, as a fraction of the longest one."""
 NOISE_FACTOR = 10.0
 """Length of steps, as a multiple of the tolerance, that are too short to be judged."""
-LITTLE, STEEPER, BENT = 0.1, 2.5, 0.25
-"""How far the next point may be: the first number times the size of the last one, the second times the distance by the
-flatter of the tangents, or as far as by their mean, but for the third times the distance by the steeper one."""
+NEGLIGIBLE_MOVE = 0.1
+"""Distance of the next point, relative to the size of the last one, up to which it is accepted in any case."""
+FLAT_MOVE = 2.5
+"""Largest distance of the next point, relative to that predicted by the flatter of both tangents."""
+BENT_DEVIATION = 0.25
+"""Largest deviation of the next point from the mean of both tangents, relative to the distance predicted by the steeper
+one, where the branch becomes steeper."""
 EQUAL_WITHIN = 1e-12
 """Largest distance of unknowns, or of fractions of a step, that count as equal."""
 CROSSING_MARGIN = 1e-6
@@ -62,6 +67,19 @@ class Points(NamedTuple):
     """Jacobian of the system."""
     residual: Float[np.ndarray, " b"]
     """Largest component of the system before the last Newton step, even if no point was found."""
+
+
+class Steps(NamedTuple):
+    """Steps along some branches."""
+
+    x: Float[np.ndarray, "b n"]
+    """Points from which they start."""
+    along: Float[np.ndarray, "b n"]
+    """Tangents at these points."""
+    length: Float[np.ndarray, " b"]
+    """Lengths of the steps, in units of `along`."""
+    smallest: Float[np.ndarray, " b"]
+    """Lengths of the smallest steps to which they may be shortened."""
 
 
 def unknown(x: Float[np.ndarray, "b n"]) -> Points:
@@ -90,18 +108,18 @@ def tangents(linear: Float[np.ndarray, "b m n"], like: Float[np.ndarray, "b n"])
     return solved(np, bordered, parameter_axis(like))
 
 
-def corrected(
+def correct(
     system: System,
-    who: Int[np.ndarray, " b"],
+    branches: Int[np.ndarray, " b"],
     guess: Float[np.ndarray, "b n"],
     normal: Float[np.ndarray, "b n"],
     corrector: Corrector,
 ) -> Points:
-    """The points of some branches (numbered `who` in the system) in the planes through `guess` with given normals."""
+    """The points of some branches, by their numbers in the system, in the planes through `guess` with given normals."""
     last, length = np.array(guess, dtype=float), np.full(len(guess), np.inf)
 
     def evaluate(which: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, linear = system(who[which], x)
+        value, linear = system(branches[which], x)
         ahead = np.sum(normal[which] * (x - guess[which]), axis=1)
         matrix = np.concatenate([linear, normal[which][:, None, :]], axis=1)
         step, before = np.linalg.norm(x - last[which], axis=1), length[which]
@@ -113,13 +131,10 @@ def corrected(
     return Points(found.x, found.jacobian[:, :-1], found.residual)
 
 
-def advanced(
+def advance(
     system: System,
-    who: Int[np.ndarray, " b"],
-    x: Float[np.ndarray, "b n"],
-    along: Float[np.ndarray, "b n"],
-    step: Float[np.ndarray, " b"],
-    smallest: Float[np.ndarray, " b"],
+    branches: Int[np.ndarray, " b"],
+    steps: Steps,
     corrector: Corrector,
     *,
     normal: Float[np.ndarray, "b n"] | None = None,
@@ -129,22 +144,20 @@ def advanced(
 
     Args:
         system: the equations.
-        who: the numbers of the branches.
-        x: their last points.
-        along: tangents there.
-        step: length of the step, in units of `along`.
-        smallest: length of the smallest step.
+        branches: the numbers of the branches.
+        steps: from their last points.
         corrector: settings.
         normal: of the planes of the points; by default the tangents. If it is the axis of the parameter, points too far
             away for the tangents, as on another branch, are not taken.
         straight: cosine of the angle by which the tangent may turn.
     """
-    planes, step = along if normal is None else normal, np.array(step, dtype=float)
+    x, along, length, smallest = steps
+    planes, step = along if normal is None else normal, np.array(length, dtype=float)
     found = unknown(x)
     pending = np.arange(len(x))
     while pending.size:
         guess = x[pending] + step[pending, None] * along[pending]
-        new = corrected(system, who[pending], guess, planes[pending], corrector)
+        new = correct(system, branches[pending], guess, planes[pending], corrector)
         missed = ~(np.isfinite(new.x).all(axis=1) & (_cosines(new.linear, along[pending]) >= straight))
         if normal is not None:
             slack = NOISE_FACTOR * corrector.rule.tolerance
@@ -164,15 +177,15 @@ def _near(
     """Whether points at given values of the parameter may be on the branches of their predecessors, not on others.
 
     The prediction must miss by no more than both tangents allow. Unless the branch moves little, it must move about as
-    far as the flatter of its tangents says (on a parabola, which every fold is nearby, at most twice as far), or as
-    their mean says if it becomes steeper, as beside the vertex of a parabola. (A branch with size and slope zero at
-    a point, z = p^2 at p = 0, is lost there: near a fold, jumps look alike.)
+    far as the flatter of its tangents predicts (on a parabola, the shape of a branch near a fold, at most twice as
+    far), or as their mean predicts if it becomes steeper, as next to the vertex of a parabola. (A branch with size and
+    slope zero at a point, z = p^2 at p = 0, is lost there: it cannot be distinguished from a jump near a fold.)
     """
     length = lambda x: np.linalg.norm(x[:, :-1], axis=1)
     ahead, behind = step[:, None] * along, step[:, None] * tangents(new.linear, normal)
     before, after, moved = length(ahead), length(behind), new.x - x
-    little = length(moved) <= np.maximum(LITTLE * length(x), STEEPER * np.minimum(before, after) + slack)
-    bent = (after > before) & (length(moved - 0.5 * (ahead + behind)) <= BENT * after)
+    little = length(moved) <= np.maximum(NEGLIGIBLE_MOVE * length(x), FLAT_MOVE * np.minimum(before, after) + slack)
+    bent = (after > before) & (length(moved - 0.5 * (ahead + behind)) <= BENT_DEVIATION * after)
     return (little | bent) & (length(moved - ahead) <= before + after + slack)
 
 
@@ -235,7 +248,7 @@ def _next(
 
     The limit is tried first where the prediction is beyond it: there the system may not even be defined.
     """
-    who = np.zeros(1, dtype=int)
+    branch = np.zeros(1, dtype=int)
     while step >= smallest:
         if (end := _limit(x, x + step * along, limits)) is not None:
             if abs(x[0, -1] - end) <= EQUAL_WITHIN:
@@ -243,8 +256,8 @@ def _next(
             new = _at_limit(system, x, step * along, end, corrector)
             if (_cosines(new.linear, along) >= straight).all():  # NaN if there is no point
                 return new, step, True
-        ds, least = np.array([step]), np.array([smallest])
-        new, (step,) = advanced(system, who, x, along, ds, least, corrector, straight=straight)
+        steps = Steps(x, along, np.array([step]), np.array([smallest]))
+        new, (step,) = advance(system, branch, steps, corrector, straight=straight)
         if not np.isfinite(new.x).all():
             break
         if (end := _limit(x, new.x, limits)) is None:
@@ -266,10 +279,10 @@ def _limit(x: np.ndarray, new: np.ndarray, limits: tuple[float, float]) -> float
 
 
 def _at_limit(system: System, x: np.ndarray, toward: np.ndarray, end: float, corrector: Corrector) -> Points:
-    """The point whose last unknown is at a limit, near the straight way to it."""
-    way = (end - x[0, -1]) / toward[0, -1] * toward
-    new = corrected(system, np.zeros(1, dtype=int), x + way, parameter_axis(x), corrector)
-    near = np.linalg.norm(new.x - x - way) <= np.linalg.norm(way)
+    """The point whose last unknown is at a limit, near the straight line to it."""
+    step = (end - x[0, -1]) / toward[0, -1] * toward
+    new = correct(system, np.zeros(1, dtype=int), x + step, parameter_axis(x), corrector)
+    near = np.linalg.norm(new.x - x - step) <= np.linalg.norm(step)
     return new if near else unknown(x)
 
 
@@ -281,10 +294,10 @@ def between(
     *,
     singular: bool = False,
 ) -> Points:
-    """The point between two neighbouring ones of branch 0 where a test function changes sign, or one beside a jump.
+    """The point between two neighbouring ones of branch 0 where a test function changes sign, or one next to a jump.
 
     Secants confined to the interval, with halvings in between. If two branches cross there (`singular`), no point can
-    be corrected beside the crossing: it is interpolated between points on both sides.
+    be corrected next to the crossing: it is interpolated between points on both sides.
     """
     left, right = ends
     normal = (right.x - left.x) / np.linalg.norm(right.x - left.x)
@@ -294,7 +307,7 @@ def between(
     def at(s: float) -> Points:
         a, b = float(bracket.left), float(bracket.right)
         guess = known[a].x + (s - a) / (b - a) * (known[b].x - known[a].x)
-        return corrected(system, np.zeros(1, dtype=int), guess, normal, corrector)
+        return correct(system, np.zeros(1, dtype=int), guess, normal, corrector)
 
     for count in range(MAX_SECANTS):
         s = 0.5 * (bracket.left + bracket.right) if count % 3 == 2 else float(bracket.secant)

@@ -1,11 +1,11 @@
-"""Changes of stability along a followed branch: which bifurcations they are, and which are none.
+"""Changes of stability along a followed branch: whether they are bifurcations, and of which kind.
 
 Between neighbouring points, a bifurcation shows as the change of sign of a test function. At a multiplier of +1 two
 cases differ by the Jacobian of the equations bordered by the direction of the branch: it is regular at a fold, where
 the branch turns back, and singular at a branch point, where another branch crosses. A function may also jump (as by a
 grazing contact, or where the steps of a solver change): then there is no bifurcation.
 
-Two changes of the same kind between two neighbouring points cancel and are not seen.
+Two changes of the same kind between two neighbouring points cancel and are not found.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Change(NamedTuple):
 
     kind: Bifurcation
     position: float
-    """Number of the point before it, and the fraction of the way to the next one."""
+    """Number of the point before it, and the fraction of the distance to the next one."""
     x: Float[np.ndarray, " n+1"]
     """Scaled unknowns."""
     modes: Floquet
@@ -53,9 +53,9 @@ class Change(NamedTuple):
 
 @float64_default
 class Changes(NamedTuple):
-    """All bifurcations of a branch in their order, and the numbers of points after which something else changes."""
+    """All bifurcations of a branch in their order, and the numbers of points after which stability changes at none."""
 
-    found: list[Change]
+    bifurcations: list[Change]
     jumps: list[int]
 
 
@@ -88,10 +88,10 @@ def changes(system: System, points: Points, scale: Float[np.ndarray, " m"], corr
         >>> from jaxgait.analysis.branches import Corrector, Points
         >>> from jaxgait.analysis.changes import changes
         >>> from jaxgait.roots import Rule
-        >>> system = lambda who, x: ((x[:, :1] - 1.0) * x[:, 1:], np.stack([x[:, 1:], x[:, :1] - 1.0], axis=2))
+        >>> system = lambda branches, x: ((x[:, :1] - 1.0) * x[:, 1:], np.stack([x[:, 1:], x[:, :1] - 1.0], axis=2))
         >>> x = np.array([[1.0, -0.5], [1.0, 0.5]])  # along z = 1, which crosses p = 0
         >>> points = Points(x, system(None, x)[1], np.zeros(2))
-        >>> found = changes(system, points, np.ones(2), Corrector(Rule(1e-10, shorten=False), 8)).found
+        >>> found = changes(system, points, np.ones(2), Corrector(Rule(1e-10, shorten=False), 8)).bifurcations
         >>> print(found[0].kind, found[0].x.round(6) + 0.0)
         branch point [1. 0.]
     """

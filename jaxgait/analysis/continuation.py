@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import checks
-from jaxgait.analysis.branches import Corrector, Points, System, Walk, corrected, parameter_axis, tangents, walk
+from jaxgait.analysis.branches import Corrector, Points, System, Walk, correct, parameter_axis, tangents, walk
 from jaxgait.analysis.changes import changes, return_jacobian
 from jaxgait.analysis.floquet import (
     BIFURCATIONS,
@@ -48,7 +48,7 @@ LOCATOR = Corrector(
 )
 """Corrector for bifurcations: test functions are not scaled, so a negligible step also counts as convergence."""
 LEAST_SIZE = 1e-12
-"""Size below which a point or a parameter does not tell its typical size."""
+"""Size below which a point or a parameter is too small to define its typical size."""
 DIFFERENCE_STEP = 1e-6
 """Scaled step of central differences of the test functions, which already depend on a derivative."""
 
@@ -150,9 +150,10 @@ def continuation(
         start: value of the parameter at which to start, if not `span[0]`.
 
     Returns:
-        The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes at none.
+        The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes without a
+        bifurcation.
         Two bifurcations of the same kind between neighbouring points (such as a short interval of doubled period)
-        cancel and are not seen: `step` must be shorter than what is to be found.
+        cancel and are not found: `step` must be shorter than such an interval.
 
     Raises:
         ValueError: in float32; for an empty span, a start outside it, an impossible order, step or number of points.
@@ -183,7 +184,7 @@ def continuation(
     x = (np.concatenate([z0, [start]]) / scale)[None]
     along = np.sign(span[1] - span[0]) * parameter_axis(x)
     if direction is None:
-        first = corrected(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
+        first = correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
         if not np.isfinite(first.x).all():
             nothing = Walk(first.x[:0], first.linear[:0], f"no gait found at {name} = {start:g}")
             return _branch(system, name, order, scale, span, nothing)
@@ -433,7 +434,7 @@ def bifurcation_curve(
     scale = _scale(point.z, point.parameter, second[1] - second[0])
     x = (np.concatenate([point.z, [point.parameter, second[0]]]) / scale)[None]
     system, along = _test_system(problem, point.kind, model, scale), np.sign(second[1] - second[0]) * parameter_axis(x)
-    first = corrected(system, np.zeros(1, dtype=int), x, along, LOCATOR)
+    first = correct(system, np.zeros(1, dtype=int), x, along, LOCATOR)
     if not np.isfinite(first.x).all():
         why = f"no {point.kind} found near {names[0]} = {point.parameter:g} at {names[1]} = {second[0]:g}"
         return _curve(problem, model, point.kind, scale, second, Walk(first.x[:0], first.linear[:0], why))

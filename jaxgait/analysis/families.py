@@ -1,7 +1,7 @@
 """Families of periodic gaits: many branches at once, for return maps that are expensive to evaluate.
 
 `continuation` follows one branch, point by point. If one stride costs tens of thousands of stiff steps (the knee), it
-pays to follow many branches in parallel: the members of a family (say, dampers of different c/k) share one compiled
+pays to follow many branches in parallel: the members of a family (e.g. dampers of different c/k) share one compiled
 evaluation of the return map with its exact derivatives, always with the same number of lanes.
 
 An orbit of m strides is m points, each mapped to the next (multiple shooting), so that no evaluation is longer than one
@@ -29,7 +29,17 @@ from jaxtyping import Array, Float, Int
 from tqdm import tqdm
 
 from jaxgait import checks
-from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents, unknown
+from jaxgait.analysis.branches import (
+    Corrector,
+    Points,
+    Steps,
+    System,
+    advance,
+    correct,
+    parameter_axis,
+    tangents,
+    unknown,
+)
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, bifurcation_values, crossing_mode, floquet, sign_changes
 from jaxgait.checks import shown
 from jaxgait.model import Scalar
@@ -241,8 +251,7 @@ def fixed_points(
         value, jacobian = _in_batches(compiled, lanes, ({name: v[which] for name, v in values.items()}, x))
         return value, jacobian
 
-    found = many(evaluate, z, Rule(tolerance), max_iterations)
-    return FixedPoint.of(found)
+    return FixedPoint.of(many(evaluate, z, Rule(tolerance), max_iterations))
 
 
 def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> tuple[np.ndarray, ...]:
@@ -282,7 +291,7 @@ def gaits(
     members, order = np.asarray(members), np.shape(z0)[1]
     values = np.broadcast_to(values, members.shape).astype(float)
     x = np.column_stack([np.reshape(z0, (len(members), -1)), values])
-    points = corrected(_system(family, order), members, x, parameter_axis(x), _corrector(family))
+    points = correct(_system(family, order), members, x, parameter_axis(x), _corrector(family))
     return _gaits(members, values, order, points)
 
 
@@ -377,13 +386,13 @@ def _next_gaits(family: Family, members: np.ndarray, last: Gaits, values: np.nda
     order = last.z.shape[1]
     flat = lambda a, p: np.column_stack([a.reshape(len(members), -1), p])
     x, along = flat(last.z, last.parameter), flat(last.rate, np.ones(len(members)))
-    axis, smallest = parameter_axis(x), np.abs(values - last.parameter) / 2**MAX_HALVINGS
-    after = unknown(x)
+    axis, smallest, after = parameter_axis(x), np.abs(values - last.parameter) / 2**MAX_HALVINGS, unknown(x)
     active = np.flatnonzero(np.isfinite(x).all(axis=1))
     while active.size:
         remaining = values[active] - x[active, -1]
-        here = (members[active], x[active], along[active], remaining, smallest[active])
-        new, step = advanced(_system(family, order), *here, _corrector(family, MAX_CONTRACTION), normal=axis[active])
+        steps = Steps(x[active], along[active], remaining, smallest[active])
+        corrector = _corrector(family, MAX_CONTRACTION)
+        new, step = advance(_system(family, order), members[active], steps, corrector, normal=axis[active])
         for all_branches, some in zip(after, new, strict=True):
             all_branches[active] = some
         x[active], along[active] = new.x, tangents(new.linear, axis[active])
@@ -396,7 +405,7 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool =
     """Locates the changes of stability between neighbouring gaits of followed branches.
 
     Two changes of the same kind between neighbouring gaits, such as a short interval of doubled period, cancel and are
-    not seen: the values along which branches are followed must be closer than what is to be found.
+    not found: the values along which branches are followed must be closer than such an interval.
 
     Args:
         family: return map and members, those of the branches.
@@ -422,11 +431,10 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool =
         raise ValueError(
             f"branches must be followed gaits (values, b) of members 0 to {size - 1}, got {shown(members)}"
         )
-    tests = bifurcation_values(branches.multipliers)
     at = lambda *index: Gaits(*(field[index] for field in branches))
     brackets = [
         _Bracket(int(kind), at(point, lane), at(point + 1, lane))
-        for point, lane, kind in zip(*np.nonzero(sign_changes(tests)), strict=True)
+        for point, lane, kind in zip(*np.nonzero(sign_changes(bifurcation_values(branches.multipliers))), strict=True)
     ]
     for count in tqdm(range(MAX_SECANTS), desc="bifurcations", unit="secant", disable=not progress):
         wide = [b for b in brackets if not b.done]

@@ -2,8 +2,8 @@
 
 A perturbation of a periodic gait is multiplied by the Jacobian of the return map once per stride. The gait is stable
 while all eigenvalues of that Jacobian (multipliers) lie inside the unit circle. They leave it through +1 (fold: the
-branch of gaits turns back, and the gait disappears; or branch point: it goes on and another branch crosses it, as where
-a symmetric gait becomes asymmetric), through -1 (period doubling: every other step differs) or as a complex pair
+branch of gaits turns back, and the gait disappears; or branch point: it continues, and another branch crosses it, as
+where a symmetric gait becomes asymmetric), through -1 (period doubling: every other step differs) or as a complex pair
 (Neimark-Sacker: a slow modulation).
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapters 4, 5 and 10.
@@ -87,7 +87,7 @@ def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) ->
 def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
     """The bifurcation at which the largest multiplier reaches the unit circle; multipliers have no dimension.
 
-    Multipliers do not tell a fold from a branch point: both are a "fold" here.
+    Multipliers cannot distinguish a fold from a branch point: both are a "fold" here.
 
     Raises:
         ValueError: for multipliers that are not finite, such as those of a gait that was not found.
@@ -216,7 +216,7 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
 
     checks.count("strides", strides)
     checks.count("discard", discard, least=0)
-    # Generic, so that it lies in no invariant subspace, such as that of motions with left and right alike.
+    # Generic, so that it lies in no invariant subspace, such as that of symmetric motions.
     direction = np.random.default_rng(0).normal(size=z0.shape)
     start = (z0, jnp.asarray(direction / np.linalg.norm(direction), z0.dtype))
     growth = jax.lax.scan(one, start, length=discard + strides)[1]

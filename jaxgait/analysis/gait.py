@@ -1,13 +1,11 @@
 """Analysis of a knee curve: correlation with a measured one, peak flexion, subharmonic order, critical stiffness.
 
-All functions except `critical_value` are plain `jax.numpy` and may be vmapped, jitted and (`correlation`,
+All functions except `subharmonic_limit` are plain `jax.numpy` and may be vmapped, jitted and (`correlation`,
 `peak_flexion`, `maximum` and `minimum`) differentiated. A *stride table* is a curve cut into strides: shape (strides,
 samples per stride).
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import jax.numpy as jnp
 import numpy as np
@@ -141,10 +139,10 @@ def spectrum(
 
 
 @float64_default
-def critical_value(
+def subharmonic_limit(
     parameter: Real[np.ndarray, " values"], order: Real[np.ndarray, " orders"]
 ) -> tuple[float, list[tuple[float, float]]]:
-    """The value of a parameter above which subharmonics end for good, and the other ranges in which they occur.
+    """The value of a parameter above which no subharmonics occur, and the other ranges in which they occur.
 
     Args:
         parameter: increasing values, for example the damper's k in N/m at one c/k.
@@ -161,8 +159,8 @@ def critical_value(
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.analysis.gait import critical_value
-        >>> critical_value(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2, 2, 1, 1, 1]))
+        >>> from jaxgait.analysis.gait import subharmonic_limit
+        >>> subharmonic_limit(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2, 2, 1, 1, 1]))
         (3.0, [])
     """
     parameter, order = np.asarray(parameter, dtype=float), np.asarray(order, dtype=float)
@@ -184,27 +182,8 @@ def critical_value(
     return float(parameter[first]), [s for s in irregular if s[1] != left_behind]
 
 
-def connected_range(holds: Mapping[float, bool]) -> tuple[float, list[float]]:
-    """The value of a parameter above which a condition always holds, and the islands below it.
-
-    Args:
-        holds: whether the condition holds, by the value of the parameter, in its own unit.
-
-    Returns:
-        The smallest value of the range connected to the largest value (NaN if the condition does not hold there), and
-        the values below that range at which it holds.
-
-    Examples:
-        >>> from jaxgait.analysis.gait import connected_range
-        >>> connected_range({0.3: False, 0.4: True, 0.5: False, 0.6: True, 0.7: True})
-        (0.6, [0.4])
-    """
-    edge = max((value for value in holds if not holds[value]), default=-np.inf)
-    first = min((value for value in holds if value > edge), default=float("nan"))
-    return first, [value for value in sorted(holds) if holds[value] and value < edge]
-
-
-_EVEN = 0.5  # how much neighbouring second differences may differ, relative to the middle one, on a smooth curve
+_EVEN = 0.5
+"""Largest difference of neighbouring second differences on a smooth curve, relative to the middle one."""
 
 
 @float64_default

@@ -8,7 +8,7 @@ Jansen's (f) for the total; d parameters and n rows are n (d + 2) members. Confi
 rows. (`scipy.stats.sobol_indices` has the same estimators, but cannot leave out rows.)
 
 Rows with a failed member, with a measure that is not finite there, or with one that is not defined for a member that
-ended early, are left out of the indices of that measure, which then hold for the part of the box where it is defined;
+ended early, are left out of the indices of that measure, which then apply to the part of the box where it is defined;
 `rows` counts the remaining ones.
 """
 

@@ -9,23 +9,23 @@ import numpy as np
 
 from jaxgait.analysis.families import Crossing, Gaits
 
-__all__ = ["end_of_first", "unstable_ranges", "widest_window"]
+__all__ = ["unstable_ranges"]
 
 Range = tuple[float, float]
 
 
-def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> list[Range]:
+def unstable_ranges(branch: Gaits, crossings: Sequence[Crossing], member: int) -> list[Range]:
     """Ranges of the parameter, in its unit, in which a member's gait is unstable; their ends are located crossings.
 
-    An end is infinite if the gait is unstable as far as it was followed.
+    An end is infinite if the gait is unstable up to the last value to which it was followed.
 
     Args:
         branch: followed gaits, shape (values, members).
-        found: all crossings of any members, also those at which a multiplier jumps across the unit circle.
+        crossings: all crossings of any members, also those at which a multiplier jumps across the unit circle.
         member: number of the member in its family.
 
     Raises:
-        ValueError: if the branch does not hold the member, and if stability changes where no crossing was located.
+        ValueError: if the branch does not contain the member, and if stability changes where no crossing was located.
 
     Examples:
         >>> import numpy as np
@@ -38,13 +38,13 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
         >>> unstable_ranges(branch, [doubling], member=0)
         [(2.2, inf)]
     """
-    held = branch.member[0].tolist()
-    if member not in held:
-        raise ValueError(f"the branch holds the members {held}, not {member}")
-    at = held.index(member)
+    numbers = branch.member[0].tolist()
+    if member not in numbers:
+        raise ValueError(f"the branch contains the members {numbers}, not {member}")
+    at = numbers.index(member)
     values, largest = branch.parameter[:, at], np.abs(branch.multipliers[:, at, 0])
     known = np.isfinite(largest)
-    located = sorted(c.parameter for c in found if c.member == member)
+    located = sorted(c.parameter for c in crossings if c.member == member)
     ranges = []
     for low, high in itertools.pairwise([-np.inf, *located, np.inf]):
         inside = known & (values > low) & (values < high)
@@ -58,26 +58,3 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
             joined = bool(ranges) and ranges[-1][1] == low  # another multiplier crosses: still the same range
             ranges.append((ranges.pop()[0] if joined else low, high))
     return ranges
-
-
-def end_of_first(ranges: Sequence[Range]) -> float:
-    """The upper end of the first unstable range, in the unit of the parameter; NaN if there is none.
-
-    Examples:
-        >>> from jaxgait.analysis.stability import end_of_first
-        >>> end_of_first([(1.2, 1.5), (2.0, 2.1)])
-        1.5
-    """
-    return next((high for _, high in ranges if np.isfinite(high)), float("nan"))
-
-
-def widest_window(ranges: Sequence[Range]) -> Range:
-    """The widest unstable range between stable ones, in the parameter's unit; NaN if there is none.
-
-    Examples:
-        >>> from jaxgait.analysis.stability import widest_window
-        >>> widest_window([(1.2, 1.5), (2.0, 2.1)])
-        (1.2, 1.5)
-    """
-    inner = [r for r in ranges if np.isfinite(r).all()]
-    return max(inner, key=lambda r: r[1] - r[0], default=(float("nan"), float("nan")))

@@ -17,8 +17,8 @@ def followed(multiplier, members=(0, 1)) -> Gaits:
     values = np.stack([multiplier(K), np.full(K.size, 0.01)], axis=1)
     jacobian = np.zeros((K.size, b, 2, 2))
     jacobian[:, :, [0, 1], [0, 1]] = values[:, None, :]
-    points, who = np.zeros((K.size, b, 1, 2)), np.tile(members, (K.size, 1))
-    return Gaits(who, np.tile(K[:, None], (1, b)), points, jacobian, points, np.zeros((K.size, b)))
+    points, numbers = np.zeros((K.size, b, 1, 2)), np.tile(members, (K.size, 1))
+    return Gaits(numbers, np.tile(K[:, None], (1, b)), points, jacobian, points, np.zeros((K.size, b)))
 
 
 def crossing(k: float, member: int = 0) -> Crossing:

@@ -1,4 +1,4 @@
-"""Long walks, basins and exponents: what is asked in vain is said, and no direction is left out."""
+"""Long walks, basins and exponents: impossible requests raise, and no direction is left out."""
 
 import jax.numpy as jnp
 import numpy as np

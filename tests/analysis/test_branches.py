@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxgait.analysis.branches import Corrector, Points, advanced, corrected, parameter_axis, tangents, walk
+from jaxgait.analysis.branches import Corrector, Points, Steps, advance, correct, parameter_axis, tangents, walk
 from jaxgait.roots import Rule
 
 RADII = np.array([1.0, 2.0, 3.0])
@@ -10,9 +10,9 @@ CORRECTOR = Corrector(Rule(1e-12, shorten=False), max_evaluations=8)
 ROUNDING = 1e-12
 
 
-def circles(who, x):
-    """Of radius `RADII[who]`, in unknowns (y, p)."""
-    value = np.sum(x**2, axis=1) - RADII[who] ** 2
+def circles(branches, x):
+    """Of radius `RADII[branches]`, in unknowns (y, p)."""
+    value = np.sum(x**2, axis=1) - RADII[branches] ** 2
     return value[:, None], 2 * x[:, None, :]
 
 
@@ -33,22 +33,23 @@ def test_the_end_of_the_span_is_said():
 
 def test_many_branches_at_a_given_value_of_the_parameter():
     """At p = 1.5 the first circle has no point: it alone is lost, with the step halved to its limit."""
-    who = np.array([0, 1, 2])
+    numbers = np.array([0, 1, 2])
     x = np.column_stack([RADII, np.zeros(3)])
     axis = parameter_axis(x)
-    along = tangents(circles(who, x)[1], axis)
+    along = tangents(circles(numbers, x)[1], axis)
     np.testing.assert_allclose(along, axis, atol=ROUNDING)
     step, smallest = np.full(3, 1.5), np.array([1.2, 0.1, 0.1])
-    found, used = advanced(circles, who, x, along, step, smallest, CORRECTOR, normal=axis)
+    found, used = advance(circles, numbers, Steps(x, along, step, smallest), CORRECTOR, normal=axis)
     expected = np.sqrt(RADII[1:] ** 2 - 1.5**2)
     np.testing.assert_allclose(found.x[1:], np.column_stack([expected, [1.5, 1.5]]), atol=ROUNDING)
     assert np.isnan(found.x[0]).all() and (used[1:] == 1.5).all() and used[0] < 1.2
-    halved, used = advanced(circles, who[:1], x[:1], along[:1], step[:1], smallest[1:2], CORRECTOR, normal=axis[:1])
+    first = Steps(x[:1], along[:1], step[:1], smallest[1:2])
+    halved, used = advance(circles, numbers[:1], first, CORRECTOR, normal=axis[:1])
     assert used[0] == 0.75
     np.testing.assert_allclose(halved.x, [[np.sqrt(1 - 0.75**2), 0.75]], atol=ROUNDING)
 
 
 def test_the_residual_says_how_far_off_a_lost_point_is():
     guess = np.array([[0.0, 5.0]])
-    lost = corrected(circles, np.zeros(1, dtype=int), guess, parameter_axis(guess), CORRECTOR)
+    lost = correct(circles, np.zeros(1, dtype=int), guess, parameter_axis(guess), CORRECTOR)
     assert np.isnan(lost.x).all() and lost.residual[0] >= 20.0

@@ -128,7 +128,8 @@ def test_lyapunov_exponent_of_the_henon_attractor():
 
 
 def test_bifurcation_diagram_counts_the_branches():
-    points = bifurcation_diagram(henon, Henon(), "a", jnp.array([0.2, 0.6, 1.0, 3.0]), jnp.zeros(2), discard=500, keep=8)
+    values = jnp.array([0.2, 0.6, 1.0, 3.0])
+    points = bifurcation_diagram(henon, Henon(), "a", values, jnp.zeros(2), discard=500, keep=8)
     distinct = [len(np.unique(np.round(p[:, 0], 6))) for p in points[:3]]
     assert distinct == [1, 2, 4] and np.isnan(points[3]).all()
 

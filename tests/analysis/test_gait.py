@@ -80,8 +80,8 @@ def test_the_highest_amplitude(samples):
         ([-1, -1, 1, 1, 1], np.nan, []),
     ],
 )
-def test_critical_value(order, critical, windows):
-    value, again = gait.critical_value(np.arange(1.0, 6.0), np.array(order))
+def test_subharmonic_limit(order, critical, windows):
+    value, again = gait.subharmonic_limit(np.arange(1.0, 6.0), np.array(order))
     np.testing.assert_equal(value, critical)
     assert again == windows
 
@@ -95,12 +95,12 @@ def test_critical_value(order, critical, windows):
         ([1.0, 2.0, 3.0, 4.0, 5.0], [2, 2, 1], r"one order per value, got the shapes \(3,\) and \(5,\)"),
     ],
 )
-def test_no_critical_value_of_bad_input(values, orders, message):
+def test_no_subharmonic_limit_of_bad_input(values, orders, message):
     with pytest.raises(ValueError, match=message):
-        gait.critical_value(np.array(values), np.array(orders))
+        gait.subharmonic_limit(np.array(values), np.array(orders))
 
 
-def test_less_than_a_stride_is_refused():
+def test_less_than_a_stride_raises():
     with pytest.raises(ValueError, match="less than one stride"):
         gait.stride_table(jnp.ones(5), 10)
 
@@ -108,10 +108,3 @@ def test_less_than_a_stride_is_refused():
 def test_too_few_strides_for_a_subharmonic():
     with pytest.raises(ValueError, match="strides, got 2"):
         gait.subharmonic_order(jnp.zeros((2, 100)))
-
-
-def test_the_walking_range_is_the_one_that_is_connected_with_rough_ground():
-    walks = {0.5: True, 0.1: False, 0.11: True, 0.12: False, 0.13: True, 0.2: True}
-    assert gait.connected_range(walks) == (0.13, [0.11])
-    assert gait.connected_range({0.2: True, 0.3: True}) == (0.2, [])
-    assert np.isnan(gait.connected_range({0.2: True, 0.3: False})[0])

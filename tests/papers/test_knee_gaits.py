@@ -5,6 +5,7 @@ import pytest
 
 from experiments.knee_gaits import branches
 from experiments.knee_gaits.expected import CRITICAL
+from experiments.knee_gaits.reproduce import end_of_first, widest_window
 from jaxgait import precision
 from jaxgait.analysis.families import crossings, follow, gaits, strides
 
@@ -54,4 +55,10 @@ def test_critical_k_by_the_multiplier():
     assert [c.kind for c in found] == ["period doubling"] * len(expected)
     for c in found:
         assert c.parameter == pytest.approx(expected[c.member].value, abs=expected[c.member].tolerance)
-        assert c.distance < 0.05  # at the tolerance of the search; the places are good to some 1 % of k
+        assert c.distance < 0.05  # at the tolerance of the search; the values of k are accurate to about 1 %
+
+
+def test_the_first_unstable_range_ends_and_the_widest_lies_between_stable_ones():
+    ranges = [(-np.inf, 1.52e4), (2.01e4, 2.23e4), (2.65e4, 2.75e4)]
+    assert end_of_first(ranges) == 1.52e4 and widest_window(ranges) == (2.01e4, 2.23e4)
+    assert np.isnan(end_of_first([])) and np.isnan(widest_window([(-np.inf, 1.0)])).all()

@@ -21,6 +21,7 @@ from experiments.walker.expected import (
     SLIP,
     TABLE_2,
 )
+from experiments.walker.walks import connected_range
 from jaxgait import ensemble, precision, simulate
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
@@ -86,7 +87,7 @@ def test_the_impact_takes_what_gravity_gives(gait_and_gradients):
     assert float(gait.energy_lost) == pytest.approx(0.0302098726, abs=1e-9)
 
 
-def test_uphill_no_gait_is_found_and_the_residual_says_so(gait_and_gradients):
+def test_uphill_no_gait_is_found_and_the_residual_shows_it(gait_and_gradients):
     """Nothing drives a walker uphill: a status and how far off the last iterate is, no exception."""
     point = gait_and_gradients[2](VALUES - np.array([0.03, 0.0, 0.0, 0.0])).point
     assert int(point.status) in (NO_GAIT, NO_RETURN) and float(point.residual) > 1e-3
@@ -251,3 +252,10 @@ def test_first_order_in_the_step():
     lengths = [float(length) for length in lengths]
     assert (lengths[0] - lengths[1]) / 1e-4 == pytest.approx(-4.85, rel=0.2)
     assert 2 * lengths[1] - lengths[0] == pytest.approx(0.1541346, abs=3e-5)
+
+
+def test_the_walking_range_is_the_one_that_is_connected_with_rough_ground():
+    walks = {0.5: True, 0.1: False, 0.11: True, 0.12: False, 0.13: True, 0.2: True}
+    assert connected_range(walks) == (0.13, [0.11])
+    assert connected_range({0.2: True, 0.3: True}) == (0.2, [])
+    assert np.isnan(connected_range({0.2: True, 0.3: False})[0])
