@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from jaxgait.checks import nearest
 from jaxgait.measure import with_gaps
 from jaxgait.plot.explorer.table import Column, Table, table
-from jaxgait.plot.style import PALETTE, axis_label, displayed, style
+from jaxgait.plot.style import PALETTE, axis_label, cell_edges, displayed, style
 
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
@@ -229,24 +229,9 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
     if x.ndim != len(rows.dims):
         raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
     first, second = (rows.columns[n] for n in along)
-    own = x.name == "status"
     values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
     empty = np.ma.getmaskarray(values)
-    if x.ndim == 2:
-        levels = [rows.columns[d].values.reshape(rows.shape).take(0, 1 - i) for i, d in enumerate(rows.dims)]
-        edges = [_edges(z, rows.columns[d].geometric) for z, d in zip(levels, rows.dims, strict=True)]
-        across, up = (np.meshgrid(*edges)[rows.dims.index(n)] for n in along)
-        draw = lambda z, **how: (ax.pcolor if "hatch" in how else ax.pcolormesh)(across, up, z, **how)
-        hatched = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}  # no value is not a value of this colour
-        without: dict[str, Any] = hatched if empty.sum() <= MAX_HATCHED and not own else {}
-    else:
-        across, up = first.values, second.values
-        draw = lambda z, **how: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **how)
-        without = {"marker": "o" if own else "x"}
-    steps = lambda colours: {
-        "cmap": ListedColormap(colours),
-        "norm": BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
-    }
+    draw = (_cells if x.ndim == 2 else _samples)(ax, rows, along)
     ax.grid(visible=False)
     if not empty.all() and values.min() == values.max():
         draw(values)
@@ -254,16 +239,9 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
     elif not empty.all():
         column = rows.columns.get(str(x.name))
         counts = column.colours if column else ()
-        bar = ax.figure.colorbar(draw(values, **(steps(counts) if counts else {})), ax=ax)
-        bar.set_label(_broken(axis_label(str(x.name), x.attrs.get("units"))))
-        if counts:
-            bar.set_ticks(range(len(counts)), labels=[str(n) for n in range(len(counts))])
-            bar.minorticks_off()
+        _colour_bar(ax, draw(values, **(_steps(counts) if counts else {})), x, len(counts))
     if empty.any():
-        status = rows.status.reshape(rows.shape).T
-        draw(np.ma.masked_array(status, ~empty), **steps([colour for _, colour in rows.statuses]), **without)
-        for number in np.unique(status[empty]):
-            ax.plot([], [], without.get("marker", "s"), **_no_value(own, *rows.statuses[number]))
+        _draw_empty(ax, draw, empty, rows, x)
     ax.set(xscale="log" if first.geometric else "linear", yscale="log" if second.geometric else "linear")
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
         if column.names:
@@ -271,12 +249,47 @@ def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
     ax.set_ylabel(_broken(axis_label(second.name, second.unit)), fontsize=8)
 
 
-def _edges(values: np.ndarray, geometric: bool) -> np.ndarray:
-    """Edges of cells about two or more values: halfway between them, on a logarithmic axis as seen there."""
-    x = np.log(values) if geometric else values
-    middle = (x[1:] + x[:-1]) / 2.0
-    edges = np.concatenate([2.0 * x[:1] - middle[:1], middle, 2.0 * x[-1:] - middle[-1:]])
-    return np.exp(edges) if geometric else edges
+def _cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
+    """Draws numbers of a grid of members as cells."""
+    levels = [rows.columns[d].values.reshape(rows.shape).take(0, 1 - i) for i, d in enumerate(rows.dims)]
+    edges = [cell_edges(z, rows.columns[d].geometric) for z, d in zip(levels, rows.dims, strict=True)]
+    across, up = (np.meshgrid(*edges)[rows.dims.index(n)] for n in along)
+    return lambda z, **looks: (ax.pcolor if "hatch" in looks else ax.pcolormesh)(across, up, z, **looks)
+
+
+def _samples(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
+    """Draws numbers of sampled members as points."""
+    across, up = (rows.columns[n].values for n in along)
+    return lambda z, **looks: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **looks)
+
+
+def _steps(colours: Sequence[str]) -> dict[str, Any]:
+    """One colour for each of the numbers 0, 1, ..."""
+    return {
+        "cmap": ListedColormap(colours),
+        "norm": BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
+    }
+
+
+def _colour_bar(ax: Axes, drawn: Any, x: xr.DataArray, counts: int) -> None:
+    bar = ax.figure.colorbar(drawn, ax=ax)
+    bar.set_label(_broken(axis_label(str(x.name), x.attrs.get("units"))))
+    if counts:
+        bar.set_ticks(range(counts), labels=[str(n) for n in range(counts)])
+        bar.minorticks_off()
+
+
+def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Table, x: xr.DataArray) -> None:
+    """Members without a value in the colour of their status, hatched or crossed out: it is not a value's colour."""
+    own, looks = x.name == "status", dict[str, Any]()
+    if x.ndim != 2:
+        looks = {"marker": "o" if own else "x"}
+    elif empty.sum() <= MAX_HATCHED and not own:
+        looks = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}
+    status = rows.status.reshape(rows.shape).T
+    draw(np.ma.masked_array(status, ~empty), **_steps([colour for _, colour in rows.statuses]), **looks)
+    for number in np.unique(status[empty]):
+        ax.plot([], [], looks.get("marker", "s"), **_no_value(own, *rows.statuses[number]))
 
 
 def _no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from cycler import cycler
+from jaxtyping import Float, Num
 from matplotlib.figure import Figure
 
 from jaxgait import files
@@ -98,6 +99,21 @@ def displayed(x: xr.DataArray) -> xr.DataArray:
     if unit.partition("/")[0] != "rad":
         return x
     return x.copy(data=np.degrees(x.values)).assign_attrs(units=unit.replace("rad", "deg", 1))
+
+
+def cell_edges(centres: Num[np.ndarray, " cells"], geometric: bool = False) -> Float[np.ndarray, " edges"]:
+    """Edges of cells around two or more values: halfway between them, on a logarithmic axis as seen there.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.style import cell_edges
+        >>> print(cell_edges(np.array([1.0, 2.0, 4.0])))
+        [0.5 1.5 3.  5. ]
+    """
+    x = np.log(centres) if geometric else centres
+    middle = (x[1:] + x[:-1]) / 2.0
+    edges = np.concatenate([2.0 * x[:1] - middle[:1], middle, 2.0 * x[-1:] - middle[-1:]])
+    return np.exp(edges) if geometric else edges
 
 
 def kinds() -> tuple[str, ...]:

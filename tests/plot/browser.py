@@ -38,7 +38,7 @@ class Browser:
         """Waits until an expression is true.
 
         Raises:
-            TimeoutError: with what the console says.
+            TimeoutError: with the messages of the console.
         """
         end = time.monotonic() + seconds
         while not self.js(f"return Boolean({code})"):

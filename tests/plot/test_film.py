@@ -1,4 +1,4 @@
-"""Films are written as their name says, frame by frame."""
+"""Films are written in the format of their extension, frame by frame."""
 
 import matplotlib.pyplot as plt
 import numpy as np

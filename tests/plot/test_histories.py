@@ -1,4 +1,4 @@
-"""Pictures of any result: which variables are drawn, over what, and what is said where nothing can be."""
+"""Pictures of any result: which variables are drawn, over what, and the errors if nothing can be."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,7 +46,7 @@ def test_lines_of_members_are_named():
     figure = picture(xr.Dataset({"points": points}), ["points"])
     assert len(figure.legends[0].get_texts()) == 20
     looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
-    assert len(looks) == 20, "all can be told apart"
+    assert len(looks) == 20, "all can be distinguished"
     many = run(["x"]).expand_dims(mass=np.arange(60.0))
     assert not picture(run(["x"])).legends and not picture(many, ["x"]).legends
 

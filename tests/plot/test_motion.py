@@ -1,4 +1,4 @@
-"""The picture of a stride: a panel for every signal, in the units that its labels say."""
+"""The picture of a stride: a panel for every signal, in the units of its labels."""
 
 import matplotlib.pyplot as plt
 import numpy as np

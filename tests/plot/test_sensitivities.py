@@ -1,4 +1,4 @@
-"""Pictures of sensitivities: which bars there are, in which order and colour, and what is said beside them."""
+"""Pictures of sensitivities: which bars there are, in which order and colour, and the notes next to them."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,9 +20,9 @@ def made(change, difference=None):
     """Of as many parameters a, b, ... and measures as there are."""
     change = np.array(change, float)
     measures, parameters = [f"m{i}" for i in range(len(change))], list("abcdefgh"[: change.shape[1]])
-    beside = np.full(change.shape, np.nan) if difference is None else np.array(difference, float)
+    differences = np.full(change.shape, np.nan) if difference is None else np.array(difference, float)
     both = ("measure", "parameter")
-    data = {"change": (both, change), "difference": (both, beside), "result": ("measure", np.ones(len(change)))}
+    data = {"change": (both, change), "difference": (both, differences), "result": ("measure", np.ones(len(change)))}
     units = ("measure", ["1", *["N"] * (len(change) - 1)])
     return xr.Dataset(data, {"measure": measures, "parameter": parameters, "measure_unit": units})
 
@@ -57,7 +57,7 @@ def test_four_measures_take_two_rows():
     assert [ax.get_visible() for ax in figure.axes] == [True] * 4 + [False] * 2
 
 
-def test_indices_have_their_intervals_and_slopes_beside_them():
+def test_indices_have_their_intervals_and_slopes_next_to_them():
     both, along = ("measure", "parameter"), ("measure", "parameter", "bound")
     values, interval = np.array([[0.2, 0.7]]), np.array([[[0.1, 0.3], [0.6, 0.8]]])
     data = {"first": (both, values), "total": (both, values + 0.1), "linear": (both, values - 0.1)}

@@ -23,16 +23,18 @@ def test_view_says_what_a_study_is_and_draws_it(name, tmp_path, capsys):
     file, picture = tmp_path / "study.nc", tmp_path / "study.png"
     FILES[name].to_netcdf(file, engine="h5netcdf")
     cli.main(["view", str(file)])
-    said = capsys.readouterr().out
-    assert f"{file} is {name}: `jaxgait view {file} --out {picture}` draws it" in said and "histories:" not in said
+    printed = capsys.readouterr().out
+    assert (
+        f"{file} is {name}: `jaxgait view {file} --out {picture}` draws it" in printed and "histories:" not in printed
+    )
     assert list(tmp_path.iterdir()) == [file]
     cli.main(["view", str(file), "--out", str(picture)])
     assert picture.stat().st_size > 5000
     for other in (["--out", str(tmp_path / "a.html")], ["--out", str(tmp_path / "a.gif")], ["--variables", "mass"]):
         with pytest.raises(SystemExit) as stop:
             cli.main(["view", str(file), *other])
-        said = capsys.readouterr().err
-        assert stop.value.code == 2 and f"is {name}, which has one picture and no page" in said
+        printed = capsys.readouterr().err
+        assert stop.value.code == 2 and f"is {name}, which has one picture and no page" in printed
 
 
 def test_a_run_and_a_scan_are_no_studies():

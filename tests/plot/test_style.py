@@ -7,16 +7,22 @@ import re
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import xarray as xr
 from IPython.core.inputtransformer2 import TransformerManager
 
 import jaxgait
-from jaxgait.plot.style import axis_label, save, style
+from jaxgait.plot.style import axis_label, cell_edges, save, style
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 SOURCES = [*ROOT.glob("jaxgait/plot/*.py"), *ROOT.glob("experiments/*/*.py"), *ROOT.glob("notebooks/*.ipynb")]
 SETTERS = {"set_xlabel", "set_ylabel", "set_zlabel", "xlabel", "ylabel"}
+
+
+def test_edges_of_cells_are_halfway_between_their_centres():
+    np.testing.assert_allclose(cell_edges(np.array([1.0, 2.0, 4.0])), [0.5, 1.5, 3.0, 5.0])
+    np.testing.assert_allclose(cell_edges(np.array([1.0, 100.0]), geometric=True), [0.1, 10.0, 1000.0])
 
 
 def test_a_label_is_a_name_with_its_unit_in_brackets():

@@ -13,7 +13,7 @@ from matplotlib.colors import ListedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, cell_edges, style
 
 SLIPPING_FRACTION = 0.95
 """Fraction of the kinetic friction limit above which a stud counts as slipping on the map."""
@@ -82,12 +82,12 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
         figure, axes = plt.subplots(2, 1, figsize=(7.0, 5.0), sharex=True)
         load = np.where(touching, run.normal.values, np.nan)  # white in the air; roots show light loads, too
         mesh = axes[0].pcolormesh(
-            _edges(run.time.values), edges, load.T, cmap="viridis", norm=PowerNorm(0.5, vmin=0.0), rasterized=True
+            cell_edges(run.time.values), edges, load.T, cmap="viridis", norm=PowerNorm(0.5, vmin=0.0), rasterized=True
         )
         figure.colorbar(mesh, ax=axes[0], label=axis_label("normal force of one stud", "N"))
         colours = ListedColormap(["white", BLUE, ORANGE])
         mesh = axes[1].pcolormesh(
-            _edges(run.time.values), edges, state.T, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True
+            cell_edges(run.time.values), edges, state.T, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True
         )
         bar = figure.colorbar(mesh, ax=axes[1], ticks=[0, 1, 2])
         bar.ax.set_yticklabels(["in the air", "sticks", "slips"])
@@ -143,8 +143,3 @@ def foot_maps(
         marks = [Line2D([], [], marker="o", ls="", mfc="none", mec=c, mew=w) for c, w in MARKS.values()]
         figure.legend(marks, list(MARKS), loc="outside upper center", ncols=3)
     return figure
-
-
-def _edges(centres: np.ndarray) -> np.ndarray:
-    middle = (centres[1:] + centres[:-1]) / 2.0
-    return np.r_[2 * centres[0] - middle[0], middle, 2 * centres[-1] - middle[-1]]

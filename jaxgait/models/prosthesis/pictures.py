@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 
 from jaxgait.analysis import gait
 from jaxgait.motion.drive import GaitDrive
-from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, style
+from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, cell_edges, style
 
 ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
 """Colours of irregular gaits and of periods one to four."""
@@ -213,7 +213,8 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
         axes[0].set_ylabel(axis_label("c/k", "s"))
         if path is not None:
             _draw_path(axes[0], path)
-            axes[0].set(xlim=_edges(scan.k / 1e3), ylim=_edges(scan.ratio))  # a path may leave the map
+            across, up = (cell_edges(centres.values)[[0, -1]] for centres in (scan.k / 1e3, scan.ratio))
+            axes[0].set(xlim=across, ylim=up)  # a path may leave the map
         folded = Patch(color=FAILED, label="the knee folds")
         handles = [*axes[0].get_legend_handles_labels()[0], folded]
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
@@ -224,12 +225,6 @@ def _map(ax: Axes, scan: xr.Dataset, values: xr.DataArray, **keywords: Any) -> A
     ax.set_facecolor(FAILED)
     ax.grid(False)
     return ax.pcolormesh(scan.k / 1e3, scan.ratio, values.transpose("ratio", "k"), shading="nearest", **keywords)
-
-
-def _edges(centres: xr.DataArray) -> tuple[float, float]:
-    """Outer edges of a row of equal cells."""
-    half = float(centres[1] - centres[0]) / 2
-    return float(centres[0]) - half, float(centres[-1]) + half
 
 
 def _draw_path(ax: Axes, path: xr.Dataset) -> None:

@@ -15,9 +15,9 @@ from jaxgait.analysis.continuation import Branch
 from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_label
 
 
-def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", color: str = BLUE) -> None:
+def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", colour: str = BLUE) -> None:
     """Rate in rad/s over angle in rad of one leg, both of the shape (samples,)."""
-    axis.plot(angle, rate, color=color, lw=1.0, label=label or None)
+    axis.plot(angle, rate, color=colour, lw=1.0, label=label or None)
     axis.set(xlabel=axis_label("leg angle", "rad"), ylabel=axis_label("leg rate", "rad/s"))
 
 
