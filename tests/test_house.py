@@ -72,6 +72,17 @@ def test_the_readme_shows_the_layers():
     assert shown.split() == ROOMS
 
 
+ODD = re.compile(r"(^|_)(told|said|says|refuse[sd]?|refusal|anew|beside|nobody)(_|$)")
+"""Words in names that have a plainer one: reported, raises, again, next to, no one."""
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_names_are_plain(path):
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {getattr(node, key, None) for node in nodes for key in ("name", "id", "arg", "attr")}
+    assert not [name for name in names if isinstance(name, str) and ODD.search(name)]
+
+
 def test_import_changes_no_setting():
     code = "import jax; a = dict(jax.config.values); import jaxgait, jaxgait.cli; assert a == dict(jax.config.values)"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -162,6 +173,10 @@ COVERED = {
     "optimization/space.py": "optimization/test_design.py",
     "optimization/tradeoff.py": "optimization/test_pareto.py",
     "optimization/gradients.py": "optimization/test_search.py",
+    "optimization/fingerprint.py": "optimization/test_search.py",
+    "optimization/search_record.py": "optimization/test_search.py",
+    "optimization/search_tables.py": "optimization/test_search.py",
+    "optimization/search_text.py": "optimization/test_search.py",
     "native/surroundings.py": "native/test_identity.py",
     "plot/fits.py": "calibration/test_calibration.py",
     "outcome.py": "ensembles/test_ensemble.py",

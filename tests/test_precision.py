@@ -28,7 +28,6 @@ from jaxgait.precision import float64_default
 from jaxgait.solve.time_stepping import march
 
 ALONE = {
-    "jaxgait.analysis.gait.connected_range": "NumPy",
     "jaxgait.analysis.sensitivity": "NumPy, on ensembles that take a precision",
     "jaxgait.cli.parsing": "reads text",
     "jaxgait.calibration": "always computes in float64",

@@ -14,7 +14,7 @@ from scipy import stats
 
 from jaxgait import files
 from jaxgait.calibration.laplace import open_directions
-from jaxgait.calibration.problem import Ended, Problem
+from jaxgait.calibration.problem import FitEnd, Problem
 from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, best_of, remarks
 from jaxgait.model import Model
 from jaxgait.outcome import NoResult
@@ -61,7 +61,7 @@ class Fit:
     noise: Float[np.ndarray, " points"]
     """Standard deviation of each measured value, in the unit of the curve."""
     noise_estimated: bool
-    """Whether it was estimated from the residual; then chi-square does not tell whether the model is right."""
+    """Whether it was estimated from the residual; then chi-square does not show whether the model is right."""
     chi_square: float
     """Sum of the squared residuals over the squared noise."""
     degrees: int
@@ -97,7 +97,7 @@ class Fit:
 
     @property
     def condition(self) -> float:
-        """Ratio of the largest and the smallest singular value, without dimension; infinite if that is zero."""
+        """Ratio of the largest and the smallest singular value, without dimension; infinite if the smallest is zero."""
         least = self.singular_values[-1]
         return float(self.singular_values[0] / least) if least > 0.0 else float("inf")
 
@@ -170,7 +170,7 @@ def error_text(error: float) -> str:
     return f"{error:.2g}" if np.isfinite(error) else "on its bound" if np.isnan(error) else "not determined"
 
 
-def quantile(found: Fit, level: float) -> float:
+def quantile(fit: Fit, level: float) -> float:
     """Half width, in standard errors (no dimension), of an interval with the probability `level`.
 
     Raises:
@@ -178,12 +178,12 @@ def quantile(found: Fit, level: float) -> float:
     """
     if not (isinstance(level, float) and 0.0 < level < 1.0):
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
-    law = stats.t(found.degrees) if found.noise_estimated else stats.norm()
+    law = stats.t(fit.degrees) if fit.noise_estimated else stats.norm()
     return float(law.ppf(0.5 * (1.0 + level)))
 
 
 def check_points(points: int, parameters: int) -> None:
-    """Checks that there are enough points to estimate the noise as well as so many parameters.
+    """Checks that there are enough points to estimate the noise and this many parameters.
 
     Raises:
         ValueError: if there are too few.
@@ -191,11 +191,11 @@ def check_points(points: int, parameters: int) -> None:
     if points <= parameters:
         raise ValueError(
             f"{points} points are too few to estimate {parameters} parameters and the noise: give the noise (the "
-            f"result then shows what they leave open), or at least {parameters + 1} points"
+            f"result then lists undetermined directions), or at least {parameters + 1} points"
         )
 
 
-def summarised(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequence[Ended], estimated: bool) -> Fit:
+def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequence[FitEnd], estimated: bool) -> Fit:
     """The result of the searches from some points of the unit box (no dimension).
 
     Args:
@@ -218,7 +218,7 @@ def summarised(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequen
         **_errors(best),
         noise=best.problem.noise,
         noise_estimated=estimated,
-        chi_square=float(best.found.squares),
+        chi_square=float(best.residuals.squares),
         degrees=best.degrees,
         fall=best.fall,
         curve=_curves(best),
@@ -231,7 +231,7 @@ def summarised(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequen
         ends=_ends(problem, x, ended, float(best.problem.noise[0]) if estimated else 1.0),
         gradient=problem.evaluate.name,
         problem=best.problem,
-        memory=end.found.memory,
+        memory=end.residuals.memory,
     )
 
 
@@ -254,7 +254,7 @@ def _errors(best: Best) -> dict[str, Any]:
 
 
 def _curves(best: Best) -> xr.Dataset:
-    measured, simulated = best.problem.measured, best.found.simulated
+    measured, simulated = best.problem.measured, best.residuals.simulated
     law = stats.t(best.degrees) if best.estimated else stats.norm()
     band = float(law.ppf(0.975)) * np.sqrt(best.local.leverage) * best.problem.noise
     columns = {
@@ -270,7 +270,7 @@ def _curves(best: Best) -> xr.Dataset:
     )
 
 
-def _ends(problem: Problem, x: np.ndarray, ended: Sequence[Ended], noise: float) -> xr.Dataset:
+def _ends(problem: Problem, x: np.ndarray, ended: Sequence[FitEnd], noise: float) -> xr.Dataset:
     """The ends of the searches, whose squares are in units of `noise`."""
     space = problem.space
     begun, at = space.physical(x), space.physical(np.stack([end.x for end in ended]))
@@ -278,7 +278,7 @@ def _ends(problem: Problem, x: np.ndarray, ended: Sequence[Ended], noise: float)
     columns |= {f"start[{n}]": (begun[:, k], space.units[k], "where it began") for k, n in enumerate(space.names)}
     columns["squares"] = (np.array([end.squares for end in ended]) / noise**2, "1", "sum of the weighted squares")
     columns["multiplier"] = (
-        np.array([float(end.found.multiplier) for end in ended]),
+        np.array([float(end.residuals.multiplier) for end in ended]),
         "1",
         "modulus of the largest Floquet multiplier; NaN where no gait was solved for",
     )

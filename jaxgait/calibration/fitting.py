@@ -10,16 +10,16 @@ import xarray as xr
 from jaxtyping import Float
 
 from jaxgait import checks
-from jaxgait.calibration.fitted import Fit, check_points, summarised
-from jaxgait.calibration.measured import Given, MeasuredCurve, measured_curve
-from jaxgait.calibration.problem import Output, Problem, Stopping, observed, reading, search
+from jaxgait.calibration.fitted import Fit, check_points, summarise
+from jaxgait.calibration.measured import MeasuredCurve, MeasuredData, measured_curve
+from jaxgait.calibration.problem import Output, Problem, Stopping, reading, search, simulated_curve
 from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
-from jaxgait.optimization.gradients import evaluator_for
+from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.run import Sampling
 from jaxgait.units import factor
@@ -28,7 +28,7 @@ from jaxgait.units import factor
 @by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')
 def fit(
     model: Model,
-    measured: Given,
+    measured: MeasuredData,
     *,
     over: Box,
     output: Output,
@@ -48,8 +48,8 @@ def fit(
         fit(knee, "rajagopal_1.26ms", over={"damper.k": (1e4, 3e4)}, output="knee_angle")
 
     A curve over the phase of a stride is compared with the periodic gait if the model has one, otherwise with the last
-    stride of a run (a remark says if it still differs from the stride before; a run of one stride has none before); a
-    curve over time is compared with the run. Steps to points where the run fails are rejected.
+    stride of a run (a remark reports if it still differs from the stride before, which a run of one stride does not
+    have); a curve over time is compared with the run. Steps to points where the run fails are rejected.
 
     Args:
         model: the mechanism; its other parameters stay as they are.
@@ -59,7 +59,7 @@ def fit(
             function of a run with one number per sample (JAX code), in the unit of the measured curve.
         noise: standard deviation of the measured values, one number or (points,), in the unit of the curve; a labelled
             array with the attribute `units` is converted to it. None: it is estimated from the residual, assuming that
-            the model is right. Noise is assumed independent between points; a remark says if the residual is not.
+            the model is right. Noise is assumed independent between points; a remark reports if the residual is not.
         gradient: "gait", "run" or "differences", as in `jaxgait.optimize`; "auto": of the gait if there is one.
         initial: components of the initial state that differ from the model's own, by name.
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
@@ -98,15 +98,15 @@ def fit(
     if noise is None:
         check_points(len(curve.values), len(space.names))
     x, sigma = space.points(model, starts, checks.count("seed", seed, least=0)), _noise(noise, curve)
-    goal, scale = observed(model, output, curve)
+    goal, scale = simulated_curve(model, output, curve)
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
-    evaluate = evaluator_for(model, space, goal, _way(gradient, curve), run, fixed, x)
+    evaluate = evaluator_for(Task(model, space, goal, run, fixed), _gradient_for(gradient, curve), x)
     read = reading(model, space, _sampling(model, curve, evaluate, run), curve, scale)
     problem = Problem(model, space, evaluate, read, curve, sigma, float(stability))
-    return solved(problem, x, Stopping(iterations, tolerance), estimated=noise is None, progress=progress)
+    return solve_problem(problem, x, Stopping(iterations, tolerance), estimated=noise is None, progress=progress)
 
 
-def solved(
+def solve_problem(
     problem: Problem,
     x: Float[np.ndarray, "starts n"],
     stopping: Stopping,
@@ -131,10 +131,10 @@ def solved(
         check_points(len(problem.noise), len(problem.space.names))
     free = np.ones(x.shape[1], bool)
     lanes = [lambda ask, start=start: search(ask, start, free, stopping, problem.model) for start in x]
-    return summarised(problem, x, problem.together(lanes, "fit", progress), estimated)
+    return summarise(problem, x, problem.together(lanes, "fit", progress), estimated)
 
 
-def _way(gradient: str, measured: MeasuredCurve) -> str:
+def _gradient_for(gradient: str, measured: MeasuredCurve) -> str:
     if measured.axis == "phase":
         return gradient
     if gradient == "gait":
@@ -154,15 +154,15 @@ def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: M
 def _noise(noise: Any, measured: MeasuredCurve) -> Float[np.ndarray, " points"]:
     """One standard deviation per point, in the unit of the curve; 1 if it will be estimated."""
     size = len(measured.values)
-    given = np.asarray(1.0 if noise is None else _unlabelled(noise, measured))
+    sigma = np.asarray(1.0 if noise is None else _unlabelled(noise, measured))
     valid = (
-        given.dtype.kind in "iuf" and given.shape in ((), (size,)) and bool((np.isfinite(given) & (given > 0)).all())
+        sigma.dtype.kind in "iuf" and sigma.shape in ((), (size,)) and bool((np.isfinite(sigma) & (sigma > 0)).all())
     )
     if not valid:
         raise ValueError(
             f"noise must be a positive number in {measured.unit}, or one for each of the {size} points, got {noise!r}"
         )
-    return np.broadcast_to(given.astype(float), (size,)).copy()
+    return np.broadcast_to(sigma.astype(float), (size,)).copy()
 
 
 def _unlabelled(noise: Any, measured: MeasuredCurve) -> Any:

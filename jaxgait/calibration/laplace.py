@@ -1,11 +1,11 @@
-"""The parabola around a best fit (Laplace): standard errors, undetermined directions, bounds that hold parameters.
+"""The parabola around a best fit (Laplace): standard errors, undetermined directions, parameters held by bounds.
 
 Near the best fit the sum of squares is a parabola, ``r^2 + (J dx)^2``, with the Jacobian J of the weighted residuals
 by the unit box. The standard error along a direction with the singular value s is 1/s of the box. With independent
-normal noise the covariance of the parameters is the inverse of J^T J. It suffices if the curve is nearly linear in the
-parameters over their standard errors (see `jaxgait.calibration.profile`).
+normal noise the covariance of the parameters is the inverse of J^T J. This suffices if the curve is nearly linear in
+the parameters over their standard errors (see `jaxgait.calibration.profile`).
 
-A parameter on a bound is held there: the errors of the others are those of the other columns of J. A bound does not
+A parameter on a bound is held there: the errors of the others follow from the other columns of J. A bound does not
 replace data, though: what takes part in a direction along which the curve does not change stays undetermined, even if
 a bound stops the search from moving along it.
 """
@@ -24,7 +24,7 @@ TAKES_PART = 1e-3
 NAMED_COMPONENT = 0.1
 """Least component of a parameter to be named in the description of a direction."""
 ON_A_BOUND = 1e-3
-"""Distance from a bound, in widths of the box, below which it may hold a parameter."""
+"""Distance from a bound, in widths of the box, below which a parameter may be held by it."""
 
 
 class Laplace(NamedTuple):
@@ -67,17 +67,17 @@ def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"])
     return Laplace(values, directions, covariance, released, (spread**2).sum(axis=1), int((own > least).sum()))
 
 
-def open_directions(found: Laplace, names: list[str]) -> tuple[str, ...]:
+def open_directions(parabola: Laplace, names: list[str]) -> tuple[str, ...]:
     """Sentences on the undetermined directions (with a standard error larger than the box) of the named parameters."""
-    s = found.singular_values
+    s = parabola.singular_values
     left_open = (s < 1.0) | (s <= RANK_TOLERANCE * s.max(initial=0.0))
-    return tuple(_sentence(found, int(k), names) for k in np.flatnonzero(left_open))
+    return tuple(_sentence(parabola, int(k), names) for k in np.flatnonzero(left_open))
 
 
-def unheld(
+def free_parameters(
     values: Float[np.ndarray, " points"], slopes: Float[np.ndarray, "points n"], x: Float[np.ndarray, " n"]
 ) -> Bool[np.ndarray, " n"]:
-    """Which parameters no bound holds: in a wide box, a minimum may lie next to a bound without being on it.
+    """Mask of the parameters that are not held by a bound: in a wide box, a minimum may lie next to one, not on it.
 
     Args:
         values: weighted residuals at the best fit, no dimension.
@@ -115,11 +115,11 @@ def _part(rows: np.ndarray) -> np.ndarray:
     return np.sqrt((rows**2).sum(axis=0))
 
 
-def _sentence(found: Laplace, k: int, names: list[str]) -> str:
-    direction, s = found.directions[k], found.singular_values[k]
+def _sentence(parabola: Laplace, k: int, names: list[str]) -> str:
+    direction, s = parabola.directions[k], parabola.singular_values[k]
     direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
     parts = [f"{x:+.2g} {name}" for x, name in zip(direction, names, strict=True) if abs(x) > NAMED_COMPONENT]
     along = names[int(np.argmax(np.abs(direction)))] if len(parts) == 1 else f"the direction ({', '.join(parts)})"
-    if s <= RANK_TOLERANCE * found.singular_values.max(initial=0.0):
+    if s <= RANK_TOLERANCE * parabola.singular_values.max(initial=0.0):
         return f"the data do not determine {along} (in widths of the box): the curve does not change along it"
     return f"the data do not determine {along}: the standard error along it is {1.0 / s:.3g} widths of the box"

@@ -51,7 +51,7 @@ class MeasuredCurve:
         return "1" if self.axis == "phase" else "s"
 
 
-Given: TypeAlias = "MeasuredCurve | xr.DataArray | GaitDrive | str | pathlib.Path"
+MeasuredData: TypeAlias = "MeasuredCurve | xr.DataArray | GaitDrive | str | pathlib.Path"
 """Accepted data: a curve, a labelled array, a drive, the name of an embedded gait, a CSV file of a stride."""
 
 
@@ -100,11 +100,11 @@ def over_time(time: Any, values: Any, *, unit: str) -> MeasuredCurve:
     return curve
 
 
-def measured_curve(given: Any) -> MeasuredCurve:
+def measured_curve(data: Any) -> MeasuredCurve:
     """Converts any accepted data to a curve; a drive gives its knee curve (rad, over the phase).
 
     Args:
-        given: a curve; an `xarray.DataArray` over `time` (in s) or `phase` with the attribute `units`; a drive; the
+        data: a curve; an `xarray.DataArray` over `time` (in s) or `phase` with the attribute `units`; a drive; the
             name of an embedded gait; the path of a CSV file for `jaxgait.motion.drive.read_drive`.
 
     Raises:
@@ -119,20 +119,20 @@ def measured_curve(given: Any) -> MeasuredCurve:
         >>> print(curve.unit, curve.axis, np.degrees(curve.values.max()).round())  # its peak flexion in deg
         rad phase 64.0
     """
-    if isinstance(given, MeasuredCurve):
-        return given
-    if isinstance(given, xr.DataArray):
-        return _labelled(given)
-    if isinstance(given, str | pathlib.Path):
-        given = reference_gait(str(given)) if str(given) in REFERENCE_GAITS else read_drive(given)
-    if isinstance(given, GaitDrive):
-        series = Series(float(given.knee.a0), np.asarray(given.knee.a), np.asarray(given.knee.b))
+    if isinstance(data, MeasuredCurve):
+        return data
+    if isinstance(data, xr.DataArray):
+        return _labelled(data)
+    if isinstance(data, str | pathlib.Path):
+        data = reference_gait(str(data)) if str(data) in REFERENCE_GAITS else read_drive(data)
+    if isinstance(data, GaitDrive):
+        series = Series(float(data.knee.a0), np.asarray(data.knee.a), np.asarray(data.knee.b))
         return MeasuredCurve(
             sampled(series, DRIVE_PHASES), "rad", np.arange(DRIVE_PHASES) / DRIVE_PHASES, "phase", knee=True
         )
     raise TypeError(
         "the measured curve must be made by over_phase or over_time, or be a DataArray, a drive, the name of an "
-        f"embedded gait or a CSV file, got {type(given).__name__}"
+        f"embedded gait or a CSV file, got {type(data).__name__}"
     )
 
 
@@ -149,11 +149,11 @@ def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:
     return MeasuredCurve(values, unit, at, axis)
 
 
-def _numbers(given: Any, what: str) -> Float[np.ndarray, " points"]:
+def _numbers(values: Any, what: str) -> Float[np.ndarray, " points"]:
     try:
-        found = np.array(given, dtype=float)
+        found = np.array(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} of a measured curve must be numbers, got {given!r}"[:200]) from error
+        raise ValueError(f"{what} of a measured curve must be numbers, got {values!r}"[:200]) from error
     if found.ndim != 1 or not found.size:
         raise ValueError(f"{what} of a measured curve must be a list of numbers, got the shape {found.shape}")
     wrong = np.flatnonzero(~np.isfinite(found))
@@ -162,14 +162,14 @@ def _numbers(given: Any, what: str) -> Float[np.ndarray, " points"]:
     return found
 
 
-def _labelled(given: xr.DataArray) -> MeasuredCurve:
-    if given.dims not in (("time",), ("phase",)) or given.dims[0] not in given.coords:
-        raise ValueError(f"a measured array must have the dimension and coordinate `time` or `phase`, got {given.dims}")
-    if "units" not in given.attrs:
+def _labelled(array: xr.DataArray) -> MeasuredCurve:
+    if array.dims not in (("time",), ("phase",)) or array.dims[0] not in array.coords:
+        raise ValueError(f"a measured array must have the dimension and coordinate `time` or `phase`, got {array.dims}")
+    if "units" not in array.attrs:
         raise ValueError('a measured array must have the attribute `units`: give attrs={"units": "deg"}')
-    axis = str(given.dims[0])
-    unit = given[axis].attrs.get("units")
+    axis = str(array.dims[0])
+    unit = array[axis].attrs.get("units")
     if axis == "time" and unit != "s":
         raise ValueError(f"the coordinate time of a measured array must have the attribute units='s', got {unit!r}")
     make = over_phase if axis == "phase" else over_time
-    return make(given[axis].values, given.values, unit=str(given.attrs["units"]))
+    return make(array[axis].values, array.values, unit=str(array.attrs["units"]))

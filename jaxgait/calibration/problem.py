@@ -88,7 +88,7 @@ class Reading:
     """The same of the stride before, to see whether the gait has settled; None where there is none."""
 
 
-def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Curve, float]:
+def simulated_curve(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Curve, float]:
     """The curve to simulate, and the factor (no dimension) that converts it to the unit of the measured one.
 
     Raises:
@@ -184,6 +184,10 @@ class Residuals(NamedTuple):
         """Whether a search may step to the points."""
         return np.isfinite(self.values).all(axis=-1) & np.isfinite(self.slopes).all(axis=(-2, -1))
 
+    def at(self, k: int, memory: Any = None) -> Residuals:
+        """The residuals at one of several points, by its number, with its gait."""
+        return Residuals(*(field[k] for field in self[:-1]), memory=memory)
+
     @property
     def squares(self) -> Float[Any, "*b"]:
         """Chi-square: the sum of squares; infinite where the run failed. No dimension."""
@@ -205,9 +209,9 @@ class Problem:
     stability: float = np.inf
     """Modulus of the largest Floquet multiplier at which a gait counts as failed."""
 
-    def __call__(self, who: Sequence[int], x: Float[np.ndarray, "b n"]) -> Residuals:
-        """Residuals at points of the unit box (no dimension), requested by the searches `who`."""
-        found = self.evaluate(np.asarray(who), x).judged(self.stability)
+    def __call__(self, searches: Sequence[int], x: Float[np.ndarray, "b n"]) -> Residuals:
+        """Residuals at points of the unit box (no dimension), requested by `searches`."""
+        found = self.evaluate(np.asarray(searches), x).judged(self.stability)
         lost = np.equal(found.status, UNSTABLE)
         simulated = np.where(lost[:, None], np.nan, found.values @ self.reading.matrix.T)
         slopes = np.einsum("ps,bsn->bpn", self.reading.matrix, found.slopes)
@@ -223,7 +227,7 @@ class Problem:
 
     def at(self, x: Float[np.ndarray, " n"]) -> Residuals:
         """Residuals at one point of the unit box, without dimension and leading axis."""
-        return _one(self([0], x[None]), 0, None)
+        return self([0], x[None]).at(0)
 
     def together(
         self, searches: Sequence[Callable[[AskFrom], Any]], title: str = "", progress: bool | None = False
@@ -253,7 +257,7 @@ class Problem:
             least.append(min([float(found.squares.min()), *least[-1:]]))
             bar.set_postfix_str(f"least sum of squares {least[-1]:.5g}, active searches: {len(asking)}", False)
             bar.update(len(asking))
-            return [_one(found, k, self._memory(i)) for k, i in enumerate(asking)]
+            return [found.at(k, self.evaluate.memory(i)) for k, i in enumerate(asking)]
 
         least: list[float] = []
         with tqdm(desc=title, unit=" runs", disable=None if progress is None else not progress) as bar:
@@ -261,22 +265,11 @@ class Problem:
 
     def recall(self, memories: Mapping[int, Any]) -> None:
         """Sets the guesses of searches; those with None keep theirs."""
-        recall = getattr(self.evaluate, "recall", None)
-        if recall is not None:
-            recall({who: memory for who, memory in memories.items() if memory is not None})
-
-    def _memory(self, who: int) -> Any:
-        memory = getattr(self.evaluate, "memory", None)
-        return None if memory is None else memory(who)
+        self.evaluate.recall({search: memory for search, memory in memories.items() if memory is not None})
 
 
 AskFrom: TypeAlias = Callable[[np.ndarray, Any], Residuals]
 """From one point of the unit box, shape (n,), and the gait to guess from (or None) to the residuals there."""
-
-
-def _one(found: Residuals, k: int, memory: Any) -> Residuals:
-    fields: dict[str, Any] = {name: field[k] for name, field in found._asdict().items() if name != "memory"}
-    return Residuals(**fields, memory=memory)
 
 
 class Stopping(NamedTuple):
@@ -288,12 +281,12 @@ class Stopping(NamedTuple):
     """Relative change of the sum of squares and of the parameters; norm of the slope. No dimension."""
 
 
-class Ended(NamedTuple):
+class FitEnd(NamedTuple):
     """How one search ended."""
 
     x: Float[np.ndarray, " n"]
     """The best point, in the unit box."""
-    found: Residuals
+    residuals: Residuals
     why: str
     evaluations: int
     failed: int
@@ -302,7 +295,7 @@ class Ended(NamedTuple):
     @property
     def squares(self) -> float:
         """Chi-square at the best point, without dimension; infinite if no run completed."""
-        return float(self.found.squares)
+        return float(self.residuals.squares)
 
 
 class _Asked:
@@ -314,7 +307,7 @@ class _Asked:
         self.best: tuple[np.ndarray, Residuals] | None = None
         self.evaluations, self.failed, self.unstable = 0, 0, 0
 
-    def found(self, part: np.ndarray) -> Residuals:
+    def residuals(self, part: np.ndarray) -> Residuals:
         """Residuals with the free coordinates replaced."""
         if self._last is None or self._last[0] != part.tobytes():
             x = self._x.copy()
@@ -329,24 +322,24 @@ class _Asked:
 
     def values(self, part: np.ndarray) -> np.ndarray:
         """The residuals; NaN, which the library rejects, if values or slopes are unknown."""
-        found = self.found(part)
+        found = self.residuals(part)
         return found.values if found.valid else np.full(found.values.shape, np.nan)
 
     def slopes(self, part: np.ndarray) -> np.ndarray:
-        return self.found(part).slopes[:, self._free]
+        return self.residuals(part).slopes[:, self._free]
 
-    def ended(self, why: str) -> Ended:
+    def ended(self, why: str) -> FitEnd:
         assert self.best is not None
         if self.failed and self.evaluations > 1:
             unstable = f", {self.unstable} of them with unstable gaits" if self.unstable else ""
             why += f"; {self.failed} of {self.evaluations} runs failed{unstable}"
-        return Ended(*self.best, why, self.evaluations, self.failed)
+        return FitEnd(*self.best, why, self.evaluations, self.failed)
 
 
-def _failure(model: Model, found: Residuals) -> str:
-    if found.status == UNSTABLE and np.isfinite(found.multiplier):
-        return f"its gait is not stable (largest multiplier {float(found.multiplier):.3g})"
-    return sentence(model, int(found.status)) if found.status else "its curve is not finite"
+def _failure(model: Model, residuals: Residuals) -> str:
+    if residuals.status == UNSTABLE and np.isfinite(residuals.multiplier):
+        return f"its gait is not stable (largest multiplier {float(residuals.multiplier):.3g})"
+    return sentence(model, int(residuals.status)) if residuals.status else "its curve is not finite"
 
 
 def search(
@@ -356,7 +349,7 @@ def search(
     stopping: Stopping,
     model: Model,
     memory: Any = None,
-) -> Ended:
+) -> FitEnd:
     """Minimises the sum of squares from one point of the unit box; points have no dimension.
 
     Args:
@@ -369,7 +362,7 @@ def search(
     """
     asked = _Asked(ask, x, free, memory)
     begin = np.clip(x[free], MIN_BOUND_DISTANCE, 1.0 - MIN_BOUND_DISTANCE)
-    first = asked.found(begin)
+    first = asked.residuals(begin)
     if not first.valid:
         return asked.ended(f"the run at the start failed: {_failure(model, first)}")
     if not free.any():

@@ -31,10 +31,10 @@ MAX_HALVINGS = 12
 """Largest number of halvings to find a limit: chi-square can jump where another parameter reaches its bound."""
 MAX_RETRIES = 4
 """Number of times that a step to a failed run is halved before the trace ends."""
-ELSEWHERE = (0.25, 0.75)
-"""Shares of the way between two points that are tried where the run fails between them."""
+FALLBACK_FRACTIONS = (0.25, 0.75)
+"""Fractions of the interval to try if the run in between fails."""
 REACHED = "chi-square reached its threshold"
-"""Why a trace ended, if nothing else is to be said."""
+"""Why a trace ended, in the ordinary case."""
 BETTER_FIT = 1e-3
 """Fall of chi-square, compared with the fit, that counts as a better fit."""
 
@@ -83,11 +83,11 @@ class _Point(NamedTuple):
 class _Side:
     """One side of the profile, traced outwards from the best fit."""
 
-    def __init__(self, ask: AskFrom, found: Fit, start: np.ndarray, along: int, stopping: Stopping):
-        self._ask, self._problem, self._stopping = ask, found.problem, stopping
-        self._squares, self._i = found.chi_square, along
+    def __init__(self, ask: AskFrom, fit: Fit, start: np.ndarray, along: int, stopping: Stopping):
+        self._ask, self._problem, self._stopping = ask, fit.problem, stopping
+        self._squares, self._i = fit.chi_square, along
         self._free = np.arange(len(start)) != along
-        self.points = [_Point(start, 0.0, found.memory)]
+        self.points = [_Point(start, 0.0, fit.memory)]
 
     def fitted(self, at: float, threshold: float) -> _Point | None:
         """The fit with the parameter fixed at a value; None if no run completed.
@@ -102,7 +102,9 @@ class _Side:
             if ends[-1].squares - self._squares < threshold:
                 break
         best = min(ends, key=lambda end: end.squares)
-        return _Point(best.x, best.squares - self._squares, best.found.memory) if np.isfinite(best.squares) else None
+        if not np.isfinite(best.squares):
+            return None
+        return _Point(best.x, best.squares - self._squares, best.residuals.memory)
 
     def _guess(self, at: float) -> np.ndarray:
         """A guess on the line through the last two points."""
@@ -139,13 +141,13 @@ class _Side:
     def _between(self, inside: _Point, outside: _Point, threshold: float) -> tuple[float, str]:
         """The limit between two points, alternating false position in the root of the rise with halving.
 
-        If all runs between them fail, it is the outer one, with words to add.
+        If all runs between them fail, it is the outer one, with a text to append.
         """
         at, gap, wanted = float(outside.x[self._i]), "", np.sqrt(threshold)
         for turn in range(2 * MAX_HALVINGS):
             low, high = _root(inside.rise), _root(outside.rise)
-            share = 0.5 if turn % 2 else (wanted - low) / (high - low)
-            point = self._completed(inside, outside, (share, *ELSEWHERE), threshold)
+            fraction = 0.5 if turn % 2 else (wanted - low) / (high - low)
+            point = self._completed(inside, outside, (fraction, *FALLBACK_FRACTIONS), threshold)
             if point is None:
                 at, gap = float(outside.x[self._i]), self._gap(inside, outside)
                 break
@@ -160,10 +162,12 @@ class _Side:
         self.points.append(outside)
         return at, gap
 
-    def _completed(self, inside: _Point, outside: _Point, shares: tuple[float, ...], threshold: float) -> _Point | None:
-        """The fit at the first of some shares of the way between two points where a run completes; None if none."""
+    def _completed(
+        self, inside: _Point, outside: _Point, fractions: tuple[float, ...], threshold: float
+    ) -> _Point | None:
+        """The fit at the first of some fractions of the interval where a run completes; None if all fail."""
         a, b = float(inside.x[self._i]), float(outside.x[self._i])
-        fits = (self.fitted(a + share * (b - a), threshold) for share in shares)
+        fits = (self.fitted(a + fraction * (b - a), threshold) for fraction in fractions)
         return next((point for point in fits if point is not None), None)
 
     def _gap(self, inside: _Point, outside: _Point) -> str:
@@ -183,12 +187,12 @@ class _Side:
 
 
 def profile(
-    found: Fit, name: str, *, level: float = 0.95, steps: int = 30, iterations: int = 50, progress: bool | None = None
+    fit: Fit, name: str, *, level: float = 0.95, steps: int = 30, iterations: int = 50, progress: bool | None = None
 ) -> Profile:
     """The profile of one parameter of a fit, and the interval that it gives.
 
     Args:
-        found: the fit.
+        fit: the fit.
         name: the parameter.
         level: probability that the interval contains the true value (for independent normal noise).
         steps: largest number of steps to each side.
@@ -209,18 +213,18 @@ def profile(
         >>> print([round(end, 2) for end in drawn.interval], round(drawn.threshold, 2))  # N/m; rise of chi-square
         [25.99, 26.01] 3.84
     """
-    laplace, threshold = found.interval(name, level), quantile(found, level) ** 2
+    laplace, threshold = fit.interval(name, level), quantile(fit, level) ** 2
     checks.count("steps", steps)
     checks.count("iterations", iterations)
-    problem, space = found.problem, found.problem.space
+    problem, space = fit.problem, fit.problem.space
     i = space.names.index(name)
-    best = (np.array([found.best[n] for n in space.names]) - space.low) / space.width
-    error = found.standard_error[name] / space.width[i]
+    best = (np.array([fit.best[n] for n in space.names]) - space.low) / space.width
+    error = fit.standard_error[name] / space.width[i]
     step = min(FIRST_STEP_ERRORS * error, MAX_FIRST_STEP) if np.isfinite(error) else MAX_FIRST_STEP
     sides: list[_Side] = []
 
     def trace(ask: AskFrom, sign: float) -> tuple[float, str]:
-        sides.append(_Side(ask, found, best, i, Stopping(iterations)))
+        sides.append(_Side(ask, fit, best, i, Stopping(iterations)))
         return sides[-1].limit(sign, step, threshold, steps)
 
     searches = [lambda ask, sign=sign: trace(ask, sign) for sign in (-1.0, 1.0)]
@@ -234,7 +238,7 @@ def profile(
         threshold,
         (low, high),
         laplace,
-        _curve(found, points, i),
+        _curve(fit, points, i),
         (ends[0][1], ends[1][1]),
         min(p.rise for p in points) < -BETTER_FIT,
     )
@@ -244,8 +248,8 @@ def _root(rise: float) -> float:
     return float(np.sqrt(max(rise, 0.0)))
 
 
-def _curve(found: Fit, points: list[_Point], i: int) -> xr.Dataset:
-    space = found.problem.space
+def _curve(fit: Fit, points: list[_Point], i: int) -> xr.Dataset:
+    space = fit.problem.space
     x = space.physical(np.stack([p.x for p in points]))
     _, once = np.unique(x[:, i], return_index=True)
     named = xr.DataArray(x[once, i], dims="value", attrs=labels(space.units[i], space.names[i]))

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
 
-from jaxgait.calibration.laplace import Laplace, further_fall, laplace, unheld
+from jaxgait.calibration.laplace import Laplace, free_parameters, further_fall, laplace
 from jaxgait.calibration.measured import MeasuredCurve
-from jaxgait.calibration.problem import Ended, Problem, Residuals
+from jaxgait.calibration.problem import FitEnd, Problem, Residuals
 from jaxgait.units import alike, factor
 
 UNLIKELY_PROBABILITY = 1e-3
@@ -39,12 +39,12 @@ class Best(NamedTuple):
     """The best point of a fit and the parabola around it."""
 
     problem: Problem
-    """With the noise of the data, also if it was estimated."""
+    """With the noise of the data, even if it was estimated."""
     x: Float[np.ndarray, " n"]
     """The point in the unit box."""
-    found: Residuals
+    residuals: Residuals
     free: Bool[np.ndarray, " n"]
-    """Which parameters no bound holds."""
+    """Mask of the parameters that are not held by a bound."""
     local: Laplace
     degrees: int
     """Degrees of freedom: points minus the rank of the Jacobian by the free parameters."""
@@ -60,22 +60,22 @@ class Best(NamedTuple):
     @property
     def near(self) -> bool:
         """Whether the residuals are too small for the given noise."""
-        return self._judged and bool(stats.chi2.cdf(self.found.squares, self.degrees) < UNLIKELY_PROBABILITY)
+        return self._judged and bool(stats.chi2.cdf(self.residuals.squares, self.degrees) < UNLIKELY_PROBABILITY)
 
     @property
     def far(self) -> bool:
         """Whether the residuals are too large for the given noise."""
-        return self._judged and bool(stats.chi2.sf(self.found.squares, self.degrees) < UNLIKELY_PROBABILITY)
+        return self._judged and bool(stats.chi2.sf(self.residuals.squares, self.degrees) < UNLIKELY_PROBABILITY)
 
     @property
     def reduced(self) -> float:
         """Chi-square per degree of freedom, no dimension."""
-        return float(self.found.squares) / max(self.degrees, 1)
+        return float(self.residuals.squares) / max(self.degrees, 1)
 
     @property
     def fall(self) -> float:
         """Predicted further fall of chi-square to the bottom of the parabola, no dimension."""
-        return 0.0 if self.exact else further_fall(self.found.values, self.found.slopes[:, self.free])
+        return 0.0 if self.exact else further_fall(self.residuals.values, self.residuals.slopes[:, self.free])
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -87,21 +87,21 @@ class Best(NamedTuple):
     @property
     def correlation(self) -> float:
         """Correlation of neighbouring residuals, no dimension; zero where they do not matter."""
-        r = self.found.values
+        r = self.residuals.values
         return 0.0 if self.exact or self.near or not r.any() else float(r[1:] @ r[:-1] / (r @ r))
 
     @property
     def correlated(self) -> bool:
         """Whether neighbouring residuals are more correlated than independent noise."""
-        return self.correlation > SIGNIFICANT_DEVIATIONS / math.sqrt(len(self.found.values))
+        return self.correlation > SIGNIFICANT_DEVIATIONS / math.sqrt(len(self.residuals.values))
 
     @property
     def _judged(self) -> bool:
-        """Whether chi-square tells anything of the noise."""
+        """Whether chi-square says anything about the noise."""
         return not self.estimated and self.degrees > 0
 
 
-def best_of(problem: Problem, end: Ended, estimated: bool) -> Best:
+def best_of(problem: Problem, end: FitEnd, estimated: bool) -> Best:
     """The end of the best search with the parabola around it.
 
     Args:
@@ -109,8 +109,8 @@ def best_of(problem: Problem, end: Ended, estimated: bool) -> Best:
         end: the search.
         estimated: whether to estimate the noise from the residual.
     """
-    found = end.found
-    free = unheld(found.values, found.slopes, end.x)
+    found = end.residuals
+    free = free_parameters(found.values, found.slopes, end.x)
     local = laplace(found.slopes, free)
     degrees = len(problem.noise) - local.rank
     if estimated:
@@ -124,11 +124,11 @@ def remarks(best: Best) -> tuple[str, ...]:
     return tuple(text for text in (doubt(best) for doubt in _DOUBTS) if text)
 
 
-def _with_noise(problem: Problem, found: Residuals, degrees: int) -> tuple[Problem, Residuals]:
+def _with_noise(problem: Problem, residuals: Residuals, degrees: int) -> tuple[Problem, Residuals]:
     """Problem and residuals with the noise that the residual estimates."""
     rounding = np.finfo(float).eps * (np.abs(problem.measured.values).max() or 1.0)
-    size = max(float(np.sqrt(found.squares / degrees)), float(rounding))
-    scaled = found._replace(values=found.values / size, slopes=found.slopes / size)
+    size = max(float(np.sqrt(residuals.squares / degrees)), float(rounding))
+    scaled = residuals._replace(values=residuals.values / size, slopes=residuals.slopes / size)
     return replace(problem, noise=np.full(len(problem.noise), size)), scaled
 
 
@@ -137,7 +137,7 @@ def _unfinished(best: Best) -> str:
         return ""
     return (
         f"this is not a minimum: another step would reduce chi-square by about {best.fall:.2g} (see why_stopped), and "
-        "the standard errors do not hold"
+        "the standard errors are not valid"
     )
 
 
@@ -173,7 +173,7 @@ def _correlated(best: Best) -> str:
     """
     if not best.correlated:
         return ""
-    r, chance = best.correlation, SIGNIFICANT_DEVIATIONS / math.sqrt(len(best.found.values))
+    r, chance = best.correlation, SIGNIFICANT_DEVIATIONS / math.sqrt(len(best.residuals.values))
     return (
         f"neighbouring residuals are correlated ({r:.2f}; of independent noise, rarely above {chance:.2f}): if the "
         f"noise is correlated, the standard errors are too small by a factor of about {_inflation(r):.2g}; if the "
@@ -190,22 +190,24 @@ def _inflation(r: float) -> float:
 
 
 def _unlike(best: Best) -> str:
-    return other_unit(best.problem.measured, best.found.simulated) if best.correlated else ""
+    return other_unit(best.problem.measured, best.residuals.simulated) if best.correlated else ""
 
 
 def other_unit(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) -> str:
     """A sentence if the ranges of two curves differ as if the measured one were in another unit; otherwise empty."""
-    given, found, unit = float(np.ptp(measured.values)), float(np.ptp(fitted)), measured.unit
-    if not (given and found) or 1.0 / UNLIKE_RANGES < found / given < UNLIKE_RANGES:
+    wanted, reached, unit = float(np.ptp(measured.values)), float(np.ptp(fitted)), measured.unit
+    if not (wanted and reached) or 1.0 / UNLIKE_RANGES < reached / wanted < UNLIKE_RANGES:
         return ""
-    apart = lambda other: abs(math.log(found / given * factor(unit, other, "the output")))
+    apart = lambda other: abs(math.log(reached / wanted * factor(unit, other, "the output")))
     near = [other for other in alike(unit) if other != unit and apart(other) < 0.5 * math.log(10.0)]
     question = f"in {' or '.join(near)}" if near else "in another unit"
-    return f"the measured curve spans {given:.3g} {unit}, the fitted one {found:.3g} {unit}: is the first {question}?"
+    return (
+        f"the measured curve spans {wanted:.3g} {unit}, the fitted one {reached:.3g} {unit}: is the first {question}?"
+    )
 
 
 def _unstable(best: Best) -> str:
-    multiplier = float(best.found.multiplier)
+    multiplier = float(best.residuals.multiplier)
     text = f"the gait is not stable (largest multiplier {multiplier:.3g}): walks diverge from it"
     return text if multiplier >= 1.0 else ""
 
@@ -227,13 +229,13 @@ def _held(best: Best) -> str:
 
 
 def _coarse(best: Best) -> str:
-    apart = _weighted(best, best.found.coarse) / 8.0
+    apart = _weighted(best, best.residuals.coarse) / 8.0
     text = f"the error of interpolation between samples is about {apart:.2g} of the noise: give more samples"
     return text if apart > INTERPOLATION_ERROR else ""
 
 
 def _unsettled(best: Best) -> str:
-    apart = _weighted(best, best.found.earlier)
+    apart = _weighted(best, best.residuals.earlier)
     text = (
         f"the last two strides of the runs differ by {apart:.2g} of the noise (root mean square): the gait has not "
         "settled, so that the fit depends on the start of the run (give more strides), or repeats only after several"
@@ -243,7 +245,7 @@ def _unsettled(best: Best) -> str:
 
 def _weighted(best: Best, curve: Float[np.ndarray, " points"]) -> float:
     """Root mean square of the distance of a curve from the fitted one, in standard deviations of the noise."""
-    return float(np.sqrt(np.mean(((curve - best.found.simulated) / best.problem.noise) ** 2)))
+    return float(np.sqrt(np.mean(((curve - best.residuals.simulated) / best.problem.noise) ** 2)))
 
 
 _DOUBTS: tuple[Callable[[Best], str], ...] = (

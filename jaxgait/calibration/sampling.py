@@ -28,11 +28,11 @@ LOWEST_LOG_DENSITY = -1e30
 """Logarithm of the density where a run fails; finite, because differences of infinities are NaN."""
 
 
-def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, seed: int = 0) -> xr.Dataset:
+def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, seed: int = 0) -> xr.Dataset:
     """Draws from the distribution of the parameters given the data.
 
     Args:
-        found: a fit through the whole run (`gradient="run"`).
+        fit: a fit through the whole run (`gradient="run"`).
         draws: number of draws of each chain.
         warmup: number of preceding steps, which tune step length and scales.
         chains: number of chains; they start around the best fit, scattered by its standard errors.
@@ -59,12 +59,12 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
     for name, value, least in (("draws", draws, 4), ("warmup", warmup, 20), ("chains", chains, 2), ("seed", seed, 0)):
         checks.count(name, value, least=least)
     blackjax = checks.library("blackjax", "sampling needs", '"jaxgait[bayes]"')
-    if not isinstance(found.problem.evaluate, Transient):
-        raise ValueError(f"sample needs a fit through whole runs, got one {found.gradient}: fit with gradient='run'")
+    if not isinstance(fit.problem.evaluate, Transient):
+        raise ValueError(f"sample needs a fit through whole runs, got one {fit.gradient}: fit with gradient='run'")
     settings = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")  # the library needs both
     with precision.use("float64"), settings[0], settings[1]:
-        density = _log_density(found)
-        starts, keys = _starts(found, chains, seed), jax.random.split(jax.random.key(seed), chains)
+        density = _log_density(fit)
+        starts, keys = _starts(fit, chains, seed), jax.random.split(jax.random.key(seed), chains)
 
         def chain(key: Array, u: Array) -> tuple[Array, Array]:
             tuning, drawing = jax.random.split(key)
@@ -80,12 +80,12 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
         positions, divergent = jax.jit(jax.vmap(chain))(keys, starts)
         x = jax.nn.sigmoid(positions)
         diagnostics = blackjax.diagnostics.effective_sample_size(x), blackjax.diagnostics.potential_scale_reduction(x)
-    return _labelled(found, np.asarray(x), np.asarray(divergent), *map(np.atleast_1d, diagnostics))
+    return _labelled(fit, np.asarray(x), np.asarray(divergent), *map(np.atleast_1d, diagnostics))
 
 
-def _log_density(found: Fit) -> Callable[[Array], Array]:
+def _log_density(fit: Fit) -> Callable[[Array], Array]:
     """Logarithm of the density over the logits, up to a constant, with its gradient carried along the solve."""
-    problem, evaluate = found.problem, found.problem.evaluate
+    problem, evaluate = fit.problem, fit.problem.evaluate
     assert isinstance(evaluate, Transient)
     matrix, data, noise = map(jnp.asarray, (problem.reading.matrix, problem.measured.values, problem.noise))
 
@@ -103,18 +103,18 @@ def _log_density(found: Fit) -> Callable[[Array], Array]:
     return density
 
 
-def _starts(found: Fit, chains: int, seed: int) -> Float[np.ndarray, "chains n"]:
-    space, best = found.problem.space, np.array(list(found.best.values()))
+def _starts(fit: Fit, chains: int, seed: int) -> Float[np.ndarray, "chains n"]:
+    space, best = fit.problem.space, np.array(list(fit.best.values()))
     x = (best - space.low) / space.width
-    errors = np.array(list(found.standard_error.values())) / space.width
+    errors = np.array(list(fit.standard_error.values())) / space.width
     scattered = x + np.nan_to_num(errors, posinf=1.0) * np.random.default_rng(seed).normal(size=(chains, len(x)))
     inside = np.clip(scattered, np.minimum(0.5 * x, 0.01), 1.0 - np.minimum(0.5 * (1.0 - x), 0.01))
     farthest = np.where(np.isfinite(errors), np.inf, MAX_DISTANCE)
     return np.clip(logit(inside), -farthest, farthest)
 
 
-def _labelled(found: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, rhat: np.ndarray) -> xr.Dataset:
-    space = found.problem.space
+def _labelled(fit: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, rhat: np.ndarray) -> xr.Dataset:
+    space = fit.problem.space
     values, over = space.physical(x), ("chain", "draw")
     columns: dict[str, Any] = {
         name: (over, values[..., k], labels(space.units[k], name)) for k, name in enumerate(space.names)

@@ -15,7 +15,7 @@ from jaxgait.report import labels
 _OWN = "each in the unit of its parameter"
 
 
-def as_dataset(found: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
+def as_dataset(fit: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
     """Curves, parameters with their errors, undetermined directions, and profiles, all with units.
 
     Returns:
@@ -24,61 +24,61 @@ def as_dataset(found: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
         `unit`; `covariance` and `correlation`; over `direction` the singular values and directions; for each profile
         `rise[NAME]` over `value[NAME]`. Attributes record the settings and the outcome of the fit.
     """
-    parts = [_curves(found), _parameters(found), _directions(found), *map(_profile, profiles)]
-    return xr.merge([part.drop_attrs(deep=False) for part in parts]).assign_attrs(_facts(found))
+    parts = [_curves(fit), _parameters(fit), _directions(fit), *map(_profile, profiles)]
+    return xr.merge([part.drop_attrs(deep=False) for part in parts]).assign_attrs(_facts(fit))
 
 
-def _facts(found: Fit) -> dict[str, str | float]:
+def _facts(fit: Fit) -> dict[str, str | float]:
     """The outcome of the fit; flags are 0 or 1."""
     names = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated")
-    facts: dict[str, str | float] = {name: float(getattr(found, name)) for name in names}
-    lines = {name: "\n".join(getattr(found, name)) for name in ("undetermined", "remarks", "active", "why_stopped")}
-    return {"model": type(found.model).__name__, "gradient": found.gradient, **facts, **lines}
+    facts: dict[str, str | float] = {name: float(getattr(fit, name)) for name in names}
+    lines = {name: "\n".join(getattr(fit, name)) for name in ("undetermined", "remarks", "active", "why_stopped")}
+    return {"model": type(fit.model).__name__, "gradient": fit.gradient, **facts, **lines}
 
 
-def _curves(found: Fit) -> xr.Dataset:
-    axis, unit = found.problem.measured.axis, found.problem.measured.unit
-    return found.curve.assign(
-        before=(axis, found.before(), labels(unit, "curve of the model before the fit")),
-        noise=(axis, found.noise, labels(unit, "standard deviation of the measured values")),
+def _curves(fit: Fit) -> xr.Dataset:
+    axis, unit = fit.problem.measured.axis, fit.problem.measured.unit
+    return fit.curve.assign(
+        before=(axis, fit.before(), labels(unit, "curve of the model before the fit")),
+        noise=(axis, fit.noise, labels(unit, "standard deviation of the measured values")),
     )
 
 
-def _parameters(found: Fit) -> xr.Dataset:
-    space, model = found.problem.space, found.problem.model
+def _parameters(fit: Fit) -> xr.Dataset:
+    space, model = fit.problem.space, fit.problem.model
     columns = {
         "before_fit": ([float(get_parameter(model, name)) for name in space.names], "value before the fit"),
-        "best": (list(found.best.values()), "value of the best fit"),
-        "standard_error": (list(found.standard_error.values()), "standard error (Laplace)"),
+        "best": (list(fit.best.values()), "value of the best fit"),
+        "standard_error": (list(fit.standard_error.values()), "standard error (Laplace)"),
         "low": (space.low, "lower bound"),
         "high": (space.high, "upper bound"),
     }
     data = {name: ("parameter", np.asarray(x, float), labels(_OWN, what)) for name, (x, what) in columns.items()}
     unit = {"unit": ("parameter", space.units, {"long_name": "unit of the parameter"})}
     return xr.Dataset(data, {"parameter": space.names, **unit}).assign(
-        covariance=found.covariance, correlation=found.correlation
+        covariance=fit.covariance, correlation=fit.correlation
     )
 
 
-def _directions(found: Fit) -> xr.Dataset:
+def _directions(fit: Fit) -> xr.Dataset:
     what = "of the Jacobian: 1/s is the standard error along a direction, in widths of the box"
     return xr.Dataset(
         {
-            "singular_value": ("direction", found.singular_values, labels("1", f"singular value s {what}")),
+            "singular_value": ("direction", fit.singular_values, labels("1", f"singular value s {what}")),
             "component": (
                 ("direction", "parameter"),
-                found.directions,
+                fit.directions,
                 labels("1", "direction in the unit box, the best determined first"),
             ),
         },
-        {"parameter": found.problem.space.names},
+        {"parameter": fit.problem.space.names},
     )
 
 
-def _profile(found: Profile) -> xr.Dataset:
-    """The rise of chi-square over one parameter, whose attributes hold the interval."""
-    name = found.parameter
-    rise = found.curve.rise.rename(f"rise[{name}]").rename(value=f"value[{name}]")
+def _profile(profile: Profile) -> xr.Dataset:
+    """The rise of chi-square over one parameter, with the interval as attributes."""
+    name = profile.parameter
+    rise = profile.curve.rise.rename(f"rise[{name}]").rename(value=f"value[{name}]")
     ends = {f"{kind}_{side}": end for kind in ("interval", "laplace") for side, end in
-            zip(("low", "high"), getattr(found, kind), strict=True)}  # fmt: skip
-    return rise.assign_attrs(level=found.level, threshold=found.threshold, **ends).to_dataset()
+            zip(("low", "high"), getattr(profile, kind), strict=True)}  # fmt: skip
+    return rise.assign_attrs(level=profile.level, threshold=profile.threshold, **ends).to_dataset()

@@ -22,7 +22,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.gradients import evaluator_for
+from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
@@ -96,9 +96,8 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
-    by_differences = evaluator_for(
-        model, space, goal, "differences", given(arguments, RUN), _start(arguments), points, scenarios
-    )
+    task = Task(model, space, goal, given(arguments, RUN), _start(arguments), scenarios)
+    by_differences = evaluator_for(task, "differences", points)
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)

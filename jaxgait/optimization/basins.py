@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgait import checks
 
-INTERIM = "the best design was met on the way of a start, whose end is worse or not valid: try more --iterations"
+INTERIM = "the best design was evaluated during a search that ended at a worse or invalid one: try more --iterations"
 
 SAME_OPTIMUM = 0.01
 """Ends no further apart than this fraction of the box, along every parameter, count as the same optimum."""
@@ -53,10 +53,10 @@ def basins(ends: xr.Dataset, bests: Int[np.ndarray, " basins"]) -> xr.Dataset:
     return found.assign({n: ("basin", x, {"units": "1", "long_name": text}) for n, (x, text) in more.items()})
 
 
-def describe_basins(found: xr.Dataset, units: Mapping[str, str], why: list[str]) -> Iterator[str]:
+def describe_basins(data: xr.Dataset, units: Mapping[str, str], why: list[str]) -> Iterator[str]:
     """One line per basin: the number of its starts, its location, its objective, and why the best start stopped."""
-    for number in range(found.sizes["basin"]):
-        one = found.isel(basin=number)
+    for number in range(data.sizes["basin"]):
+        one = data.isel(basin=number)
         at = ", ".join(f"{name}={float(one[name]):.6g} {unit}".rstrip() for name, unit in units.items())
         many = checks.count_of(int(one.starts), "start", "starts")
         yield f"optimum {number}: {many}, objective {float(one.objective):.7g} at {at}; {why[int(one.best_start)]}"
@@ -64,5 +64,5 @@ def describe_basins(found: xr.Dataset, units: Mapping[str, str], why: list[str])
 
 def is_interim(best: Mapping[str, float], ends: xr.Dataset) -> bool:
     """Whether the best point (by parameter, in their units) is not among the ends (over `start`)."""
-    there = [np.isclose(ends[name].values, value, rtol=1e-9, atol=0.0) for name, value in best.items() if name in ends]
-    return bool(there) and not np.all(there, axis=0).any()
+    equal = [np.isclose(ends[name].values, value, rtol=1e-9, atol=0.0) for name, value in best.items() if name in ends]
+    return bool(equal) and not np.all(equal, axis=0).any()

@@ -20,11 +20,11 @@ from jaxgait.optimization.evaluate import Evaluated
 class Row(NamedTuple):
     """One evaluation."""
 
-    who: int
+    search: int
     """The search that requested it: the start, or the sweep along a front."""
     x: np.ndarray
     """The point in the unit box, (n,)."""
-    found: Evaluated
+    evaluation: Evaluated
     """The values there, without a leading axis."""
     memory: Any = None
     """The evaluator's memory of this search, as lists; None if it has none."""
@@ -73,13 +73,13 @@ class Checkpoint:
         if self._file is not None:
             self._file.close()
 
-    def take(self, who: int, x: Float[np.ndarray, " n"]) -> Row | None:
+    def take(self, search: int, x: Float[np.ndarray, " n"]) -> Row | None:
         """A start's known evaluation at a point of the unit box (no dimension), or None."""
-        return self._known.get((who, x.tobytes()))
+        return self._known.get((search, x.tobytes()))
 
     def add(self, row: Row) -> Row:
         """Adds a new evaluation."""
-        self._known[row.who, row.x.tobytes()] = row
+        self._known[row.search, row.x.tobytes()] = row
         if self._file is not None:
             self._file.write(_line(row))
             self._file.flush()
@@ -87,21 +87,21 @@ class Checkpoint:
 
     def memories(self) -> dict[int, Any]:
         """The evaluator's last memory of each start; empty after the first call."""
-        found, self._memories = self._memories, {}
-        return found
+        memories, self._memories = self._memories, {}
+        return memories
 
     def _keep(self, row: Row) -> None:
-        self._known[row.who, row.x.tobytes()] = row
+        self._known[row.search, row.x.tobytes()] = row
         if row.memory is not None:
-            self._memories[row.who] = row.memory
+            self._memories[row.search] = row.memory
 
 
 def _line(row: Row) -> str:
-    found = [np.asarray(field).tolist() for field in row.found]
-    return json.dumps([row.who, row.x.tolist(), found, row.memory]) + "\n"
+    evaluation = [np.asarray(field).tolist() for field in row.evaluation]
+    return json.dumps([row.search, row.x.tolist(), evaluation, row.memory]) + "\n"
 
 
 def _row(line: list[Any]) -> Row:
-    who, x, (values, slopes, status, multiplier), memory = line
-    found = Evaluated(np.array(values), np.array(slopes), np.int32(status), np.float64(multiplier))
-    return Row(who, np.array(x), found, memory)
+    search, x, (values, slopes, status, multiplier), memory = line
+    evaluation = Evaluated(np.array(values), np.array(slopes), np.int32(status), np.float64(multiplier))
+    return Row(search, np.array(x), evaluation, memory)

@@ -28,12 +28,12 @@ from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
 from jaxgait.optimization.goals import Goal, Limit, Objective
-from jaxgait.optimization.gradients import evaluator_for
-from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, Settings
+from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, SearchSettings
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
-from jaxgait.optimization.space import Box, Space, Starts, real
+from jaxgait.optimization.space import Box, Space, Starts, finite_number
 from jaxgait.optimization.trust import gradient_fault
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.run import Sampling
@@ -142,16 +142,15 @@ def optimize(
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
     x = space.points(model, starts, seed)
-    evaluate = evaluator_for(
-        model, space, goal, None if chosen in GRADIENT_FREE else gradient, run, fixed, x, scenarios
-    )
+    task = Task(model, space, goal, run, fixed, scenarios)
+    evaluate = evaluator_for(task, None if chosen in GRADIENT_FREE else gradient, x)
     if method == gradient == "auto" and (why := gradient_fault(evaluate, x)):
         chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
-        evaluate = evaluator_for(model, space, goal, None, run, fixed, x, scenarios)
+        evaluate = evaluator_for(task, None, x)
         evaluate.name += f", since the gradient {name} is unreliable here: {why}"
     goal = goal.sized(evaluate.shapes(x))
     judged = goal if scenarios is None else scenarios.goal(goal)
-    settings = Settings(sign, judged, iterations, tolerance, learning_rate, seed)
+    settings = SearchSettings(sign, judged, iterations, tolerance, learning_rate, seed)
     fallback = FALLBACK if method == "auto" else None
     search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback, {**run, **fixed})
     return search.optimum(x, progress)
@@ -256,15 +255,16 @@ def _checked(model: Model, stages: Stages, over: Sequence[str]) -> dict[str, lis
             raise ParameterError(f"continue_in needs at least two values of {name}, got {column!r}")
     if len({len(column) for column in stages.values()}) > 1:
         raise ParameterError("continue_in needs the same number of values for each parameter")
-    return {name: [real(x, f"a value of {name}") for x in column] for name, column in stages.items()}
+    return {name: [finite_number(x, f"a value of {name}") for x in column] for name, column in stages.items()}
 
 
-def _labelled(model: Model, values: Mapping[str, list[float]], found: Sequence[Optimum]) -> xr.Dataset:
-    columns = {**values, **{name: [one.best[name] for one in found] for name in found[0].best}}
+def _labelled(model: Model, values: Mapping[str, list[float]], optima: Sequence[Optimum]) -> xr.Dataset:
+    columns = {**values, **{name: [one.best[name] for one in optima] for name in optima[0].best}}
     data: dict[str, Any] = {}
     for name, column in columns.items():
         data[name] = ("stage", np.array(column), described_value(model, name))
-    data["objective"] = ("stage", np.array([one.objective for one in found]), {"long_name": "objective at the optimum"})
-    evaluations = np.array([int(one.ends.evaluations.sum()) for one in found])
+    objective = np.array([one.objective for one in optima])
+    data["objective"] = ("stage", objective, {"long_name": "objective at the optimum"})
+    evaluations = np.array([int(one.ends.evaluations.sum()) for one in optima])
     data["evaluations"] = ("stage", evaluations, {"units": "1", "long_name": "points that were evaluated"})
     return xr.Dataset(data)

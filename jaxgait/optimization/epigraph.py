@@ -3,7 +3,7 @@
 The worst of several smooth objectives has kinks where another scenario becomes the worst, and optima lie on kinks.
 With an additional unknown t and one limit ``value_i >= t`` per scenario, the problem is smooth, and methods with limits
 solve it with exact derivatives [Nocedal and Wright, Numerical Optimization, 2nd ed., section 12.1 on smoothness]. The
-multipliers, which sum to one, tell how much each scenario determines the optimum.
+multipliers, which sum to one, show how much each scenario determines the optimum.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from jaxgait.optimization.methods import (
     FIRST_STEP,
     MAX_RESTARTS,
     STEEP_FACTOR,
-    Ended,
-    Settings,
-    inside,
+    SearchEnd,
+    SearchSettings,
+    clip_to_box,
 )
 from jaxgait.optimization.optimum import ACTIVE_SLACK, active_normals
 from jaxgait.optimization.scenarios import RobustGoal
@@ -42,13 +42,13 @@ T_RANGE = 2.0
 SUM_WEIGHT = 1e6
 """Weight of the condition that the shares sum to one, relative to the slopes."""
 
-Method: TypeAlias = Callable[[Ask, np.ndarray, Settings], Ended]
+Method: TypeAlias = Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]
 
 
 def with_epigraph(method: Method) -> Method:
     """A method of `jaxgait.optimization.methods` for the worst case of a `RobustGoal` (units of its measures)."""
 
-    def search(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
+    def search(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
         at = _Epigraph(ask, settings)
         x, ended = x0, at.search(method, x0)
         for _ in range(MAX_RESTARTS):
@@ -63,24 +63,24 @@ def with_epigraph(method: Method) -> Method:
 class _Epigraph:
     """One search in the unit box and t, scaled to the unit interval; no dimension."""
 
-    def __init__(self, ask: Ask, settings: Settings):
+    def __init__(self, ask: Ask, settings: SearchSettings):
         assert isinstance(settings.goal, RobustGoal)
         self._ask, self._settings, self._goal = ask, settings, settings.goal
         self._known: dict[bytes, tuple[np.ndarray, Evaluated]] = {}
         self._low, self._width = 0.0, 1.0
 
-    def search(self, method: Method, x: np.ndarray) -> Ended:
+    def search(self, method: Method, x: np.ndarray) -> SearchEnd:
         """Searches from a point, with t in a range around the worst value there."""
         found = self._found(x)
         if not found.valid[0]:
-            return Ended(np.append(x, 0.5), False, FAILED_TEXT)
+            return SearchEnd(np.append(x, 0.5), False, FAILED_TEXT)
         value = float(found.values[0, 0])
         steepest = np.linalg.norm(self._goal.each(found.slopes[0]), axis=1).max()
         self._width = T_RANGE * steepest or abs(value) or 1.0
         self._low = value - 0.5 * self._width
         return method(self._answer, np.append(x, 0.5), replace(self._settings, goal=self._raised_goal()))
 
-    def unfinished(self, x: np.ndarray, ended: Ended) -> bool:
+    def unfinished(self, x: np.ndarray, ended: SearchEnd) -> bool:
         """Whether t reached the end of its range, or the search stopped on a slope as if converged."""
         before, after = self._found(x), self._found(ended.x[:-1])
         if not (before.valid[0] and after.valid[0]):
@@ -98,7 +98,7 @@ class _Epigraph:
         return max(kept, key=lambda one: self._settings.sign * one[1].values[0, 0])[0]
 
     def _found(self, x: np.ndarray) -> Evaluated:
-        x = inside(x)
+        x = clip_to_box(x)
         if x.tobytes() not in self._known:
             self._known[x.tobytes()] = x, self._ask(x[None])
         return self._known[x.tobytes()][1]

@@ -39,9 +39,9 @@ class Extra(NamedTuple):
     """By name, in their units, with a leading axis over scenarios."""
     scenarios: int = 1
 
-    def __call__(self, who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
+    def __call__(self, searches: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
         """The values by name, (b, ...), in their units; search i in scenario s has the number i * scenarios + s."""
-        return {name: x[who % self.scenarios] for name, x in self.values.items()}
+        return {name: x[searches % self.scenarios] for name, x in self.values.items()}
 
 
 def extent(model: Model, space: Space, extra: Extra = Extra()) -> dict[str, np.ndarray]:
@@ -92,9 +92,9 @@ class Evaluated(NamedTuple):
         return Evaluated(*(field[which] for field in self))
 
     @classmethod
-    def stacked(cls, found: Sequence[Evaluated]) -> Evaluated:
+    def stacked(cls, evaluations: Sequence[Evaluated]) -> Evaluated:
         """Results at single points, with a leading axis over them."""
-        return cls(*(np.stack(field) for field in zip(*found, strict=True)))
+        return cls(*(np.stack(field) for field in zip(*evaluations, strict=True)))
 
     def without(self, rejected: Bool[np.ndarray, " b"]) -> Evaluated:
         """The results of several points, with the status `INVALID` and no values at those that the model rejects."""
@@ -115,13 +115,23 @@ class Evaluated(NamedTuple):
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Evaluates points (no dimension), with values in the units of measures; `name` describes the gradient."""
+    """Evaluates points (no dimension), with values in the units of measures; `name` describes the gradient.
+
+    Some remember a gait of each search, as a guess for the next one.
+    """
 
     name: str
 
-    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """Values and derivatives at points of the unit box, requested by the searches `who`."""
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+        """Values and derivatives at points of the unit box, requested by `searches`."""
         ...
+
+    def memory(self, search: int) -> Any:
+        """What is remembered of a search, as lists; None if nothing."""
+        return None
+
+    def recall(self, memories: Mapping[int, Any]) -> None:
+        """Restores what is remembered of searches, by their numbers."""
 
 
 @runtime_checkable
@@ -133,7 +143,7 @@ class Runs(Evaluator, Protocol):
         ...
 
 
-class Program:
+class BatchedProgram:
     """Runs of one model that differ in some named numbers (in their units), in batches of one width: one program."""
 
     def __init__(
@@ -193,7 +203,7 @@ class Program:
         return LANES if jax.default_backend() == "cpu" else 1 << max(members - 1, LANES - 1).bit_length()
 
 
-class _WholeRuns:
+class _WholeRuns(Runs):
     """Runs from the model's initial state at points of the unit box, with results in the units of measures."""
 
     differentiated: ClassVar[bool] = False
@@ -209,14 +219,14 @@ class _WholeRuns:
     ):
         self._space, self._goal, self._extra = space, goal, extra
         gradient = tuple(space.names) if self.differentiated else ()
-        self._program = Program(model, goal, gradient, options, fixed, extent(model, space, extra))
+        self._program = BatchedProgram(model, goal, gradient, options, fixed, extent(model, space, extra))
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
         """Shapes of what the goal observes of a run, by name."""
         return self._program.shapes(self._space.columns(x) | self._extra(np.arange(len(x))))
 
-    def _found(self, who: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-        return self._program(self._space.columns(x) | self._extra(who))
+    def _found(self, searches: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+        return self._program(self._space.columns(x) | self._extra(searches))
 
 
 class Transient(_WholeRuns):
@@ -232,9 +242,9 @@ class Transient(_WholeRuns):
         values = [found["observed"][name].ravel() for name in self._goal.names]
         return jnp.concatenate(values), jnp.concatenate(slopes) * jnp.asarray(self._space.width)[None]
 
-    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
-        found = self._found(who, x)
+        found = self._found(searches, x)
         values, slopes = self._goal.joined(found), self._goal.joined(found, "_gradient") * self._space.width
         return Evaluated(values, slopes, found["status"], np.full(len(x), np.nan))
 
@@ -247,17 +257,17 @@ class Differences(_WholeRuns):
         super().__init__(*runs)
         self._step, self.name = step, f"by central differences over {step:g} of the box"
 
-    def values(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
+    def values(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
         """Values (b, values) and statuses alone."""
-        found = self._found(who, x)
+        found = self._found(searches, x)
         return self._goal.joined(found), found["status"]
 
-    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; one-sided at the bounds."""
         b, n = x.shape
         moved = np.clip(x[:, None, None] + self._step * np.stack([-np.eye(n), np.eye(n)], axis=1), 0.0, 1.0)
         everywhere = np.concatenate([x[:, None], moved.reshape(b, 2 * n, n)], axis=1)
-        values, status = self.values(np.repeat(who, 2 * n + 1), everywhere.reshape(-1, n))
+        values, status = self.values(np.repeat(searches, 2 * n + 1), everywhere.reshape(-1, n))
         values = values.reshape(b, 2 * n + 1, -1)
         apart = np.diagonal(moved[:, :, 1] - moved[:, :, 0], axis1=1, axis2=2)
         around = values[:, 1:].reshape(b, n, 2, -1)

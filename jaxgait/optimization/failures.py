@@ -59,13 +59,13 @@ def sentence(model: Model, code: int, why: str = "") -> str:
     return "the gait is not stable" if code == UNSTABLE else outcome.sentence(model, code)
 
 
-def no_result(model: Model, goal: Goal, found: Sequence[Evaluated], wording: Wording, why: str = "") -> NoResult:
+def no_result(model: Model, goal: Goal, evaluations: Sequence[Evaluated], wording: Wording, why: str = "") -> NoResult:
     """The error of a search none of whose points may be the result.
 
     Args:
         model: the mechanism.
         goal: objective and limits.
-        found: all evaluations, each of one point, in the units of measures.
+        evaluations: all evaluations, each of one point, in the units of measures.
         wording: of the search.
         why: why the model rejects one of the points, if it does.
 
@@ -80,9 +80,9 @@ def no_result(model: Model, goal: Goal, found: Sequence[Evaluated], wording: Wor
         >>> print(no_result(Bungee(), goal, [found], POPULATION))
         no point met the limits: nearest to clearance >= 2 was 1.5 m; loosen it or the bounds
     """
-    valid = [one for one in found if one.valid]
+    valid = [one for one in evaluations if one.valid]
     if not valid:
-        codes = sorted({int(one.status) for one in found} - {0})
+        codes = sorted({int(one.status) for one in evaluations} - {0})
         listed = "; ".join(sentence(model, code, why) for code in codes)
         return NoResult(
             f"{wording.runs} failed ({listed or 'objective, limits or slopes are not finite'}): try other bounds"

@@ -32,7 +32,7 @@ from jaxgait.ensembles.plan import LANES, default_workers
 from jaxgait.measure import Measure
 from jaxgait.model import Model
 from jaxgait.native import kept, looped
-from jaxgait.optimization.evaluate import Evaluated, Extra, extent
+from jaxgait.optimization.evaluate import Evaluated, Extra, Runs, extent
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.validity import accepted
@@ -176,7 +176,7 @@ class _Known(NamedTuple):
     """Derivative of the point by the unit box, (m, n)."""
 
 
-class PeriodicGait:
+class PeriodicGait(Runs):
     """Exact derivatives of the period-one gait of a driven model, stable or not; in the units of measures."""
 
     name = "through the periodic gait (implicit differentiation)"
@@ -193,18 +193,18 @@ class PeriodicGait:
         self._extra = extra
         self._size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
 
-    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
-        known = np.array([int(i) in self._known for i in who])
-        root, step, linear = self._solved(who, x, self._guesses(who, x, known))
+        known = np.array([int(i) in self._known for i in searches])
+        root, step, linear = self._solved(searches, x, self._guesses(searches, x, known))
         lost = np.flatnonzero(known & (root.status != CONVERGED))
         if lost.size:  # the step was too long for the tangent: restart from the model's initial state
-            again = self._solved(who[lost], x[lost], self._settled(who[lost], x[lost]))
+            again = self._solved(searches[lost], x[lost], self._settled(searches[lost], x[lost]))
             for fields, new in zip((root, (step,), linear), (again[0], (again[1],), again[2]), strict=True):
                 for whole, part in zip(fields, new, strict=True):
                     whole[lost] = part
-        found = self._evaluated(who, x, root, step, linear)
-        return found.without(~accepted(self._model, self._space.columns(x) | self._extra(who)))
+        found = self._evaluated(searches, x, root, step, linear)
+        return found.without(~accepted(self._model, self._space.columns(x) | self._extra(searches)))
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> dict[str, tuple[int, ...]]:
         """Shapes of what the goal observes of a stride, by name; traces a stride if measures do not declare them."""
@@ -219,21 +219,21 @@ class PeriodicGait:
             found = jax.eval_shape(observed, jnp.asarray(self._space.physical(x[0])), z)
         return {name: one.shape for name, one in found.items()}
 
-    def memory(self, who: int) -> Any:
+    def memory(self, search: int) -> Any:
         """The last gait of a search, as lists."""
-        known = self._known.get(who)
+        known = self._known.get(search)
         return None if known is None else [field.tolist() for field in known]
 
     def recall(self, memories: Mapping[int, Any]) -> None:
         """Restores the gaits of resumed searches."""
-        self._known |= {who: _Known(*map(np.array, memory)) for who, memory in memories.items()}
+        self._known |= {search: _Known(*map(np.array, memory)) for search, memory in memories.items()}
 
-    def _solved(self, who: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
+    def _solved(self, searches: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
         """Gaits by Newton's method, the last steps to them, and the strides before these steps."""
         n, at, last = x.shape[1], guess.copy(), {}
 
         def open_end(which: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found = self.strides(x[which], z, self._extra(who[which]))
+            found = self.strides(x[which], z, self._extra(searches[which]))
             at[which] = z
             last.update({int(lane): Linear(*(field[i] for field in found)) for i, lane in enumerate(which)})
             return found.next - z, found.slopes[:, : z.shape[1], n:] - np.eye(z.shape[1])
@@ -242,7 +242,9 @@ class PeriodicGait:
         linear = Linear(*(np.stack(field) for field in zip(*(last[i] for i in range(len(x))), strict=True)))
         return root, root.x - at, linear
 
-    def _evaluated(self, who: np.ndarray, x: np.ndarray, root: Root, step: np.ndarray, linear: Linear) -> Evaluated:
+    def _evaluated(
+        self, searches: np.ndarray, x: np.ndarray, root: Root, step: np.ndarray, linear: Linear
+    ) -> Evaluated:
         """Values and slopes at the gaits, one Newton step beyond the strides that were run."""
         n, m = x.shape[1], step.shape[1]
         found = np.equal(root.status, CONVERGED).reshape(-1, 1, 1)
@@ -252,7 +254,7 @@ class PeriodicGait:
         rate = np.linalg.solve(np.eye(m) - turn, slopes[:, :m, :n])
         values = linear.observed + (by_point @ np.where(found[..., 0], step, 0.0)[..., None])[..., 0]
         for i in np.flatnonzero(found):
-            self._known[int(who[i])] = _Known(x[i], root.x[i], rate[i])
+            self._known[int(searches[i])] = _Known(x[i], root.x[i], rate[i])
         early = np.where(linear.status == Outcome.COMPLETED, Outcome.NOT_CONVERGED, linear.status)
         return Evaluated(
             values * blank[..., 0],
@@ -261,19 +263,19 @@ class PeriodicGait:
             np.abs(np.linalg.eigvals(turn)).max(axis=1) * blank[:, 0, 0],
         )
 
-    def _guesses(self, who: np.ndarray, x: np.ndarray, known: np.ndarray) -> np.ndarray:
+    def _guesses(self, searches: np.ndarray, x: np.ndarray, known: np.ndarray) -> np.ndarray:
         """The last gait of each search moved along its tangent, or the state after some strides."""
         guess = np.zeros((len(x), self._size))
         for lane in np.flatnonzero(known):
-            last = self._known[int(who[lane])]
+            last = self._known[int(searches[lane])]
             guess[lane] = last.z + last.rate @ (x[lane] - last.x)
         if not known.all():
-            guess[~known] = self._settled(who[~known], x[~known])
+            guess[~known] = self._settled(searches[~known], x[~known])
         return guess
 
-    def _settled(self, who: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _settled(self, searches: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The state of each member after some strides (the last one that completed)."""
-        extra = self._extra(who)
+        extra = self._extra(searches)
         z = self._starts(x, extra)
         for _ in range(FIRST_STRIDES):
             after = self.strides(x, z, extra, slopes=False).next

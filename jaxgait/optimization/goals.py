@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxgait.measure import Measure, Measures, evaluated, observer
 from jaxgait.model import Model
-from jaxgait.optimization.space import real
+from jaxgait.optimization.space import finite_number
 from jaxgait.run import Run, Sampling
 
 Objective: TypeAlias = Callable[[Run], Any] | Measure | str
@@ -85,7 +85,7 @@ def at_least(what: Objective, value: float | int) -> Limit:
         >>> print(limit.what, limit.value, limit.at_least)
         peak_flexion 60.0 True
     """
-    return Limit(what, real(value, "the value of a limit"))
+    return Limit(what, finite_number(value, "the value of a limit"))
 
 
 def at_most(what: Objective, value: float | int) -> Limit:
@@ -99,10 +99,10 @@ def at_most(what: Objective, value: float | int) -> Limit:
         >>> at_most("peak_rope_force", 3000.0).at_least
         False
     """
-    return Limit(what, real(value, "the value of a limit"), at_least=False)
+    return Limit(what, finite_number(value, "the value of a limit"), at_least=False)
 
 
-def limit(given: Limit | str) -> Limit:
+def limit(condition: Limit | str) -> Limit:
     """A limit from a text such as "peak_flexion >= 60"; a `Limit` unchanged.
 
     Raises:
@@ -113,16 +113,16 @@ def limit(given: Limit | str) -> Limit:
         >>> limit("peak_flexion >= 60").value
         60.0
     """
-    if isinstance(given, Limit):
-        return given
-    found = _LIMIT.fullmatch(given) if isinstance(given, str) else None
+    if isinstance(condition, Limit):
+        return condition
+    found = _LIMIT.fullmatch(condition) if isinstance(condition, str) else None
     try:
         value = float(found[3]) if found else float("nan")
     except ValueError:
         value = float("nan")
     if not found or not np.isfinite(value):
         what = "a limit is text such as 'peak_flexion >= 60' (>= or <=, and a number in the measure's unit)"
-        raise ValueError(f"{what}, or made by at_least or at_most, got {given!r}")
+        raise ValueError(f"{what}, or made by at_least or at_most, got {condition!r}")
     return Limit(found[1], value, found[2] == ">=")
 
 
@@ -174,7 +174,7 @@ class Goal:
         return replace(self, limits=tuple(replace(one, value=0.0) for one in self.limits))
 
     def sized(self, shapes: Mapping[str, tuple[int, ...]]) -> Goal:
-        """The goal with the shapes of its results (see `names`), so that limits on arrays know their elements."""
+        """The goal with the shapes of its results (see `names`), which defines the elements of limits on arrays."""
         found = (shapes[f"limited_{i}"] for i in range(len(self.limits)))
         return replace(self, sizes=tuple(math.prod(shape) if shape else None for shape in found))
 
@@ -198,7 +198,7 @@ class Goal:
         """The goal with limits on arrays expanded to their elements, each with its measure."""
         return Goal((self.measures[0], *self._each(self.measures[1:])), self.bounds)
 
-    def left(self, slack: Float[np.ndarray, " slacks"]) -> dict[str, float]:
+    def slack_by_limit(self, slack: Float[np.ndarray, " slacks"]) -> dict[str, float]:
         """Slack of each limit in its own unit (of an array, the least), by the limit's text; from `slack`."""
         units, which = slack * [one.scale for one in self.bounds], np.array(self._each(range(len(self.limits))))
         return {str(one): float(units[which == k].min(initial=np.inf)) for k, one in enumerate(self.limits)}
@@ -226,14 +226,14 @@ class Goal:
         first, *others = (getattr(m, "unit", "") for m in self.measures)
         return (first, *self._each(others))
 
-    def joined(self, found: Mapping[str, np.ndarray], suffix: str = "") -> Float[np.ndarray, "b values *n"]:
+    def joined(self, results: Mapping[str, np.ndarray], suffix: str = "") -> Float[np.ndarray, "b values *n"]:
         """Results by name (see `names`, each with the suffix), in their units: the objective, then all bounds.
 
         Args:
-            found: each with a leading axis over members; derivatives also with a last one over parameters.
+            results: each with a leading axis over members; derivatives also with a last one over parameters.
             suffix: "" for values, "_gradient" for derivatives.
         """
-        columns = [found[name + suffix] for name in self.names]
+        columns = [results[name + suffix] for name in self.names]
         last = columns[0].shape[-1:] if suffix else ()
         return np.concatenate([one.reshape(len(one), -1, *last) for one in columns], axis=1)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -27,62 +28,73 @@ _OF_SMOOTH = ("solver", "rtol", "atol", "max_step", "max_steps")
 _TAKEN = {*_OF_RUNS, *_OF_SMOOTH, "samples", "scheme", "precision", "retry", "batch", "workers"}
 
 
-class Values:
+class Values(Runs):
     """Values without gradients, in the units of measures."""
 
     name = "none: values alone"
 
     def __init__(self, differences: Differences):
-        self._values, self.shapes = differences.values, differences.shapes
+        self._differences = differences
 
-    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`; slopes are zero."""
-        values, status = self._values(who, x)
+        values, status = self._differences.values(searches, x)
         return Evaluated(values, np.zeros((*values.shape, x.shape[1])), status, np.full(len(x), np.nan))
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """See `jaxgait.optimization.evaluate.Runs`."""
+        return self._differences.shapes(x)
+
+
+class Task(NamedTuple):
+    """What a search evaluates."""
+
+    model: Model
+    space: Space
+    goal: Goal
+    run: Mapping[str, Any] = MappingProxyType({})
+    """Arguments of `jaxgait.ensemble`."""
+    fixed: Mapping[str, Any] = MappingProxyType({})
+    """Values that all runs share, by name, in their units."""
+    scenarios: Scenarios | None = None
 
 
 def evaluator_for(
-    model: Model,
-    space: Space,
-    goal: Goal,
-    wanted: str | None,
-    run: Mapping[str, Any],
-    fixed: Mapping[str, Any],
-    starts: Float[np.ndarray, "starts n"],
-    scenarios: Scenarios | None = None,
-    step: float = DIFFERENCE_STEP,
+    task: Task, wanted: str | None, starts: Float[np.ndarray, "starts n"], step: float = DIFFERENCE_STEP
 ) -> Runs:
     """The evaluator with the requested gradient; "auto": of the periodic gait if there is one, else through the run.
 
     All starts share it, because objectives of gaits and of runs are not comparable: if a gait is found from at least
     one start (in all scenarios), starts without a gait fail. `step` is that of central differences, as a fraction of
-    the box (no dimension); with `wanted` None there are values alone.
+    the box (no dimension); with `wanted` None it gives values without derivatives.
 
     Raises:
-        ValueError: for an unknown gradient, and for "gait" where there can be none.
+        ValueError: for an unknown gradient, and for "gait" if no periodic gait is possible.
     """
-    goal, extra = goal.observed(), Extra() if scenarios is None else scenarios.extra
-    judged = lambda runs: runs if scenarios is None else Robust(runs, scenarios)
+    model, space, goal, run, fixed, scenarios = task._replace(goal=task.goal.observed())
+    extra = Extra() if scenarios is None else scenarios.extra
+    runs = (model, space, goal, run, fixed, extra)
+    combined = lambda one: one if scenarios is None else Robust(one, scenarios)
     if wanted is None:
-        return judged(Values(Differences(model, space, goal, run, fixed, extra)))
+        return combined(Values(Differences(*runs)))
     checks.one_of("gradient", wanted, _WAYS)
     if wanted == "differences":
-        return judged(Differences(model, space, goal, run, fixed, extra, step=step))
-    through = Transient(model, space, goal, run, fixed, extra)
+        return combined(Differences(*runs, step=step))
+    through = Transient(*runs)
     varied = [] if scenarios is None else [name for name in scenarios.members.values if name.startswith(INITIAL)]
     hindered = wanted != "run" and _hindered(model, goal, run, [*fixed, *varied], by_name=wanted == "gait")
     if wanted == "gait" and hindered:
         raise ValueError(f"gradient='gait' is impossible: {hindered}; use gradient='run'")
     if wanted == "run" or hindered:
-        return judged(through)
-    gait = judged(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), extra))
+        return combined(through)
+    gait = combined(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), extra))
     try:
         if wanted == "gait" or (found := gait(np.arange(len(starts)), starts)).valid.any():  # not solved for again
             return gait
     except NotRecorded:  # a measure reads events, which are those of whole runs
-        return judged(through)
+        return combined(through)
     through.name += f", since {_gaits_missing(found.values, scenarios)}"
-    return judged(through)
+    return combined(through)
 
 
 def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Scenarios | None) -> str:
@@ -96,7 +108,7 @@ def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Scenar
 
 
 def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Sequence[str], by_name: bool) -> str:
-    """Why there can be no periodic gait to differentiate; empty if there can."""
+    """Why no periodic gait can be differentiated; empty if one can."""
     unknown = sorted(name for name, value in run.items() if value is not None and name not in _TAKEN)
     kind = type(model).__name__
     reasons = {

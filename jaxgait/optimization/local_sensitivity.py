@@ -20,7 +20,7 @@ from jaxgait.optimization.design import as_limits, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
-from jaxgait.optimization.gradients import evaluator_for
+from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.trust import MAX_DEVIATION
@@ -92,7 +92,7 @@ def sensitivities(
     objective, sign = one_objective(maximize, minimize)
     check_run("sensitivities", run)
     if "progress" in run:  # an argument of `ensemble` that would prevent solving for a gait
-        raise ValueError("sensitivities takes no progress: it only runs two batches")
+        raise ValueError("sensitivities has no progress bar: it only runs two batches")
     varied = [] if across is None else list(as_members(across).values)
     names, left_out = differentiable(as_model(model), by, varied)
     goal = _distinct(Goal.of(model, objective, as_limits(subject_to)))
@@ -100,7 +100,8 @@ def sensitivities(
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*names, *fixed})
     space = _near(model, names)
     x = np.full((1, len(names)), 0.5)
-    evaluate = evaluator_for(model, space, goal, gradient, run, fixed, x, scenarios, step=STEP_OF_DIFFERENCES)
+    task = Task(model, space, goal, run, fixed, scenarios)
+    evaluate = evaluator_for(task, gradient, x, step=STEP_OF_DIFFERENCES)
     goal = goal.sized(evaluate.shapes(x)).flat()
     found = evaluate(np.zeros(1, int), x)
     if found.status[0] != Outcome.COMPLETED:
@@ -195,7 +196,7 @@ def _labels(goal: Goal, scenarios: Scenarios | None) -> tuple[list[str], list[st
     which = ["" if one.element is None else f"[{one.element}]" for one in goal.limits]
     limited = [name_of(m, "limited") + element for m, element in zip(goal.measures[1:], which, strict=True)]
     where = [""] if scenarios is None else [f" at {one}" for one in scenarios.names]
-    labels = [name_of(goal.measures[0], "objective"), *(one + there for one in limited for there in where)]
+    labels = [name_of(goal.measures[0], "objective"), *(one + scenario for one in limited for scenario in where)]
     return labels, [goal.units[0], *(unit for unit in goal.units[1:] for _ in where)]
 
 
@@ -221,9 +222,9 @@ def _disagreeing(data: xr.Dataset) -> list[str]:
     return data.parameter.values[noticed & (apart > MAX_DEVIATION * size)].tolist()
 
 
-def _stability(found: Evaluated) -> str:
+def _stability(evaluation: Evaluated) -> str:
     """A remark about an unstable gait; empty for a stable one."""
-    multiplier = float(found.multiplier[0])
+    multiplier = float(evaluation.multiplier[0])
     return f"; the gait is not stable (multiplier {multiplier:.3g})" if multiplier >= 1.0 else ""
 
 

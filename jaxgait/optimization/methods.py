@@ -51,8 +51,8 @@ RESTORING_STEPS = 6
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of a method."""
+class SearchSettings:
+    """SearchSettings of a method."""
 
     sign: float
     """1 to maximise, -1 to minimise."""
@@ -64,7 +64,7 @@ class Settings:
     seed: int
 
 
-class Ended(NamedTuple):
+class SearchEnd(NamedTuple):
     """The end of a search, with the library's message."""
 
     x: Float[np.ndarray, " n"]
@@ -79,7 +79,7 @@ class Stuck(Exception):
 class Scaled:
     """Objective (to minimise) and slacks of one search, scaled to order one (no dimension); rejects failed runs."""
 
-    def __init__(self, ask: Ask, settings: Settings, patience: float | int = MAX_FAILURES):
+    def __init__(self, ask: Ask, settings: SearchSettings, patience: float | int = MAX_FAILURES):
         """`patience` is the number of consecutive failed runs that end the search."""
         self._ask, self._settings, self._known, self._patience = ask, settings, {}, patience
         self._good: Evaluated | None = None
@@ -94,7 +94,7 @@ class Scaled:
         first = self._asked(x0)
         if not first.valid[0]:
             return False
-        slope = float(np.linalg.norm(projected(x0, -self._settings.sign * first.slopes[0, 0])))
+        slope = float(np.linalg.norm(project_gradient(x0, -self._settings.sign * first.slopes[0, 0])))
         size = max(abs(first.values[0, 0]), FIRST_STEP * slope) or 1.0
         # The slope is zero for derivative-free methods and at flat starts.
         self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * size else 1.0 / size)
@@ -104,22 +104,22 @@ class Scaled:
         self._keep(x0, first)
         return True
 
-    def _keep(self, x: np.ndarray, found: Evaluated) -> None:
+    def _keep(self, x: np.ndarray, evaluation: Evaluated) -> None:
         """Makes a point the best one if it meets the limits and none was better."""
-        value = -self._settings.sign * found.values[0, 0]
-        if value <= self._least and self._settings.goal.met(found.values).all():
-            self.best, self._least = inside(x), value
+        value = -self._settings.sign * evaluation.values[0, 0]
+        if value <= self._least and self._settings.goal.met(evaluation.values).all():
+            self.best, self._least = clip_to_box(x), value
 
     def steep(self, x: Float[np.ndarray, " n"]) -> bool:
         """Whether the objective still has a steep slope into the box; False near a limit."""
         found = self._asked(x)
         if not found.valid[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP_FACTOR * MAX_VIOLATION):
             return False
-        slope = np.linalg.norm(projected(x, self.scale * found.slopes[0, 0]))
+        slope = np.linalg.norm(project_gradient(x, self.scale * found.slopes[0, 0]))
         return bool(FIRST_STEP * slope > STEEP_FACTOR * self.tolerance)
 
     def _asked(self, x: np.ndarray) -> Evaluated:
-        x = inside(x)
+        x = clip_to_box(x)
         key = x.tobytes()
         if key not in self._known:
             self._known[key] = self._ask(x[None])
@@ -174,22 +174,22 @@ class Scaled:
         return self._settings.goal.slack_slopes(self._usable(x)[0].slopes)[0]
 
 
-def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
+def clip_to_box(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
     """A point clipped to the unit box (no dimension); coordinates within rounding of a wall are set on it."""
     return np.where(x < WALL_MARGIN, 0.0, np.where(x > 1.0 - WALL_MARGIN, 1.0, x))
 
 
-def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def project_gradient(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """A gradient in the unit box (no dimension), without the components whose descent leads out of it."""
     return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without SciPy's warnings of rejected steps: the message of a search says how it ended.
+    """Without SciPy's warnings of rejected steps: the message of a search states how it ended.
 
     Filters belong to the whole process, so only the main thread may change them, around all searches: one that waits
-    for an evaluation would otherwise mute it, and ends in another order than it began.
+    for an evaluation would otherwise lose its warnings, and searches end in another order than they begin.
 
     Examples:
         >>> import warnings
@@ -206,8 +206,8 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], Ended]:
-    def once(at: Scaled, x0: np.ndarray, settings: Settings) -> Any:
+def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]:
+    def once(at: Scaled, x0: np.ndarray, settings: SearchSettings) -> Any:
         limited = {"constraints": _constraints(name, at)} if settings.goal.limits and name in LIMITED else {}
         return scipy.optimize.minimize(
             at.value,
@@ -219,28 +219,28 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], E
             **limited,
         )
 
-    def search(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
+    def search(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
         at = Scaled(ask, settings, np.inf if name in GRADIENT_FREE else MAX_FAILURES)
         if not at.begin(x0):
-            return Ended(x0, False, FAILED_TEXT)
-        x, ended = x0, Ended(x0, False, "")
+            return SearchEnd(x0, False, FAILED_TEXT)
+        x, ended = x0, SearchEnd(x0, False, "")
         for _ in range(1 + MAX_RESTARTS):
             before = at.cost(x)
             try:
                 found = once(at, x, settings)
-                ended = Ended(inside(found.x), bool(found.success), str(found.message))
+                ended = SearchEnd(clip_to_box(found.x), bool(found.success), str(found.message))
             except Stuck:
-                ended = Ended(at.best, True, EDGE_TEXT)
+                ended = SearchEnd(at.best, True, EDGE_TEXT)
             gained = before - at.cost(ended.x) > STEEP_FACTOR * at.tolerance
             x = ended.x
             if name in GRADIENT_FREE or not (gained and ended.converged and at.steep(x) and at.begin(x)):
                 break
-        return ended._replace(x=restored(at.slack, at.slack_slopes, ended.x) if settings.goal.limits else ended.x)
+        return ended._replace(x=restore_limits(at.slack, at.slack_slopes, ended.x) if settings.goal.limits else ended.x)
 
     return search
 
 
-def restored(
+def restore_limits(
     slack_at: Callable[[np.ndarray], np.ndarray],
     slopes_at: Callable[[np.ndarray], np.ndarray],
     x: Float[np.ndarray, " n"],
@@ -267,7 +267,7 @@ def restored(
             if not out.any() or out.sum() == free.sum():
                 break
             free &= ~out
-        x, margin = inside(x + step), 3.0 * margin
+        x, margin = clip_to_box(x + step), 3.0 * margin
     return x
 
 
@@ -278,7 +278,7 @@ def _constraints(name: str, at: Scaled) -> Any:
     return scipy.optimize.NonlinearConstraint(at.slack, 0.0, np.inf, **slope)
 
 
-def _adam(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
+def _adam(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
     """Adam with a first step of `learning_rate` of the box, which decays to a tenth along a cosine.
 
     After a failed run it steps halfway back to the last good point.
@@ -297,8 +297,8 @@ def _adam(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
         x = np.clip(x + np.asarray(step), 0.0, 1.0) if valid else 0.5 * (x + good)
         recent = [*recent[-3:], x]
         if len(recent) == 4 and np.ptp(recent, axis=0).max() < SETTLED_EXTENT:
-            return Ended(good, valid, "settled" if valid else NONE_TEXT)
-    return Ended(good, False, "the last iteration was reached")
+            return SearchEnd(good, valid, "settled" if valid else NONE_TEXT)
+    return SearchEnd(good, False, "the last iteration was reached")
 
 
 @contextlib.contextmanager
@@ -308,7 +308,7 @@ def _optax() -> Iterator[None]:
         yield
 
 
-def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
+def _cma(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
     """CMA-ES of the package `cma`; a population is one batch.
 
     A population without a result, which would look flat, is replaced by another one.
@@ -334,9 +334,9 @@ def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
         if evolution.stop():
             break
     if not evolution.countiter:
-        return Ended(x0, False, NONE_TEXT)
+        return SearchEnd(x0, False, NONE_TEXT)
     reasons = ", ".join(evolution.stop()) or "maxiter"
-    return Ended(np.clip(evolution.result.xbest, 0.0, 1.0), "maxiter" not in reasons, f"CMA-ES: {reasons}")
+    return SearchEnd(np.clip(evolution.result.xbest, 0.0, 1.0), "maxiter" not in reasons, f"CMA-ES: {reasons}")
 
 
 _iterations = lambda settings, at, n: settings.iterations
@@ -353,8 +353,8 @@ FALLBACK = "COBYQA"
 """The method used where gradients are unreliable."""
 LIMITED = ("SLSQP", "trust-constr", "COBYQA", "CMA-ES")
 SERIAL = ("COBYQA",)
-"""Methods whose starts cannot run in parallel, because the library holds a lock while it waits for a value."""
-METHODS: dict[str, Callable[[Ask, np.ndarray, Settings], Ended]] = {
+"""Methods whose starts cannot run in parallel, because the library keeps a lock while it waits for a value."""
+METHODS: dict[str, Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]] = {
     "SLSQP": _scipy("SLSQP", maxiter=_iterations, ftol=_tolerance),
     "L-BFGS-B": _scipy("L-BFGS-B", maxiter=_iterations, ftol=_tolerance),
     "trust-constr": _scipy("trust-constr", maxiter=_iterations, gtol=lambda s, at, n: 10 * at.tolerance),

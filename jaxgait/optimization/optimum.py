@@ -199,7 +199,7 @@ def active_normals(
 
 
 def around(
-    evaluate: Evaluator, space: Space, goal: Goal, sign: float, who: int, x: np.ndarray, found: Evaluated
+    evaluate: Evaluator, space: Space, goal: Goal, sign: float, search: int, x: np.ndarray, evaluation: Evaluated
 ) -> Local | None:
     """The objective around a point, from slopes at two points along each parameter (one batch).
 
@@ -208,19 +208,19 @@ def around(
         space: the box.
         goal: objective and limits.
         sign: 1 to maximise, -1 to minimise.
-        who: the search that found the point.
+        search: the search that found the point.
         x: the point in the unit box, (n,).
-        found: the evaluation there.
+        evaluation: the evaluation at the point.
 
     Returns:
         None if a run around the point failed.
     """
     n = len(x)
     points = np.clip(x + HESSIAN_STEP * np.concatenate([-np.eye(n), np.eye(n)]), 0.0, 1.0)
-    sides = evaluate(np.full(2 * n, who), points)
+    sides = evaluate(np.full(2 * n, search), points)
     if not sides.valid.all():
         return None
-    slope, multipliers = balance(space, goal, sign, x, found.values[0], found.slopes[0])
+    slope, multipliers = balance(space, goal, sign, x, evaluation.values[0], evaluation.slopes[0])
     forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.bounds])
     weights = np.concatenate([[1.0], sign * forces])
     lagrangian = np.einsum("v,bvn->bn", weights, sides.slopes[:, : len(weights)])
@@ -228,15 +228,15 @@ def around(
     hessian = (lagrangian[n:] - lagrangian[:n]) / apart[:, None]
     hessian = 0.5 * (hessian + hessian.T)
     differences = (sides.values[n:, 0] - sides.values[:n, 0]) / apart
-    # The mean slope by Simpson's rule, but beside a wall of the box, where x is an end of the interval.
+    # The mean slope by Simpson's rule, except next to a wall of the box, where x is an end of the interval.
     ends, centred = (
         np.diagonal(sides.slopes[n:, 0] + sides.slopes[:n, 0]),
         (x >= HESSIAN_STEP) & (x <= 1.0 - HESSIAN_STEP),
     )
-    means = np.where(centred, (ends + 4.0 * found.slopes[0, 0]) / 6.0, 0.5 * ends)
+    means = np.where(centred, (ends + 4.0 * evaluation.slopes[0, 0]) / 6.0, 0.5 * ends)
     size = np.linalg.norm([sides.slopes[:, 0].max(), sides.slopes[:, 0].min()]) or 1.0
     curvature, directions = np.linalg.eigh(hessian)
-    order, loss = np.argsort(np.abs(curvature)), TOLERATED_LOSS * abs(float(found.values[0, 0]))
+    order, loss = np.argsort(np.abs(curvature)), TOLERATED_LOSS * abs(float(evaluation.values[0, 0]))
     named = {"parameter": space.names, "by": space.names}
     physical = hessian / np.outer(space.width, space.width)
     free = (x > 0.0) & (x < 1.0)
@@ -248,23 +248,23 @@ def around(
         curvature[order],
         directions.T[order],
         loss,
-        _rooms(space, goal, sign, x, found, hessian, loss),
-        _along_ridge(space, -sign * hessian, free, goal.slack_slopes(found.slopes[0])[forces != 0.0], loss),
+        _rooms(space, goal, sign, x, evaluation, hessian, loss),
+        _along_ridge(space, -sign * hessian, free, goal.slack_slopes(evaluation.slopes[0])[forces != 0.0], loss),
         float(np.abs(differences - means).max() / size),
     )
 
 
 def _rooms(
-    space: Space, goal: Goal, sign: float, x: np.ndarray, found: Evaluated, hessian: np.ndarray, loss: float
+    space: Space, goal: Goal, sign: float, x: np.ndarray, evaluation: Evaluated, hessian: np.ndarray, loss: float
 ) -> dict[str, tuple[float, float]]:
     """For each parameter alone, the distances down and up to a loss of `loss`, a wall of the box, or a limit.
 
     The objective is a parabola, the limits are linear.
     """
     rooms = {}
-    slack, tightens = goal.slack(found.values[0]).clip(min=0.0), -goal.slack_slopes(found.slopes[0])
+    slack, tightens = goal.slack(evaluation.values[0]).clip(min=0.0), -goal.slack_slopes(evaluation.slopes[0])
     for i, name in enumerate(space.names):
-        falls, bend = -sign * found.slopes[0, 0, i], max(-sign * hessian[i, i], 0.0)
+        falls, bend = -sign * evaluation.slopes[0, 0, i], max(-sign * hessian[i, i], 0.0)
         reaches = []
         for sense, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
             rate = max(sense * falls, 0.0)  # at a bound the slope points outwards; elsewhere it is noise

@@ -31,8 +31,8 @@ from jaxgait.optimization.design import as_limits, check_search
 from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.failures import POPULATION, no_result
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, name_of
-from jaxgait.optimization.gradients import evaluator_for
-from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.tradeoff import Record, rate, trace_front
 from jaxgait.optimization.validity import INVALID, rejection, status_text
@@ -120,15 +120,15 @@ def front(
     check_search(iterations, 0.1, tolerance, stability, seed)
     check_run("front", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
-    fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
+    task = Task(model, space, goal, run, {INITIAL + name: value for name, value in (initial or {}).items()})
     if method == "gradient":
         if len(signs) > 2:
             raise ValueError(f"the method 'gradient' takes two objectives, got {len(signs)}: use method='NSGA-II'")
         checks.count("points", points, least=2)
         x = space.points(model, starts, seed)
-        evaluate = evaluator_for(model, space, goal, gradient, run, fixed, x)
+        evaluate = evaluator_for(task, gradient, x)
         goal, record = _judged(goal, evaluate, x, len(signs)), Record(evaluate, stability, progress)
-        settings = Settings(-1.0, goal, iterations, tolerance, 0.1, seed)
+        settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
         with record:
             chosen = trace_front(model, space, record, signs, settings, x, points)
     else:
@@ -139,7 +139,7 @@ def front(
         checks.count("population", population, least=4)
         checks.count("generations", generations)
         x = np.full((1, len(over)), 0.5)
-        evaluate = evaluator_for(model, space, goal, None, run, fixed, x)
+        evaluate = evaluator_for(task, None, x)
         goal, record = _judged(goal, evaluate, x, len(signs)), Record(evaluate, stability, progress)
         with record:
             evolve(record, space, goal, signs, population, generations, seed)
@@ -245,18 +245,18 @@ def _labelled(
     """The front, if there is one, and all evaluations, labelled."""
     on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
     if not on_front:
-        lost = np.array([row.x for row in record.rows if row.found.status == INVALID])
+        lost = np.array([row.x for row in record.rows if row.evaluation.status == INVALID])
         why = rejection(model, space.columns(lost)) if len(lost) else ""
         raise no_result(model, *_without_objectives(goal, len(signs), record.rows), POPULATION, why)
-    on_front.sort(key=lambda row: -signs[0] * row.found.values[0])
+    on_front.sort(key=lambda row: -signs[0] * row.evaluation.values[0])
     on_front = _apart(on_front, len(signs))
     data = _columns(model, space, goal, len(signs), on_front, "", "point")
     if method == "gradient":
         data |= _exactness(space, goal, _names(goal, 2, space), signs, on_front)
     everything = _columns(model, space, goal, len(signs), record.rows, "tried.", "evaluation")
-    status = np.array([row.found.status for row in record.rows], np.int32)
+    status = np.array([row.evaluation.status for row in record.rows], np.int32)
     best = {row.x.tobytes() for row in on_front}
-    member = np.array([row.x.tobytes() in best and bool(row.found.valid) for row in record.rows], np.int8)
+    member = np.array([row.x.tobytes() in best and bool(row.evaluation.valid) for row in record.rows], np.int8)
     everything["tried.status"] = ("evaluation", status, labels("1", status_text()))
     everything["tried.on_front"] = ("evaluation", member, labels("1", "whether it is on the front (1) or not (0)"))
     attrs = {"model": type(model).__name__, "method": method, "gradient": record.name}
@@ -269,13 +269,13 @@ def _labelled(
 def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Row]) -> list[Row]:
     """The allowed, nondominated evaluations, each point once."""
     allowed = list({row.x.tobytes(): row for row in rows if _allowed(goal, len(signs), row)}.values())
-    losses = np.array([-signs * row.found.values[: len(signs)] for row in allowed]).reshape(-1, len(signs))
+    losses = np.array([-signs * row.evaluation.values[: len(signs)] for row in allowed]).reshape(-1, len(signs))
     return [row for row, kept in zip(allowed, nondominated(losses), strict=True) if kept]
 
 
 def _apart(rows: Sequence[Row], objectives: int) -> list[Row]:
     """The evaluations without those that equal another one up to rounding in every objective."""
-    values, kept = np.array([row.found.values[:objectives] for row in rows]), list[int]()
+    values, kept = np.array([row.evaluation.values[:objectives] for row in rows]), list[int]()
     span = np.maximum(np.ptp(values, axis=0), 1e-300)
     for i, one in enumerate(values):
         if not (np.abs(values[kept] - one) <= MIN_IMPROVEMENT * span).all(axis=1).any():
@@ -285,7 +285,7 @@ def _apart(rows: Sequence[Row], objectives: int) -> list[Row]:
 
 def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Row], tried: Sequence[Row]) -> list[Row]:
     """Each point, or an evaluation that is better in every objective by more than rounding."""
-    get = lambda some: np.array([-signs * row.found.values[: len(signs)] for row in some]).reshape(-1, len(signs))
+    get = lambda some: np.array([-signs * row.evaluation.values[: len(signs)] for row in some]).reshape(-1, len(signs))
     allowed = [row for row in tried if _allowed(goal, len(signs), row)]
     everything, own = get(allowed), get(rows)
     span, chosen = np.maximum(np.ptp(own, axis=0), 1e-300) if rows else 1.0, []
@@ -296,19 +296,19 @@ def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Row], tried: Sequence[Ro
 
 
 def _allowed(goal: Goal, objectives: int, row: Row) -> bool:
-    return bool(row.found.valid) and bool((_slack(goal, objectives, row) >= -MAX_VIOLATION).all())
+    return bool(row.evaluation.valid) and bool((_slack(goal, objectives, row) >= -MAX_VIOLATION).all())
 
 
 def _slack(goal: Goal, objectives: int, row: Row) -> np.ndarray:
     """Slacks of the limits, without those that represent objectives."""
-    return goal.slack(row.found.values)[objectives - 1 :]
+    return goal.slack(row.evaluation.values)[objectives - 1 :]
 
 
 def _without_objectives(goal: Goal, objectives: int, rows: Sequence[Row]) -> tuple[Goal, list[Evaluated]]:
     """The goal with the first objective and the limits alone, and the evaluations with its values."""
     chosen = np.r_[0, objectives : len(goal.measures)]
     own = Goal(tuple(goal.measures[i] for i in chosen), goal.limits[objectives - 1 :])
-    return own, [row.found._replace(values=row.found.values[chosen]) for row in rows]
+    return own, [row.evaluation._replace(values=row.evaluation.values[chosen]) for row in rows]
 
 
 def _columns(
@@ -320,7 +320,7 @@ def _columns(
     for i, name in enumerate(_names(goal, objectives, space)):
         measure = goal.measures[i]
         own = labels(getattr(measure, "unit", ""), getattr(measure, "long_name", name))
-        data[prefix + name] = (dim, np.array([row.found.values[i] for row in rows]), own)
+        data[prefix + name] = (dim, np.array([row.evaluation.values[i] for row in rows]), own)
     return data
 
 
@@ -328,7 +328,7 @@ def _exactness(
     space: Space, goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequence[Row]
 ) -> dict[str, Any]:
     """Rates of exchange, and unbalanced slopes."""
-    span = np.abs(rows[-1].found.values[:2] - rows[0].found.values[:2])
+    span = np.abs(rows[-1].evaluation.values[:2] - rows[0].evaluation.values[:2])
     found = np.full((len(rows), 2), np.nan)
     if len(rows) > 1:
         found = np.array([rate(space, goal, signs, span, row) for row in rows])
@@ -381,10 +381,10 @@ def evolve(
         search.tell(infills=asked)
 
 
-def _losses(goal: Goal, signs: np.ndarray, found: Evaluated) -> dict[str, np.ndarray]:
+def _losses(goal: Goal, signs: np.ndarray, evaluation: Evaluated) -> dict[str, np.ndarray]:
     """Losses, and violations of the limits; a failed run violates an additional limit."""
-    valid, objectives = found.valid[:, None], len(signs)
-    exceeded = -goal.slack(found.values)[:, objectives - 1 :]
-    losses = np.where(valid, -signs * found.values[:, :objectives], 0.0)
+    valid, objectives = evaluation.valid[:, None], len(signs)
+    exceeded = -goal.slack(evaluation.values)[:, objectives - 1 :]
+    losses = np.where(valid, -signs * evaluation.values[:, :objectives], 0.0)
     failed = np.where(valid, -1.0, VIOLATION_OF_FAILURES)
     return {"F": losses, "G": np.concatenate([failed, np.where(valid, exceeded, 0.0)], axis=1)}

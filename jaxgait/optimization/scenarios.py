@@ -1,4 +1,4 @@
-"""Robust design: a design is evaluated in many scenarios and judged by its mean or its worst value.
+"""Robust design: a design is evaluated in many scenarios; its mean or its worst value counts.
 
     optimize(knee, maximize="rho", over={"damper.k": (1e4, 4e4)}, across={"cadence": [0.9, 1.0, 1.1]}, robust="worst")
 
@@ -27,7 +27,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
 
 ROBUST = ("mean", "worst")
-"""The ways to judge a design."""
+"""How the values of the scenarios are combined."""
 _NAMED = 3
 """Largest number of values in the name of a scenario; with more, its name is its number."""
 
@@ -70,8 +70,8 @@ class Scenarios:
         """
         if across is None:
             if robust is not None or weights is not None:
-                given = "robust" if robust is not None else "weights"
-                raise ValueError(f"{given} needs scenarios: give across={{name: values}}")
+                argument = "robust" if robust is not None else "weights"
+                raise ValueError(f"{argument} needs scenarios: give across={{name: values}}")
             return None
         members = as_members(across)
         both = sorted({*members.values} & {*taken})
@@ -91,7 +91,7 @@ class Scenarios:
         """A unique name for each scenario, such as "mass = 60"."""
         members, found = self.members, []
         for index in np.ndindex(*members.shape):
-            found.append(", ".join(_named(members, dim, index) for dim in members.dims))
+            found.append(", ".join(_name_along(members, dim, index) for dim in members.dims))
         if len(set(found)) == len(found):
             return found
         return [f"scenario {i}" for i in range(self.size)]
@@ -108,9 +108,9 @@ class Scenarios:
     def goal(self, goal: Goal) -> RobustGoal:
         """The same objective, and every limit once for each scenario."""
         goal = goal.flat()
-        there = lambda x, at: LimitThere(x.what, x.value, x.at_least, x.element, x.number, at)
+        in_scenario = lambda x, name: ScenarioLimit(x.what, x.value, x.at_least, x.element, x.number, name)
         limits = zip(goal.measures[1:], goal.limits, strict=True)
-        rows = [(m, there(x, at)) for m, x in limits for at in self.names]
+        rows = [(m, in_scenario(x, name)) for m, x in limits for name in self.names]
         return RobustGoal((goal.measures[0], *(m for m, _ in rows)), tuple(limit for _, limit in rows), scenarios=self)
 
     def identity(self) -> dict[str, Any]:
@@ -120,14 +120,14 @@ class Scenarios:
 
 
 @dataclass(frozen=True)
-class LimitThere(Limit):
+class ScenarioLimit(Limit):
     """A limit in one scenario."""
 
-    there: str = ""
+    scenario: str = ""
     """The scenario's name."""
 
     def __str__(self) -> str:
-        return f"{super().__str__()} at {self.there}"
+        return f"{super().__str__()} at {self.scenario}"
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class RobustGoal(Goal):
         return xr.Dataset(data, marks).assign_coords(scenario=(members.dims, names))
 
 
-class Robust:
+class Robust(Runs):
     """Objective and limits over all scenarios, from their single runs (see `Evaluator`); in the units of measures.
 
     Values are those of `RobustGoal`: the mean or the worst objective, each limited measure scenario by scenario, and
@@ -184,10 +184,10 @@ class Robust:
         self._runs, self._scenarios = runs, scenarios
         self.name = f"{runs.name}; {'worst' if scenarios.worst else 'mean'} of {scenarios.size} scenarios"
 
-    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
         size = self._scenarios.size
-        lanes = (np.asarray(who)[:, None] * size + np.arange(size)).ravel()
+        lanes = (np.asarray(searches)[:, None] * size + np.arange(size)).ravel()
         found = self._runs(lanes, np.repeat(x, size, axis=0))
         values, slopes, status, multiplier = (np.reshape(f, (len(x), size, *np.shape(f)[1:])) for f in found)
         failed = status != Outcome.COMPLETED
@@ -211,17 +211,17 @@ class Robust:
             return np.broadcast_to(self._scenarios.weights, objectives.shape)
         return np.eye(self._scenarios.size)[np.argmin(self._scenarios.sign * objectives, axis=1)]
 
-    def memory(self, who: int) -> Any:
+    def memory(self, search: int) -> Any:
         """The runs' memory of a search, scenario by scenario, as lists."""
-        memory, size = getattr(self._runs, "memory", None), self._scenarios.size
-        return None if memory is None else [memory(who * size + s) for s in range(size)]
+        size = self._scenarios.size
+        memories = [self._runs.memory(search * size + s) for s in range(size)]
+        return None if all(one is None for one in memories) else memories
 
     def recall(self, memories: Mapping[int, Any]) -> None:
         """Restores the memory of searches that are continued."""
-        recall, size = getattr(self._runs, "recall", None), self._scenarios.size
-        if recall is not None:
-            single = {i * size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
-            recall({i: one for i, one in single.items() if one is not None})
+        size = self._scenarios.size
+        single = {i * size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
+        self._runs.recall({i: one for i, one in single.items() if one is not None})
 
 
 def _rows(single: np.ndarray, whole: np.ndarray) -> np.ndarray:
@@ -231,22 +231,22 @@ def _rows(single: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.concatenate([whole[:, None], limited, single[:, :, 0]], axis=1)
 
 
-def _weights(given: Any, members: Members, worst: bool) -> np.ndarray:
-    """Weights that sum to one, from one positive number a scenario; a worst case has none."""
-    if given is None:
+def _weights(weights: Any, members: Members, worst: bool) -> np.ndarray:
+    """Weights that sum to one, from one positive number per scenario; a worst case has none."""
+    if weights is None:
         return np.full(members.size, 1.0 / members.size)
     if worst:
-        raise ValueError("weights belong to robust='mean': the worst case is that of all scenarios alike")
+        raise ValueError("weights belong to robust='mean': a worst case has no weights")
     try:
-        weights = np.asarray(given, dtype=float)
+        numbers = np.asarray(weights, dtype=float)
     except (TypeError, ValueError):
-        weights = np.zeros(0)
-    if weights.shape not in (members.shape, (members.size,)) or not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError(f"weights must be {members.size} positive numbers, one a scenario, got {shown(given)}")
-    return weights.ravel() / weights.sum()
+        numbers = np.zeros(0)
+    if numbers.shape not in (members.shape, (members.size,)) or not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise ValueError(f"weights must be {members.size} positive numbers, one per scenario, got {shown(weights)}")
+    return numbers.ravel() / numbers.sum()
 
 
-def _named(members: Members, dim: str, index: Sequence[int]) -> str:
+def _name_along(members: Members, dim: str, index: Sequence[int]) -> str:
     """The name of a scenario along one dimension: its label, otherwise its values, otherwise its number."""
     at = dict(zip(members.dims, index, strict=True))
     along = {name: x for name, (dims, x) in members.labels.items() if dims == (dim,) and x.ndim == 1}

@@ -2,52 +2,33 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-import equinox as eqx
-import jax
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 from tqdm import tqdm
 
-from jaxgait.ensembles.fingerprint import RUNS_A_MEMBER
-from jaxgait.ensembles.labels import described_value
-from jaxgait.ensembles.source import Sources, digest, value
 from jaxgait.model import Model
-from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Checkpoint, Row
-from jaxgait.optimization.epigraph import RAISED, with_epigraph, worst_balance
-from jaxgait.optimization.evaluate import Evaluated, Evaluator, Extra
-from jaxgait.optimization.failures import OPTIMUM, Wording, no_result, sentence
+from jaxgait.optimization.epigraph import RAISED, with_epigraph
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.failures import OPTIMUM, Wording, no_result
+from jaxgait.optimization.fingerprint import fingerprint
 from jaxgait.optimization.goals import MAX_VIOLATION
-from jaxgait.optimization.methods import (
-    EDGE_TEXT,
-    FAILED_TEXT,
-    FIRST_STEP,
-    GRADIENT_FREE,
-    METHODS,
-    SERIAL,
-    STEEP_FACTOR,
-    Ended,
-    Settings,
-    quiet,
-)
-from jaxgait.optimization.optimum import Local, Optimum, around, balance
-from jaxgait.optimization.scenarios import RobustGoal
+from jaxgait.optimization.methods import GRADIENT_FREE, METHODS, SERIAL, SearchEnd, SearchSettings, quiet
+from jaxgait.optimization.optimum import Optimum, around
+from jaxgait.optimization.search_record import SearchRecord
+from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
+from jaxgait.optimization.search_text import lost_gradients, rejection_of, unverified, why_stopped
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
-from jaxgait.optimization.trust import MAX_DEVIATION, Guard, UnreliableGradient
-from jaxgait.optimization.validity import INVALID, UNSTABLE, rejection, status_text
+from jaxgait.optimization.trust import Guard, UnreliableGradient
 from jaxgait.parameters import with_parameters
-from jaxgait.report import labels
-
-WHERE = ("batch", "cluster", "devices", "workers")
-"""Options of runs that do not affect their results."""
 
 
 class Search:
@@ -59,7 +40,7 @@ class Search:
         space: Space,
         evaluate: Evaluator,
         method: str,
-        settings: Settings,
+        settings: SearchSettings,
         stability: float,
         checkpoint: pathlib.Path | str | None,
         fallback: str | None = None,
@@ -70,11 +51,8 @@ class Search:
 
         `wording` is that of the error of a search without a result.
         """
-        self._model, self._space, self._evaluate, self._method = model, space, evaluate, method
-        self._settings, self._stability = settings, stability
-        self._file, self._fallback, self._options, self._wording = checkpoint, fallback, run, wording
-        self._rows: list[list[Row]] = []
-        self._lost: dict[int, str] = {}
+        self._record = SearchRecord(model, space, settings, method, fallback, stability)
+        self._evaluate, self._file, self._options, self._wording = evaluate, checkpoint, run, wording
         self._strict = False
 
     def optimum(self, x: Float[np.ndarray, "starts n"], progress: bool | None) -> Optimum:
@@ -94,45 +72,47 @@ class Search:
         self._ended(x, progress)
         return self._best()
 
-    def _ended(self, x: np.ndarray, progress: bool | None) -> list[Ended]:
-        self._rows, self._strict, self._lost = [[] for _ in x], False, {}
-        shown = None if progress is None else not progress
+    def _ended(self, x: np.ndarray, progress: bool | None) -> list[SearchEnd]:
+        record = self._record = replace(self._record, rows=[[] for _ in x], unreliable={})
+        self._strict, hidden = False, None if progress is None else not progress
+        identity = {} if self._file is None else fingerprint(record, self._evaluate.name, self._options, x)
         with (
-            Checkpoint(self._file, {} if self._file is None else self._fingerprint(x)) as self._known,
-            tqdm(desc="optimize", unit="run", disable=shown) as self._bar,
+            Checkpoint(self._file, identity) as self._known,
+            tqdm(desc="optimize", unit="run", disable=hidden) as self._bar,
         ):
             ended = self._searched(dict(enumerate(x)))
-            if not any(self._allowed(self._end(i, end)) for i, end in ended.items()):
+            if not any(record.allowed(record.end_of(i, end)) for i, end in ended.items()):
                 self._strict = True
                 ended |= self._searched(self._last_stable(ended))
         return [ended[i] for i in range(len(x))]
 
-    def _searched(self, begin: Mapping[int, np.ndarray]) -> dict[int, Ended]:
+    def _searched(self, begin: Mapping[int, np.ndarray]) -> dict[int, SearchEnd]:
         """Runs the method; starts with an unreliable gradient continue from their best points by the fallback."""
-        ended = self._run({i: x for i, x in begin.items() if i not in self._lost}, self._method)
-        if self._fallback is None:
+        record = self._record
+        ended = self._run({i: x for i, x in begin.items() if i not in record.unreliable}, record.method)
+        if record.fallback is None:
             return ended
-        lost = {i: ended[i].x if i in ended else x for i, x in begin.items() if i in self._lost}
-        return ended | self._run(lost, self._fallback)
+        lost = {i: ended[i].x if i in ended else x for i, x in begin.items() if i in record.unreliable}
+        return ended | self._run(lost, record.fallback)
 
-    def _run(self, begin: Mapping[int, np.ndarray], method: str) -> dict[int, Ended]:
+    def _run(self, begin: Mapping[int, np.ndarray], method: str) -> dict[int, SearchEnd]:
         """Runs the searches in parallel, or in sequence for `SERIAL` methods."""
-        search, who = METHODS[method], list(begin)
-        if self._worst is not None and method in RAISED:
+        search, starts, settings = METHODS[method], list(begin), self._record.settings
+        if self._record.worst is not None and method in RAISED:
             search = with_epigraph(search)
-        lanes: list[Callable[[Ask], Ended]] = [lambda ask, i=i: search(ask, begin[i], self._settings) for i in who]
+        lanes: list[Callable[[Ask], SearchEnd]] = [lambda ask, i=i: search(ask, begin[i], settings) for i in starts]
         if method not in GRADIENT_FREE:
-            lanes = [self._guarded(i, lane) for i, lane in zip(who, lanes, strict=True)]
+            lanes = [self._guarded(i, lane) for i, lane in zip(starts, lanes, strict=True)]
         with quiet():
             if method not in SERIAL:
-                found = together(lanes, lambda asking, questions: self._answer([who[i] for i in asking], questions))
-                return dict(zip(who, found, strict=True))
+                found = together(lanes, lambda asking, questions: self._answer([starts[i] for i in asking], questions))
+                return dict(zip(starts, found, strict=True))
             one = lambda i: lambda _, questions: self._answer([i], questions)
-            return {i: together([lane], one(i))[0] for i, lane in zip(who, lanes, strict=True)}
+            return {i: together([lane], one(i))[0] for i, lane in zip(starts, lanes, strict=True)}
 
-    def _guarded(self, i: int, search: Callable[[Ask], Ended]) -> Callable[[Ask], Ended]:
+    def _guarded(self, i: int, search: Callable[[Ask], SearchEnd]) -> Callable[[Ask], SearchEnd]:
         """A search that ends at the best point so far if its gradient proves unreliable."""
-        goal, sign = self._settings.goal, self._settings.sign
+        record, goal, sign = self._record, self._record.settings.goal, self._record.settings.sign
         names = ["the objective", *map(str, goal.bounds)]
         least = [0.0, *(MAX_VIOLATION * one.scale for one in goal.bounds)]
 
@@ -140,74 +120,43 @@ class Search:
             exceeded = max(-float(goal.slack(values).min(initial=0.0)), 0.0)
             return (exceeded if exceeded > MAX_VIOLATION else 0.0), -sign * float(values[0])
 
-        def lane(ask: Ask) -> Ended:
+        def lane(ask: Ask) -> SearchEnd:
             guard = Guard(ask, names, least)
             try:
                 return search(guard)
             except UnreliableGradient as why:
-                self._lost[i] = f"the gradient is unreliable at evaluation {len(self._rows[i])}: {why}"
-                return Ended(guard.best(cost), False, "")
+                record.unreliable[i] = f"the gradient is unreliable at evaluation {len(record.rows[i])}: {why}"
+                return SearchEnd(guard.best(cost), False, "")
 
         return lane
 
-    @property
-    def _worst(self) -> RobustGoal | None:
-        goal = self._settings.goal
-        return goal if isinstance(goal, RobustGoal) and goal.worst else None
-
-    def _last_stable(self, ended: Mapping[int, Ended]) -> dict[int, np.ndarray]:
+    def _last_stable(self, ended: Mapping[int, SearchEnd]) -> dict[int, np.ndarray]:
         """The best stable gait of each start that ended on an unstable one."""
-        sign, found = self._settings.sign, {}
+        record, sign, found = self._record, self._record.settings.sign, {}
         for i, end in ended.items():
-            stable = [row for row in self._rows[i] if row.found.valid and row.found.multiplier < self._stability]
-            if stable and self._end(i, end).found.multiplier >= self._stability:
-                found[i] = max(stable, key=lambda row: sign * row.found.values[0]).x
+            valid = (row for row in record.rows[i] if row.evaluation.valid)
+            stable = [row for row in valid if row.evaluation.multiplier < record.stability]
+            if stable and record.end_of(i, end).evaluation.multiplier >= record.stability:
+                found[i] = max(stable, key=lambda row: sign * row.evaluation.values[0]).x
         return found
 
-    def _fingerprint(self, x: np.ndarray) -> dict[str, Any]:
-        """Everything that affects the evaluations of a search, as far as it can be written to a file."""
-        s = self._settings
-        numbers = {"tolerance": s.tolerance, "seed": s.seed, "sign": s.sign}  # (more iterations go on with it)
-        space = {"names": self._space.names, "low": self._space.low.tolist(), "high": self._space.high.tolist()}
-        leaves = [np.asarray(x) for x in jax.tree.leaves(self._model) if eqx.is_array_like(x)]
-        values = digest(*(f"{x.shape} {x.dtype}".encode() + x.tobytes() for x in leaves))  # `repr` shows no arrays
-        texts = {"model": repr(self._model), "values": values, "method": self._method, "gradient": self._evaluate.name}
-        measures = [getattr(m, "name", getattr(m, "__qualname__", "")) for m in s.goal.measures]
-        limits = [str(one) for one in s.goal.limits]
-        scenarios = s.goal.scenarios.identity() if isinstance(s.goal, RobustGoal) else None
-        wanted = {"measures": measures, "limits": limits, "scenarios": scenarios, "source": self._source()}
-        run = {name: value(x) for name, x in self._options.items() if x is not None and name not in WHERE}
-        return {**texts, **numbers, **space, **wanted, "run": run, "starts": x.tolist()}
-
-    def _source(self) -> str:
-        """A digest of the code of the model, the measures and the solvers, and of the values that measures enclose."""
-        sources = Sources()
-        sources.add_module(RUNS_A_MEMBER)
-        for used in (type(self._model), *(getattr(m, "function", m) for m in self._settings.goal.measures)):
-            sources.add(used, "code")
-        return digest(json.dumps(sources.digests(), sort_keys=True))
-
-    # --- evaluations --------------------------------------------------------------------------------------------------
-
-    def _answer(self, who: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
+    def _answer(self, searches: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
         """Evaluates the points of one round that are not in the file."""
-        lanes, points = np.repeat(who, [len(q) for q in questions]), np.concatenate(questions)
+        lanes, points = np.repeat(searches, [len(q) for q in questions]), np.concatenate(questions)
         rows: list[Row | None] = [self._known.take(int(i), x) for i, x in zip(lanes, points, strict=True)]
         new = np.array([row is None for row in rows])
         if new.any():
-            recall = getattr(self._evaluate, "recall", None)
-            if recall is not None:
-                recall(self._known.memories())
+            self._evaluate.recall(self._known.memories())
             found = self._evaluate(lanes[new], points[new])
-            memory = getattr(self._evaluate, "memory", lambda i: None)
+            memory = self._evaluate.memory
             for k, i in enumerate(np.flatnonzero(new)):
                 rows[i] = self._known.add(Row(int(lanes[i]), points[i], found.at(k), memory(int(lanes[i]))))
         judged = [self._judged(row) for row in rows if row is not None]
         for row in judged:
-            self._rows[row.who].append(row)
+            self._record.rows[row.search].append(row)
         self._bar.update(len(rows))
-        self._bar.set_postfix_str(f"best {self._best_so_far():.7g}, {len(who)} starts active")
-        answers = iter(row.found for row in judged)
+        self._bar.set_postfix_str(f"best {self._best_so_far():.7g}, {len(searches)} starts active")
+        answers = iter(row.evaluation for row in judged)
         return [Evaluated.stacked([next(answers) for _ in q]) for q in questions]
 
     def _judged(self, row: Row) -> Row:
@@ -216,214 +165,44 @@ class Search:
         Unstable gaits count as failed only in the second, strict pass: the objective is smooth across them. A start
         that continues without derivatives gets none.
         """
-        if row.who in self._lost and self._fallback is not None:
-            row = row._replace(found=row.found._replace(slopes=np.zeros_like(row.found.slopes)))
-        return row._replace(found=row.found.judged(self._stability)) if self._strict else row
+        evaluation = row.evaluation
+        if row.search in self._record.unreliable and self._record.fallback is not None:
+            evaluation = evaluation._replace(slopes=np.zeros_like(evaluation.slopes))
+        return row._replace(evaluation=evaluation.judged(self._record.stability) if self._strict else evaluation)
 
     def _best_so_far(self) -> float:
-        sign = self._settings.sign
-        found = (sign * float(r.found.values[0]) for rows in self._rows for r in rows if r.found.valid)
-        return sign * max(found, default=np.nan)
-
-    # --- the result ---------------------------------------------------------------------------------------------------
-
-    def _allowed(self, row: Row) -> bool:
-        """Whether a point may be the result: completed, within limits, stable."""
-        found = row.found
-        kept = bool(found.valid) and bool(self._settings.goal.met(found.values))
-        return kept and not found.multiplier >= self._stability
+        sign, everything = self._record.settings.sign, itertools.chain.from_iterable(self._record.rows)
+        values = (sign * float(row.evaluation.values[0]) for row in everything if row.evaluation.valid)
+        return sign * max(values, default=np.nan)
 
     def _best(self) -> Row:
-        sign, rows = self._settings.sign, [row for rows in self._rows for row in rows if self._allowed(row)]
+        record, everything = self._record, list(itertools.chain.from_iterable(self._record.rows))
+        rows = [row for row in everything if record.allowed(row)]
         if not rows:
-            everything = [row for rows in self._rows for row in rows]
-            why = next(filter(None, map(self._rejection, everything)), "")
-            raise no_result(self._model, self._settings.goal, [row.found for row in everything], self._wording, why)
-        return max(rows, key=lambda row: sign * row.found.values[0])
+            why = next(filter(None, (rejection_of(record, row) for row in everything)), "")
+            evaluations = [row.evaluation for row in everything]
+            raise no_result(record.model, record.settings.goal, evaluations, self._wording, why)
+        return max(rows, key=lambda row: record.settings.sign * row.evaluation.values[0])
 
-    def _summarised(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
-        sign, goal, space, best = self._settings.sign, self._settings.goal, self._space, self._best()
-        ends = [self._end(i, end) for i, end in enumerate(ended)]
+    def _summarised(self, x: np.ndarray, ended: Sequence[SearchEnd]) -> Optimum:
+        record, space, best = self._record, self._record.space, self._best()
+        goal, sign = record.settings.goal, record.settings.sign
+        ends = [record.end_of(i, end) for i, end in enumerate(ended)]
         named = space.named(best.x)
         local = None
-        if self._method not in GRADIENT_FREE and self._worst is None and best.who not in self._lost:
-            local = around(self._evaluate, space, goal, sign, best.who, best.x, Evaluated.stacked([best.found]))
+        if record.method not in GRADIENT_FREE and record.worst is None and best.search not in record.unreliable:
+            local = around(self._evaluate, space, goal, sign, best.search, best.x, Evaluated.stacked([best.evaluation]))
         return Optimum(
-            with_parameters(self._model, named),
+            with_parameters(record.model, named),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},
             named,
-            float(best.found.values[0]),
-            [self._why(i, end, row) for i, (end, row) in enumerate(zip(ended, ends, strict=True))],
-            self._history(ends),
-            self._method,
-            self._evaluate.name + self._lost_gradients() + self._unverified(best.who, local),
-            *self._ends(ends),
-            goal.left(goal.slack(best.found.values)),
+            float(best.evaluation.values[0]),
+            [why_stopped(record, i, end, row) for i, (end, row) in enumerate(zip(ended, ends, strict=True))],
+            tabulate_history(record, ends),
+            record.method,
+            self._evaluate.name + lost_gradients(record) + unverified(record, best.search, local),
+            *tabulate_ends(record, ends),
+            goal.slack_by_limit(goal.slack(best.evaluation.values)),
             local,
-            self._scenarios(best),
+            tabulate_scenarios(record, best),
         )
-
-    def _unverified(self, who: int, local: Local | None) -> str:
-        """A caveat if differences around the best point, found by the start `who`, do not confirm the gradient."""
-        if who in self._lost or self._method in GRADIENT_FREE or self._worst is not None:
-            return ""
-        if local is None:
-            return "; not checked around the best point, because runs next to it failed"
-        if local.difference <= MAX_DEVIATION:
-            return ""
-        size = f"{local.difference:.0%} of the slopes"
-        return f"; around the best point it differs from differences of values by {size}: a kink, or unreliable"
-
-    def _lost_gradients(self) -> str:
-        """A caveat if the gradient proved unreliable for some starts."""
-        if not self._lost:
-            return ""
-        then = "stopped there" if self._fallback is None else f"continued without it, by {self._fallback}"
-        return f"; it proved unreliable for {len(self._lost)} of {len(self._rows)} starts, which {then}"
-
-    def _scenarios(self, row: Row) -> xr.Dataset | None:
-        goal, found = self._settings.goal, row.found
-        if not isinstance(goal, RobustGoal):
-            return None
-        shares = goal.scenarios.weights
-        if goal.worst and self._method in GRADIENT_FREE:
-            shares = np.full(len(shares), np.nan)  # the shares cannot be computed without slopes
-        elif goal.worst:
-            shares = worst_balance(self._space, goal, self._settings.sign, row.x, found.values, found.slopes)[2]
-        return goal.table(found.values, shares)
-
-    def _end(self, i: int, end: Ended) -> Row:
-        """The last evaluation at the point where a start ended; the start's best one if that failed."""
-        rows = self._rows[i]
-        there = [row for row in rows if np.array_equal(row.x, end.x) and row.found.valid]
-        sign = self._settings.sign
-        valid = [row for row in rows if row.found.valid]
-        return (there or sorted(valid, key=lambda row: sign * row.found.values[0]) or rows)[-1]
-
-    def _slope(self, row: Row) -> float:
-        """The unbalanced slope, in units of the objective per box."""
-        if not row.found.valid or row.who in self._lost:
-            return float("nan")
-        goal, sign = self._settings.goal, self._settings.sign
-        if self._worst is not None:
-            return worst_balance(self._space, self._worst, sign, row.x, row.found.values, row.found.slopes)[0]
-        return balance(self._space, goal, sign, row.x, row.found.values, row.found.slopes)[0]
-
-    def _why(self, i: int, end: Ended, row: Row) -> str:
-        """One sentence on how a start ended."""
-        found, goal = row.found, self._settings.goal
-        if end.message == FAILED_TEXT or not found.valid:
-            return self._failed(self._rows[i][0])
-        if not goal.met(found.values):
-            worst = int(np.argmin(goal.slack(found.values)))
-            how = "ended" if end.converged else f"stopped ({end.message})"
-            return f"{how} outside its limits: {goal.bounds[worst]}, reached {float(found.values[1 + worst]):.6g}"
-        if found.multiplier >= self._stability:
-            return f"ended on an unstable gait (multiplier {float(found.multiplier):.3g}): walks diverge from it"
-        walls = self._space.walls(row.x)
-        at = f" on the bound {' and '.join(walls)}" if walls else ""
-        if i in self._lost:
-            return self._without(i, end, at)
-        if self._method in GRADIENT_FREE or self._method == "adam":
-            return end.message + at
-        return self._content(end, at, self._slope(row), abs(float(found.values[0])))
-
-    def _without(self, i: int, end: Ended, at: str) -> str:
-        """How a start with an unreliable gradient ended."""
-        if self._fallback is None:
-            return f"stopped{at}: {self._lost[i]}; method='auto' would continue without derivatives"
-        return f"{self._lost[i]}; {self._fallback} continued from its best point: {end.message}{at}"
-
-    def _rejection(self, row: Row) -> str:
-        """Why the model rejects the design of an evaluation; empty if it does not."""
-        if row.found.status != INVALID:
-            return ""
-        goal = self._settings.goal
-        extra = goal.scenarios.extra if isinstance(goal, RobustGoal) else Extra()
-        each = np.arange(extra.scenarios)
-        return rejection(self._model, self._space.columns(np.repeat(row.x[None], len(each), axis=0)) | extra(each))
-
-    def _failed(self, row: Row) -> str:
-        found = row.found
-        status, goal, where = int(found.status), self._settings.goal, ""
-        if isinstance(goal, RobustGoal) and (missing := goal.scenarios.missing(found.values)).any():
-            first = goal.scenarios.names[np.argmax(missing)]
-            where = f" ({first}: {missing.sum()} of {missing.size} scenarios have no result)"
-        if not status:
-            return f"the objective or its slope is not finite at its start{where}"
-        why = sentence(self._model, status, self._rejection(row))
-        return f"the run at its start {'is an unstable gait' if status == UNSTABLE else f'failed: {why}'}{where}"
-
-    def _content(self, end: Ended, at: str, slope: float, size: float) -> str:
-        """How an allowed start ended, with the remaining slope."""
-        left = f"remaining slope {slope:.1e} over the width of the bounds"
-        if end.message == EDGE_TEXT:
-            return f"ended at an edge{at} ({left}): {EDGE_TEXT}"
-        if not end.converged:
-            return f"stopped{at}: {end.message}"
-        flat = FIRST_STEP * slope <= 10 * STEEP_FACTOR * self._settings.tolerance * max(size, FIRST_STEP * slope)
-        return f"converged{at}: {left}" if flat else f"found no better point{at} ({left})"
-
-    # --- labelled -----------------------------------------------------------------------------------------------------
-
-    def _history(self, ends: Sequence[Row]) -> xr.Dataset:
-        """All evaluations of all starts; finished ones repeat their end, with the status -1."""
-        longest, space = 1 + max(map(len, self._rows)), self._space
-        filled = [rows + [end] * (longest - len(rows)) for rows, end in zip(self._rows, ends, strict=True)]
-        grid = lambda get: np.array([[get(row) for row in rows] for rows in filled])
-        dims, alive = ("start", "iteration"), np.array([len(rows) for rows in self._rows])[:, None] > np.arange(longest)
-        points, values = grid(lambda row: row.x), grid(lambda row: row.found.values)
-        slopes = grid(lambda row: row.found.slopes[0]) / space.width
-        status = np.where(alive, grid(lambda row: row.found.status), -1)
-        label = self._settings.goal.label
-        unit = "" if label["units"] == "1" else label["units"]
-        data: dict[str, Any] = {
-            "objective": (dims, values[..., 0], label),
-            "status": (dims, status, labels("1", status_text("-1: this start had stopped"))),
-        }
-        allowed = grid(self._allowed).astype(np.int32)
-        data["allowed"] = (dims, allowed, labels("1", "whether it may be the result: completed, stable, within limits"))
-        for k, name in enumerate(space.names):
-            data[name] = (dims, space.physical(points)[..., k], described_value(self._model, name))
-            label = labels(f"{unit} per {space.units[k]}".strip(), f"slope of the objective over {name}")
-            data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
-        data |= self._limited(values, dims)
-        multiplier = grid(lambda row: row.found.multiplier)
-        if np.isfinite(multiplier).any():
-            data["multiplier"] = (dims, multiplier, labels("1", "modulus of the largest Floquet multiplier"))
-        return xr.Dataset(data)
-
-    def _limited(self, values: np.ndarray, dims: tuple[str, ...]) -> dict[str, Any]:
-        """The limited measures as `limit_0`, ..., arrays along `element_0`, ... ."""
-        goal, data, at = self._settings.goal, {}, 1
-        for k, (one, size) in enumerate(zip(goal.limits, goal.elements, strict=True)):
-            label = labels((*goal.units, "")[at] or "1", f"limited: {one}")
-            part = values[..., at] if size is None else values[..., at : at + size]
-            data[f"limit_{k}"] = (dims if size is None else (*dims, f"element_{k}"), part, label)
-            at += 1 if size is None else size
-        return data
-
-    def _ends(self, rows: Sequence[Row]) -> tuple[xr.Dataset, xr.Dataset]:
-        space, dims = self._space, ("start",)
-        data: dict[str, Any] = {}
-        for k, name in enumerate(space.names):
-            values = np.array([space.physical(row.x)[k] for row in rows])
-            data[name] = (dims, values, described_value(self._model, name))
-        data["objective"] = (dims, np.array([float(row.found.values[0]) for row in rows]), self._settings.goal.label)
-        objective = self._settings.sign * np.array([float(row.found.values[0]) for row in rows])
-        allowed, valid = (
-            np.array(x) for x in zip(*((self._allowed(r), bool(r.found.valid)) for r in rows), strict=True)
-        )
-        basin, bests = group_ends(np.array([row.x for row in rows]), objective, allowed, valid)
-        numbers = {
-            "basin": (basin, "number of the basin (see `basins`) in which it ended, the best first; -1: none"),
-            "slope": ([self._slope(row) for row in rows], "unbalanced slope, in units of the objective per box"),
-            "multiplier": ([float(row.found.multiplier) for row in rows], "modulus of the largest Floquet multiplier"),
-            "evaluations": ([len(r) for r in self._rows], "points that were evaluated"),
-            "failed": (
-                [sum(not r.found.valid for r in rows_) for rows_ in self._rows],
-                "points among them whose run failed",
-            ),
-        }
-        ends = xr.Dataset(data | {n: (dims, np.array(v), labels("1", label)) for n, (v, label) in numbers.items()})
-        return ends, basins(ends, bests)

@@ -70,14 +70,14 @@ class Space:
         return low + [f"{name} = {self.high[i]:g}" for i, name in enumerate(self.names) if x[i] >= 1.0]
 
     def points(self, model: Model, starts: Starts, seed: int) -> Float[np.ndarray, "starts n"]:
-        """Starting points: the given ones; or the model's own values, if valid and within the bounds, then Sobol points.
+        """The given starting points; or the model's own values, if valid and within the bounds, then Sobol points.
 
         Raises:
             ValueError: for an impossible count.
             ParameterError: for invalid points, those outside the bounds, and if the model rejects almost all points.
         """
         if isinstance(starts, Sequence) and not isinstance(starts, str):
-            return self._given(model, starts)
+            return self._checked_starts(model, starts)
         starts = checks.count("starts", starts)
         own = np.array([float(parameter_info(model, name).value) for name in self.names])
         own = ((own - self.low) / self.width)[None]
@@ -92,19 +92,20 @@ class Space:
         why = f"the model rejects almost all points within the bounds ({rejection(model, self.columns(points))})"
         raise ParameterError(f"{why}: give `starts`, or other bounds")
 
-    def _given(self, model: Model, starts: Sequence[Mapping[str, float]]) -> np.ndarray:
+    def _checked_starts(self, model: Model, starts: Sequence[Mapping[str, float]]) -> np.ndarray:
         if not starts:
             raise ParameterError("starts is empty: give a number, or at least one point")
         for start in starts:
             if not (isinstance(start, Mapping) and set(start) == set(self.names)):
                 raise ParameterError(f"each start must be a dict of {', '.join(self.names)}, got {start!r}")
-        given = np.array([[real(start[name], f"the start of {name}") for name in self.names] for start in starts])
-        x = (given - self.low) / self.width
+        rows = [[finite_number(start[name], f"the start of {name}") for name in self.names] for start in starts]
+        points = np.array(rows)
+        x = (points - self.low) / self.width
         outside = np.argwhere((x < 0) | (x > 1))
         if outside.size:
             i, j = outside[0]
             span = f"{self.low[j]:g} to {self.high[j]:g}"
-            raise ParameterError(f"the start {given[i, j]:g} of {self.names[j]} lies outside the bounds {span}")
+            raise ParameterError(f"the start {points[i, j]:g} of {self.names[j]} lies outside the bounds {span}")
         if why := rejection(model, self.columns(x)):
             raise ParameterError(f"a start is not a valid design: {why}")
         return x
@@ -116,7 +117,7 @@ def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
         raise ParameterError(f"{name!r} is an array of shape {shape_of(model, name)}: a search varies single numbers")
     wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {pair!r}"
     try:
-        low, high = (real(x, f"a bound of {name}") for x in pair)
+        low, high = (finite_number(x, f"a bound of {name}") for x in pair)
     except (TypeError, ValueError) as error:
         raise ParameterError(wanted) from error
     if isinstance(pair, str) or not low < high:
@@ -128,7 +129,7 @@ def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
     return low, high
 
 
-def real(value: Any, label: str) -> float:
+def finite_number(value: Any, label: str) -> float:
     """One finite real number, in any unit.
 
     Raises:

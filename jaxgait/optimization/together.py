@@ -79,7 +79,7 @@ def together(searches: Sequence[Callable[[Ask], T]], answer: Answer) -> list[T]:
     Examples:
         >>> import numpy as np
         >>> from jaxgait.optimization.together import together
-        >>> def answer(who, questions):  # of all waiting searches, at once
+        >>> def answer(searches, questions):  # of all waiting searches, at once
         ...     return [float(10.0 * question.sum()) for question in questions]
         >>> one, two = np.array([1.0]), np.array([2.0])
         >>> together([lambda ask: ask(one) + ask(two), lambda ask: ask(two)], answer)

@@ -24,7 +24,7 @@ from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import ENDS
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, Settings, quiet
+from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, SearchSettings, quiet
 from jaxgait.optimization.optimum import active_normals
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
@@ -46,7 +46,7 @@ COINCIDENT_WITHIN = 1e-9
 """Ends whose objectives differ by less than this, relative to their size, are one point: no conflict."""
 
 
-class Record:
+class Record(Evaluator):
     """An evaluator that records its evaluations and treats unstable gaits as failed runs."""
 
     def __init__(self, evaluate: Evaluator, stability: float, progress: bool | None):
@@ -60,25 +60,25 @@ class Record:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`; values in the units of measures."""
-        return self._judged(who, x)[1]
+        return self._judged(searches, x)[1]
 
-    def lenient(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+    def lenient(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """The same, but a search may cross unstable gaits; values in the units of measures."""
-        return self._judged(who, x)[0]
+        return self._judged(searches, x)[0]
 
-    def _judged(self, who: np.ndarray, x: np.ndarray) -> tuple[Evaluated, Evaluated]:
+    def _judged(self, searches: np.ndarray, x: np.ndarray) -> tuple[Evaluated, Evaluated]:
         """The evaluation, and the same with the status of unstable gaits."""
-        found = self._evaluate(who, x)
+        found = self._evaluate(searches, x)
         judged = found.judged(self.stability)
-        self.rows += [Row(int(who[i]), x[i].copy(), judged.at(i)) for i in range(len(x))]
+        self.rows += [Row(int(searches[i]), x[i].copy(), judged.at(i)) for i in range(len(x))]
         self._bar.update(len(x))
         return found, judged
 
 
 @dataclass
-class Mixed:
+class Mixed(Evaluator):
     """An evaluator of combinations ``weights @ values + shift`` of another one's values; no dimension."""
 
     evaluate: Callable[[np.ndarray, np.ndarray], Evaluated]
@@ -86,14 +86,14 @@ class Mixed:
     shift: Float[np.ndarray, " mixtures"]
     name: str = field(default="mixtures")
 
-    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
-        return self.mixed(self.evaluate(who, x))
+        return self.mixed(self.evaluate(searches, x))
 
-    def mixed(self, found: Evaluated) -> Evaluated:
+    def mixed(self, evaluation: Evaluated) -> Evaluated:
         """The combinations of an evaluation."""
-        values = found.values @ self.weights.T + self.shift
-        return found._replace(values=values, slopes=self.weights @ found.slopes)
+        values = evaluation.values @ self.weights.T + self.shift
+        return evaluation._replace(values=values, slopes=self.weights @ evaluation.slopes)
 
 
 def trace_front(
@@ -101,7 +101,7 @@ def trace_front(
     space: Space,
     record: Record,
     signs: Float[np.ndarray, " objectives"],
-    settings: Settings,
+    settings: SearchSettings,
     x: Float[np.ndarray, "starts n"],
     points: int,
 ) -> list[Row]:
@@ -122,9 +122,9 @@ def trace_front(
     ends = [_end(model, space, record, settings, x, which, float(signs[which])) for which in (0, 1)]
     unit = _normalised(record, signs, ends)
     if unit is None:
-        return [min(ends, key=lambda row: tuple(-signs * row.found.values[:2]))]
+        return [min(ends, key=lambda row: tuple(-signs * row.evaluation.values[:2]))]
     ties = [_lane(settings, [_tied(unit, which)], end, which) for which, end in enumerate(ends)]
-    loss = lambda row, which, unit=unit: unit.mixed(row.found).values[1 - which]
+    loss = lambda row, which, unit=unit: unit.mixed(row.evaluation).values[1 - which]
     for which, (other,) in enumerate(_side_by_side(record, ties)):
         if other is not None and loss(ends[which], which) - loss(other, which) > WORTHWHILE_GAIN:
             ends[which] = other
@@ -139,13 +139,15 @@ def trace_front(
     return [ends[0], *(row for row in [*found, *more] if row is not None), ends[1]]
 
 
-def _end(model: Model, space: Space, record: Record, settings: Settings, x: np.ndarray, which: int, sign: float) -> Row:
+def _end(
+    model: Model, space: Space, record: Record, settings: SearchSettings, x: np.ndarray, which: int, sign: float
+) -> Row:
     """The optimum of one objective alone, within the limits; the search may cross unstable gaits."""
     goal, columns = settings.goal, np.r_[which, 2 : len(settings.goal.measures)]
     own = replace(settings, sign=sign, goal=Goal(tuple(goal.measures[i] for i in columns), goal.limits[1:]))
     alone = Mixed(record.lenient, np.eye(len(goal.measures))[columns], np.zeros(len(columns)))
     best = Search(model, space, alone, "SLSQP", own, record.stability, None, wording=ENDS).best(x)
-    return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.found.valid)
+    return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.evaluation.valid)
 
 
 def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Row]) -> Mixed | None:
@@ -153,11 +155,11 @@ def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Row]) -> Mixed
 
     None if both ends are the same point.
     """
-    losses = np.array([-signs * row.found.values[:2] for row in ends])
+    losses = np.array([-signs * row.evaluation.values[:2] for row in ends])
     span = np.array([losses[1, 0] - losses[0, 0], losses[0, 1] - losses[1, 1]])
     if not (span > COINCIDENT_WITHIN * np.abs(losses).max(axis=0)).all():
         return None
-    count = len(ends[0].found.values)
+    count = len(ends[0].evaluation.values)
     weights, shift = np.eye(count), np.zeros(count)
     weights[[0, 1], [0, 1]], shift[:2] = -signs / span, -np.diagonal(losses) / span
     return Mixed(record, weights, shift)
@@ -170,7 +172,9 @@ def _tied(unit: Mixed, which: int) -> Mixed:
     return replace(unit, weights=unit.weights[order], shift=shift)
 
 
-def _lane(settings: Settings, problems: Sequence[Mixed], begin: Row, who: int) -> Callable[[Ask], list[Row | None]]:
+def _lane(
+    settings: SearchSettings, problems: Sequence[Mixed], begin: Row, search: int
+) -> Callable[[Ask], list[Row | None]]:
     """One sweep: the best evaluation within the limits for each problem, starting from the previous one.
 
     The first of a problem's combinations is minimised, the second must not exceed 1.
@@ -185,7 +189,7 @@ def _lane(settings: Settings, problems: Sequence[Mixed], begin: Row, who: int) -
 
             def asked(points: np.ndarray, mixed: Mixed = mixed, rows: list[Row] = rows) -> Evaluated:
                 raw = ask(points)
-                rows += [Row(who, p, raw.at(i)) for i, p in enumerate(points)]
+                rows += [Row(search, p, raw.at(i)) for i, p in enumerate(points)]
                 if _settled(goal, mixed, rows):
                     raise _Settled
                 return mixed.mixed(raw)
@@ -200,22 +204,22 @@ def _lane(settings: Settings, problems: Sequence[Mixed], begin: Row, who: int) -
 
 
 def _from_elsewhere(
-    record: Record, settings: Settings, normals: Sequence[Sequence[Mixed]], found: Sequence[Sequence[Row | None]]
+    record: Record, settings: SearchSettings, normals: Sequence[Sequence[Mixed]], found: Sequence[Sequence[Row | None]]
 ) -> list[Row | None]:
-    """Searches again from evaluations anywhere in the box that are better than what the sweeps found.
+    """Searches again from evaluations anywhere in the box that are better than the points of the sweeps.
 
     Sweeps cannot cross failing runs between pieces of a front. `normals` and `found` are ordered from either end.
     """
     goal, lanes = _sided(settings), []
     for mixed, row in (pair for side in zip(normals, found, strict=True) for pair in zip(*side, strict=True)):
-        known, value = _best(goal, mixed, record.rows), lambda one, mixed=mixed: mixed.mixed(one.found).values[0]
-        beaten = row is None or not goal.met(mixed.mixed(row.found).values)
+        known, value = _best(goal, mixed, record.rows), lambda one, mixed=mixed: mixed.mixed(one.evaluation).values[0]
+        beaten = row is None or not goal.met(mixed.mixed(row.evaluation).values)
         if known is not None and (beaten or value(known) < value(row) - BETTER_BY):
             lanes.append(_lane(settings, [mixed], known, 2 + len(lanes)))
     return [row for rows in _side_by_side(record, lanes) for row in rows]
 
 
-def _sided(settings: Settings) -> Goal:
+def _sided(settings: SearchSettings) -> Goal:
     """A goal with the side of the normal and the limits."""
     return Goal((), (Limit("side", 1.0, at_least=False), *settings.goal.limits[1:]))
 
@@ -251,14 +255,14 @@ def _beyond(unit: Mixed, first: int, along: float) -> Mixed:
 
 def _best(goal: Goal, mixed: Mixed, rows: Sequence[Row]) -> Row | None:
     """The best evaluation that meets the limits."""
-    allowed = [row for row in rows if row.found.valid and goal.met(mixed.mixed(row.found).values)]
-    return min(allowed, key=lambda row: mixed.mixed(row.found).values[0], default=None)
+    allowed = [row for row in rows if row.evaluation.valid and goal.met(mixed.mixed(row.evaluation).values)]
+    return min(allowed, key=lambda row: mixed.mixed(row.evaluation).values[0], default=None)
 
 
 def _better(unit: Mixed, pair: Sequence[Row | None]) -> Row | None:
     """Of two sweeps' points at one normal, the one nearer to the ideal corner."""
     found = [row for row in pair if row is not None]
-    return min(found, key=lambda row: unit.mixed(row.found).values[:2].sum(), default=None)
+    return min(found, key=lambda row: unit.mixed(row.evaluation).values[:2].sum(), default=None)
 
 
 def _side_by_side(record: Record, lanes: Sequence[Callable[[Ask], list[Row | None]]]) -> list[list[Row | None]]:
@@ -292,9 +296,9 @@ def rate(
         The gain of the second objective per unit of the first given up, in their units (infinity if the second has no
         weight), and the norm of the imbalance, in spans of the front per box.
     """
-    falls = -signs[:, None] * row.found.slopes[:2] / span[:, None]
+    falls = -signs[:, None] * row.evaluation.slopes[:2] / span[:, None]
     limited = Goal(goal.measures[1:], goal.limits[1:])
-    normals = active_normals(space, limited, row.x, row.found.values[1:], row.found.slopes[1:], BINDING_SLACK)
+    normals = active_normals(space, limited, row.x, row.evaluation.values[1:], row.evaluation.slopes[1:], BINDING_SLACK)
     size = max(float(np.linalg.norm(falls)), 1.0)
     forces = np.concatenate([falls / size, -normals.slopes / normals.scales[:, None]]).T
     together_one = np.r_[1.0, 1.0, np.zeros(forces.shape[1] - 2)]

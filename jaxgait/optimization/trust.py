@@ -42,9 +42,8 @@ def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str
     run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MAX_STARTS)).round().astype(int)
-    memory, recall = getattr(evaluate, "memory", None), getattr(evaluate, "recall", None)
-    if memory and recall:  # from the gaits of the starts, which stay as they are
-        recall({i + _LANE: known for i, k in enumerate(chosen) if (known := memory(int(k)))})
+    memories = {i + _LANE: evaluate.memory(int(k)) for i, k in enumerate(chosen)}
+    evaluate.recall({i: one for i, one in memories.items() if one is not None})  # the starts keep their own gaits
     x = x[chosen]
     found = evaluate(np.arange(len(x)) + _LANE, x)
     valid = np.flatnonzero(found.valid)
@@ -63,15 +62,17 @@ def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str
     )
 
 
-def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evaluated, step: float) -> np.ndarray:
+def _disagree(
+    evaluate: Evaluator, searches: np.ndarray, x: np.ndarray, evaluation: Evaluated, step: float
+) -> np.ndarray:
     """The points where slope and difference disagree, along a direction in which all parameters change."""
-    along = _direction(found.slopes[:, 0])
+    along = _direction(evaluation.slopes[:, 0])
     ends = np.clip(np.concatenate([x - step * along, x + step * along]), 0.0, 1.0)
-    sides = evaluate(np.concatenate([who, who]) + _LANE, ends)
+    sides = evaluate(np.concatenate([searches, searches]) + _LANE, ends)
     apart, valid = ends[len(x) :] - ends[: len(x)], sides.valid.reshape(2, -1).all(axis=0)
     change = np.diff(sides.values[:, 0].reshape(2, -1), axis=0)[0]
-    predicted, distance = (found.slopes[:, 0] * apart).sum(axis=1), np.linalg.norm(apart, axis=1)
-    noticed = np.abs(change - predicted) > IGNORED_DISAGREEMENT * np.abs(found.values[:, 0]) * distance
+    predicted, distance = (evaluation.slopes[:, 0] * apart).sum(axis=1), np.linalg.norm(apart, axis=1)
+    noticed = np.abs(change - predicted) > IGNORED_DISAGREEMENT * np.abs(evaluation.values[:, 0]) * distance
     return (
         valid & noticed & (np.abs(change - predicted) > MAX_DEVIATION * np.maximum(np.abs(change), np.abs(predicted)))
     )
@@ -146,8 +147,8 @@ class Guard:
         ran = _ran(sides)
         if not ran.any():
             return
-        there = np.concatenate([slopes[None], sides.slopes[ran]])
-        promised, varied = _promised(there, ends[1] - ends[0]).min(axis=0), self._varied()
+        around = np.concatenate([slopes[None], sides.slopes[ran]])
+        promised, varied = _promised(around, ends[1] - ends[0]).min(axis=0), self._varied()
         if (wrong := suspect & (promised > LARGEST_PROMISE * varied)).any():
             value = int(np.argmax(wrong))
             raise UnreliableGradient(self._sentence(value, promised[value], varied[value]))
@@ -180,9 +181,9 @@ class Guard:
         return f"over {span} the slopes of {what} promise {promised / varied:.0e} times its entire variation"
 
 
-def _ran(found: Evaluated) -> np.ndarray:
+def _ran(evaluation: Evaluated) -> np.ndarray:
     """Whether the runs completed with finite values, regardless of slopes."""
-    return np.equal(found.status, Outcome.COMPLETED) & np.isfinite(found.values).all(axis=-1)
+    return np.equal(evaluation.status, Outcome.COMPLETED) & np.isfinite(evaluation.values).all(axis=-1)
 
 
 def _size(slopes: Float[np.ndarray, "values n"]) -> Float[np.ndarray, " values"]:

@@ -1,4 +1,4 @@
-"""Fits to curves: known answers in closed form, truth recovered from noisy jumps, what the data leave open."""
+"""Fits to curves: known answers in closed form, truth recovered from noisy jumps, undetermined directions."""
 
 import dataclasses
 import json
@@ -14,12 +14,12 @@ from scipy.special import expit
 
 from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
 from jaxgait.calibration import over_phase, over_time, profile, sample
-from jaxgait.calibration.fitting import solved
+from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Problem, Reading, Stopping
 from jaxgait.calibration.sampling import _starts
 from jaxgait.motion.drive import reference_gait
-from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
 from jaxgait.plot import fits
@@ -28,7 +28,7 @@ from tests.oscillator import Oscillator
 # --- curves in closed form ------------------------------------------------------------------------------------------
 
 
-class Known:
+class Known(Evaluator):
     """Values at the points of the data from a function of the parameters in their units, and its derivatives."""
 
     name = "in closed form"
@@ -38,7 +38,7 @@ class Known:
     def __init__(self, space, curve, slopes, fails=lambda theta: False):
         self._space, self._curve, self._slopes, self._fails = space, curve, slopes, fails
 
-    def __call__(self, who, x):
+    def __call__(self, searches, x):
         theta = self._space.physical(x)
         lost = np.array([self._fails(t) for t in theta])
         values = np.stack([self._curve(t) for t in theta]) * np.where(lost, np.nan, 1.0)[:, None]
@@ -68,7 +68,7 @@ def line_slopes(theta):
 
 
 def found(problem, *, estimated=False, start=(0.3, 0.7)):
-    return solved(problem, np.array([start]), Stopping(), estimated=estimated)
+    return solve_problem(problem, np.array([start]), Stopping(), estimated=estimated)
 
 
 NOISY = line([4.0, 2.0]) + 0.1 * np.random.default_rng(1).normal(size=len(T))
@@ -237,7 +237,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(jump, height):
     for seed in range(20):
         values = height + NOISE * np.random.default_rng(seed).normal(size=height.size)
         measured = replace(jump.problem.measured, values=values)
-        got = solved(replace(jump.problem, measured=measured), np.full((1, 3), 0.5), Stopping(), estimated=False)
+        got = solve_problem(replace(jump.problem, measured=measured), np.full((1, 3), 0.5), Stopping(), estimated=False)
         apart = np.array(list(got.best.values())) - truth
         inside += [got.interval(n)[0] <= TRUTH[n] <= got.interval(n)[1] for n in TRUTH]
         distance += apart @ np.linalg.solve(got.covariance.values, apart)
@@ -302,7 +302,7 @@ def test_sampling_without_its_library_says_how_to_get_it(jump, monkeypatch):
         sample(jump)
 
 
-# --- what is told, and what is wrong --------------------------------------------------------------------------------
+# --- reports and errors ----------------------------------------------------------------------------------------------
 
 
 def test_a_drive_brings_its_knee_curve():

@@ -1,4 +1,4 @@
-"""What a fit and a profile say where their numbers do not hold: bounds, noise, samples, strides, failed runs."""
+"""What a fit and a profile report where their numbers are not valid: bounds, noise, samples, strides, failed runs."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from tests.calibration.test_calibration import NOISY, T, found, line, line_slope
 from tests.oscillator import Oscillator
 
 
-def said(got, word):
+def messages(got, word):
     return [text for text in got.remarks if word in text]
 
 
@@ -58,15 +58,15 @@ def test_correlated_residuals_are_judged_by_their_number(estimated):
     """0.47 is more than 2 / sqrt(21) = 0.44, for 21 points; the factor is sqrt(1.47 / 0.53)."""
     values, noise = line([4.0, 2.0]) + 0.1 * np.cos(2 * np.pi * 3.3 * T), 1.0 if estimated else 0.1
     got = found(toy(line, line_slopes, values, noise=noise), estimated=estimated)
-    text = said(got, "neighbouring residuals are correlated (0.47;")[0]
+    text = messages(got, "neighbouring residuals are correlated (0.47;")[0]
     assert "rarely above 0.44" in text and "too small by a factor of about 1.7;" in text and "biased" in text
     few = found(toy(line, line_slopes, NOISY, noise=noise), estimated=estimated)
-    assert not said(few, "correlated")
+    assert not messages(few, "correlated")
 
 
 def test_noise_that_is_much_larger_than_the_residual_is_noticed():
     got = found(toy(line, line_slopes, NOISY, noise=10.0))
-    assert got.reduced < 1e-3 and "a variance instead of a standard deviation" in said(got, "much smaller")[0]
+    assert got.reduced < 1e-3 and "a variance instead of a standard deviation" in messages(got, "much smaller")[0]
     assert not found(toy(line, line_slopes, NOISY, noise=1.0), estimated=True).remarks
 
 
@@ -87,7 +87,7 @@ def test_interpolation_is_judged_at_every_point_by_its_own_noise():
     noise = np.where(np.arange(len(T)) % 10 == 0, 10.0, 1e-3)
     problem = replace(toy(line, line_slopes, line([4.0, 2.0])), noise=noise)
     coarse = replace(problem, reading=Reading(np.eye(len(T)), 1.002 * np.eye(len(T))))
-    assert said(found(coarse), "give more samples") and not said(found(problem), "give more samples")
+    assert messages(found(coarse), "give more samples") and not messages(found(problem), "give more samples")
 
 
 # --- strides --------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_a_gait_that_has_not_settled_is_noticed():
     got = fit(model, data, over=box, output="x", noise=0.01, gradient="run", strides=3, samples=20, starts=1)
     assert got.best["damping"] == pytest.approx(0.2, rel=1e-4)
     apart = np.sqrt(np.mean((walk.x.values[40:60] - walk.x.values[20:40]) ** 2)) / 0.01
-    assert said(got, "has not settled")[0].startswith(f"the last two strides of the runs differ by {apart:.2g} of")
+    assert messages(got, "has not settled")[0].startswith(f"the last two strides of the runs differ by {apart:.2g} of")
 
 
 # --- profiles past failed runs --------------------------------------------------------------------------------------

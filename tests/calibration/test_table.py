@@ -1,4 +1,4 @@
-"""Measured curves from text files: what the header says, units, and what is wrong with a file, where."""
+"""Measured curves from text files: headers, units, and errors with their place in the file."""
 
 import numpy as np
 import pytest

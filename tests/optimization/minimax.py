@@ -3,9 +3,9 @@
 import numpy as np
 
 from jaxgait.models.bungee import Bungee
-from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal, at_least
-from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.scenarios import Robust, Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
@@ -18,7 +18,7 @@ BOX = {"mass": (1.0, 2.0), "stiffness": (1.0, 2.0)}
 """The unit box, moved by one."""
 
 
-class Distances:
+class Distances(Evaluator):
     """Squared distance from each scenario's centre, and how far to the right a point is, more so in the second one."""
 
     name = "by formulas"
@@ -26,8 +26,8 @@ class Distances:
     def __init__(self, sign, limited, edge):
         self.sign, self.limited, self.edge = sign, limited, edge
 
-    def __call__(self, who, x):
-        scenario = who % len(CENTRES)
+    def __call__(self, searches, x):
+        scenario = searches % len(CENTRES)
         away = x - CENTRES[scenario]
         values, slopes = -self.sign * (away**2).sum(axis=1)[:, None], -2.0 * self.sign * away[:, None]
         if self.limited:
@@ -47,6 +47,6 @@ def searched(sign=1.0, method="SLSQP", limited=False, edge=2.0, starts=((0.3, 0.
     limits = (at_least("right", 0.7),) if limited else ()
     scenarios = Scenarios.of(model, {"ground": [40.0, 50.0, 60.0]}, "worst", None, sign, [])
     goal = scenarios.goal(Goal((nothing,) * (1 + limited), limits))
-    settings = Settings(sign, goal, 40, 1e-8, 0.06, 0)
+    settings = SearchSettings(sign, goal, 40, 1e-8, 0.06, 0)
     runs = Robust(Distances(sign, limited, edge), scenarios)
     return Search(model, Space(model, BOX), runs, method, settings, 1.0, None).optimum(np.array(starts), False)

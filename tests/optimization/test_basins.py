@@ -5,7 +5,7 @@ import xarray as xr
 
 from jaxgait.optimization.basins import describe_basins, group_ends, is_interim
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from tests.optimization.oscillator import Oscillator
@@ -22,7 +22,7 @@ def test_what_may_be_a_result_comes_first_and_what_failed_is_nowhere():
 def test_a_search_says_in_which_basin_each_start_ended_and_why():
     """Two hills, the smaller at 0.2 of the box, and beyond 0.95 nothing runs."""
     space = Space(Oscillator(), {"k": (0.0, 2.0)})
-    settings = Settings(1.0, Goal.of(Oscillator(), "power"), 40, 1e-9, 0.1, 0)
+    settings = SearchSettings(1.0, Goal.of(Oscillator(), "power"), 40, 1e-9, 0.1, 0)
     hills = lambda x: np.nan if x[0] > 0.95 else max(1.0 - 10.0 * (x[0] - 0.2) ** 2, 2.0 - 10.0 * (x[0] - 0.7) ** 2)
     search = Search(Oscillator(), space, Function(hills), "SLSQP", settings, 1.0, None)
     found = search.optimum(np.array([[0.1], [0.6], [0.15], [0.97], [0.8]]), False)
@@ -35,6 +35,6 @@ def test_a_search_says_in_which_basin_each_start_ended_and_why():
     assert found.as_dict()["basins"]["starts"] == [2, 2]
 
 
-def test_a_best_point_on_the_way_is_told_from_an_end():
+def test_a_best_point_before_the_end_is_distinguished_from_an_end():
     ends = xr.Dataset({"k": ("start", [1.0, 2.0]), "c": ("start", [3.0, 4.0])})
     assert not is_interim({"k": 2.0, "c": 4.0}, ends) and is_interim({"k": 2.0, "c": 3.0}, ends)

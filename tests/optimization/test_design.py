@@ -12,7 +12,7 @@ from jaxgait.measure import Measure, MeasureError
 from jaxgait.model import Model, Variable, parameter
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.optimization import at_most, optimize
-from jaxgait.optimization.evaluate import Program
+from jaxgait.optimization.evaluate import BatchedProgram
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from tests.optimization.oscillator import Oscillator
@@ -69,9 +69,9 @@ def test_measures_that_need_samples_share_one_program_for_all_tolerances(monkeyp
     monkeypatch.setattr("jaxgait.ensembles.batch._program", lambda *_: pytest.fail("a program for one tolerance"))
     fastest = Measure("fastest", lambda run: jnp.max(run.ys.v), "m/s", "largest speed", interval=0.3)
     goal, columns = Goal.of(Bungee(), fastest), {"mass": np.array([70.0])}
-    assert Program(Bungee(), goal, ("mass",), FAST, {}).shapes(columns)["objective_gradient"] == (1,)
+    assert BatchedProgram(Bungee(), goal, ("mass",), FAST, {}).shapes(columns)["objective_gradient"] == (1,)
     with pytest.raises(MeasureError, match=r"at most 0.3 s apart, they are 0.4 s apart"):
-        Program(Bungee(), goal, ("mass",), FAST | {"samples": 10}, {}).shapes(columns)
+        BatchedProgram(Bungee(), goal, ("mass",), FAST | {"samples": 10}, {}).shapes(columns)
 
 
 def test_the_walls_of_the_box_are_the_bounds_to_the_last_bit():
@@ -172,7 +172,7 @@ def test_searches_that_differ_in_numbers_only_share_one_program(gradient):
         ({"mass": (50.0, np.inf)}, 1, "low < high"),
     ],
 )
-def test_impossible_searches_are_refused(over, starts, message):
+def test_impossible_searches_raise(over, starts, message):
     with pytest.raises(ValueError, match=message):
         optimize(Bungee(), maximize=towards, over=over, starts=starts, **FAST)
 
@@ -195,7 +195,7 @@ LATEST = Measure("latest", lambda run: jnp.argmax(run["x"]), "1", "sample of the
         ({"subject_to": [at_most(LATEST, 3.0)]}, "the limited measure \\(latest\\) must be .*, got int"),
     ],
 )
-def test_impossible_settings_of_a_search_are_refused(changes, message):
+def test_impossible_settings_of_a_search_raise(changes, message):
     with pytest.raises(ValueError, match=message):
         optimize(Bungee(), **{"maximize": towards, "over": {"mass": (50.0, 60.0)}, **FAST, **changes})
 

@@ -6,7 +6,7 @@ import pytest
 from jaxgait import Bungee
 from jaxgait.models import Creeper
 from jaxgait.optimization import at_most, local_sensitivity, sensitivities
-from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.local_sensitivity import differentiable
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError
@@ -29,7 +29,7 @@ def test_of_a_periodic_gait_they_are_those_of_the_closed_form():
     assert found.attrs["gradient"].startswith("through the periodic gait") and not found.attrs["lost"]
 
 
-class Linear:
+class Linear(Evaluator):
     """Measures whose slopes by the coordinates of the box are known; a run fails at a wall of one parameter."""
 
     name = "linear"
@@ -43,7 +43,7 @@ class Linear:
     def measured(self, x):
         return x @ np.nan_to_num(self.slopes).T
 
-    def __call__(self, who, x):
+    def __call__(self, searches, x):
         values = self.measured(x)
         status = np.where(x[:, self.failing] >= self.edge, Outcome.MAX_STEPS, Outcome.COMPLETED)
         return Evaluated(values, np.tile(self.slopes, (len(x), 1, 1)), status, np.full(len(x), self.multiplier))
@@ -102,7 +102,7 @@ def test_slopes_that_runs_do_not_bear_out_are_named(of, monkeypatch):
     assert found.attrs["disagree"] == "mass" and not found.attrs["lost"]
 
 
-def test_limits_are_told_apart_by_scenario_and_what_varies_is_left_out(of):
+def test_limits_are_distinguished_by_scenario_and_varied_parameters_are_left_out(of):
     rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [9.0, 9.0]]  # objective, two of the limit, two objectives
     found = of(rows, across={"mass": [60.0, 90.0]}, by=["gravity", "stiffness"])
     assert found.measure.values.tolist() == ["peak_rope_force", "clearance at mass = 60", "clearance at mass = 90"]
@@ -140,7 +140,7 @@ def test_a_design_whose_run_fails_has_none(of):
 
 
 def test_one_objective_is_given_and_no_progress(of):
-    with pytest.raises(ValueError, match="takes no progress"):
+    with pytest.raises(ValueError, match="has no progress bar"):
         of([[1.0], [1.0]], progress=False)
     with pytest.raises(TypeError, match="give either maximize or minimize"):
         of([[1.0], [1.0]], maximize="clearance")

@@ -8,7 +8,7 @@ import xarray as xr
 
 from jaxgait import Bungee
 from jaxgait.optimization import front, pareto
-from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.pareto import hypervolume, nondominated
 from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.outcome import NoResult, Outcome
@@ -30,7 +30,7 @@ def bells(x):
     return np.array([1.0 - np.exp(-6.0 * a), np.exp(6.0 * b) - 1.0, limited])
 
 
-class Function:
+class Function(Evaluator):
     """An evaluator, by central differences, of functions of one point; NaN stands for a run that failed."""
 
     name = "of a function"
@@ -41,7 +41,7 @@ class Function:
     def shapes(self, x):
         return {"objective": (), "limited_0": (), "limited_1": ()}
 
-    def __call__(self, who, x):
+    def __call__(self, searches, x):
         h, values = 1e-6, np.array([self._values(at) for at in x])
         slope = lambda at, e: (self._values(at + h * e) - self._values(at - h * e)) / (2 * h)
         slopes = np.array([np.stack([slope(at, e) for e in np.eye(len(at))], axis=1) for at in x])

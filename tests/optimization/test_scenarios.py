@@ -11,10 +11,10 @@ from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.record import walk_record, write_record
 from jaxgait.motion.recording import Recording
 from jaxgait.optimization import optimize
-from jaxgait.optimization.evaluate import Evaluated, Program
+from jaxgait.optimization.evaluate import BatchedProgram, Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal, at_least
-from jaxgait.optimization.gradients import evaluator_for
-from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.scenarios import Robust, Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
@@ -53,7 +53,7 @@ def test_the_expected_value_is_that_of_the_single_jumps_whatever_their_order():
     found = optimize(Bungee(), **ROPE, across=MASSES, weights=weights, **QUICK)
     rope = with_parameters(Bungee(), found.best)
     goal = Goal.of(rope, ROPE["minimize"], [ROPE["subject_to"]])
-    single = Program(rope, goal, ("stiffness",), {"duration": 12.0}, {})
+    single = BatchedProgram(rope, goal, ("stiffness",), {"duration": 12.0}, {})
     alone = single({"stiffness": np.full(3, rope.stiffness), "mass": np.array(MASSES["mass"])})
     np.testing.assert_allclose(found.scenarios.objective, alone["objective"], rtol=1e-9)
     np.testing.assert_allclose(found.scenarios.limited_0, alone["limited_0"], atol=1e-7)
@@ -71,7 +71,7 @@ def test_slopes_over_all_scenarios_are_those_of_differences(worst):
     space, goal = Space(model, SWINGS["over"]), Goal.of(model, SWINGS["maximize"], SWINGS["subject_to"])
     scenarios = Scenarios.of(model, SWINGS["across"], "worst" if worst else "mean", None, 1.0, ["k"])
     x = np.array([[0.3], [0.3 - step], [0.3 + step]])
-    found = evaluator_for(model, space, goal, "gait", {}, {}, x, scenarios)(np.arange(3), x)
+    found = evaluator_for(Task(model, space, goal, scenarios=scenarios), "gait", x)(np.arange(3), x)
     assert found.values.shape == (3, 7) and found.slopes.shape == (3, 7, 1) and found.valid.all()
     each = [amplitude(1.59, c) for c in DAMPERS]
     assert found.values[0] == pytest.approx([min(each) if worst else np.mean(each), *each, *each], rel=1e-6)
@@ -108,9 +108,8 @@ def test_which_scenario_has_no_gait_is_said():
 
     def by(across, *k):
         x = (np.array(k)[:, None] - 0.5) / 2.0
-        return evaluator_for(
-            model, space, goal, "auto", {}, {}, x, Scenarios.of(model, across, "mean", None, 1.0, ["k"])
-        )
+        scenarios = Scenarios.of(model, across, "mean", None, 1.0, ["k"])
+        return evaluator_for(Task(model, space, goal, scenarios=scenarios), "auto", x)
 
     assert by(ONE_BURSTS, 1.0, 1.5).name == (
         "through the whole run, since no start has a periodic gait in every scenario "
@@ -119,14 +118,14 @@ def test_which_scenario_has_no_gait_is_said():
     assert "since no periodic gait was found from any start" in by({"c": [-150.0]}, 1.0).name
 
 
-def test_a_start_that_fails_in_one_scenario_is_told_in_which():
+def test_the_scenario_in_which_a_start_fails_is_reported():
     """The squared distance from c; no run is completed beyond k = 2 c."""
 
-    class Hollows:
+    class Hollows(Evaluator):
         name = "of hollows"
 
-        def __call__(self, who, x):
-            c, k = scenarios.extra(who)["c"], 0.5 + 2.0 * x[:, 0]
+        def __call__(self, searches, x):
+            c, k = scenarios.extra(searches)["c"], 0.5 + 2.0 * x[:, 0]
             values, slopes = -((k - c) ** 2), -4.0 * (k - c)
             status = np.where(k > 2.0 * c, Outcome.NOT_CONVERGED, Outcome.COMPLETED)
             return Evaluated(values[:, None], slopes[:, None, None], status, np.full(len(x), np.nan))
@@ -136,7 +135,7 @@ def test_a_start_that_fails_in_one_scenario_is_told_in_which():
 
     model = Oscillator()
     scenarios = Scenarios.of(model, {"c": [1.5, 0.8]}, "mean", None, 1.0, ["k"])
-    settings = Settings(1.0, scenarios.goal(Goal.of(model, "excursion")), 20, 1e-8, 0.1, 0)
+    settings = SearchSettings(1.0, scenarios.goal(Goal.of(model, "excursion")), 20, 1e-8, 0.1, 0)
     search = Search(model, Space(model, {"k": (0.5, 2.5)}), Robust(Hollows(), scenarios), "SLSQP", settings, 1.0, None)
     found = search.optimum(np.array([[0.1], [0.9]]), False)
     assert found.best["k"] == pytest.approx(1.15, rel=1e-4)
@@ -146,7 +145,7 @@ def test_a_start_that_fails_in_one_scenario_is_told_in_which():
 
 @pytest.mark.slow
 def test_a_knee_is_tuned_for_the_single_strides_of_a_walk(tmp_path):
-    """The best damper for the worst of a person's strides: what the search says of each is what its walk does."""
+    """The best damper for the worst of a person's strides: the search's value of each stride is that of its walk."""
     w = walker.walker(duration=5.0, seed=2)
     walk = measure([Recording("jo", "jo.trc", w.rate, w.time, markers=w.markers)], mass=walker.MASS)
     write_record(walk_record(walk, 6), tmp_path / "jo.json")
@@ -186,7 +185,7 @@ def test_scenarios_have_names():
         ({"across": MASSES, "robust": "median"}, "robust must be 'mean' or 'worst'"),
         ({"robust": "worst"}, "robust needs scenarios: give across="),
         ({"weights": [1.0]}, "weights needs scenarios: give across="),
-        ({"across": MASSES, "weights": [1.0, 2.0]}, "weights must be 3 positive numbers, one a scenario"),
+        ({"across": MASSES, "weights": [1.0, 2.0]}, "weights must be 3 positive numbers, one per scenario"),
         ({"across": MASSES, "weights": [1.0, 0.0, 2.0]}, "weights must be 3 positive numbers"),
         ({"across": MASSES, "weights": [1.0, 1.0, 2.0], "robust": "worst"}, "weights belong to robust='mean'"),
     ],

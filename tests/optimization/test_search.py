@@ -11,9 +11,9 @@ import pytest
 from jaxgait.measure import Measure
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, optimize
-from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.methods import METHODS, NONE_TEXT, Scaled, Settings
+from jaxgait.optimization.methods import METHODS, NONE_TEXT, Scaled, SearchSettings
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
@@ -292,7 +292,7 @@ def test_a_checkpoint_knows_how_its_runs_are_made(tmp_path, changed, what):
 def test_limits_on_functions_of_the_same_name_stay_apart():
     low, high = (lambda run: run["x"].max(), lambda run: run["x"].min())
     goal = Goal.of(Oscillator(), "excursion", [at_least(low, 0.0), at_least(high, -5.0), at_least(high, 0.0)])
-    assert list(goal.left(np.array([1.0, 2.0, 3.0]))) == [
+    assert list(goal.slack_by_limit(np.array([1.0, 2.0, 3.0]))) == [
         *("a function of the run >= 0", "a function of the run >= -5", "a function of the run (2) >= 0")
     ]
 
@@ -305,7 +305,7 @@ def distances(x, edge=0.5):
 
 
 def settings(*limits):
-    return Settings(-1.0, Goal.of(Oscillator(), "power", limits), 30, 1e-6, 0.06, 0)
+    return SearchSettings(-1.0, Goal.of(Oscillator(), "power", limits), 30, 1e-6, 0.06, 0)
 
 
 @pytest.mark.parametrize(
@@ -357,12 +357,12 @@ class OfRun(UserWarning):
     """A warning of a run."""
 
 
-class Warns:
+class Warns(Evaluator):
     """An evaluator whose runs warn."""
 
     name = "of a function"
 
-    def __call__(self, who, x):
+    def __call__(self, searches, x):
         warnings.warn("as a run does", OfRun, stacklevel=2)
         return distances(x, edge=1.0)
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
 from tests.optimization.oscillator import Oscillator
 
 
-class Function:
+class Function(Evaluator):
     """An evaluator, by central differences, of a function of one point; NaN stands for a run that failed."""
 
     name = "of a function"
@@ -20,7 +20,7 @@ class Function:
     def __init__(self, value, multiplier=lambda x: np.nan):
         self._value, self._multiplier = value, multiplier
 
-    def __call__(self, who, x):
+    def __call__(self, searches, x):
         value, h = self._value, 1e-6
         slope = lambda at: [(value(at + h * e) - value(at - h * e)) / (2 * h) for e in np.eye(len(at))]
         values, slopes = np.array([[value(at)] for at in x]), np.array([[slope(at)] for at in x])
@@ -35,7 +35,7 @@ def searched(multiplier):
     """A search along one parameter for the top at 0.9 of its box, from 0.2."""
     space = Space(Oscillator(), {"k": (0.0, 1.0)})
     evaluate = Function(lambda x: 1.0 - (x[0] - 0.9) ** 2, lambda x: multiplier(x[0]))
-    settings = Settings(1.0, Goal.of(Oscillator(), "power"), 40, 1e-8, 0.1, 0)
+    settings = SearchSettings(1.0, Goal.of(Oscillator(), "power"), 40, 1e-8, 0.1, 0)
     search = Search(Oscillator(), space, evaluate, "SLSQP", settings, 1.0, None)
     return search.optimum(np.array([[0.2]]), False)
 

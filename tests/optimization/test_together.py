@@ -16,16 +16,16 @@ def counting(times):
 def test_those_that_go_on_are_answered_together():
     rounds = []
 
-    def answer(who, questions):
-        rounds.append(tuple(who))
-        return [10 * i + q[0, 0] for i, q in zip(who, questions, strict=True)]
+    def answer(searches, questions):
+        rounds.append(tuple(searches))
+        return [10 * i + q[0, 0] for i, q in zip(searches, questions, strict=True)]
 
     assert together([counting(n) for n in (2, 0, 3)], answer) == [[0.0, 1.0], [], [20.0, 21.0, 22.0]]
     assert rounds == [(0, 2), (0, 2), (2,)]
 
 
 def test_an_error_ends_all_of_them():
-    def broken(who, questions):
+    def broken(searches, questions):
         raise OSError("no disk")
 
     with pytest.raises(OSError, match="no disk"):
@@ -35,4 +35,4 @@ def test_an_error_ends_all_of_them():
         raise ValueError("a search went wrong")
 
     with pytest.raises(ValueError, match="a search went wrong"):
-        together([counting(3), faulty], lambda who, questions: [0.0] * len(who))
+        together([counting(3), faulty], lambda searches, questions: [0.0] * len(searches))

@@ -8,9 +8,9 @@ import pytest
 
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import optimize
-from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.optimum import around
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
@@ -20,7 +20,7 @@ from tests.optimization.oscillator import Oscillator
 STARTS = np.random.default_rng(0).random((5, 2))
 
 
-class Given:
+class Given(Evaluator):
     """An evaluator of a function with a slope that is given too, right or wrong."""
 
     name = "of a function"
@@ -28,7 +28,7 @@ class Given:
     def __init__(self, value, slope, fails=lambda x: False):
         self._value, self._slope, self._fails, self.count = value, slope, fails, 0
 
-    def __call__(self, who, x):
+    def __call__(self, searches, x):
         self.count += len(x)
         values, slopes = np.array([[self._value(at)] for at in x]), np.array([[self._slope(at)] for at in x])
         status = np.array([int(self._fails(at)) for at in x])
@@ -136,7 +136,7 @@ def chaos(x):
 
 def searched(evaluate, method="SLSQP", fallback="COBYQA", starts=((0.1, 0.9),), limits=()):
     space = Space(Oscillator(), dict(zip("kc", [(0.0, 1.0)] * len(starts[0]), strict=False)))
-    settings = Settings(1.0, Goal.of(Oscillator(), "power", limits), 60, 1e-8, 0.1, 0)
+    settings = SearchSettings(1.0, Goal.of(Oscillator(), "power", limits), 60, 1e-8, 0.1, 0)
     return Search(Oscillator(), space, evaluate, method, settings, 1.0, None, fallback).optimum(np.array(starts), False)
 
 
@@ -149,8 +149,8 @@ def lost_beyond(middle, beyond=chaos):
 def test_where_slopes_become_meaningless_on_the_way_the_start_goes_on_without(method, beyond):
     found = searched(lost_beyond(0.5, beyond), method)
     assert found.objective == pytest.approx(2.0, abs=1e-4) and found.local is None and np.isnan(found.ends.slope[0])
-    said = "of a function; it proved unreliable for 1 of 1 starts, which continued without it, by COBYQA"
-    assert found.gradient == said
+    message = "of a function; it proved unreliable for 1 of 1 starts, which continued without it, by COBYQA"
+    assert found.gradient == message
     assert found.why_stopped[0].startswith("the gradient is unreliable at evaluation ")
     assert "; COBYQA continued from its best point: " in found.why_stopped[0]
 
@@ -167,8 +167,8 @@ def test_a_method_by_name_stops_there_and_the_other_starts_go_on():
 
 def test_a_limit_whose_slopes_mean_nothing_is_named():
     class Limited(Given):
-        def __call__(self, who, x):
-            found = super().__call__(who, x)
+        def __call__(self, searches, x):
+            found = super().__call__(searches, x)
             slope = np.array([chaos(at) if at[0] > 0.5 else np.array([1.0, 0.0]) for at in x])
             values = np.concatenate([found.values, x[:, :1]], axis=1)
             return found._replace(values=values, slopes=np.stack([found.slopes[:, 0], slope], axis=1))

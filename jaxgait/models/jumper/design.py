@@ -15,7 +15,7 @@ from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.swing import Swing, Turn
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.gradients import evaluator_for
+from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import get_parameter
 
@@ -93,7 +93,7 @@ def highest_jump(
     ]
     space, goal = Space(swinger, over), Goal.of(swinger, "height", limits(0.0, 0.0))
     own = (np.array([[get_parameter(swinger, name) for name in over]], float) - space.low) / space.width
-    evaluate = evaluator_for(swinger, space, goal, "run", SETTINGS, {}, own)  # the search's program
+    evaluate = evaluator_for(Task(swinger, space, goal, SETTINGS), "run", own)  # the search's program
     force, spin = evaluate(np.zeros(1, int), own).values[0, 1:3]
 
     def search(begin: Model, starts: int) -> Optimum:

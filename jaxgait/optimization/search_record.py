@@ -1,0 +1,62 @@
+"""What a search did: its evaluations, and which of them may be the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jaxgait.model import Model
+from jaxgait.optimization.checkpoint import Row
+from jaxgait.optimization.epigraph import worst_balance
+from jaxgait.optimization.methods import SearchEnd, SearchSettings
+from jaxgait.optimization.optimum import balance
+from jaxgait.optimization.scenarios import RobustGoal
+from jaxgait.optimization.space import Space
+
+
+@dataclass
+class SearchRecord:
+    """The evaluations of all starts of a search, in the units of measures."""
+
+    model: Model
+    space: Space
+    settings: SearchSettings
+    method: str
+    fallback: str | None
+    """The method that continues starts with an unreliable gradient; None: they end."""
+    stability: float
+    """Modulus of the largest Floquet multiplier from which a gait counts as failed."""
+    rows: list[list[Row]] = field(default_factory=list)
+    """The evaluations of each start."""
+    unreliable: dict[int, str] = field(default_factory=dict)
+    """Why the gradient of some starts is unreliable, by their numbers."""
+
+    @property
+    def worst(self) -> RobustGoal | None:
+        """The goal if it is a worst case."""
+        goal = self.settings.goal
+        return goal if isinstance(goal, RobustGoal) and goal.worst else None
+
+    def allowed(self, row: Row) -> bool:
+        """Whether a point may be the result: completed, within limits, stable."""
+        evaluation = row.evaluation
+        within = bool(evaluation.valid) and bool(self.settings.goal.met(evaluation.values))
+        return within and not evaluation.multiplier >= self.stability
+
+    def end_of(self, i: int, end: SearchEnd) -> Row:
+        """The last evaluation at the point where a start ended; the start's best one if that failed."""
+        rows = self.rows[i]
+        at_end = [row for row in rows if np.array_equal(row.x, end.x) and row.evaluation.valid]
+        sign = self.settings.sign
+        valid = [row for row in rows if row.evaluation.valid]
+        return (at_end or sorted(valid, key=lambda row: sign * row.evaluation.values[0]) or rows)[-1]
+
+    def slope(self, row: Row) -> float:
+        """The unbalanced slope, in units of the objective per box."""
+        if not row.evaluation.valid or row.search in self.unreliable:
+            return float("nan")
+        goal, sign = self.settings.goal, self.settings.sign
+        if self.worst is not None:
+            return worst_balance(self.space, self.worst, sign, row.x, row.evaluation.values, row.evaluation.slopes)[0]
+        return balance(self.space, goal, sign, row.x, row.evaluation.values, row.evaluation.slopes)[0]

@@ -1,0 +1,96 @@
+"""Sentences on a search: why each start stopped, and whether its gradient was reliable."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxgait.optimization.checkpoint import Row
+from jaxgait.optimization.evaluate import Extra
+from jaxgait.optimization.failures import sentence
+from jaxgait.optimization.methods import EDGE_TEXT, FAILED_TEXT, FIRST_STEP, GRADIENT_FREE, STEEP_FACTOR, SearchEnd
+from jaxgait.optimization.optimum import Local
+from jaxgait.optimization.scenarios import RobustGoal
+from jaxgait.optimization.search_record import SearchRecord
+from jaxgait.optimization.trust import MAX_DEVIATION
+from jaxgait.optimization.validity import INVALID, UNSTABLE, rejection
+
+
+def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
+    """One sentence on how a start ended."""
+    evaluation, goal = row.evaluation, record.settings.goal
+    if end.message == FAILED_TEXT or not evaluation.valid:
+        return _failed(record, record.rows[i][0])
+    if not goal.met(evaluation.values):
+        worst = int(np.argmin(goal.slack(evaluation.values)))
+        how = "ended" if end.converged else f"stopped ({end.message})"
+        return f"{how} outside its limits: {goal.bounds[worst]}, reached {float(evaluation.values[1 + worst]):.6g}"
+    if evaluation.multiplier >= record.stability:
+        return f"ended on an unstable gait (multiplier {float(evaluation.multiplier):.3g}): walks diverge from it"
+    walls = record.space.walls(row.x)
+    at = f" on the bound {' and '.join(walls)}" if walls else ""
+    if i in record.unreliable:
+        return _without_gradient(record, i, end, at)
+    if record.method in GRADIENT_FREE or record.method == "adam":
+        return end.message + at
+    return _converged(record, end, at, record.slope(row), abs(float(evaluation.values[0])))
+
+
+def _without_gradient(record: SearchRecord, i: int, end: SearchEnd, at: str) -> str:
+    """How a start with an unreliable gradient ended."""
+    if record.fallback is None:
+        return f"stopped{at}: {record.unreliable[i]}; method='auto' would continue without derivatives"
+    return f"{record.unreliable[i]}; {record.fallback} continued from its best point: {end.message}{at}"
+
+
+def rejection_of(record: SearchRecord, row: Row) -> str:
+    """Why the model rejects the design of an evaluation; empty if it does not."""
+    if row.evaluation.status != INVALID:
+        return ""
+    goal = record.settings.goal
+    extra = goal.scenarios.extra if isinstance(goal, RobustGoal) else Extra()
+    each = np.arange(extra.scenarios)
+    return rejection(record.model, record.space.columns(np.repeat(row.x[None], len(each), axis=0)) | extra(each))
+
+
+def _failed(record: SearchRecord, row: Row) -> str:
+    """How a start failed at its first evaluation."""
+    evaluation = row.evaluation
+    status, goal, where = int(evaluation.status), record.settings.goal, ""
+    if isinstance(goal, RobustGoal) and (missing := goal.scenarios.missing(evaluation.values)).any():
+        first = goal.scenarios.names[np.argmax(missing)]
+        where = f" ({first}: {missing.sum()} of {missing.size} scenarios have no result)"
+    if not status:
+        return f"the objective or its slope is not finite at its start{where}"
+    why = sentence(record.model, status, rejection_of(record, row))
+    return f"the run at its start {'is an unstable gait' if status == UNSTABLE else f'failed: {why}'}{where}"
+
+
+def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, size: float) -> str:
+    """How an allowed start ended, with the remaining slope."""
+    left = f"remaining slope {slope:.1e} over the width of the bounds"
+    if end.message == EDGE_TEXT:
+        return f"ended at an edge{at} ({left}): {EDGE_TEXT}"
+    if not end.converged:
+        return f"stopped{at}: {end.message}"
+    flat = FIRST_STEP * slope <= 10 * STEEP_FACTOR * record.settings.tolerance * max(size, FIRST_STEP * slope)
+    return f"converged{at}: {left}" if flat else f"found no better point{at} ({left})"
+
+
+def unverified(record: SearchRecord, search: int, local: Local | None) -> str:
+    """A caveat if differences around the best point, found by the start `search`, do not confirm the gradient."""
+    if search in record.unreliable or record.method in GRADIENT_FREE or record.worst is not None:
+        return ""
+    if local is None:
+        return "; not checked around the best point, because runs next to it failed"
+    if local.difference <= MAX_DEVIATION:
+        return ""
+    size = f"{local.difference:.0%} of the slopes"
+    return f"; around the best point it differs from differences of values by {size}: a kink, or unreliable"
+
+
+def lost_gradients(record: SearchRecord) -> str:
+    """A caveat if the gradient proved unreliable for some starts."""
+    if not record.unreliable:
+        return ""
+    then = "stopped there" if record.fallback is None else f"continued without it, by {record.fallback}"
+    return f"; it proved unreliable for {len(record.unreliable)} of {len(record.rows)} starts, which {then}"
