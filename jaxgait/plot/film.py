@@ -261,7 +261,7 @@ def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float, span: floa
         if legend["handles"]:
             figure.legend(**legend, loc="upper left", bbox_to_anchor=(box.x0, 1.0), frameon=False, borderaxespad=0.2)
         panels = _panels(figure, (box.x0, box.x1), lowest, one.curves[:rows], size)
-        stages.append(_Stage(one, axes, panels, title, "" if stages else _said(pace), span))
+        stages.append(_Stage(one, axes, panels, title, "" if stages else _pace_text(pace), span))
     return figure, stages
 
 
@@ -400,7 +400,7 @@ def _metric(length: float) -> str:
     return f"{length * factor:g} {unit}"
 
 
-def _said(pace: float) -> str:
+def _pace_text(pace: float) -> str:
     return "real time" if pace == 1.0 else f"{pace:g} x real time" if pace > 1 else f"slow motion 1/{1 / pace:g}"
 
 

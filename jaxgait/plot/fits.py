@@ -33,13 +33,15 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
         'height (m)'
     """
     with style():
-        beside = _has_region(found) or len(found.best) > 2
-        figure = plt.figure(figsize=(10.0 if beside else 7.5, 5.0))
-        grid = figure.add_gridspec(2, 1 + beside, width_ratios=(1.7, 1.0)[: 1 + beside], height_ratios=(2.2, 1.0))
+        has_side_panel = _has_region(found) or len(found.best) > 2
+        figure = plt.figure(figsize=(10.0 if has_side_panel else 7.5, 5.0))
+        grid = figure.add_gridspec(
+            2, 1 + has_side_panel, width_ratios=(1.7, 1.0)[: 1 + has_side_panel], height_ratios=(2.2, 1.0)
+        )
         upper = figure.add_subplot(grid[0, 0])
         lower = figure.add_subplot(grid[1, 0], sharex=upper)
         curves(upper, lower, found.curve, quantity, before, found.noise)
-        if beside:
+        if has_side_panel:
             _correlations(figure, figure.add_subplot(grid[:, 1]), found)
     return figure
 
