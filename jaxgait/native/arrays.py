@@ -247,6 +247,8 @@ def _scatter(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     d = e.params["dimension_numbers"]
     if getattr(d, "operand_batching_dims", ()):
         raise Unsupported("a scatter over batched axes")
+    if e.primitive.name == "scatter" and e.params["update_jaxpr"] is not None:
+        raise Unsupported("a function of elements of an array (x.at[i].apply)")  # JAX gives zeros as their new values
     window = [a for a in range(len(whole.shape)) if a not in d.inserted_window_dims]
     batch = [a for a in range(new.ndim) if a not in d.update_window_dims]
     sizes = [1] * len(whole.shape)

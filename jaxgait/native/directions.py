@@ -39,17 +39,21 @@ def lengths(shapes: Iterable[tuple[int, ...]], above: int = MAX_UNROLLED) -> lis
     return [n for n, _ in found.most_common()]
 
 
-def joined(code: Code, shapes: Sequence[tuple[int, ...]], few: int = MAX_UNROLLED) -> None:
+def joined(code: Code, shapes: Sequence[tuple[int, ...]], derived: bool, few: int = MAX_UNROLLED) -> None:
     """Replaces copies of code for several directions by loops over them.
 
     Args:
         code: of one member.
         shapes: of its operands.
+        derived: whether JAX has taken a derivative. Otherwise linear values are not tangents, and its sums and products
+            keep their order: the corrections of a compensated sum are linear, too.
         few: directions up to which the loop is unrolled.
     """
     found: dict[int, _Parts] = {}
     for n in lengths(shapes, above=1):
         found[n] = parts = _Parts(code, _seeds(code, shapes, n), n)
+        if not derived:
+            continue
         before, tangents = code.statements, parts.tangents(code)
         if tangents.alike and _rewritten(code, tangents, n):
             if accumulated(code):
@@ -170,7 +174,7 @@ class _Parts:
         """The bits of operands whose parts never mix."""
         every = (1 << self._n) - 1
         kept = {k for k in range(operands) if not self._shared >> (k * self._n) & every}
-        sets = {*self._of}  # (memory may hold what belongs to several parts, as long as nobody reads it)
+        sets = {*self._of}  # (memory may belong to several parts, as long as it is not read)
         for bits in sets:
             kept -= {k for k in kept if (part := bits >> (k * self._n) & every) & (part - 1)}
         for bits in sets:

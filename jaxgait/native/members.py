@@ -27,7 +27,7 @@ from jaxgait.native.calls import available, head, pointers, registered
 from jaxgait.native.code import Code, Unsupported, arrays_in_memory, count, loops, most_parts
 from jaxgait.native.identity import made_of
 from jaxgait.native.passes import read_loop
-from jaxgait.native.primitives import Call, Scan, While, bind, read, results, scanned
+from jaxgait.native.primitives import Call, Scan, While, bind, read, repeated, results, scanned
 from jaxgait.native.program import rewritten
 from jaxgait.native.refilling import assembly, lanes
 
@@ -69,13 +69,13 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
     return made_of(rewritten(function, evaluate, anywhere=True), "looped", function, tuple(assured))
 
 
-def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...]) -> list[Any]:
+def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...], derived: bool = False) -> list[Any]:
     """Re-traces a program with its outermost loops as operations of their own."""
     jaxpr = program.jaxpr
     known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*program.consts, *args), strict=True))
     get = lambda v: v.val if isinstance(v, Literal) else known[v]
     for equation, wanted in _equations(jaxpr):
-        found = _run(equation, [get(v) for v in equation.invars], wanted, assured)
+        found = _run(equation, [get(v) for v in equation.invars], wanted, assured, derived or _is_derived(equation))
         known.update(zip(equation.outvars, found, strict=True))
     return [get(v) for v in jaxpr.outvars]
 
@@ -86,6 +86,14 @@ def _equations(jaxpr: Any) -> list[tuple[Any, tuple[bool, ...]]]:
     inputs = itertools.chain(live.outvars, *(e.invars for e in live.eqns))
     used = {v for v in inputs if not isinstance(v, Literal)}
     return [(e, tuple(v in used for v in e.outvars)) for e in live.eqns]
+
+
+def _is_derived(equation: Any) -> bool:
+    """Whether JAX has taken a derivative of an equation, or of the call that it is.
+
+    A derivative of a call is noted at the call, and not at the equations within.
+    """
+    return "jvp(" in str(equation.source_info.name_stack)
 
 
 def _goes_back(jaxpr: Any) -> bool:
@@ -100,12 +108,14 @@ def _goes_back(jaxpr: Any) -> bool:
     return False
 
 
-def _run(equation: Any, inputs: list[Any], wanted: tuple[bool, ...], assured: tuple[str, ...]) -> Sequence[Any]:
+def _run(
+    equation: Any, inputs: list[Any], wanted: tuple[bool, ...], assured: tuple[str, ...], derived: bool
+) -> Sequence[Any]:
     found = read(equation.primitive.name, equation.params, len(inputs))
     if isinstance(found, Call) and _has_loop(found.program):
-        return _evaluate(found.program, inputs, assured)
+        return _evaluate(found.program, inputs, assured, derived)
     if isinstance(found, While | Scan):
-        code = _code(found, equation, wanted, assured)
+        code = _code(found, equation, wanted, derived, assured)
         if isinstance(code, Codes):
             params = {"wanted": wanted, "members": None, "shared": (True,) * len(inputs)}
             given = iter(LOOP.bind(*inputs, loop=_Same(found), code=_Same(code), **params))
@@ -117,9 +127,14 @@ class Codes:
     """A loop as code for kernels of CPUs and GPUs."""
 
     def __init__(
-        self, loop: While | Scan, avals: Sequence[Any], wanted: tuple[bool, ...], assured: tuple[str, ...]
+        self,
+        loop: While | Scan,
+        avals: Sequence[Any],
+        wanted: tuple[bool, ...],
+        derived: bool,
+        assured: tuple[str, ...],
     ) -> None:
-        self._read = functools.partial(read_loop, loop, avals, wanted, assured)
+        self._read = functools.partial(read_loop, loop, avals, wanted, derived, assured)
         self._wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # what is read later is read as it was
         self.vectors = self._read()
 
@@ -131,10 +146,12 @@ class Codes:
         return self.vectors
 
 
-def _code(loop: While | Scan, equation: Any, wanted: tuple[bool, ...], assured: tuple[str, ...]) -> Codes | str:
+def _code(
+    loop: While | Scan, equation: Any, wanted: tuple[bool, ...], derived: bool, assured: tuple[str, ...]
+) -> Codes | str:
     """Code of the loop, or the reason why there is none."""
     try:
-        code = Codes(loop, [v.aval for v in equation.invars], wanted, assured)
+        code = Codes(loop, [v.aval for v in equation.invars], wanted, derived, assured)
     except Unsupported as reason:
         return str(reason)
     except Exception as fault:
@@ -185,7 +202,7 @@ def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (
 
 
 def outermost(function: Callable[..., Any], *args: Any, assured: Sequence[str] = ()) -> list[Seen]:
-    """What `looped` makes of the outermost loops of a function; arguments as of `explain`."""
+    """What `looped` makes of the outermost loops of a function; arguments as for `explain`."""
     arrays, rest = eqx.partition(args, lambda x: eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct))
     program = jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays)
     if _goes_back(program.jaxpr):
@@ -193,19 +210,20 @@ def outermost(function: Callable[..., Any], *args: Any, assured: Sequence[str] =
     return _seen(program, tuple(assured), (False,) * len(program.jaxpr.invars))
 
 
-def _seen(program: ClosedJaxpr, assured: tuple[str, ...], shared: Sequence[bool]) -> list[Seen]:
+def _seen(program: ClosedJaxpr, assured: tuple[str, ...], shared: Sequence[bool], derived: bool = False) -> list[Seen]:
     loops: list[Seen] = []
     varying = set(itertools.compress(program.jaxpr.invars, (not same for same in shared)))
     for e, wanted in _equations(program.jaxpr):
         found = read(e.primitive.name, e.params, len(e.invars))
+        inside = derived or _is_derived(e)
         same = tuple(isinstance(v, Literal) or v not in varying for v in e.invars)
         if not all(same):
             varying.update(e.outvars)
         if isinstance(found, Call):
-            loops += _seen(found.program, assured, same)
+            loops += _seen(found.program, assured, same, inside)
         elif isinstance(found, While | Scan):
             sizes = tuple(math.prod(v.aval.shape) for v in e.invars)
-            loops.append(Seen(_code(found, e, wanted, assured), sizes, same))
+            loops.append(Seen(_code(found, e, wanted, inside, assured), sizes, same))
     return loops
 
 
@@ -279,10 +297,7 @@ def _by_xla(*args: Any, loop: _Same, wanted: tuple[bool, ...], members: int | No
         if isinstance(loop.it, Scan):
             found = scanned(loop.it, body, args)
         else:
-            n, m = loop.it.constants
-            going = lambda c: jaxpr_as_fun(loop.it.condition)(*args[:n], *c)[0]
-            step = lambda c: tuple(body(*args[n : n + m], *c))
-            found = jax.lax.while_loop(going, step, tuple(args[n + m :]))
+            found = repeated(loop.it, jaxpr_as_fun(loop.it.condition), body, args)
         return list(itertools.compress(found, wanted))
 
     if members is None:

@@ -49,6 +49,7 @@ def read_loop(
     loop: While | Scan,
     avals: Sequence[Any],
     wanted: Sequence[bool],
+    derived: bool,
     assured: Sequence[str] = (),
     registers: int | None = None,
 ) -> Code:
@@ -58,6 +59,7 @@ def read_loop(
         loop: of one member.
         avals: shapes and dtypes of the operands.
         wanted: which of its results are used.
+        derived: whether JAX has taken a derivative of it, so that operands may be tangents.
         assured: see `jaxgait.native.primitives`.
         registers: numbers up to which an operand is kept in registers; None: `MAX_IN_REGISTERS`, or fewer if the loop
             writes many records.
@@ -69,25 +71,26 @@ def read_loop(
     if registers is None:
         if (fewer := _below_records(shapes)) < MAX_IN_REGISTERS:
             with contextlib.suppress(Unsupported):
-                return read_loop(loop, avals, wanted, assured, fewer)
+                return read_loop(loop, avals, wanted, derived, assured, fewer)
         registers = MAX_IN_REGISTERS
     most = MAX_FACTOR * reading.MAX_VALUES
     reader = functools.partial(Reader, assured, registers)
+    finished = functools.partial(_finished, loop, avals, wanted, derived)
     lengths = directions.lengths(shapes, above=2)[:2]
     try:
         longest = min(most, reading.MAX_VALUES * max(directions.lengths(shapes, above=1), default=1))
-        return _finished(loop, avals, wanted, reader(longest), directions.MAX_UNROLLED)
+        return finished(reader(longest), directions.MAX_UNROLLED)
     except Unsupported:
-        if made := _made_anew(loop, registers, lengths):
+        if made := _rebuilt(loop, registers, lengths):
             with contextlib.suppress(Unsupported):
-                return _finished(loop, avals, wanted, reader(in_registers=made), directions.MAX_UNROLLED)
+                return finished(reader(in_registers=made), directions.MAX_UNROLLED)
         for n in lengths:  # all directions may be too much, but each of them not
             with contextlib.suppress(Unsupported):
-                return _finished(loop, avals, wanted, reader(most, n), 2)
+                return finished(reader(most, n), 2)
         raise
 
 
-def _made_anew(loop: While | Scan, registers: int, lengths: Sequence[int]) -> frozenset[int]:
+def _rebuilt(loop: While | Scan, registers: int, lengths: Sequence[int]) -> frozenset[int]:
     """Operands, larger than `registers`, that a loop rebuilds, such as the stages of a step, and does not write to.
 
     None, if they are too many. Those with a first axis of one of the `lengths`, which may be directions of derivatives,
@@ -131,7 +134,9 @@ def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:
     return min([n - 1 for n, times in lengths.items() if n * times > RECORDS], default=MAX_IN_REGISTERS)
 
 
-def _finished(loop: While | Scan, avals: Sequence[Any], wanted: Sequence[bool], reader: Reader, few: int) -> Code:
+def _finished(
+    loop: While | Scan, avals: Sequence[Any], wanted: Sequence[bool], derived: bool, reader: Reader, few: int
+) -> Code:
     results = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _results(reader, loop, avals)
     for i, x in enumerate(results):
         reader.code.results.append(x.memory if isinstance(x, ArrayRef) else tuple(x.ravel().tolist()))
@@ -139,7 +144,7 @@ def _finished(loop: While | Scan, avals: Sequence[Any], wanted: Sequence[bool], 
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
     reader.code.statements = pruned(reader.code)
-    directions.joined(reader.code, [aval.shape for aval in avals], few)
+    directions.joined(reader.code, [aval.shape for aval in avals], derived, few)
     reader.code.statements = pruned(reader.code)
     reader.code.statements = list(fused(reader.code))
     if count(reader.code.statements) > reading.MAX_VALUES:
@@ -156,7 +161,7 @@ def _results(reader: Reader, loop: While, avals: Sequence[Any]) -> list[Array]:
 def _narrow(code: Code, wanted: Sequence[bool]) -> None:
     """Drops results, and what only they need; after fusing, so that the others keep their bits.
 
-    An array that the code itself reads remains a result: it is nobody else's memory.
+    An array that the code itself reads remains a result: no one else owns its memory.
     """
     whole = code.results
     code.results = [result for result, used in zip(whole, wanted, strict=True) if used]

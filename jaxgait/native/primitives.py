@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr
 
@@ -88,6 +89,28 @@ def results(loop: While | Scan) -> list[ShapedArray]:
         return [ShapedArray(a.shape, a.dtype) for a in loop.body.out_avals]
     carried = [ShapedArray(a.shape, a.dtype) for a in loop.body.out_avals[: loop.carried]]
     return [*carried, *stacked(loop)]
+
+
+def repeated(
+    loop: While, condition: Callable[..., Any], body: Callable[..., Any], inputs: Sequence[Any]
+) -> Sequence[Any]:
+    """`jax.lax.while_loop` with another condition and body."""
+    n, m = loop.constants
+    still = lambda carry: condition(*inputs[:n], *carry)[0]
+    advance = lambda carry: tuple(body(*inputs[n : n + m], *carry))
+    step = _masked(advance, still) if loop.condition.out_avals[0].shape else advance
+    return jax.lax.while_loop(lambda carry: jnp.any(still(carry)), step, tuple(inputs[n + m :]))
+
+
+def _masked(advance: Callable[[Any], Any], still: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The body of a loop that under `vmap` has a condition for each member: finished ones keep their values."""
+
+    def body(carry: Any) -> Any:
+        going = still(carry)
+        wide = lambda x: jax.lax.broadcast_in_dim(going, x.shape, range(going.ndim))
+        return tuple(jax.lax.select(wide(x), x, y) for x, y in zip(advance(carry), carry, strict=True))
+
+    return body
 
 
 def scanned(scan: Scan, body: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:

@@ -8,14 +8,13 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 from jaxgait.native.blocks import Block, Equation
 from jaxgait.native.calls import available, call
 from jaxgait.native.identity import made_of
 from jaxgait.native.kernel import Kernel
-from jaxgait.native.primitives import Branches, Scan, Unfamiliar, While, bind, read, scanned, warn
+from jaxgait.native.primitives import Branches, Scan, Unfamiliar, While, bind, read, repeated, scanned, warn
 from jaxgait.native.regions import partition
 
 
@@ -61,28 +60,12 @@ def _run(equation: Equation, inputs: list[Any], assured: Sequence[str]) -> Seque
     inside: Callable[[Any], Any] = lambda jaxpr: lambda *args: tuple(_evaluate(jaxpr, args, assured))
     found = read(equation.primitive.name, equation.params, len(inputs))
     if isinstance(found, While):
-        n, m = found.constants
-        going, body = inside(found.condition), inside(found.body)
-        still = lambda c: going(*inputs[:n], *c)[0]
-        advance = lambda c: body(*inputs[n : n + m], *c)
-        step = _masked(advance, still) if found.condition.out_avals[0].shape else advance
-        return jax.lax.while_loop(lambda c: jnp.any(still(c)), step, tuple(inputs[n + m :]))
+        return repeated(found, inside(found.condition), inside(found.body), inputs)
     if isinstance(found, Scan):
         return scanned(found, inside(found.body), inputs)
     if isinstance(found, Branches):
         return jax.lax.switch(inputs[0], [inside(branch) for branch in found.branches], *inputs[1:])
     return bind(equation.primitive, inputs, equation.params)
-
-
-def _masked(advance: Callable[[Any], Any], still: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The body of a loop that under `vmap` has a condition for each member: finished ones keep their values."""
-
-    def body(carry: Any) -> Any:
-        going = still(carry)
-        wide = lambda x: jax.lax.broadcast_in_dim(going, x.shape, range(going.ndim))
-        return tuple(jax.lax.select(wide(x), x, y) for x, y in zip(advance(carry), carry, strict=True))
-
-    return body
 
 
 def rewritten(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -356,11 +357,30 @@ class Reader:
         raise Unsupported(name if len(small) == len(inputs) else f"{name} of a large array")
 
     def loop(self, loop: While, inputs: Sequence[Array]) -> list[Array]:
-        """A loop, with its own number of iterations for every member."""
+        """A loop, with its own number of iterations for each member, and for each element of a `jax.vmap` inside it."""
         n, m = loop.constants
         before, constants = inputs[:n], inputs[n : n + m]
-        going = lambda carried: _number(self.inline(loop.condition, [*before, *carried])[0])
-        return self.rounds(inputs[n + m :], going, lambda carried: self.inline(loop.body, [*constants, *carried]))
+        still = np.array(0)  # of each element, in the iteration that is being read
+
+        def going(carried: list[Array]) -> int:
+            nonlocal still
+            still = _small(self.inline(loop.condition, [*before, *carried])[0])
+            either = lambda a, b: self.number("or", [a, b], bool)
+            return functools.reduce(either, still.ravel().tolist())
+
+        def step(carried: list[Array]) -> list[Array]:
+            found = self.inline(loop.body, [*constants, *carried])
+            return [self._advanced(still, *pair) for pair in zip(found, carried, strict=True)] if still.shape else found
+
+        return self.rounds(inputs[n + m :], going, step)
+
+    def _advanced(self, still: np.ndarray, new: Array, old: Array) -> np.ndarray:
+        """New values of elements whose loop continues, old ones of the others."""
+        new, old = _small(new), _small(old)
+        wide = np.broadcast_to(still.reshape(still.shape + (1,) * (new.ndim - still.ndim)), new.shape)
+        cells = zip(wide.ravel().tolist(), old.ravel().tolist(), new.ravel().tolist(), strict=True)
+        chosen = [self.number("select_n", [when, a, b], self.code.dtypes[a]) for when, a, b in cells]
+        return np.array(chosen, dtype=int).reshape(new.shape)
 
     def rounds(
         self, initial: Sequence[Array], going: Callable[[list[Array]], int], step: Callable[[list[Array]], list[Array]]

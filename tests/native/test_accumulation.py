@@ -75,6 +75,26 @@ def test_arrays_that_are_linear_by_themselves_are_not_derivatives():
     np.testing.assert_array_equal(jax.jit(native(jax.vmap(looped(grow))))(y), jax.vmap(grow)(y))
 
 
+@pytest.mark.parametrize("derived", [False, True])
+def test_compensated_sums_of_arrays_keep_their_corrections(derived):
+    """The correction is linear in the sum: as a tangent, its two differences would cancel to zero."""
+
+    def summed(x, rate):
+        def step(c):
+            k, total, lost = c
+            more = x * (rate * jnp.cos(1e-9 * k)) - lost
+            new = total + more
+            return k + 1, new, (new - total) - more
+
+        return jax.lax.while_loop(lambda c: c[0] < 1000, step, (0, 1e6 * x, 0.0 * x))[1]
+
+    along = lambda x, rate: jax.vmap(lambda d: jax.jvp(summed, (x, rate), (d, 0.0)), out_axes=(None, 0))(jnp.eye(3))[0]
+    x, rate = jnp.ones((MEMBERS, 3)), jnp.linspace(1e-11, 1e-10, MEMBERS)
+    found = kernel(along if derived else summed)(x, rate)
+    np.testing.assert_array_equal(found, jax.vmap(summed)(x, rate))
+    np.testing.assert_allclose(found[:, 0] - 1e6, 1000 * rate, atol=1.2e-10)  # half a unit in the last place of 1e6
+
+
 def test_positions_of_samples_as_many_as_directions():
     """Two samples are no directions, if they lie in arrays of the length of two directions, too."""
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from jaxgait.native import explain, looped
 from jaxgait.native.members import LOOP
-from jaxgait.native.passes import _made_anew
+from jaxgait.native.passes import _rebuilt
 from jaxgait.native.primitives import read
 from tests.native.programs import kernel, loops_left, root
 
@@ -320,7 +320,7 @@ def test_arrays_that_are_not_rebuilt_stay_in_memory():
     agrees(lambda x: looking(x, x * jnp.arange(1.0, 4.0)), x, rtol=1e-12)
     rows = lambda x: jax.lax.scan(lambda c, row: (jnp.sin(c) + row[3], jnp.cos(row * c)), x, jnp.ones((4, 72)))
     (scan,) = (e for e in jax.make_jaxpr(rows)(1.0).jaxpr.eqns if e.primitive.name == "scan")
-    assert _made_anew(read("scan", scan.params, len(scan.invars)), 64, []) == frozenset()
+    assert _rebuilt(read("scan", scan.params, len(scan.invars)), 64, []) == frozenset()
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
@@ -472,3 +472,23 @@ def test_many_records_are_kept_in_memory_because_registers_would_need_a_selectio
     function = lambda x: recorded(x, most)
     assert explain(function, 1.0).endswith(where)
     agrees(function, np.linspace(0.1, 1.0, 13))
+
+
+def roots(x):
+    """Newton's method for each of several numbers: a loop under `jax.vmap`, with a condition for each."""
+    newton = lambda a: jax.lax.while_loop(lambda y: jnp.abs(y * y - a) > 1e-9, lambda y: 0.5 * (y + a / y), a)
+    return jax.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jax.vmap(newton)(c[1] + 1.0)), (0, x))[1]
+
+
+@pytest.mark.parametrize("function", [roots, jax.jacfwd(roots)])
+def test_loops_with_a_condition_for_each_of_several_numbers(function):
+    """A number that has converged keeps its value while others go on."""
+    agrees(function, jnp.linspace(0.1, 90.0, 13 * 4).reshape(13, 4))
+
+
+def test_functions_of_elements_of_an_array_are_left_to_xla():
+    """JAX writes them as new values of zero, with a function in their place."""
+    grown = lambda x: jax.lax.fori_loop(0, 3, lambda i, x: jnp.sin(x).at[2].apply(lambda y: y + 1.0), x)
+    x = jnp.linspace(0.1, 1.0, 13 * 4).reshape(13, 4)
+    assert explain(grown, x[0]) == "left to XLA: a function of elements of an array (x.at[i].apply)"
+    np.testing.assert_allclose(kernel(grown)(x), jax.vmap(grown)(x), rtol=1e-15)
