@@ -11,7 +11,7 @@ import pytest
 
 from jaxgait import ensemble, registry, simulate, with_parameters, with_parts
 from jaxgait.contents import contents, restored
-from jaxgait.ensembles.recipe import of_run, recipe
+from jaxgait.ensembles.recipe import run_recipe, scan_recipe
 from jaxgait.ensembles.results import open_result, rebuilt
 from jaxgait.ensembles.walks import people
 from jaxgait.mechanics.friction import Stribeck
@@ -71,7 +71,7 @@ def test_a_run_is_repeated_with_the_walk_that_drove_it(tmp_path):
     run.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
     repeated = again(tmp_path / "run.nc")
     np.testing.assert_array_equal(repeated.theta_b.values, run.theta_b.values)
-    assert lines(of_run(run))["python"].splitlines() == [
+    assert lines(run_recipe(run))["python"].splitlines() == [
         "from jaxgait.plot.explorer import again",
         "run = again('result.nc')",
     ]
@@ -85,13 +85,13 @@ def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
     made.to_netcdf(tmp_path / "people.nc", engine="h5netcdf")
     scan = open_result(tmp_path / "people.nc")
     again_line = "run = again(open_result('people.nc').isel({'subject': {{#subject}}}))"
-    assert lines(recipe(scan))["python"].endswith(again_line)
+    assert lines(scan_recipe(scan))["python"].endswith(again_line)
     member = scan.isel(subject=1)
     repeated = again(member)
     np.testing.assert_allclose(repeated.theta_b, member.theta_b, rtol=1e-9, atol=1e-9)
     period = 1.1961
     assert float(rebuilt(member).period) == pytest.approx(period, abs=1e-4) != pytest.approx(float(leg.period))
-    np.testing.assert_allclose(recipe(scan).runs([0, 1]).theta_b[1], member.theta_b, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(scan_recipe(scan).runs([0, 1]).theta_b[1], member.theta_b, rtol=1e-9, atol=1e-9)
     page = explore(scan, members=2)
     assert set(page.runs) == {0, 1} and (page.header["x"], page.rows.columns["subject"].names[1]) == (
         "subject",
@@ -99,7 +99,7 @@ def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
     )
     bare = scan.drop_vars("motion")
     with pytest.raises(ValueError, match="driven by different motions, which the file does not contain"):
-        recipe(bare)
+        scan_recipe(bare)
     with pytest.raises(ValueError, match="its motion was not recorded"):
         rebuilt(bare.isel(subject=1))
 

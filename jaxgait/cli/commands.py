@@ -273,7 +273,7 @@ class Reproduce(JsonOutput):
         out = pathlib.Path("out")
         if self.name == registry.ALL:
             return reproducing.reproduce_all(self.out or out, self.json)
-        found = {self.name: reproducing.experiment(self.name)}
+        found = {self.name: reproducing.experiment_or_all(self.name)}
         return reproducing.reproduce(found, {self.name: self.out or out / self.name}, self.json)
 
 

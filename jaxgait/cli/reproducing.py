@@ -12,7 +12,7 @@ from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, say, write_json
 
 
-def experiment(name: str) -> Any:
+def experiment_or_all(name: str) -> Any:
     """The module of an experiment.
 
     Raises:
@@ -84,8 +84,8 @@ def _own_folder(name: str, title: str | None, folder: pathlib.Path) -> None:
     if not (folder / "figures.json").exists():
         return
     report = folder / "report.md"
-    there = report.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") if report.exists() else ""
-    if there == title or (title is None and folder.name == name):
+    titled = report.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") if report.exists() else ""
+    if titled == title or (title is None and folder.name == name):
         return
-    whose = f"the figures of {there!r}" if there else "another experiment's figures"
+    whose = f"the figures of {titled!r}" if titled else "another experiment's figures"
     raise FileExistsError(f"cannot write {name} to {folder}: it contains {whose}; give another folder: {folder / name}")

@@ -14,10 +14,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from jaxgait import precision as precisions
-from jaxgait import registry
+from jaxgait import registry, xr
 from jaxgait.contents import restored
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.driver import ensemble
@@ -109,7 +108,7 @@ class Recipe:
             return {"initial_state": member_of(self.member_model(member), started)[1]} if started else {}
 
 
-def recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLike[str] | None = None) -> Recipe:
+def scan_recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLike[str] | None = None) -> Recipe:
     """How to rerun the members of a scan, by default with the model and file that its attributes name.
 
     Raises:
@@ -160,12 +159,12 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
     """
     data = open_result(result)
     if is_run(data):
-        return of_run(data, model).run(0)
+        return run_recipe(data, model).run(0)
     if "status" in data and data["status"].dims:
         dims = ", ".join(f"{d}=..." for d in members_dims(data))
         raise ValueError(f"select one member: again(scan.sel({dims})), or by its number scan.isel({dims})")
     fixed = [str(n) for n, x in data.coords.items() if x.ndim == 0]  # what the selected member's values were
-    return recipe(data.expand_dims(fixed), model).run(0)
+    return scan_recipe(data.expand_dims(fixed), model).run(0)
 
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
@@ -235,7 +234,7 @@ def _known_as(model: Model) -> str:
     return registry.known_as(type(model).__name__, type(model).__module__)
 
 
-def of_run(run: xr.Dataset, model: Model | None = None) -> Recipe:
+def run_recipe(run: xr.Dataset, model: Model | None = None) -> Recipe:
     """How to rerun a result of `simulate`: as a scan of one member, with its start unless it is the model's own.
 
     Raises:

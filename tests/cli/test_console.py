@@ -1,4 +1,4 @@
-"""What the command line says, and what it finds out before it parses."""
+"""Messages of the command line, and what it checks before it parses."""
 
 import json
 import logging

@@ -62,7 +62,7 @@ def test_a_jump_gives_its_parameters_back_within_their_errors(done):
     assert np.std(record["curve"]["before"]) > 5.0 and record["model"] == "Bungee" and record["output"] == "height"
 
 
-def test_what_is_said_has_units_and_a_verdict(done):
+def test_the_description_has_units_and_a_verdict(done):
     output = done[1]
     assert "height in m, 41 points from 0 to 8 s; noise: 0.2 m" in output and "runs of 8 s" in output
     firm = r"^stiffness   = 2[56]\.\d+ ± 0\.\d+ N/m \(95 %: 2[56][\d.]* to 26[\d.]*\), was 20$"

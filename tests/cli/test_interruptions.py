@@ -126,7 +126,7 @@ def test_nothing_is_waited_for(program, number, code):
 
 
 def test_a_scan_does_not_wait_for_its_blocks(tmp_path):
-    """The process ends while a block runs, and says what is safe."""
+    """The process ends while a block runs, and reports what is safe."""
     program = (
         "import time; from jaxgait.ensembles import workers; import jaxgait.cli\n"
         "workers.run_task = lambda task: (print(flush=True), time.sleep(60))\n"

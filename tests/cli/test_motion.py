@@ -157,8 +157,8 @@ def test_what_is_wrong_with_a_recording_is_one_line(options, message, tmp_path, 
     with pytest.raises(SystemExit) as stop:
         cli.main(["motion", str(tmp_path / "walk.trc"), *options])
     assert stop.value.code == console.BAD_INPUT
-    said = capsys.readouterr()
-    assert message in said.err and said.err.count("\n") == 1 and not said.out, "before anything is measured"
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1 and not printed.out, "before anything is measured"
 
 
 def test_a_stride_is_no_recording(tmp_path, capsys):

@@ -209,7 +209,7 @@ def test_a_robust_search_from_the_shell(tmp_path, capsys):
 
 def test_what_runs_of_a_design_from_a_periodic_gait_do_is_said():
     found = dataclasses.replace(searched(), model=Oscillator(), best={"stiffness": 8.0})
-    assert following.from_the_start(found, {}) == ""  # its own runs say it
+    assert following.from_the_start(found, {}) == ""  # its own runs show it
     found = dataclasses.replace(found, gradient="through the periodic gait (implicit differentiation)")
     who = "runs of the best design from the start (20 strides)"
     assert following.from_the_start(found, {"strides": 12, "duration": None}) == f"{who}: completed"

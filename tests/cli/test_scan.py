@@ -1,4 +1,4 @@
-"""`jaxgait scan`: a grid from the command line, into a store and a file, continued and refused."""
+"""`jaxgait scan`: a grid from the command line, into a store and a file, continued, or an error."""
 
 import re
 
@@ -25,7 +25,7 @@ def test_a_scan_goes_into_a_store_and_a_file(tmp_path, capsys):
 
 
 def stopped(command, code, capsys):
-    """What the command says when it stops with that exit code."""
+    """The message of the command when it stops with that exit code."""
     with pytest.raises(SystemExit) as stop:
         main(command)
     assert stop.value.code == code

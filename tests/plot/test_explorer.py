@@ -19,7 +19,8 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import cli
-from jaxgait.ensembles import ensemble, grid, people, product, recipe
+from jaxgait.ensembles import ensemble, grid, people, product
+from jaxgait.ensembles.recipe import run_recipe, scan_recipe
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.motion.drive import reference_gait
@@ -173,8 +174,8 @@ def test_measures_have_all_digits_and_any_size(scan):
 def test_playback_is_the_scene_of_simulate(scan, shown):
     films = dict(unpacked(shown.packed())["films"])
     member = shown.header["first"]
-    model = with_parameters(Bungee(), {"rope_length": 28.0, **shown.made.of(member)})
-    run = shown.made.run(member)  # that of its line, see below
+    model = with_parameters(Bungee(), {"rope_length": 28.0, **shown.recipe.of(member)})
+    run = shown.recipe.run(member)  # that of its line, see below
     film, true = films[member], scene(run, model)
     assert np.array_equal(film["time"], true.time)
     for packed, shape in zip(film["shapes"], true.shapes, strict=True):
@@ -206,7 +207,7 @@ def test_a_member_that_failed_plays_as_far_as_it_came(scan, shown):
 
 def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
     member = shown.header["first"]
-    text = line(shown.made, member)["python"]
+    text = line(shown.recipe, member)["python"]
     assert text.startswith("from jaxgait import Bungee, simulate, with_parameters\n") and "'rope_length': 28.0" in text
     there = {}
     exec(text, there)
@@ -219,7 +220,7 @@ def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
 def test_a_part_of_a_scan_keeps_its_fixed_values(scan):
     part = scan.isel(stiffness=2)
     xr.testing.assert_equal(again(part.isel(mass=1)), again(scan.isel(mass=1, stiffness=2)))
-    assert explore(part, members=0).made.values["stiffness"].tolist() == [40.0] * 4
+    assert explore(part, members=0).recipe.values["stiffness"].tolist() == [40.0] * 4
     start = scan.isel(stiffness=0).assign_coords({"initial.v": 3.0})
     assert float(again(start.isel(mass=1)).v[0]) == 3.0
 
@@ -228,7 +229,7 @@ def test_a_part_of_a_scan_keeps_its_fixed_values(scan):
 def test_one_of_several_people_keeps_his_own_motion_and_leg():
     leg, who = people(Prosthesis(), REFERENCE_GAITS[:2])
     walks = ensemble(leg, product(who, grid({"damper.k": [1.8e4, 2e4]})), strides=1, progress=False)
-    whole, part = recipe.recipe(walks), recipe.recipe(walks.isel(subject=1))
+    whole, part = scan_recipe(walks), scan_recipe(walks.isel(subject=1))
     for one in (0, 1):
         ours, theirs = part.member_model(one), whole.member_model(2 + one)
         assert float(ours.drive.period) == pytest.approx(float(walks["drive.period"][1]), rel=1e-15)
@@ -245,12 +246,12 @@ def test_a_member_driven_by_a_later_person_records_that_person():
     made = provenance(leg, scheme_for(leg), "float64", Sampling.of(leg, 1, duration=None, samples=None))
     walks = xr.Dataset({"status": ("subject", [0, 0])}, who.labels, made)
     for one in (0, 1):
-        person = recipe.recipe(walks).member_model(one).drive.person
+        person = scan_recipe(walks).member_model(one).drive.person
         assert [float(x) for x in person] == [float(x) for x in drives[one].person]
 
 
 def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
-    words = shlex.split(line(shown.made, 2)["shell"])
+    words = shlex.split(line(shown.recipe, 2)["shell"])
     assert words[:3] == ["jaxgait", "run", "bungee"]
     seen = {}
     monkeypatch.setattr("jaxgait.cli.running.run", lambda *a: seen.setdefault("call", a) and 0)
@@ -270,21 +271,21 @@ def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
 
 def test_the_line_of_a_single_run_has_no_number_of_a_member():
     run = jaxgait.simulate(Bungee(), duration=1.0)
-    assert lines(recipe.of_run(run))["shell"].endswith("--out again.nc")
+    assert lines(run_recipe(run))["shell"].endswith("--out again.nc")
 
 
 def test_lines_of_starts_and_retries(scan):
     start = scan.isel(stiffness=0).rename({"mass": "initial.v"})
-    made = recipe.recipe(start.drop_vars("stiffness"), Bungee())
+    made = scan_recipe(start.drop_vars("stiffness"), Bungee())
     text = line(made, 1)
     assert "starting(model, {'v': 60.0})" in text["python"] and "--initial v=60.0" in text["shell"]
     legend = '{"0": "first attempt", "1": "tighter tolerance", "2": "stiff solver"}'
     retried = scan.assign(retries=scan.retries + 1).assign_attrs(retries_legend=legend)
-    assert "rtol=1e-12" in line(recipe.recipe(retried), 0)["python"]
+    assert "rtol=1e-12" in line(scan_recipe(retried), 0)["python"]
     with pytest.raises(ValueError, match="members of retry 1, but this version has 0"):
-        recipe.recipe(scan.assign(retries=scan.retries + 1))
+        scan_recipe(scan.assign(retries=scan.retries + 1))
     with pytest.raises(ValueError, match="first_step"):
-        recipe.recipe(scan.assign_attrs(first_step_s=0.5))
+        scan_recipe(scan.assign_attrs(first_step_s=0.5))
 
 
 def test_again_takes_one_member_as_xarray_selects_it(scan):
@@ -306,27 +307,29 @@ def test_a_run_from_the_models_own_start_names_no_start(scan, kind):
     height = float(run.x[0])
     assert height != 0.0
     run["x"] = run.x.astype(kind) * (1.0 + np.finfo(kind).eps)  # as compiled programs round
-    assert recipe.of_run(run).values == {}
+    assert run_recipe(run).values == {}
     run["x"] = run.x * (1.0 + 1e-4)
-    assert float(recipe.of_run(run).values["initial.x"][0]) == pytest.approx(height * (1.0 + 1e-4), rel=1e-6)
+    assert float(run_recipe(run).values["initial.x"][0]) == pytest.approx(height * (1.0 + 1e-4), rel=1e-6)
 
 
 def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(scan):
-    said = []
-    found = explore(scan.assign_attrs(model="Unicycle"), say=said.append)
+    messages = []
+    found = explore(scan.assign_attrs(model="Unicycle"), say=messages.append)
     assert not found.runs and "'Unicycle', which is not registered here: register it" in found.header["notes"][0]
-    assert said and found.header["first"] is not None and "lines" not in found.header
-    known = recipe.recipe(scan.assign_attrs(model="Unicycle"), Bungee())
+    assert messages and found.header["first"] is not None and "lines" not in found.header
+    known = scan_recipe(scan.assign_attrs(model="Unicycle"), Bungee())
     assert type(known.model) is Bungee
     with pytest.raises(ValueError, match="nothing to serve"):
         server(found)
 
 
 def test_a_scan_of_a_model_without_a_scene_simulates_nothing(scan):
-    unseen, said = type("Unseen", (Bungee,), {"scene": ""}), []
-    found = explore(scan, model=unseen(rope_length=28.0), say=said.append)
-    assert said == ["Unseen has no scene to show (see jaxgait.plot.scene): numbers and lines only."] and not found.runs
-    assert found.header["why"] == said[0] and "lines" in found.header
+    unseen, messages = type("Unseen", (Bungee,), {"scene": ""}), []
+    found = explore(scan, model=unseen(rope_length=28.0), say=messages.append)
+    assert (
+        messages == ["Unseen has no scene to show (see jaxgait.plot.scene): numbers and lines only."] and not found.runs
+    )
+    assert found.header["why"] == messages[0] and "lines" in found.header
 
 
 def test_bad_input_is_one_clear_sentence(scan, tmp_path):
@@ -460,15 +463,15 @@ def test_members_of_a_latin_hypercube_are_simulated_for_playback(scan):
 
 
 def test_kept_trajectories_are_played_as_they_are(shown):
-    kept, said = shown.made.runs(list(shown.runs)), []  # as many as in the page: one program
-    found = explore(kept, members=2, say=said.append)
-    assert not said and len(found.runs) == 2
+    kept, messages = shown.recipe.runs(list(shown.runs)), []  # as many as in the page: one program
+    found = explore(kept, members=2, say=messages.append)
+    assert not messages and len(found.runs) == 2
     for member, run in found.runs.items():
         np.testing.assert_array_equal(run.x, kept.x.isel(member=member))
 
 
 @needs_plotly
-def test_the_command_writes_the_page_beside_the_scan(scan, tmp_path, capsys):
+def test_the_command_writes_the_page_next_to_the_scan(scan, tmp_path, capsys):
     file = tmp_path / "scan.nc"
     scan.to_netcdf(file, engine="h5netcdf")
     cli.main(["view", str(file), "--members", "0"])
@@ -483,8 +486,8 @@ def test_the_command_writes_the_page_beside_the_scan(scan, tmp_path, capsys):
     ):
         with pytest.raises(SystemExit) as stop:
             cli.main(["view", str(file), *arguments])
-        said = capsys.readouterr().err
-        assert stop.value.code == 2 and message in said and said.count("\n") == 1
+        messages = capsys.readouterr().err
+        assert stop.value.code == 2 and message in messages and messages.count("\n") == 1
     assert (tmp_path / "scan.html").read_text() == "mine"
 
 
@@ -495,9 +498,9 @@ def test_the_command_without_plotly_fails_and_says_what_to_install(scan, tmp_pat
     monkeypatch.setattr(page.importlib.util, "find_spec", lambda name: None if name == "plotly" else found(name))
     with pytest.raises(SystemExit) as stop:
         cli.main(["view", str(file)])
-    said = capsys.readouterr()
-    assert stop.value.code == 2 and 'pip install "jaxgait[explore]"' in said.err and said.err.count("\n") == 1
-    assert "clearance" in said.out and not (tmp_path / "scan.html").exists()
+    messages = capsys.readouterr()
+    assert stop.value.code == 2 and 'pip install "jaxgait[explore]"' in messages.err and messages.err.count("\n") == 1
+    assert "clearance" in messages.out and not (tmp_path / "scan.html").exists()
 
 
 def test_the_command_says_what_it_would_not_follow(tmp_path, capsys):
@@ -512,8 +515,8 @@ def test_the_command_says_what_it_would_not_follow(tmp_path, capsys):
     ):
         with pytest.raises(SystemExit) as stop:
             cli.main(["view", str(run), *arguments])
-        said = capsys.readouterr()
-        assert stop.value.code == 2 and message in said.err and not said.out
+        messages = capsys.readouterr()
+        assert stop.value.code == 2 and message in messages.err and not messages.out
     page_file = tmp_path / "run.html"
     page_file.write_text(f"<!doctype html>{page.MARK}")
     with pytest.raises(SystemExit):
@@ -583,7 +586,7 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     assert window.js("return $('film').toDataURL()") != before
     assert (
         window.js("return document.querySelector('#lines pre').firstChild.textContent")
-        == line(shown.made, other)["python"]
+        == line(shown.recipe, other)["python"]
     )
     window.press("\ue014")  # right arrow
     assert window.js("return +$('slider').value") == 1
@@ -769,11 +772,11 @@ def test_in_a_browser_categories_counts_and_members_without_a_value(scan, window
 @needs_plotly
 @needs_chromium
 def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
-    run = shown.made.run(shown.header["first"])
+    run = shown.recipe.run(shown.header["first"])
     window.open(explore(run).save(tmp_path / "run.html"))
     window.until("document.body.dataset.ready")
     assert window.js("return document.querySelectorAll('#overview')[0].offsetHeight") == 0
-    assert window.js("return $('status').offsetHeight") == 0, "the heading is not said twice"
+    assert window.js("return $('status').offsetHeight") == 0, "the heading is not repeated"
     places = (
         "const places = [], canvas = { measureText: () => ({}), fillText: (_, x, y) => places.push(`${x} ${y}`) };"
         "const g = new Proxy(canvas, { get: (known, name) => known[name] ?? (() => {}), set: () => true });"

@@ -67,15 +67,15 @@ def one_person(
         _apart("the stated height", "m", _stated(everyone, "height_m"), HEIGHT),
         ("", 0) if mass is not None else _apart("the stated mass", "kg", _stated(everyone, "mass_kg"), MASS),
     ]
-    named = _named(everyone)
-    found = [*([named] if named else []), *(line for line, _ in compared if line)]
+    names = _compare_names(everyone)
+    found = [*([names] if names else []), *(line for line, _ in compared if line)]
     if len(found) > 1 or any(weight > 1 for _, weight in compared):
         advice = "measure each person alone, or correct what the files state"
         raise recordings[-1].error(f"the trials are of different people: {'; '.join(found)}", advice)
     return [f"the trials may not be of one person: {line}; their strides are averaged" for line in found]
 
 
-def _named(recordings: Sequence[Recording]) -> str:
+def _compare_names(recordings: Sequence[Recording]) -> str:
     """The names of the subjects, if they differ by more than the case."""
     names = {str(r.subject["name"]).strip().casefold(): r for r in reversed(recordings) if r.subject.get("name")}
     if len(names) < 2:
@@ -83,11 +83,11 @@ def _named(recordings: Sequence[Recording]) -> str:
     return "the subject is " + ", ".join(f"{r.subject['name']} in {r.name}" for r in [*names.values()][::-1][:4])
 
 
-def _stated(recordings: Sequence[Recording], what: str) -> dict[str, float]:
-    return {r.name: float(r.subject[what]) for r in recordings if isinstance(r.subject.get(what), float | int)}
+def _stated(recordings: Sequence[Recording], key: str) -> dict[str, float]:
+    return {r.name: float(r.subject[key]) for r in recordings if isinstance(r.subject.get(key), float | int)}
 
 
-def _apart(what: str, unit: str, values: Mapping[str, float], limit: TrialTolerance) -> tuple[str, int]:
+def _apart(quantity: str, unit: str, values: Mapping[str, float], limit: TrialTolerance) -> tuple[str, int]:
     """How the lowest and the highest value differ, by trial, and whether that is doubtful (1) or impossible (2)."""
     if len(values) < 2:
         return "", 0
@@ -95,7 +95,7 @@ def _apart(what: str, unit: str, values: Mapping[str, float], limit: TrialTolera
     ratio = values[high] / values[low] - 1
     if ratio <= limit.doubtful:
         return "", 0
-    line = f"{what} is {values[low]:.3g} {unit} in {low} and {values[high]:.3g} {unit} in {high}"
+    line = f"{quantity} is {values[low]:.3g} {unit} in {low} and {values[high]:.3g} {unit} in {high}"
     return line, 2 if ratio > limit.impossible else 1
 
 

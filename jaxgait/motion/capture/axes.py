@@ -75,22 +75,22 @@ def find_axes(
         ('up is +z of the laboratory', 'overground: the pelvis travels 3.00 m along +y of the laboratory')
     """
     up, lean = _up(pelvis - foot, file)
-    notes = [f"up is {_named(up)}"]
+    notes = [f"up is {_describe(up)}"]
     leaning = f"the legs lean by {lean:.0f} deg on average from the vertical: is it a walk?"
     warnings = [leaning] if lean > MAX_LEAN else []
     level = lambda v: v - (v @ up)[..., None] * up if v.ndim > 1 else v - (v @ up) * up
     ahead = level(np.nanmean(pointing, axis=0))
-    there = np.flatnonzero(np.isfinite(pelvis).all(axis=1))
-    way = level(pelvis[there[-1]] - pelvis[there[0]])
-    speed = np.linalg.norm(way) / max((there[-1] - there[0]) / rate, 1e-9)
+    seen = np.flatnonzero(np.isfinite(pelvis).all(axis=1))
+    way = level(pelvis[seen[-1]] - pelvis[seen[0]])
+    speed = np.linalg.norm(way) / max((seen[-1] - seen[0]) / rate, 1e-9)
     if speed > OVERGROUND_SPEED:
         forward = way / np.linalg.norm(way)
-        notes.append(f"overground: the pelvis travels {np.linalg.norm(way):.2f} m along {_named(forward)}")
+        notes.append(f"overground: the pelvis travels {np.linalg.norm(way):.2f} m along {_describe(forward)}")
         if forward @ ahead < 0:
             warnings.append(BACKWARDS)
     else:
-        forward = _snapped(_swing(level(foot - pelvis), ahead, rate), up)
-        notes.append(f"treadmill or on the spot: the foot swings along {_named(forward)}")
+        forward = _snap(_swing(level(foot - pelvis), ahead, rate), up)
+        notes.append(f"treadmill or on the spot: the foot swings along {_describe(forward)}")
     return Axes(np.stack([forward, up, np.cross(forward, up)]), tuple(notes), tuple(warnings))
 
 
@@ -99,9 +99,7 @@ def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, float]:
     mean = np.nanmean(above, axis=0)
     if not np.isfinite(mean).all() or not np.linalg.norm(mean) > 0.1:
         raise MotionFormatError("the pelvis is not above the feet", "check the names of the markers", file)
-    axis = int(np.argmax(np.abs(mean)))
-    up = np.zeros(3)
-    up[axis] = np.sign(mean[axis])
+    up = _nearest_axis(mean)
     return up, math.degrees(math.acos(min(1.0, float(mean @ up / np.linalg.norm(mean)))))
 
 
@@ -121,15 +119,21 @@ def _swing(reach: np.ndarray, ahead: np.ndarray, rate: float) -> np.ndarray:
     return forward / max(float(np.linalg.norm(forward)), 1e-12)
 
 
-def _snapped(forward: np.ndarray, up: np.ndarray) -> np.ndarray:
-    axis = int(np.argmax(np.abs(forward)))
+def _nearest_axis(direction: np.ndarray) -> np.ndarray:
+    """The unit vector of the laboratory, along an axis or against it, that is nearest to a direction."""
+    axis = int(np.argmax(np.abs(direction)))
     along = np.zeros(3)
-    along[axis] = np.sign(forward[axis])
+    along[axis] = np.sign(direction[axis])
+    return along
+
+
+def _snap(forward: np.ndarray, up: np.ndarray) -> np.ndarray:
+    along = _nearest_axis(forward)
     return along if abs(forward @ along) > math.cos(SNAP) and abs(along @ up) < 0.5 else forward
 
 
-def _named(direction: np.ndarray) -> str:
-    axis = int(np.argmax(np.abs(direction)))
-    sign = "+" if direction[axis] > 0 else "-"
-    off = math.degrees(math.acos(min(1.0, abs(float(direction[axis])))))
+def _describe(direction: np.ndarray) -> str:
+    along = _nearest_axis(direction)
+    axis, sign = int(np.argmax(np.abs(along))), "+" if along.sum() > 0 else "-"
+    off = math.degrees(math.acos(min(1.0, float(direction @ along))))
     return f"{sign}{'xyz'[axis]} of the laboratory" + (f" ({off:.0f} deg off it)" if off > 0.5 else "")

@@ -165,9 +165,9 @@ def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> 
         return own < MAX_FOOT_DISTANCE and not own >= other
     if plate.time[end - 1] - plate.time[start] < MIN_CONTACT:
         return False
-    named = _named(plate.name)
-    if named:
-        return named == leg.side
+    side = _side_of(plate.name)
+    if side:
+        return side == leg.side
     begins = plate.time[start]
     return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < MAX_STRIKE_LAG
 
@@ -187,7 +187,8 @@ def distances(leg: Leg, plate: Force, start: int, end: int) -> tuple[float, floa
     return own, other
 
 
-def _named(plate: str) -> str | None:
+def _side_of(plate: str) -> str | None:
+    """The side in the name of a plate, if there is one."""
     words = plate.lower().replace(".", "_").split("_")
     for side in ("right", "left"):
         if side in words or side[0] in words:

@@ -149,7 +149,7 @@ def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, option
     ]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(marker_set, side, options, recording)
-    warnings += [] if options.static is None else _standing_doubts(options.static, recording, marker_set)
+    warnings += [] if options.static is None else _standing_warnings(options.static, recording, marker_set)
     body = joints(turned, marker_set, side, options.regression, standing)
     plane = _plane(body, _floor(turned, marker_set), warnings)
     back, front = plane.get("heel", plane["ankle"]), plane.get("toe", plane["ankle"])
@@ -255,7 +255,7 @@ def _standing(marker_set: MarkerSet, side: str, options: Options, recording: Rec
     return stand({name: axes.turned(x) for name, x in still.items()}, there, side, options.regression)
 
 
-def _standing_doubts(static: Recording, recording: Recording, marker_set: MarkerSet) -> list[str]:
+def _standing_warnings(static: Recording, recording: Recording, marker_set: MarkerSet) -> list[str]:
     both = [name for name in sorted(_wanted(marker_set)) if name in static.markers]
     moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
     most = max(moved, key=moved.__getitem__, default=None)

@@ -43,7 +43,7 @@ MIN_PRESSURE_PATH = 0.02
 """Least distance in m that the centre of pressure moves forward of the ankle in the middle half of a contact."""
 
 
-def problems(
+def plate_warnings(
     leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"], offs: Float[np.ndarray, " offs"]
 ) -> list[str]:
     """Warnings about the plates of a trial; empty if there are none.

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait import checks
-from jaxgait.motion.capture import agreement, doubts, plates
+from jaxgait.motion.capture import agreement, leg_warnings, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of
@@ -138,8 +138,8 @@ def measure(
         notes=(*_collected(trials, "notes"), *ended, *scaled.notes, *walk.notes),
         warnings=(
             *_collected(trials, "warnings"),
-            *plates.joined((t.leg, doubts.of_markers(t.leg, options)) for t in trials),
-            *plates.joined((t.leg, plates.problems(t.leg, t.load, *t.moved)) for t in trials),
+            *plates.joined((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
+            *plates.joined((t.leg, plates.plate_warnings(t.leg, t.load, *t.moved)) for t in trials),
             *twice,
             *unlikely,
             *scaled.warnings,
@@ -197,9 +197,9 @@ def _averaged(trials: Sequence[_Trial], strides: list[StrideCurve], options: Opt
         *odd,
         *heavy,
         *agreement.one_walk(kept),
-        *doubts.of_strides(kept),
-        *doubts.of_segments(segments),
-        *doubts.of_peaks(dynamics),
+        *leg_warnings.stride_warnings(kept),
+        *leg_warnings.segment_warnings(segments),
+        *leg_warnings.peak_warnings(dynamics),
     )
     return Walk(
         name=legs[0].recording.name,

@@ -42,7 +42,7 @@ def read_storage(source: Source, name: str) -> Recording:
     names = trimmed(cells(source.lines[at], delimiter_of(source.lines[at])))
     header = source.lines[:at]
     sheet = read_sheet(source, start, len(names))
-    notes = _doubts(header, sheet.values.shape) + sheet.notes
+    notes = _header_notes(header, sheet.values.shape) + sheet.notes
     names = labels.unique([state["name"] if (state := _STATE.match(n)) else n for n in names], notes)
     columns = labels.classify(names, (), notes, source.file)
     if paths := [k for k in columns.others if k.startswith("/")]:
@@ -61,7 +61,7 @@ def read_storage(source: Source, name: str) -> Recording:
     return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates)
 
 
-def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:
+def _header_notes(header: list[str], shape: tuple[int, ...]) -> list[str]:
     notes, patterns = [], (r"(?:nRows|datarows)", r"(?:nColumns|datacolumns)")
     for word, pattern, count in zip(("rows", "columns"), patterns, shape, strict=True):
         stated = re.search(rf"^\s*{pattern}\s*[= ]\s*(\d{{1,12}})", "\n".join(header), re.IGNORECASE | re.MULTILINE)

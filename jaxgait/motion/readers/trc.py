@@ -39,7 +39,7 @@ def read_trc(source: Source, name: str) -> Recording:
     start = first_data(source, at + 1)
     names = _names(source, at)
     sheet = read_sheet(source, start, 2 + 3 * len(names), beyond=3)
-    notes = _doubts(header, sheet, len(names)) + sheet.notes
+    notes = _header_notes(header, sheet, len(names)) + sheet.notes
     counted_markers = header.get("nummarkers")
     unlike = isinstance(counted_markers, float) and counted_markers != len(names)
     if unlike and sheet.longer > LARGEST_SHORT_SHARE * sheet.lines.size:
@@ -73,7 +73,7 @@ def _names(source: Source, at: int) -> list[str]:
     return spread[::3] if over_x else [name for name in spread if name]
 
 
-def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:
+def _header_notes(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:
     found = {"numframes": sheet.lines.size, "nummarkers": markers}
     return [
         f"the header counts {header[key]:g} {word}, the file has {count}"

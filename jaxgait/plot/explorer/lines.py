@@ -19,27 +19,27 @@ from jaxgait.parameters import parameters
 SHOWN_ENTRIES = 8
 
 
-def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
+def lines(recipe: Recipe, attempt: int = 0) -> dict[str, str]:
     """The Python and shell lines of all members, with placeholders, for an attempt (see `Recipe.retried`).
 
     Returns:
         "python" and "shell"; the latter is empty if the command line cannot express it.
     """
-    options = made.options | made.attempts()[attempt]
+    options = recipe.options | recipe.attempts()[attempt]
     options = {name: x for name, x in options.items() if (name, x) != ("precision", "float64")}  # the default
-    own = _own(made)
+    own = _own(recipe)
     if own is None:
-        return {"python": _from_file(made), "shell": ""}
+        return {"python": _from_file(recipe), "shell": ""}
     plain = {n: x for n, x in own.items() if not n.startswith(INITIAL)}
     started = {n.removeprefix(INITIAL): x for n, x in own.items() if n.startswith(INITIAL)}
-    out = "member_{{member}}.nc" if made.dims else "again.nc"  # a single run has no number
-    shell = _shell(made.known_as, plain, started, options, out) if made.known_as else ""
-    return {"python": _python(made.model, plain, started, options), "shell": shell}
+    out = "member_{{member}}.nc" if recipe.dims else "again.nc"  # a single run has no number
+    shell = _shell(recipe.known_as, plain, started, options, out) if recipe.known_as else ""
+    return {"python": _python(recipe.model, plain, started, options), "shell": shell}
 
 
-def _from_file(made: Recipe) -> str:
+def _from_file(recipe: Recipe) -> str:
     """Python that reruns a member of the file of a scan, or a run, where its values are too long to write."""
-    source, index = repr(made.source or "result.nc"), ", ".join(f"{d!r}: {{{{#{d}}}}}" for d in made.dims)
+    source, index = repr(recipe.source or "result.nc"), ", ".join(f"{d!r}: {{{{#{d}}}}}" for d in recipe.dims)
     again = "from jaxgait.plot.explorer import again\n"
     if not index:
         return f"{again}run = again({source})"
@@ -54,12 +54,12 @@ def _python(model: Model, plain: Values, started: Values, options: Values) -> st
     imports = ["simulate", *(["with_parameters"] if plain else []), *([name] if module == "jaxgait" else [])]
     lines = [f"from jaxgait import {', '.join(sorted(imports))}"]
     lines += [] if module == "jaxgait" else [f"from {module} import {name}"]
-    made = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
-    given = "".join(f", {n}={x!r}" for n, x in options.items())
+    call = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
+    arguments = "".join(f", {n}={x!r}" for n, x in options.items())
     if started:
-        lines += ["from jaxgait.ensembles import starting", f"model = {made}"]
-        return "\n".join([*lines, f"run = simulate(model, initial_state=starting(model, {_dict(started)}){given})"])
-    return "\n".join([*lines, f"run = simulate({made}{given})"])
+        lines += ["from jaxgait.ensembles import starting", f"model = {call}"]
+        return "\n".join([*lines, f"run = simulate(model, initial_state=starting(model, {_dict(started)}){arguments})"])
+    return "\n".join([*lines, f"run = simulate({call}{arguments})"])
 
 
 def _shell(known_as: str, plain: Values, started: Values, options: Values, out: str) -> str:
@@ -71,12 +71,12 @@ def _shell(known_as: str, plain: Values, started: Values, options: Values, out: 
     return " ".join(word if "{{" in word else shlex.quote(word) for word in [*words, "--out", out])
 
 
-def _own(made: Recipe) -> dict[str, Any] | None:
+def _own(recipe: Recipe) -> dict[str, Any] | None:
     """The values to set, a member's own ones as placeholders; None if too long to write."""
-    fixed = _settings(made.model, made.known_as)
-    if fixed is None or any(x.ndim > 1 for x in made.values.values()):
+    fixed = _settings(recipe.model, recipe.known_as)
+    if fixed is None or any(x.ndim > 1 for x in recipe.values.values()):
         return None
-    return {**{n: x for n, x in fixed.items() if n not in made.values}, **{n: _Own(n) for n in made.values}}
+    return {**{n: x for n, x in fixed.items() if n not in recipe.values}, **{n: _Own(n) for n in recipe.values}}
 
 
 class _Own(str):

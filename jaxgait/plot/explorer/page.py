@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import checks, files
-from jaxgait.ensembles.recipe import Recipe, of_run, recipe
+from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
 from jaxgait.ensembles.results import is_run, open_result
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
@@ -53,7 +53,7 @@ class Explorer:
 
     rows: Table | None
     """All members; None for a single run."""
-    made: Recipe | None
+    recipe: Recipe | None
     """How to rerun members; None if unknown."""
     runs: dict[int, xr.Dataset]
     """Runs of the members whose motion is in the page, by number, as `simulate` returns them."""
@@ -76,7 +76,7 @@ class Explorer:
     def packed(self) -> bytes:
         """Members and motions in the page's format (see `jaxgait.plot.explorer.playback.Pack`)."""
         pack = Pack()
-        header = self.header | _listed(pack, self.rows, self.made, [*self.runs, self.header["first"]])
+        header = self.header | _listed(pack, self.rows, self.recipe, [*self.runs, self.header["first"]])
         films = {m: self._film(pack, m, run) for m, run in self.runs.items()}
         header["films"] = [[m, film] for m, film in films.items()]
         header["speed"] = min(4.0, max(1 / 16, usual_pace(max((f["seconds"] for f in films.values()), default=1.0))))
@@ -88,14 +88,14 @@ class Explorer:
         Raises:
             ValueError: if it is unknown how to rerun members.
         """
-        if self.made is None:
+        if self.recipe is None:
             raise ValueError(self.header["why"])
         pack, kept = Pack(), self.runs.get(member)
-        return pack.packed({"film": self._film(pack, member, self.made.run(member) if kept is None else kept)})
+        return pack.packed({"film": self._film(pack, member, self.recipe.run(member) if kept is None else kept)})
 
     def _film(self, pack: Pack, member: int, run: xr.Dataset) -> dict[str, Any]:
-        assert self.made is not None  # otherwise there are no runs
-        return playback(pack, run, self.made.member_model(member))
+        assert self.recipe is not None  # otherwise there are no runs
+        return playback(pack, run, self.recipe.member_model(member))
 
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the page and returns its path.
@@ -160,28 +160,28 @@ def explore(
             raise ValueError(f"measure colours the members of a scan, and this is one run: got {measure!r}")
         return _of_run(data, model)
     rows = table(data)
-    made, why = _recipe(data, model, source)
-    if made is not None and not getattr(made.model, "scene", ""):
-        why = f"{type(made.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and lines only."
-    own = {} if made is None else made.model.search
+    recipe, why = _recipe(data, model, source)
+    if recipe is not None and not getattr(recipe.model, "scene", ""):
+        why = f"{type(recipe.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and lines only."
+    own = {} if recipe is None else recipe.model.search
     chosen = _measure(rows, None if measure == STATUS else measure, own)
-    reference = None if made is None else _nearest(rows, made)
-    wanted = [] if made is None or why else _wanted(rows, made, chosen, reference, members)
+    reference = None if recipe is None else _nearest(rows, recipe)
+    wanted = [] if recipe is None or why else _wanted(rows, recipe, chosen, reference, members)
     simulating = f"simulating {len(wanted)} of {rows.size} members for playback"
     message = simulating if wanted and not _keeps_motions(data) else why
     if say is not None and message:
         say(message)
-    runs = _runs(data, rows, made, wanted)
+    runs = _runs(data, rows, recipe, wanted)
     notes = _notes(rows, chosen, chosen in (own.get("maximize"), own.get("minimize")), runs, reference, why)
     header = _header(data, rows, chosen) | {"notes": notes, "why": why, "serve": False}
     header |= {"colour": STATUS} if measure == STATUS else {}
-    if made is not None:
-        header |= {"lines": [lines(made, n) for n in range(len(made.retries) + 1)]}
+    if recipe is not None:
+        header |= {"lines": [lines(recipe, n) for n in range(len(recipe.retries) + 1)]}
     header |= {
         "reference": reference if reference in runs else None,
         "first": _best(rows, chosen, list(runs) or list(range(rows.size)), least=chosen == own.get("minimize")),
     }
-    return Explorer(rows, made, runs, header | _histories(runs, made))
+    return Explorer(rows, recipe, runs, header | _histories(runs, recipe))
 
 
 def is_page(path: str | os.PathLike[str]) -> bool:
@@ -195,19 +195,19 @@ def _keeps_motions(scan: xr.Dataset) -> bool:
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
-    made = of_run(run, model)
+    recipe = run_recipe(run, model)
     empty = {"size": 1, "dims": [], "shape": [], "x": "", "y": "", "colour": STATUS, "reference": None, "first": 0}
-    title = f"{type(made.model).__name__}: {run.attrs.get('status_text', 'one run')}"
-    header = {"title": title, "about": _about(run), "model": type(made.model).__name__, "why": "", "serve": False}
-    header |= empty | {"notes": [], "lines": [lines(made)]}
-    return Explorer(None, made, {0: run}, header | _histories({0: run}, made))
+    title = f"{type(recipe.model).__name__}: {run.attrs.get('status_text', 'one run')}"
+    header = {"title": title, "about": _about(run), "model": type(recipe.model).__name__, "why": "", "serve": False}
+    header |= empty | {"notes": [], "lines": [lines(recipe)]}
+    return Explorer(None, recipe, {0: run}, header | _histories({0: run}, recipe))
 
 
 def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str] | None) -> tuple[Recipe | None, str]:
     if model is None and "model" not in scan.attrs:
         return None, "No member can be played: the result does not name its model; use explore(scan, model=...)."
     try:
-        return recipe(scan, model, source), ""
+        return scan_recipe(scan, model, source), ""
     except ValueError as error:
         return None, f"No member can be played: {error}."
 
@@ -221,33 +221,33 @@ def _measure(rows: Table, name: str | None, search: Mapping[str, Any]) -> str | 
     return name or objective or next(iter(measures), None)
 
 
-def _wanted(rows: Table, made: Recipe, measure: str | None, reference: int | None, count: int) -> list[int]:
+def _wanted(rows: Table, recipe: Recipe, measure: str | None, reference: int | None, count: int) -> list[int]:
     """The members to play, the reference first."""
     found = spread(rows, count, measure)
     return ([] if reference is None else [reference, *(m for m in found if m != reference)])[:count] or found
 
 
-def _nearest(rows: Table, made: Recipe) -> int | None:
+def _nearest(rows: Table, recipe: Recipe) -> int | None:
     """The completed member nearest to the model's own values, relative to the scanned ranges."""
-    known = {n: p.value for n, p in parameters(made.model).items()}
-    known |= {f"initial.{n}": x for n, x in state_variables(made.model.initial_state()).items()}
+    known = {n: p.value for n, p in parameters(recipe.model).items()}
+    known |= {f"initial.{n}": x for n, x in state_variables(recipe.model.initial_state()).items()}
     away = np.where(rows.completed, 0.0, np.inf)
-    for name, values in made.values.items():
+    for name, values in recipe.values.items():
         if values.ndim == 1 and name in known:  # not of the motion
             away += ((values - float(np.asarray(known[name]))) / (np.ptp(values) or 1.0)) ** 2
     return int(np.argmin(away)) if np.isfinite(away).any() else None
 
 
-def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]) -> dict[int, xr.Dataset]:
+def _runs(scan: xr.Dataset, rows: Table, recipe: Recipe | None, members: list[int]) -> dict[int, xr.Dataset]:
     """Trajectories of members, kept by the scan or simulated now."""
-    if made is None or not members:
+    if recipe is None or not members:
         return {}
     if _keeps_motions(scan):
-        index = np.unravel_index(members, made.shape)
-        at = {d: xr.DataArray(i, dims="member") for d, i in zip(made.dims, index, strict=True)}
-        found = scan[[n for n, x in scan.data_vars.items() if set(made.dims) <= set(x.dims)]].isel(at).load()
+        index = np.unravel_index(members, recipe.shape)
+        at = {d: xr.DataArray(i, dims="member") for d, i in zip(recipe.dims, index, strict=True)}
+        found = scan[[n for n, x in scan.data_vars.items() if set(recipe.dims) <= set(x.dims)]].isel(at).load()
     else:
-        found = made.runs(members)
+        found = recipe.runs(members)
     ended = lambda m: {"status_text": rows.statuses[int(rows.status[m])][0]}
     return {m: one_run(found, i).assign_attrs(ended(m)) for i, m in enumerate(members)}
 
@@ -259,11 +259,11 @@ def _best(rows: Table, measure: str | None, members: list[int], *, least: bool) 
     return members[int(np.nanargmax(values))] if np.isfinite(values).any() else members[0]
 
 
-def _histories(runs: Mapping[int, xr.Dataset], made: Recipe | None) -> dict[str, Any]:
-    if not runs or made is None:
+def _histories(runs: Mapping[int, xr.Dataset], recipe: Recipe | None) -> dict[str, Any]:
+    if not runs or recipe is None:
         return {"labels": {}, "phase": ["", ""]}
     labels = history_labels(next(iter(runs.values())))
-    names = [n for n in state_variables(made.model.initial_state()) if n in labels]
+    names = [n for n in state_variables(recipe.model.initial_state()) if n in labels]
     return {"labels": labels, "phase": list(phase_plane(labels, names))}
 
 
@@ -334,11 +334,11 @@ def _notes(
     return notes
 
 
-def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[int]) -> dict[str, Any]:
+def _listed(pack: Pack, rows: Table | None, recipe: Recipe | None, played: list[int]) -> dict[str, Any]:
     if rows is None:
         statuses = [["run", "#56B4E9", 1]]
         return {"columns": [], "status": pack.bytes([0]), "statuses": statuses, "completed": [0], "vectors": [],
-                "gradients": {}, "own": {}, "thinned": False} | _own(pack, made, np.array([0]))  # fmt: skip
+                "gradients": {}, "own": {}, "thinned": False} | _own(pack, recipe, np.array([0]))  # fmt: skip
     shown, sampled = _sample(rows)
     whole, shown = len(shown), np.append(shown, np.setdiff1d(np.array(played, dtype=int), shown))
     completed = sorted({int(s) for s in rows.status[rows.completed]})
@@ -353,14 +353,14 @@ def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[in
     }  # fmt: skip
     if found["thinned"]:
         found["ids"] = pack.doubles(shown)
-    return found | _own(pack, made, shown)
+    return found | _own(pack, recipe, shown)
 
 
-def _own(pack: Pack, made: Recipe | None, shown: np.ndarray) -> dict[str, Any]:
-    if made is None:
+def _own(pack: Pack, recipe: Recipe | None, shown: np.ndarray) -> dict[str, Any]:
+    if recipe is None:
         return {"own": {}}
-    own = {n: pack.doubles(x[shown]) for n, x in made.values.items() if x.ndim == 1}
-    return {"own": own, "retried": pack.bytes(made.retried[shown])}
+    own = {n: pack.doubles(x[shown]) for n, x in recipe.values.items() if x.ndim == 1}
+    return {"own": own, "retried": pack.bytes(recipe.retried[shown])}
 
 
 def _sample(rows: Table) -> tuple[np.ndarray, str]:

@@ -33,7 +33,7 @@ def server(page: Explorer, port: int = 0) -> HTTPServer:
     Raises:
         ValueError: see `serve`.
     """
-    if page.made is None or page.header["why"]:
+    if page.recipe is None or page.header["why"]:
         raise ValueError(f"nothing to serve beyond the page itself: {page.header['why'] or 'it has no members'}")
     whole = dataclasses.replace(page, header=page.header | {"serve": True}).html.encode()
     running = HTTPServer((LOOPBACK, port), _Handler)

@@ -1,4 +1,4 @@
-"""What looks wrong with a measured leg: its markers, the lengths of its segments, its strides, its joint moments."""
+"""Warnings about a measured leg: its markers, the lengths of its segments, its strides, its joint moments."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MAX_OBLIQUITY = 0.02
 SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
 
 
-def of_markers(leg: Leg, options: Options) -> list[str]:
-    """What looks wrong with the markers of a leg."""
+def marker_warnings(leg: Leg, options: Options) -> list[str]:
+    """Warnings about the markers of a leg."""
     if leg.ankle_angle is not None:
         return []
     marker_set = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
@@ -95,8 +95,8 @@ def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:
     return late, explained
 
 
-def of_segments(lengths: Mapping[str, float]) -> list[str]:
-    """What looks wrong with lengths in m of a leg's segments."""
+def segment_warnings(lengths: Mapping[str, float]) -> list[str]:
+    """Warnings about the lengths in m of a leg's segments."""
     found = []
     thigh, shank = lengths["thigh_m"], lengths["shank_m"]
     if not inside(thigh / shank, THIGH_TO_SHANK):
@@ -114,8 +114,8 @@ def of_segments(lengths: Mapping[str, float]) -> list[str]:
     return [*found, *([] if behind is None else [f"{behind} Events and angles of the foot follow them"])]
 
 
-def of_peaks(dynamics: Dynamics | None) -> list[str]:
-    """Peaks of joint moments and powers that are unusual."""
+def peak_warnings(dynamics: Dynamics | None) -> list[str]:
+    """Warnings about unusual peaks of joint moments and powers."""
     found, peaks = [], {} if dynamics is None else dynamics.peaks
     for name, ends in peaks.items():
         for end, value, usual in zip(("lowest", "highest"), ends, PEAKS[name], strict=True):
@@ -126,7 +126,7 @@ def of_peaks(dynamics: Dynamics | None) -> list[str]:
     return found
 
 
-def of_strides(kept: Sequence[StrideCurve]) -> list[str]:
+def stride_warnings(kept: Sequence[StrideCurve]) -> list[str]:
     """Warnings about the kept strides and their mean."""
     found = []
     if len(kept) == 1:
