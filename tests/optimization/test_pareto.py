@@ -226,7 +226,7 @@ def test_impossible_fronts_are_named(front_of, swapped, changes, error, message)
         front_of(swapped(squares), **changes)
 
 
-def test_without_pymoo_it_says_what_to_install(front_of, swapped, monkeypatch):
+def test_without_pymoo_the_error_names_what_to_install(front_of, swapped, monkeypatch):
     monkeypatch.setitem(sys.modules, "pymoo", None)
     with pytest.raises(ModuleNotFoundError, match=r'NSGA-II needs pymoo: pip install "jaxgait\[pareto\]"'):
         front_of(swapped(squares), method="NSGA-II")

@@ -20,7 +20,7 @@ from tests.optimization.oscillator import Oscillator
 STARTS = np.random.default_rng(0).random((5, 2))
 
 
-class Given(Evaluator):
+class InClosedForm(Evaluator):
     """An evaluator of a function with a slope that is given too, right or wrong."""
 
     name = "of a function"
@@ -40,8 +40,8 @@ class Given(Evaluator):
 
 def test_a_steeply_curved_objective_does_not_disagree_with_its_own_slopes():
     """Around the optimum: the mean of the slopes at the ends of the interval alone is 5 % off here."""
-    curve = Given(lambda x: np.exp(20.0 * x[0]), lambda x: 20.0 * np.exp(20.0 * x))
-    wrong = Given(lambda x: np.exp(20.0 * x[0]), lambda x: 21.0 * np.exp(20.0 * x))
+    curve = InClosedForm(lambda x: np.exp(20.0 * x[0]), lambda x: 20.0 * np.exp(20.0 * x))
+    wrong = InClosedForm(lambda x: np.exp(20.0 * x[0]), lambda x: 21.0 * np.exp(20.0 * x))
     space, goal = Space(Oscillator(), {"k": (0.0, 2.0)}), Goal.of(Oscillator(), "power")
     at = lambda evaluate, x: around(evaluate, space, goal, 1.0, 0, np.array([x]), evaluate(0, np.array([[x]])))
     assert at(curve, 0.5).difference < 1e-3 and at(wrong, 0.5).difference > 0.02
@@ -57,42 +57,42 @@ def slope(x):
 
 
 def test_a_right_gradient_is_trusted_after_two_runs_a_start():
-    evaluate = Given(bowl, slope)
+    evaluate = InClosedForm(bowl, slope)
     assert gradient_fault(evaluate, STARTS) == "" and evaluate.count == 3 * len(STARTS)
-    assert gradient_fault(Given(bowl, slope), np.array([[0.3, 0.6]])) == ""  # at its own optimum
-    assert gradient_fault(Given(bowl, slope), np.array([[0.0, 1.0]])) == ""  # in a corner
+    assert gradient_fault(InClosedForm(bowl, slope), np.array([[0.3, 0.6]])) == ""  # at its own optimum
+    assert gradient_fault(InClosedForm(bowl, slope), np.array([[0.0, 1.0]])) == ""  # in a corner
 
 
 def test_a_slope_with_noise_of_the_solver_is_trusted():
     noise = np.random.default_rng(1)
-    assert gradient_fault(Given(lambda x: bowl(x) + 1e-5 * noise.standard_normal(), slope), STARTS) == ""
+    assert gradient_fault(InClosedForm(lambda x: bowl(x) + 1e-5 * noise.standard_normal(), slope), STARTS) == ""
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, 3.0, 1e6])
 def test_a_wrong_gradient_is_noticed(factor):
-    assert gradient_fault(Given(bowl, lambda x: factor * slope(x)), STARTS)
-    assert "at 1 of 1 starts" in gradient_fault(Given(bowl, lambda x: factor * slope(x)), STARTS[:1])
+    assert gradient_fault(InClosedForm(bowl, lambda x: factor * slope(x)), STARTS)
+    assert "at 1 of 1 starts" in gradient_fault(InClosedForm(bowl, lambda x: factor * slope(x)), STARTS[:1])
 
 
 def test_a_rounded_objective_has_no_gradient():
-    why = gradient_fault(Given(lambda x: np.floor(bowl(x) * 4.0), lambda x: np.zeros(2)), STARTS)
+    why = gradient_fault(InClosedForm(lambda x: np.floor(bowl(x) * 4.0), lambda x: np.zeros(2)), STARTS)
     assert why == "it is zero at 5 starts although the objective differs between them"
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_wrong_gradient_over_one_parameter_is_noticed_uphill_and_downhill(sign):
-    evaluate = Given(lambda x: 2.0 + sign * x[0], lambda x: np.array([30.0 * sign]))
+    evaluate = InClosedForm(lambda x: 2.0 + sign * x[0], lambda x: np.array([30.0 * sign]))
     assert "at 1 of 1 starts" in gradient_fault(evaluate, np.array([[0.5]]))
 
 
 def test_it_counts_by_most_of_the_starts_that_run():
     wrong = lambda x: slope(x) * (1e3 if x[0] > 0.5 else 1.0)
     few, most = np.array([[0.2, 0.2], [0.4, 0.1], [0.7, 0.3]]), np.array([[0.2, 0.2], [0.8, 0.1], [0.7, 0.3]])
-    assert gradient_fault(Given(bowl, wrong), few) == "" and "at 2 of 3 starts" in gradient_fault(
-        Given(bowl, wrong), most
+    assert gradient_fault(InClosedForm(bowl, wrong), few) == "" and "at 2 of 3 starts" in gradient_fault(
+        InClosedForm(bowl, wrong), most
     )
-    assert gradient_fault(Given(bowl, wrong, fails=lambda x: x[0] > 0.5), most) == ""
-    assert gradient_fault(Given(bowl, wrong, fails=lambda x: True), most) == ""
+    assert gradient_fault(InClosedForm(bowl, wrong, fails=lambda x: x[0] > 0.5), most) == ""
+    assert gradient_fault(InClosedForm(bowl, wrong, fails=lambda x: True), most) == ""
 
 
 def test_where_the_gradient_means_nothing_the_search_goes_without():
@@ -141,7 +141,7 @@ def searched(evaluate, method="SLSQP", fallback="COBYQA", starts=((0.1, 0.9),), 
 
 
 def lost_beyond(middle, beyond=chaos):
-    return Given(hill, lambda x: beyond(x) if x[0] > middle else uphill(x))
+    return InClosedForm(hill, lambda x: beyond(x) if x[0] > middle else uphill(x))
 
 
 @pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B", "trust-constr", "adam"])
@@ -166,7 +166,7 @@ def test_a_method_by_name_stops_there_and_the_other_starts_go_on():
 
 
 def test_a_limit_whose_slopes_mean_nothing_is_named():
-    class Limited(Given):
+    class Limited(InClosedForm):
         def __call__(self, searches, x):
             found = super().__call__(searches, x)
             slope = np.array([chaos(at) if at[0] > 0.5 else np.array([1.0, 0.0]) for at in x])
@@ -188,7 +188,7 @@ def logistic(x):
 
 
 def test_chaos_is_noticed_though_its_derivatives_are_exact():
-    found = searched(Given(lambda x: logistic(x)[0], lambda x: logistic(x)[1]), starts=((0.1,),))
+    found = searched(InClosedForm(lambda x: logistic(x)[0], lambda x: logistic(x)[1]), starts=((0.1,),))
     assert re.search(
         r"the slopes of the objective promise \de\+[1-5]\d times its entire variation", found.why_stopped[0]
     )
@@ -223,7 +223,7 @@ def test_steep_and_sound_objectives_are_never_stopped_and_seldom_asked_twice(sou
     near = 0.6 + np.outer([-1.0, 1.0], 10.0 ** np.arange(-9.0, -0.5)).ravel()
     points = np.array([[at, y] for at in [*near, 0.0, 1.0, 1e-9, 1e-6, 0.2, 0.8] for y in (0.0, 0.4, 1.0)])
     points = points[np.random.default_rng(2).permutation(len(points))]
-    evaluate = Given(lambda x: sound(x)[0], lambda x: sound(x)[1])
+    evaluate = InClosedForm(lambda x: sound(x)[0], lambda x: sound(x)[1])
     asked = []
     guard = Guard(lambda x: asked.extend(x) or evaluate(np.zeros(len(x)), x))
     for x in points:
@@ -233,7 +233,9 @@ def test_steep_and_sound_objectives_are_never_stopped_and_seldom_asked_twice(sou
 
 def test_one_slope_that_is_not_finite_is_a_step_to_be_taken_back():
     slope = lambda x: np.full(2, np.nan) if np.array_equal(x, TOP) else uphill(x)
-    guard = Guard(lambda x: Given(hill, slope)(np.zeros(len(x)), x))
+    guard = Guard(lambda x: InClosedForm(hill, slope)(np.zeros(len(x)), x))
     assert not guard(TOP[None]).valid[0] and guard(np.array([[0.2, 0.2]])).valid[0]
     with pytest.raises(UnreliableGradient, match="the slopes of the objective are not finite"):
-        Guard(lambda x: Given(hill, lambda x: np.full(2, np.nan))(np.zeros(len(x)), x), ["the objective"])(TOP[None])
+        Guard(lambda x: InClosedForm(hill, lambda x: np.full(2, np.nan))(np.zeros(len(x)), x), ["the objective"])(
+            TOP[None]
+        )
