@@ -177,7 +177,8 @@ def test_another_experiments_pages_are_not_written_over(constants, tmp_path, mon
     with pytest.raises(SystemExit) as stop:
         cli.main(["reproduce", "bungee", "--out", str(tmp_path)])
     output = capsys.readouterr().err
-    assert stop.value.code == 2 and f"it holds the figures of 'r'; give another folder: {tmp_path / 'bungee'}" in output
+    hint = f"it contains the figures of 'r'; give another folder: {tmp_path / 'bungee'}"
+    assert stop.value.code == 2 and hint in output
     assert (tmp_path / "report.md").read_text() == before
     cli.main(["reproduce", "bungee", "--out", str(tmp_path / "bungee")])
     cli.main(["reproduce", "bungee", "--out", str(tmp_path / "bungee")])  # its own may be written again
