@@ -13,11 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from jaxgait.plot.style import GREY, RED, axis_label, style
 
 _MAX_LETTERS = 36
 _COLUMNS = 3
+_TICKS = 4
+"""Most intervals between ticks: labels of values such as 0.99725 are long."""
 _MARKS = ("o", "D", "^", "s", "v", "P")
 
 
@@ -55,7 +58,10 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
         for ax, colour in zip(axes.flat, shown, strict=False):
             _panel(figure, ax, named, x, y, colour)
             ax.tick_params(labelbottom=True)
-        axes[0, 0].legend()
+            ax.xaxis.set_major_locator(MaxNLocator(_TICKS))
+            ax.ticklabel_format(axis="both", useOffset=False)
+        handles = axes[0, 0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper left", ncols=len(handles[1]))
     return figure
 
 
@@ -72,11 +78,18 @@ def _panel(figure: Figure, ax: Axes, named: Mapping[str, xr.Dataset], x: str, y:
         ax.scatter(found[x], found[y], c=found[colour], norm=norm, marker=mark, label=name, **look)
     ax.plot(*_ideal(named, x, y), "*", color=RED, ms=13, zorder=5, label="ideal corner")
     one = next(iter(named.values()))
-    ax.set(xlabel=axis_label(one[x]), ylabel=textwrap.fill(axis_label(one[y]), _MAX_LETTERS))
+    ax.set_xlabel(textwrap.fill(axis_label(one[x]), _MAX_LETTERS))
+    if ax.get_subplotspec().is_first_col():  # panels in a row share their y axis
+        ax.set_ylabel(textwrap.fill(axis_label(one[y]), _MAX_LETTERS))
+    else:
+        ax.tick_params(left=False)
     label = (
         axis_label(one[colour]) if colour in _objectives(one) else axis_label(colour, one[colour].attrs.get("units"))
     )
-    figure.colorbar(ScalarMappable(norm), ax=ax, label=textwrap.fill(label, _MAX_LETTERS))
+    figure.colorbar(ScalarMappable(norm), ax=ax)
+    ax.set_title(
+        textwrap.fill(f"colour: {label}", _MAX_LETTERS)
+    )  # next to the bar it looks like the next y axis's label
 
 
 def _ideal(named: Mapping[str, xr.Dataset], x: str, y: str) -> list[float]:

@@ -12,23 +12,23 @@ import numpy as np
 import xarray as xr
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.checks import nearest
 from jaxgait.measure import with_gaps
 from jaxgait.plot.explorer.table import Column, Table, table
-from jaxgait.plot.style import PALETTE, axis_label, cell_edges, displayed, style
+from jaxgait.plot.maps import broken, draw_map, no_value
+from jaxgait.plot.style import PALETTE, axis_label, displayed, style
 
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
 MAX_NAMED = len(DASHES) * len(PALETTE)
 """Largest number of lines in a panel with a legend; the styles of more would repeat."""
-MAX_HATCHED = 20_000
-"""Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
-LONGEST, LEGEND = 22, 110
-"""Characters of a label that fit next to a panel, and of the names that fit below all panels."""
+LOWEST, HIGHEST, TOGETHER = 1.75, 3.4, 6.4
+"""Height of a panel at least and at most, and of all panels if these allow it, in inches."""
+LEGEND = 110
+"""Characters of the names that fit below all panels."""
 
 
 def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
@@ -115,7 +115,7 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
         )
     chosen = _chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
     along = _along(rows, over)
-    draw = functools.partial(_map, along=along) if len(along) > 1 else _line
+    draw = functools.partial(draw_map, along=along) if len(along) > 1 else _line
     across = data[along[0] if len(along) > 1 else next(iter(rows.dims))]
     across = axis_label(str(across.name), across.attrs.get("units"))
     shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")  # its codes are not quantities
@@ -160,12 +160,12 @@ def _span(column: Column) -> str:
 
 def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.DataArray], None], across: str) -> Figure:
     """One panel per variable, drawn by a function, over an axis with the label `across`."""
+    high = len(chosen) * min(HIGHEST, max(LOWEST, TOGETHER / len(chosen)))
     with style():
-        figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, 1.6 * len(chosen) + 0.6), sharex=True, squeeze=False)
+        figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, high + 0.6), sharex=True, squeeze=False)
         figure.align_ylabels(axes)
         for ax, name in zip(axes[:, 0], chosen, strict=True):
             draw(ax, displayed(data[name]))
-            ax.set_title(data[name].attrs.get("long_name", ""), fontsize=8, loc="left")
         axes[-1, 0].set_xlabel(across)
         _legend(figure)
     return figure
@@ -199,11 +199,12 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> None:
         for line, point in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
             text = [f"{value:g}" if isinstance(value, float) else str(value) for value in point]
             line.set_label(", ".join(f"{d} = {value}" for d, value in zip(others, text, strict=True)))
-    ax.set_ylabel(_broken(axis_label(str(x.name), x.attrs.get("units"))), fontsize=8)
+    ax.set_ylabel(broken(axis_label(str(x.name), x.attrs.get("units"))), fontsize=8)
+    ax.set_title(x.attrs.get("long_name", ""), fontsize=8, loc="left")
 
 
 def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
-    """A variable over the scanned parameter, and the statuses of members without a value at the bottom."""
+    """A variable over the scanned parameter; squares: early ends, those of members without a value at the bottom."""
     dim = rows.dims[0]
     across, up = (rows.columns.get(name) for name in (dim, str(x.name)))
     joined = not (up and up.colours) and not (across and across.names)
@@ -216,90 +217,17 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     own = x.name == "status"
     if own:
         ax.set_yticks([])  # a status is not a quantity
-    empty = ~np.isfinite(x.transpose(dim, ...).values.reshape(rows.size, -1)).any(axis=1)
+    values = x.transpose(dim, ...).values.reshape(rows.size, -1)
+    empty = ~np.isfinite(values).any(axis=1)
     for number, status in enumerate(rows.statuses):
+        early = ~empty & ~rows.completed & (rows.status == number)
+        if early.any():
+            looks = {"mfc": "none", "mec": status[1], "label": status[0]}
+            ax.plot(x[dim][early], values[early], "s", ms=6, **looks)
         where = x[dim][empty & (rows.status == number)]
         if where.size:
             at = {"transform": ax.get_xaxis_transform(), "clip_on": False}
-            ax.plot(where, np.full(where.size, 0.5 * own), "s", ms=4, **_no_value(own, *status), **at)
-
-
-def _map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
-    """A variable over two parameters, cells or samples; members without a value have the colour of their status."""
-    if x.ndim != len(rows.dims):
-        raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
-    first, second = (rows.columns[n] for n in along)
-    values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
-    empty = np.ma.getmaskarray(values)
-    draw = (_cells if x.ndim == 2 else _samples)(ax, rows, along)
-    ax.grid(visible=False)
-    if not empty.all() and values.min() == values.max():
-        draw(values)
-        ax.text(0.5, 0.5, f"{values.min():g} everywhere", transform=ax.transAxes, ha="center", backgroundcolor="white")
-    elif not empty.all():
-        column = rows.columns.get(str(x.name))
-        counts = column.colours if column else ()
-        _colour_bar(ax, draw(values, **(_steps(counts) if counts else {})), x, len(counts))
-    if empty.any():
-        _draw_empty(ax, draw, empty, rows, x)
-    ax.set(xscale="log" if first.geometric else "linear", yscale="log" if second.geometric else "linear")
-    for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
-        if column.names:
-            axis.set_ticks(range(len(column.names)), labels=column.names)
-    ax.set_ylabel(_broken(axis_label(second.name, second.unit)), fontsize=8)
-
-
-def _cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
-    """Draws numbers of a grid of members as cells."""
-    levels = [rows.columns[d].values.reshape(rows.shape).take(0, 1 - i) for i, d in enumerate(rows.dims)]
-    edges = [cell_edges(z, rows.columns[d].geometric) for z, d in zip(levels, rows.dims, strict=True)]
-    across, up = (np.meshgrid(*edges)[rows.dims.index(n)] for n in along)
-    return lambda z, **looks: (ax.pcolor if "hatch" in looks else ax.pcolormesh)(across, up, z, **looks)
-
-
-def _samples(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
-    """Draws numbers of sampled members as points."""
-    across, up = (rows.columns[n].values for n in along)
-    return lambda z, **looks: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=14, **looks)
-
-
-def _steps(colours: Sequence[str]) -> dict[str, Any]:
-    """One colour for each of the numbers 0, 1, ..."""
-    return {
-        "cmap": ListedColormap(colours),
-        "norm": BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
-    }
-
-
-def _colour_bar(ax: Axes, drawn: Any, x: xr.DataArray, counts: int) -> None:
-    bar = ax.figure.colorbar(drawn, ax=ax)
-    bar.set_label(_broken(axis_label(str(x.name), x.attrs.get("units"))))
-    if counts:
-        bar.set_ticks(range(counts), labels=[str(n) for n in range(counts)])
-        bar.minorticks_off()
-
-
-def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Table, x: xr.DataArray) -> None:
-    """Members without a value in the colour of their status, hatched or crossed out: it is not a value's colour."""
-    own, looks = x.name == "status", dict[str, Any]()
-    if x.ndim != 2:
-        looks = {"marker": "o" if own else "x"}
-    elif empty.sum() <= MAX_HATCHED and not own:
-        looks = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}
-    status = rows.status.reshape(rows.shape).T
-    draw(np.ma.masked_array(status, ~empty), **_steps([colour for _, colour in rows.statuses]), **looks)
-    for number in np.unique(status[empty]):
-        ax.plot([], [], looks.get("marker", "s"), **_no_value(own, *rows.statuses[number]))
-
-
-def _no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:
-    """Style of members without a value; a picture of the status (`own`) shows their status."""
-    return {"color": colour, "label": sentence if own else f"no value: {sentence}"}
-
-
-def _broken(label: str) -> str:
-    """A label that is too long for the height of a panel in two lines."""
-    return label.replace(" (", "\n(") if len(label) > LONGEST else label
+            ax.plot(where, np.full(where.size, 0.5 * own), "s", ms=4, **no_value(own, *status), **at)
 
 
 def _legend(figure: Figure) -> None:

@@ -1,5 +1,7 @@
 """Pictures of fronts: what is drawn, and fronts that do not belong together."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -25,14 +27,26 @@ def test_both_ways_and_the_ideal_corner_are_drawn_once_for_each_parameter():
         assert [len(points.get_offsets()) for points in ax.collections] == [5, 9]
         line, star = ax.lines
         assert len(line.get_xdata()) == 5 and (star.get_xdata()[0], star.get_ydata()[0]) == (1.0, 0.0)
-        assert bar.get_ylabel() == name and ax.get_xlabel() == "length (m)"
-    assert [text.get_text() for text in first.get_legend().get_texts()] == ["exact", "evolved", "ideal corner"]
+        assert ax.get_title() == f"colour: {name}" and not bar.get_ylabel() and ax.get_xlabel() == "length (m)"
+    assert (first.get_ylabel(), second.get_ylabel()) == ("length (m)", "")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["exact", "evolved", "ideal corner"]
+    plt.close(figure)
+
+
+def test_labels_of_values_near_one_are_apart():
+    found = made("NSGA-II", 5)
+    found["speed"] = 0.996 + 0.0014 * found.speed
+    figure = trade_offs(found)
+    figure.canvas.draw()
+    for ax in figure.axes[:2]:
+        boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
+        assert len(boxes) > 2 and all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
     plt.close(figure)
 
 
 def test_a_third_objective_has_a_panel_of_its_own():
     figure = trade_offs(made("NSGA-II", 4, ("speed", "cost", "mass")))
-    assert len(figure.axes) == 6 and figure.axes[3].get_ylabel() == "length (m)"
+    assert len(figure.axes) == 6 and figure.axes[2].get_title() == "colour: leg.b (m)"
     plt.close(figure)
 
 

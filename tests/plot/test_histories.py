@@ -6,9 +6,10 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_hex
 
-from jaxgait.plot import histories
+from jaxgait.plot import maps
 from jaxgait.plot.explorer.table import COUNTS, table
 from jaxgait.plot.histories import MAX_PANELS, picture
+from jaxgait.plot.scale import boundaries
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +56,9 @@ def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():
     curve = picture(scan("mass")).axes
     assert len(curve) == 1 and curve[0].get_xlabel() == "mass (kg)" and curve[0].get_ylabel() == "low (m)"
     field, bar = picture(scan("mass", "length")).axes
-    assert (field.get_xlabel(), field.get_ylabel(), bar.get_ylabel()) == ("mass (kg)", "length (kg)", "low (m)")
+    assert (field.get_xlabel(), field.get_ylabel(), bar.get_ylabel()) == ("mass (kg)", "length (kg)", "")
+    title = "low (m)\nhighest (▲) 5 at 1 kg, 2 kg; lowest (▼) 1 at 0 kg, 1 kg"
+    assert field.get_title(loc="left") == title, "the measure is named once"
     drawn = field.collections[0].get_array()
     assert drawn.shape == (3, 2) and np.ma.getmaskarray(drawn)[0, 0] and drawn[2, 1] == 5.0
 
@@ -76,10 +79,12 @@ def test_members_without_a_value_have_the_colour_of_their_status(dims):
     data = ended_early(*dims)
     figure = picture(data)
     colour = dict(table(data).statuses)["ended early: fell"]
-    (named,) = figure.legends[0].get_lines()
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["no value: ended early: fell"]
-    assert named.get_color() == colour
-    if len(dims) == 2:
+    if len(dims) == 1:
+        assert figure.legends[0].get_lines()[0].get_color() == colour
+    else:
+        (named,) = figure.legends[0].get_patches()
+        assert to_hex(named.get_facecolor()).upper() == colour and named.get_hatch() == "////"
         cells = next(m for m in figure.axes[0].collections if m.get_array().count() == 1)
         figure.canvas.draw()
         assert to_hex(cells.get_facecolors()[0]).upper() == colour
@@ -88,8 +93,40 @@ def test_members_without_a_value_have_the_colour_of_their_status(dims):
 def test_many_members_without_a_value_are_one_mesh(monkeypatch):
     hatches = lambda: {m.get_hatch() for m in picture(ended_early("mass", "length")).axes[0].collections}
     assert hatches() == {None, "////"}
-    monkeypatch.setattr(histories, "MAX_HATCHED", 0)  # a polygon for each takes minutes
+    monkeypatch.setattr(maps, "MAX_HATCHED", 0)  # a polygon for each takes minutes
     assert hatches() == {None}
+
+
+@pytest.mark.parametrize("dims", [("mass",), ("mass", "length")])
+def test_members_that_ended_early_with_a_value_are_marked(dims):
+    data = ended_early(*dims)
+    data["low"].values.flat[0] = 9.0
+    figure = picture(data, ["low"])
+    ax = figure.axes[0]
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["ended early: fell"]
+    marked = ax.lines[-1].get_xydata() if len(dims) == 1 else ax.collections[-1].get_offsets()
+    assert marked.tolist() == [[0.0, 9.0]] if len(dims) == 1 else [[0.0, 0.0]]
+    if len(dims) == 2:
+        assert "of those that completed: highest (▲) 5 at 1 kg, 2 kg" in ax.get_title(loc="left")
+    sampled = data.stack(sample=dims).reset_index("sample")
+    if len(dims) == 2:
+        assert picture(sampled, ["low"]).axes[0].collections[-1].get_offsets().tolist() == [[0.0, 0.0]]
+
+
+def test_values_crowded_at_their_best_are_in_unequal_steps_of_colour():
+    along = np.linspace(0.0, 1.0, 9)
+    rho = 0.998 - np.subtract.outer(along, along**1.2) ** 4
+    data = xr.Dataset(
+        {"rho": (("k", "c"), rho), "status": (("k", "c"), np.zeros((9, 9), int))}, {"k": along, "c": along}
+    )
+    field, bar = picture(data).axes
+    mesh, steps = field.collections[0], boundaries(rho.ravel())
+    np.testing.assert_array_equal(mesh.norm.boundaries, steps)
+    assert bar.get_ylabel() == "unequal steps" and steps[0] == rho.min() and steps[-1] == rho.max()
+    np.testing.assert_array_equal([float(text.get_text()) for text in bar.get_yticklabels()][1:-1], steps[1:-1])
+    counts, _ = np.histogram(rho, steps)
+    assert len(steps) > 5 and counts.max() < 0.35 * rho.size, "no colour for most"
+    assert not picture(data.assign(rho=data.k + data.c)).axes[1].get_ylabel(), "a linear scale"
 
 
 def test_a_legend_of_long_sentences_fits_the_picture():

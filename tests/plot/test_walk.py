@@ -6,8 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from jaxgait.motion.capture.walk import measure
-from jaxgait.motion.naming import walk_stride
+from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.verdict import judge
 from jaxgait.plot.walk import sheet

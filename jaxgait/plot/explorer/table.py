@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
+from jaxgait.ensembles.columns import MEMBER
 from jaxgait.ensembles.results import flat, members_dims
 from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
@@ -133,7 +134,8 @@ def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tupl
     colours = {True: iter(ENDED * 10), False: iter(GAVE_UP * 10)}
     listed = []
     for code in found:
-        sentence = legend.get(str(code), NOT_RUN if code < 0 else f"status {code}")
+        unlisted = NOT_RUN if code < 0 else f"status {code}" if code else COMPLETED_TEXT
+        sentence = legend.get(str(code), unlisted)
         colour = COMPLETED_COLOUR if code == 0 else FAILED if code < 0 else next(colours[code >= FIRST_TERMINATION])
         listed.append((sentence, colour))
     number = {code: i for i, code in enumerate(found)}
@@ -149,8 +151,10 @@ def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> di
         if x.ndim and set(x.dims) <= set(dims) and (named or x.dtype.kind in "fiu"):
             numbers = x.copy(data=np.arange(x.size)) if named else x
             over = numbers.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims})
-            names = tuple(map(str, x.values.tolist())) if named else ()
+            names = tuple(map(str, x.values)) if named else ()
             found[str(name)] = _column(str(name), x, "axis", flat(over, dims))._replace(names=names)
+    if len(dims) == 1 and len(found) > 1:
+        found.pop(MEMBER, None)  # labels of rows without a name are no axis
     for axis, dim in enumerate(dims):
         if dim not in found and dim not in scan.coords and (len(dims) > 1 or not found):
             number = np.indices(shape)[axis].ravel().astype(float)

@@ -1,0 +1,167 @@
+"""Maps of a variable over two parameters of a scan: cells of a grid, or points of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from jaxgait.plot.explorer.table import Column, Table
+from jaxgait.plot.scale import boundaries, stepped, texts
+from jaxgait.plot.style import axis_label, cell_edges
+
+MAX_HATCHED = 20_000
+"""Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
+LONGEST = 22
+"""Characters of a label that fit next to a panel."""
+SQUARE, LARGEST_SQUARE = 0.4, 6.0
+"""Size of the square on a cell whose member ended early: fraction of the cell, and at most in points."""
+POINT, RING = 14.0, 44.0
+"""Areas of a sampled member, and of the ring around one that ended early, in square points."""
+EXTREMES = {"highest": ("^", "▲"), "lowest": ("v", "▼")}
+"""Markers of the completed members with the extreme values, and these in text."""
+
+
+def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
+    """A variable over two parameters, with its name, its extremes and how members ended.
+
+    Members without a value have the colour of their status; those that have one although they ended early have a
+    square or a ring in it. If most values are close together, the colours are in unequal steps (see `boundaries`).
+
+    Args:
+        ax: where to draw.
+        x: one number per member, NaN for none.
+        rows: the table of the scan.
+        along: names of the two parameters, first that along the x axis.
+
+    Raises:
+        ValueError: for several numbers per member.
+    """
+    if x.ndim != len(rows.dims):
+        raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
+    first, second = (rows.columns[n] for n in along)
+    values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
+    empty = np.ma.getmaskarray(values)
+    draw = (_cells if x.ndim == 2 else _samples)(ax, rows, along)
+    column = rows.columns.get(str(x.name))
+    title = column.title if column else axis_label(str(x.name))
+    ax.grid(visible=False)
+    if not empty.all() and values.min() == values.max():
+        draw(values)
+        ax.text(0.5, 0.5, f"{values.min():g} everywhere", transform=ax.transAxes, ha="center", backgroundcolor="white")
+    elif not empty.all():
+        counts = column.colours if column else ()
+        _coloured(ax, draw, values, counts)
+        if not counts:
+            title += _mark_extremes(ax, values.T.ravel(), rows, first, second)
+    ax.set_title(title, fontsize=8, loc="left")
+    if empty.any():
+        _draw_empty(ax, draw, empty, rows, x)
+    _mark_early_ends(ax, ~empty.T.ravel(), rows, along)
+    ax.set(xscale="log" if first.geometric else "linear", yscale="log" if second.geometric else "linear")
+    for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
+        if column.names:
+            axis.set_ticks(range(len(column.names)), labels=column.names)
+    ax.set_ylabel(broken(axis_label(second.name, second.unit)), fontsize=8)
+
+
+def _cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
+    """Draws numbers of a grid of members as cells."""
+    levels = [rows.columns[d].values.reshape(rows.shape).take(0, 1 - i) for i, d in enumerate(rows.dims)]
+    edges = [cell_edges(z, rows.columns[d].geometric) for z, d in zip(levels, rows.dims, strict=True)]
+    across, up = (np.meshgrid(*edges)[rows.dims.index(n)] for n in along)
+    return lambda z, **looks: (ax.pcolor if "hatch" in looks else ax.pcolormesh)(across, up, z, **looks)
+
+
+def _samples(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
+    """Draws numbers of sampled members as points."""
+    across, up = (rows.columns[n].values for n in along)
+    return lambda z, **looks: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=POINT, **looks)
+
+
+def _whole(shades: Sequence[str]) -> dict[str, Any]:
+    """One colour for each of the numbers 0, 1, ..."""
+    return stepped(np.arange(len(shades) + 1) - 0.5, shades)
+
+
+def _coloured(ax: Axes, draw: Callable[..., Any], values: np.ma.MaskedArray, counts: Sequence[str]) -> None:
+    """Draws the values with a colour bar, which says if its steps are unequal; counts have colours of their own."""
+    steps = None if counts else boundaries(values.compressed())
+    looks = _whole(counts) if counts else {} if steps is None else stepped(steps)
+    bar = ax.figure.colorbar(draw(values, **looks), ax=ax)
+    if counts:
+        bar.set_ticks(range(len(counts)), labels=[str(n) for n in range(len(counts))])
+        bar.minorticks_off()
+    elif not (values % 1).any():
+        bar.locator = MaxNLocator(integer=True)
+        bar.update_ticks()
+    if steps is not None:
+        bar.set_ticks(steps, labels=texts(steps), fontsize=7)
+        bar.set_label("unequal steps", fontsize=7)
+
+
+def _mark_extremes(ax: Axes, values: np.ma.MaskedArray, rows: Table, first: Column, second: Column) -> str:
+    """Marks the completed members with the highest and the lowest value; returns what the title says of them."""
+    known = np.where(rows.completed, np.ma.filled(values, np.nan), np.nan)
+    if not np.isfinite(known).any():
+        return ""
+    listed = []
+    for (name, (marker, sign)), find in zip(EXTREMES.items(), (np.nanmax, np.nanmin), strict=True):
+        (members,) = np.nonzero(known == find(known))
+        if members.size > 1:
+            continue
+        across, up = (float(column.values[members[0]]) for column in (first, second))
+        ax.plot(across, up, marker, color="white", mec="black", ms=7, clip_on=False, zorder=5)
+        listed.append(f"{name} ({sign}) {known[members[0]]:.5g} at {_text(first, across)}, {_text(second, up)}")
+    whose = "of those that completed: " if (np.isfinite(np.ma.filled(values, np.nan)) & ~rows.completed).any() else ""
+    return f"\n{whose}{'; '.join(listed)}" if listed else ""
+
+
+def _text(column: Column, value: float) -> str:
+    return column.names[int(value)] if column.names else f"{value:.6g} {column.unit}".removesuffix(" 1")
+
+
+def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Table, x: xr.DataArray) -> None:
+    """Members without a value in the colour of their status, hatched or crossed out: it is not a value's colour."""
+    own, looks = x.name == "status", dict[str, Any]()
+    if x.ndim != 2:
+        looks = {"marker": "o" if own else "x"}
+    elif empty.sum() <= MAX_HATCHED and not own:
+        looks = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}
+    status = rows.status.reshape(rows.shape).T
+    draw(np.ma.masked_array(status, ~empty), **_whole([colour for _, colour in rows.statuses]), **looks)
+    for number in np.unique(status[empty]):
+        named = no_value(own, *rows.statuses[number])
+        if "hatch" in looks:
+            ax.fill([], [], **looks | {"facecolor": named["color"], "label": named["label"]})
+        else:
+            ax.plot([], [], looks.get("marker", "s"), ls="", **named)
+
+
+def _mark_early_ends(ax: Axes, known: np.ndarray, rows: Table, along: Sequence[str]) -> None:
+    """Squares on cells, rings around points, of members that have a value although they did not complete."""
+    across, up = (rows.columns[n].values for n in along)
+    looks: dict[str, Any] = {"facecolor": "none", "s": RING, "marker": "o", "linewidth": 1.2}
+    if len(rows.dims) == 2:
+        box = ax.get_window_extent()
+        cell = min(box.width / np.unique(across).size, box.height / np.unique(up).size) * 72.0 / ax.figure.dpi
+        looks = {"edgecolor": "white", "s": min(SQUARE * cell, LARGEST_SQUARE) ** 2, "marker": "s", "linewidth": 0.5}
+    paint = "edgecolor" if "facecolor" in looks else "facecolor"
+    for number, (sentence, colour) in enumerate(rows.statuses):
+        which = known & ~rows.completed & (rows.status == number)
+        if which.any():
+            ax.scatter(across[which], up[which], label=sentence, zorder=4, **{paint: colour}, **looks)
+
+
+def no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:
+    """Style of members without a value; a picture of the status (`own`) shows their status."""
+    return {"color": colour, "label": sentence if own else f"no value: {sentence}"}
+
+
+def broken(label: str) -> str:
+    """A label that is too long for the height of a panel in two lines."""
+    return label.replace(" (", "\n(") if len(label) > LONGEST else label
