@@ -7,6 +7,7 @@ import functools
 import importlib
 import inspect
 import math
+import numbers
 import operator
 import os
 import pathlib
@@ -14,6 +15,7 @@ import re
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, ParamSpec, TypeVar
 
 import jax
@@ -275,6 +277,41 @@ def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:
     changed = [f"{label}.{n}" for n in names if not np.allclose(getattr(part, n), getattr(own, n), rtol=1e-6, atol=0.0)]
     if changed:
         warnings.warn(f"no effect of {', '.join(changed)}: {why}", stacklevel=4)
+
+
+def as_array(values: Any) -> np.ndarray:
+    """An array of NumPy, of any shape and unit, from whatever a user gives.
+
+    Entries that a mask hides (`numpy.ma`) and missing ones among objects (None, `pandas.NA`) are NaN; objects that are
+    all numbers, such as `decimal.Decimal`, become floats.
+
+    Raises:
+        ValueError: for lists that form no array.
+
+    Examples:
+        >>> from decimal import Decimal
+        >>> import numpy as np
+        >>> from jaxgait.checks import as_array
+        >>> print(as_array(np.ma.array([60, 75], mask=[False, True])), as_array([Decimal("60.5"), 75]))
+        [60. nan] [60.5 75. ]
+    """
+    if isinstance(values, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in values):
+        values = np.ma.stack([np.ma.asarray(x) for x in values])
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        values = np.where(np.ma.getmaskarray(values), np.nan, values.data)
+    x = np.asarray(values)
+    if x.dtype.kind == "O" and x.size and all(is_number(entry) or _is_missing(entry) for entry in x.flat):
+        return np.array([math.nan if _is_missing(entry) else float(entry) for entry in x.flat]).reshape(x.shape)
+    return x
+
+
+def is_number(x: Any) -> bool:
+    """Whether a value, in any unit, is a real number and no flag; `decimal.Decimal` counts."""
+    return isinstance(x, numbers.Real | Decimal) and not isinstance(x, bool | np.bool_)
+
+
+def _is_missing(x: Any) -> bool:
+    return x is None or type(x).__name__ == "NAType"  # pandas, whose import takes long, stays out
 
 
 def not_numbers(x: np.ndarray) -> str:

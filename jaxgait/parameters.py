@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait import units
-from jaxgait.checks import by_name, first_few, listed, nearest, shown
+from jaxgait.checks import as_array, by_name, first_few, listed, nearest, shown
 from jaxgait.fields import Immutable, misfit, parts_of, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
@@ -472,7 +472,7 @@ def check_value(label: str, value: Any, info: ParameterInfo) -> None:
         jaxgait.parameters.ParameterError: Bungee.mass (body mass) must be positive, got 0 kg at index (1,)
     """
     try:
-        x = np.asarray(value, dtype=float)
+        x = np.asarray(as_array(value), dtype=float)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{label} must be a number in {info.unit}, got {value!r}") from error
     bad, wanted = ~np.isfinite(x), "finite"

@@ -154,7 +154,7 @@ def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: M
 def _noise(noise: Any, measured: MeasuredCurve) -> Float[np.ndarray, " points"]:
     """One standard deviation per point, in the unit of the curve; 1 if it will be estimated."""
     size = len(measured.values)
-    sigma = np.asarray(1.0 if noise is None else _unlabelled(noise, measured))
+    sigma = checks.as_array(1.0 if noise is None else _unlabelled(noise, measured))
     valid = (
         sigma.dtype.kind in "iuf" and sigma.shape in ((), (size,)) and bool((np.isfinite(sigma) & (sigma > 0)).all())
     )

@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from jaxgait.checks import as_array
 from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Series, sampled
@@ -151,7 +152,7 @@ def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:
 
 def _numbers(values: Any, what: str) -> Float[np.ndarray, " points"]:
     try:
-        found = np.array(values, dtype=float)
+        found = np.array(as_array(values), dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{what} of a measured curve must be numbers, got {values!r}"[:200]) from error
     if found.ndim != 1 or not found.size:

@@ -15,6 +15,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import jax
@@ -22,6 +23,7 @@ import numpy as np
 
 from jaxgait import checks
 from jaxgait.checks import shown
+from jaxgait.ensembles.columns import numbers, rows_of
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue, warn_implausible
@@ -116,7 +118,7 @@ def grid(axes: Axes) -> Members:
         >>> print(members.dims, members.shape, members.size)
         ('mass', 'stiffness') (3, 2) 6
     """
-    columns = {name: _numbers(name, values) for name, values in _named(axes).items()}
+    columns = {name: numbers(name, values) for name, values in _named(axes).items()}
     return product(*(_along(name, {name: x}) for name, x in columns.items()))
 
 
@@ -125,12 +127,13 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
 
     Args:
         values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`. A table
-            of pandas is a member for each row.
-        axes: name (a parameter's or any other) and values of each dimension, in order. None: one unlabelled dimension
-            `member`.
+            of pandas, or a Dataset, is a member for each row.
+        axes: name (a parameter's or any other) and values of each dimension, in order. None: one dimension, which has
+            the name and the labels of the table's index (of the Dataset's coordinates), and without a name is `member`.
 
     Raises:
-        ParameterError: for inconsistent shapes, and for a label that contradicts the values of its parameter.
+        ParameterError: for inconsistent shapes, for a label that contradicts the values of its parameter, and for
+            columns that do not hold numbers or whose labels differ.
 
     Examples:
         >>> from jaxgait import zipped
@@ -138,14 +141,16 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
         >>> print(members.dims, members.size)
         ('member',) 2
     """
-    given = dict(values) if hasattr(values, "columns") else values  # pandas, whose import takes long, stays out
-    columns = {name: _numbers(name, x) for name, x in _named(given).items()}
+    table = hasattr(values, "columns") or hasattr(values, "data_vars")  # of pandas, whose import takes long, or xarray
+    given = _named(dict(values) if table else values)
+    columns = {name: numbers(name, x, table=table) for name, x in given.items()}
     if axes is None:
         lengths = {name: len(x) for name, x in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ParameterError(f"zipped parameters must be equally long, got {lengths}")
-        return _along("member", columns)
-    marks = {name: _numbers(name, x) for name, x in _named(axes).items()}
+        rows = rows_of(given)
+        return _along(rows.dim, columns, rows.labels)
+    marks = {name: numbers(name, x) for name, x in _named(axes).items()}
     dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
     for name, x in columns.items():
         if x.shape[: len(shape)] != shape:
@@ -281,7 +286,7 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
     Raises:
         ParameterError: for a name that varies, and for values that are not numbers.
     """
-    columns = {name: _numbers(name, np.asarray(x)[None])[0] for name, x in values.items()}
+    columns = {name: numbers(name, np.asarray(x)[None])[0] for name, x in values.items()}
     twice = sorted({*columns} & {*members.values, *members.labels})
     if twice:
         raise ParameterError(f"{twice[0]!r} varies from member to member: it cannot be constant too")
@@ -404,20 +409,6 @@ def _named(axes: Axes) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _numbers(name: str, values: Any) -> np.ndarray:
-    try:
-        x = np.asarray(values)
-    except ValueError as error:
-        raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
-    if x.dtype.kind not in "fiu":
-        raise ParameterError(f"the values of {name!r} must be real numbers, got {shown(values)}{checks.not_numbers(x)}")
-    if x.ndim == 0:
-        raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
-    if x.size == 0:
-        raise ParameterError(f"{name!r} has no values: the ensemble would be empty")
-    return x.astype(np.float64)
-
-
 def _count(name: str, value: Any, least: int = 1) -> int:
     try:
         return checks.count(name, value, least=least)
@@ -426,7 +417,7 @@ def _count(name: str, value: Any, least: int = 1) -> int:
 
 
 def _spread(name: str, sigma: Any) -> float:
-    number = _numbers(name, [sigma])
+    number = numbers(name, [sigma])
     if number.shape != (1,) or not (np.isfinite(number[0]) and number[0] >= 0):
         raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {shown(sigma)}")
     return float(number[0])
@@ -444,8 +435,10 @@ def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
     return f"{name}_values" if values.ndim > 1 and name in dims else name
 
 
-def _along(dim: str, values: dict[str, np.ndarray]) -> Members:
-    labels = {_label(name, x, (dim,)): ((dim,), x) for name, x in values.items()}
+def _along(dim: str, values: dict[str, np.ndarray], marks: Mapping[str, np.ndarray] = MappingProxyType({})) -> Members:
+    """Members along one dimension, labelled by their values and by `marks`."""
+    own = {name: ((dim,), x) for name, x in marks.items()}
+    labels = own | {_label(name, x, (dim,)): ((dim,), x) for name, x in values.items() if name not in own}
     return Members((dim,), (len(next(iter(values.values()))),), values, labels)
 
 
@@ -454,7 +447,7 @@ def _box(over: Axes, count: int, seed: int) -> dict[str, tuple[float, float]]:
     _count("seed", seed, 0)
     box = {}
     for name, pair in _named(over).items():
-        bounds = _numbers(name, pair if np.ndim(pair) else [pair])
+        bounds = numbers(name, pair if np.ndim(pair) else [pair])
         if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
             raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
         box[name] = (float(bounds[0]), float(bounds[1]))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from jaxgait.checks import as_array
 from jaxgait.motion import MotionFormatError
 
 NOISE_FORCE = 5.0
@@ -71,6 +72,14 @@ class Recording:
     """What the file states about the person: `name`, `mass_kg`, `height_m`."""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Makes gaps of what masks (`numpy.ma`) hide."""
+        for name, found in (("markers", self.markers), ("angles", self.angles)):
+            object.__setattr__(self, name, {n: as_array(x) for n, x in found.items()})
+        point = lambda force: None if force.point is None else as_array(force.point)
+        unmasked = tuple(f._replace(force=as_array(f.force), point=point(f)) for f in self.forces)
+        object.__setattr__(self, "forces", unmasked)
 
     @property
     def frames(self) -> int:

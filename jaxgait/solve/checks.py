@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision
-from jaxgait.checks import NEED_A_VALUE, is_concrete, location, needs_a_value, shown
+from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_a_value, shown
 from jaxgait.kinds import Transition
 from jaxgait.mechanics.spatial import check_quaternions
 from jaxgait.model import LABELS, TAKEN, Model, System
@@ -93,7 +93,7 @@ def check_state(name: str, y: Any, like: Any) -> None:
             )
         if not is_real(leaf):
             raise ValueError(f"{component} must be a real number, got {shown(leaf)}")
-        if is_concrete(leaf) and not np.all(np.isfinite(np.asarray(leaf, dtype=float))):
+        if is_concrete(leaf) and not np.all(np.isfinite(np.asarray(as_array(leaf), dtype=float))):
             raise ValueError(f"{component} must be finite, got {shown(leaf)}")
 
 

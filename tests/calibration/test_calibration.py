@@ -330,6 +330,7 @@ LABELLED = xr.DataArray([1.0, 2.0], {"time": [0.0, 1.0]}, attrs={"units": "m"})
         (lambda: measured_curve(LABELLED), "units='s'"),
         (lambda: measured_curve(LABELLED.drop_attrs()), "must have the attribute `units`"),
         (lambda: measured_curve(LABELLED.rename(time="t")), "dimension and coordinate `time` or `phase`"),
+        (lambda: over_time([0.0, 0.1], np.ma.array([1.0, -9.0], mask=[0, 1]), unit="m"), "finite, sample 1 is nan"),
     ],
 )
 def test_curves_that_are_none_are_rejected(make, message):

@@ -29,6 +29,8 @@ def test_each_row_of_a_table_is_a_member():
     table = pd.DataFrame({"mass": [60.0, 70.0, 80.0], "stiffness": [20.0, 25.0, 30.0]}, index=[7, 8, 9])
     members = zipped(table)
     assert members.dims == ("member",) and members.values["mass"].tolist() == [60.0, 70.0, 80.0]
+    assert members.labels["member"][1].tolist() == [7, 8, 9]
+    assert "member" not in zipped(table.reset_index(drop=True)).labels  # a count labels nothing
 
 
 def test_zipped_with_an_axis_that_is_not_a_parameter():

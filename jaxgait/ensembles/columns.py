@@ -1,0 +1,160 @@
+"""Columns of values that users give for members: their numbers, and the labels of a table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxgait import checks
+from jaxgait.checks import shown
+from jaxgait.parameters import ParameterError
+
+MEMBER = "member"
+"""Dimension of members that are listed one by one and have no other name."""
+
+
+class Rows(NamedTuple):
+    """The dimension of members listed one by one, and its labels, each of shape (members,)."""
+
+    dim: str
+    labels: dict[str, np.ndarray]
+
+
+def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
+    """Values of a parameter, in its unit and of any shape but (), as floats; missing ones are NaN.
+
+    Args:
+        name: dotted name of the parameter.
+        values: a list, an array, or a column of pandas or xarray.
+        table: whether they are a column of a table, for the message.
+
+    Raises:
+        ParameterError: for anything but real numbers, for a single number and for none.
+
+    Examples:
+        >>> from jaxgait.ensembles.columns import numbers
+        >>> numbers("mass", [60, 75])
+        array([60., 75.])
+    """
+    try:
+        x = checks.as_array(values)
+    except ValueError as error:
+        raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
+    if x.dtype.kind not in "fiu":
+        raise ParameterError(_not_a_parameter(name, values, x) if table else _not_numbers(name, values, x))
+    if x.ndim == 0:
+        raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
+    if x.size == 0:
+        raise ParameterError(f"{name!r} has no values: the ensemble would be empty")
+    return x.astype(np.float64)
+
+
+def _not_numbers(name: str, values: Any, x: np.ndarray) -> str:
+    return f"the values of {name!r} must be real numbers, got {shown(values)}{checks.not_numbers(x)}"
+
+
+def _not_a_parameter(name: str, values: Any, x: np.ndarray) -> str:
+    """The message for a column of a table that does not hold numbers."""
+    odd = next((entry for entry in x.flat if not checks.is_number(entry)), None)
+    what = f"text, such as {odd!r}" if isinstance(odd, str) else f"values of the type {type(odd).__name__}"
+    advice = f"drop it{f', or make it the index by table.set_index({name!r})' if isinstance(odd, str) else ''}"
+    advice += "; to vary a choice or a part, run one ensemble per model (with_parts)"
+    if isinstance(odd, str) and _is_numeral(odd):
+        advice = f"make them numbers by pandas.to_numeric(table[{name!r}])"
+    kind = getattr(values, "dtype", x.dtype)
+    return f"the column {name!r} (dtype {kind}) has {what}, and members need numbers: {advice}"
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def rows_of(columns: Mapping[str, Any]) -> Rows:
+    """The labels that columns share: the index of pandas, or the coordinates of xarray along the first dimension.
+
+    Args:
+        columns: values by name, (members, ...); those without labels take those of the others.
+
+    Raises:
+        ParameterError: for columns whose labels differ, and for labels that files cannot hold.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.ensembles.columns import rows_of
+        >>> table = pd.DataFrame({"mass": [60.0, 75.0]}, index=pd.Index(["anna", "ben"], name="subject"))
+        >>> print(rows_of(dict(table)))
+        Rows(dim='subject', labels={'subject': array(['anna', 'ben'], dtype=object)})
+        >>> rows_of({"mass": [60.0, 75.0]}).dim
+        'member'
+    """
+    labelled = {name: rows for name, x in columns.items() if (rows := _rows(name, x)) is not None}
+    first = next(iter(labelled), None)
+    if first is None:
+        return Rows(MEMBER, {})
+    for name, rows in labelled.items():
+        if not _alike(rows, labelled[first]):
+            advice = "align them, such as by pandas.concat([...], axis=1), or give arrays without labels"
+            raise ParameterError(f"the rows of {first!r} and {name!r} have different labels: {advice}")
+    return labelled[first]
+
+
+def _rows(name: str, column: Any) -> Rows | None:
+    """The dimension and the labels of one column; None for one without any."""
+    if hasattr(column, "iloc"):  # pandas, whose import takes long, stays out
+        index = column.index
+        if index.nlevels > 1:
+            raise ParameterError(_levels([str(level) for level in index.names]))
+        dim = MEMBER if index.name is None else index.name
+        _check_name(dim)
+        labels = _labels(dim, index)
+        counted = index.name is None and labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(labels.size))
+        return Rows(dim, {} if counted else {dim: labels})
+    if hasattr(column, "coords") and column.ndim:
+        dim = column.dims[0]
+        _check_name(dim)
+        if getattr(column.indexes.get(dim), "nlevels", 1) > 1:
+            raise ParameterError(_levels([str(level) for level in column.indexes[dim].names]))
+        own = {n: x for n, x in column.coords.items() if x.dims == (dim,)}
+        return Rows(dim, {str(n): _labels(n, x) for n, x in own.items()})
+    return None
+
+
+def _check_name(dim: Any) -> None:
+    if not (isinstance(dim, str) and dim) or "/" in dim:
+        raise ParameterError(f"the index of a table must be named by text without '/', got {dim!r}")
+
+
+def _levels(names: list[str]) -> str:
+    return (
+        f"the rows have an index of several levels ({', '.join(names)}), which files cannot hold: make one label of "
+        "them, as in table.set_axis([' '.join(map(str, row)) for row in table.index]), or number the rows by "
+        "table.reset_index(drop=True)"
+    )
+
+
+def _labels(name: Any, given: Any) -> np.ndarray:
+    """The labels of the rows: numbers, dates, flags, or text as objects."""
+    x = np.asarray(given)
+    x = x.astype(object) if x.dtype.kind == "U" else x
+    if x.dtype.kind == "O" and not all(isinstance(one, str) for one in x):
+        x = checks.as_array(x)
+        odd = next((one for one in x.tolist() if not isinstance(one, str)), None)
+        if x.dtype.kind == "O":
+            advice = "make them text, such as by table.set_index(table.index.astype(str))"
+            raise ParameterError(
+                f"the labels {name!r} of the rows must be text, numbers or dates, got {odd!r}: {advice}"
+            )
+    if x.dtype.kind in "fMm" and bool(np.isnan(x).any()):
+        raise ParameterError(f"a label {name!r} of the rows is missing: give every row one")
+    return x
+
+
+def _alike(one: Rows, other: Rows) -> bool:
+    same = one.dim == other.dim and one.labels.keys() == other.labels.keys()
+    return same and all(np.array_equal(x, other.labels[name]) for name, x in one.labels.items())

@@ -1,0 +1,85 @@
+"""Tables as members: numbers of their columns, and labels of their rows that results keep."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from jaxgait import Bungee
+from jaxgait.ensembles import ensemble, grid, zipped
+from jaxgait.ensembles.members import check_members
+from jaxgait.parameters import ParameterError
+from tests.oscillator import Oscillator
+
+PEOPLE = pd.DataFrame(
+    {"mass": [60.0, 70.0, 80.0], "stiffness": [20.0, 25.0, 30.0]},
+    index=pd.Index(["anna", "ben", "cem"], name="subject"),
+)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [PEOPLE, dict(PEOPLE), {"mass": PEOPLE.mass, "stiffness": [20.0, 25.0, 30.0]}, xr.Dataset.from_dataframe(PEOPLE)],
+)
+def test_the_index_of_a_table_labels_its_members(values):
+    members = zipped(values)
+    assert members.dims == ("subject",) and members.labels["subject"][1].tolist() == ["anna", "ben", "cem"]
+
+
+def test_results_of_a_shuffled_table_find_their_rows(tmp_path):
+    rows = PEOPLE.iloc[[2, 0]].assign(stiffness=20.0)
+    request = {"duration": 10.0, "observe": ["peak_rope_force"], "store": tmp_path / "scan.zarr"}
+    scan = ensemble(Bungee(), zipped(rows), **request)
+    again = ensemble(Bungee(), zipped(rows), **request)  # continued, nothing left to do
+    back = PEOPLE.assign(force=again.peak_rope_force.to_series())
+    assert back.force["cem"] == scan.peak_rope_force.values[0] and np.isnan(back.force["ben"])
+    assert scan.to_dataframe().index.equals(rows.index)
+
+
+@pytest.mark.parametrize(
+    "index", [[7, 7, 3], [1.5, 2.5, 3.5], [True, False, True], pd.date_range("2026-01-01", periods=3), ["a", "a", "b"]]
+)
+def test_labels_of_any_kind_survive_files(index, tmp_path):
+    members = zipped(PEOPLE.set_axis(index))
+    labels = xr.Dataset(coords={"member": members.labels["member"]})
+    labels.to_netcdf(tmp_path / "labels.nc", engine="h5netcdf")
+    read = xr.load_dataset(tmp_path / "labels.nc", engine="h5netcdf")
+    assert (read.member.values == labels.member.values).all()
+
+
+def test_missing_numbers_of_a_table_are_nan():
+    mixed = pd.DataFrame({"mass": [Decimal("60.5"), None, 80], "stiffness": pd.array([20, None, 30], dtype="Int64")})
+    members = zipped(mixed)
+    np.testing.assert_array_equal(members.values["mass"], [60.5, np.nan, 80.0])
+    np.testing.assert_array_equal(members.values["stiffness"], [20.0, np.nan, 30.0])
+    masked = np.ma.array([60.0, -999.0], mask=[False, True])
+    for values in (masked, [masked[0], masked[1]]):
+        with pytest.raises(ParameterError, match=r"mass.*finite, got nan kg at index \(1,\)"):
+            check_members(Oscillator(), grid({"mass": values}))
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (
+            lambda: zipped(PEOPLE.reset_index()),
+            r"column 'subject' \(.*\) has text, such as 'anna'.*set_index\('subject'\)",
+        ),
+        (lambda: zipped(PEOPLE.assign(mass=["60", "70", "80"])), r"pandas\.to_numeric\(table\['mass'\]\)"),
+        (lambda: zipped(PEOPLE.assign(mass=True)), "column 'mass' .* has values of the type bool"),
+        (lambda: zipped(PEOPLE.set_index("mass", append=True)), r"several levels \(subject, mass\).*reset_index"),
+        (lambda: zipped({"mass": PEOPLE.mass, "stiffness": PEOPLE.stiffness[::-1]}), "different labels"),
+        (lambda: zipped(PEOPLE.rename_axis("a/b")), "named by text without '/'"),
+        (lambda: zipped(PEOPLE.set_axis([1.0, None, 3.0])), "label 'member' of the rows is missing"),
+        (lambda: zipped(PEOPLE.set_axis([1, "a", 3])), "must be text, numbers or dates, got 1"),
+        (
+            lambda: check_members(Oscillator(), zipped(PEOPLE.rename_axis("limit"))),
+            "label 'limit', but no values of it",
+        ),
+    ],
+)
+def test_impossible_tables_raise(build, message):
+    with pytest.raises(ParameterError, match=message):
+        build()
