@@ -21,12 +21,13 @@ from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.maps import read_map
 from jaxgait.motion.capture.strides import gaps
-from jaxgait.motion.capture.walk import LOADS, Walk, measure
+from jaxgait.motion.capture.walk import LOADS, Walk, measure, walk_stride
 from jaxgait.motion.drive import verdict_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
-from jaxgait.motion.naming import motion_drive, named_stride, recording_of, together, walk_stride
+from jaxgait.motion.harmonics import check_harmonics
+from jaxgait.motion.naming import motion_drive, named_stride, trial_recordings
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.record import check_harmonics, key_figures, walk_record, write_record
+from jaxgait.motion.record import key_figures, walk_record, write_record
 from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
 
@@ -104,22 +105,10 @@ def check_unused(request: Any, names: Collection[str], why: str) -> None:
 
 def _walk(request: Any) -> Walk | None:
     """The walk extracted from recordings; None for an embedded gait, a stride or a saved walk."""
-    paths = [pathlib.Path(file) for file in request.files]
-    if len(paths) == 1 and (request.files[0] in REFERENCE_GAITS or paths[0].suffix.lower() in RECORDS):
-        return None
-    for name, path in zip(request.files, paths, strict=True):
-        if name in REFERENCE_GAITS or path.suffix.lower() in RECORDS:
-            kind = "an embedded gait" if name in REFERENCE_GAITS else "a saved walk"
-            raise ValueError(f"{name} is {kind}, not a recording: give it alone; several files are of one person")
-        if not path.exists():
-            if len(paths) == 1:
-                return None  # `named_stride` raises the error
-            raise FileNotFoundError(f"{name}: no such file")
-    found = [recording_of(path) for path in paths]
-    if found == [None]:
+    trials = trial_recordings(request.files)
+    if trials is None:
         return None
     check_harmonics(request.harmonics)  # before anything is measured and printed
-    trials = [read_recording(path) if r is None else r for path, r in zip(paths, found, strict=True)]
     options = Options(
         own_map=None if request.markers is None else read_map(request.markers),
         static=None if request.static is None else read_recording(request.static),
@@ -127,7 +116,7 @@ def _walk(request: Any) -> Walk | None:
         cutoff=None if request.cutoff == 0 else request.cutoff,
         max_gap=request.gap,
     )
-    return measure(together(trials), request.leg, options, speed=request.speed, mass=request.mass)
+    return measure(trials, request.leg, options, speed=request.speed, mass=request.mass)
 
 
 def summary(walk: Walk) -> Iterator[str]:

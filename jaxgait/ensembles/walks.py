@@ -12,13 +12,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, ValuesView
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
+from jaxgait.checks import shown
 from jaxgait.contents import contents, restored
 from jaxgait.ensembles.members import DRIVE, MOTION, Members, drive_number
 from jaxgait.model import Model, as_model
@@ -32,13 +33,14 @@ from jaxgait.precision import float64_default
 
 @float64_default
 def people(
-    model: Model, motions: Sequence[str | GaitDrive], *, then: Callable[[Model], Model] = lambda leg: leg
+    model: Model, motions: Sequence[Any] | ValuesView[Any], *, then: Callable[[Model], Model] = lambda leg: leg
 ) -> tuple[Model, Members]:
     """The model driven by several people's walks.
 
     Args:
         model: a model that measured motion can drive, with a motion at which it walks well.
-        motions: drives, or names as in `--motion`: embedded gaits, walks, recordings, strides.
+        motions: of each person, what `jaxgait.motion.naming.motion_drive` takes: a name as in `--motion` (an embedded
+            gait, a walk, a recording, a stride), a drive, recordings, a `Walk`, a `Stride`, or a table.
         then: further changes to every driven model, such as `lambda leg: with_parameters(leg, {...})`.
 
     Returns:
@@ -60,9 +62,9 @@ def people(
         >>> print(walkers.dims, walkers.labels["drive.speed"][1].round(2))  # m/s
         ('subject',) [1.26 0.98]
     """
-    if isinstance(motions, str) or not motions:
-        raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {motions!r}")
-    drives = [motion_drive(m) if isinstance(m, str) else m for m in motions]
+    if isinstance(motions, str) or not isinstance(motions, Sequence | ValuesView) or not len(motions):
+        raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {shown(motions)}")
+    drives = [motion_drive(m) for m in motions]
     names = np.array(distinct([d.name for d in drives], "{} ({})"), dtype=object)
     unknown = [n for n, d in zip(names, drives, strict=True) if d.person is not None and d.person.mass is None]
     if unknown and any(d.person is not None and d.person.mass is not None for d in drives):
@@ -80,13 +82,13 @@ def people(
 
 @float64_default
 def single_strides(
-    model: Model, motion: str | Sequence[GaitDrive], *, then: Callable[[Model], Model] = lambda leg: leg
+    model: Model, motion: Any, *, then: Callable[[Model], Model] = lambda leg: leg
 ) -> tuple[Model, Members]:
     """The model driven by each kept stride of one person's walk, as if it were repeated indefinitely.
 
     Args:
         model: a model that measured motion can drive.
-        motion: a walk (JSON) or a recording by name, or drives.
+        motion: a walk (JSON) or recordings, as for `motion_drive`, or a list of drives.
         then: as for `people`.
 
     Returns:
@@ -106,7 +108,8 @@ def single_strides(
         >>> print(strides.dims, strides.labels["drive.period"][1].round(3))  # s
         ('stride',) [1.127 1.025]
     """
-    drives = motion_strides(motion) if isinstance(motion, str) else list(motion)
+    are_drives = isinstance(motion, list | tuple) and all(isinstance(one, GaitDrive) for one in motion)
+    drives = list(motion) if are_drives else motion_strides(motion)
     if not drives:
         raise ParameterError("give at least one stride of a walk, got none")
     return _members(model, drives, ("stride", np.arange(1, len(drives) + 1)), then)

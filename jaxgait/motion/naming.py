@@ -1,25 +1,26 @@
-"""Measured motion by name: an embedded gait, a stride, a walk, or a laboratory's recording."""
+"""Measured motion by name or as a value: an embedded gait, a stride, a walk, or a laboratory's recordings."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import numpy as np
-
+from jaxgait import checks
 from jaxgait.motion import MotionFormatError, MotionWarning
-from jaxgait.motion.capture.coordinates import has_angles
-from jaxgait.motion.capture.strides import POINTS_PER_STRIDE
-from jaxgait.motion.capture.walk import Walk, measure
-from jaxgait.motion.drive import GaitDrive, reference_gait, stride_drive
+from jaxgait.motion.capture.trials import has_leg
+from jaxgait.motion.capture.walk import Walk, measure, walk_stride
+from jaxgait.motion.drive import GaitDrive, reference_gait, stride_drive, verdict_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import read_record, record_stride, record_strides, unrepeated_strides, walk_record
-from jaxgait.motion.recording import Recording, with_forces
-from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride, record_person
+from jaxgait.motion.recording import Recording
+from jaxgait.motion.stride import Stride, embedded_stride, read_stride, table_stride
+from jaxgait.motion.verdict import judge
 from jaxgait.precision import float64_default
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
@@ -29,14 +30,21 @@ _TABLES = (".csv", ".txt", ".dat", "")
 """Endings of files that may hold the columns of one stride."""
 
 
-def motion_drive(text: str) -> GaitDrive:
-    """The drive of an embedded gait, a stride, a walk or a recording, by name.
+def motion_drive(motion: Any, *, side: str | None = None) -> GaitDrive:
+    """The drive of measured motion, by name or as a value.
 
-    Of a recording it is the right leg, with the defaults of `motion.capture.walk.measure`; `jaxgait motion` has more.
+    Args:
+        motion: an embedded gait by name; the path of a stride, a walk or a recording; a `Recording`, or a list of paths
+            and recordings of one person, as `jaxgait motion` takes them; a `Walk`; a `Stride`; a table (DataFrame,
+            Dataset or dict) as in `motion.stride.table_stride`; or a drive, which is returned as it is.
+        side: the leg of recordings, right by default. Recordings are measured with the defaults of
+            `motion.capture.walk.measure`; measure them yourself for another marker map, a standing trial or a mass.
 
     Raises:
-        FileNotFoundError: if it is none of them.
+        FileNotFoundError: for a name that is neither a file nor an embedded gait.
         MotionFormatError: if the file cannot be used.
+        ValueError: for a side with motion that is not recordings, and is not of this side.
+        TypeError: for anything else.
 
     Warns:
         MotionWarning: for what looks wrong with a recording, or is unusual about its stride.
@@ -47,11 +55,62 @@ def motion_drive(text: str) -> GaitDrive:
         >>> print(drive.name, round(float(drive.speed), 2))
         hbm07_0.98ms 0.98
     """
-    return reference_gait(text) if text in REFERENCE_GAITS else stride_drive(named_stride(text))
+    if isinstance(motion, GaitDrive) or (isinstance(motion, str) and motion in REFERENCE_GAITS):
+        _check_side(side, None, motion if isinstance(motion, str) else motion.name)
+        return motion if isinstance(motion, GaitDrive) else reference_gait(motion)
+    found = _walk_or_stride(motion, side)
+    if isinstance(found, Stride):
+        return stride_drive(found)
+    verdict = judge(walk_stride(found))
+    if not verdict.usable:
+        raise verdict.error()
+    return verdict_drive(verdict)  # its warnings are among those of the walk
+
+
+def _walk_or_stride(motion: Any, side: str | None) -> Walk | Stride:
+    """The walk of recordings, of which warnings are emitted here because no report is printed, or the stride."""
+    if isinstance(motion, Stride):
+        _check_side(side, None, motion.name)
+        return motion
+    if isinstance(motion, Walk):
+        _check_side(side, motion.side, motion.name)
+        return _with_warnings(motion)
+    if isinstance(motion, Mapping) or hasattr(motion, "columns"):
+        _check_side(side, None, "a table")
+        return table_stride(motion)
+    if isinstance(motion, str | os.PathLike | Recording):
+        motion = [motion]
+    if not isinstance(motion, list | tuple):
+        advice = "give a name, a path, recordings, a Walk, a Stride, or a table with the columns of a stride"
+        raise TypeError(f"{checks.shown(motion)} is no measured motion: {advice}")
+    recordings = trial_recordings(motion)
+    if recordings is not None:
+        return _with_warnings(measure(recordings, "right" if side is None else side))
+    stride = named_stride(os.fspath(motion[0]))
+    _check_side(side, _recorded_side(pathlib.Path(motion[0])), os.fspath(motion[0]))
+    return stride
+
+
+def _recorded_side(path: pathlib.Path) -> str | None:
+    """The leg of a saved walk; None for other files."""
+    return read_record(path).get("source", {}).get("leg") if _is_record(path) else None
+
+
+def _check_side(side: str | None, measured: str | None, name: str) -> None:
+    """Checks that a given side is the one that was measured; None if it is not known."""
+    if side is not None and side != measured:
+        what = "is not a recording" if measured is None else f"is a walk of the {measured} leg"
+        raise ValueError(f"{name} {what}: leave side={side!r} out")
+
+
+def _with_warnings(walk: Walk) -> Walk:
+    for line in walk.warnings:
+        warnings.warn(f"{walk.legs[0].recording.file}: {line}", MotionWarning, stacklevel=4)
+    return walk
 
 
 def named_stride(text: str, *, speed: float | None = None) -> Stride:
-    """The stride of an embedded gait or a file; the mean one of a walk or a recording.
+    """The stride of an embedded gait, of a saved walk (JSON) under the name of its file, or of a file with columns.
 
     A walking speed in m/s replaces that of the file.
 
@@ -65,25 +124,58 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
         >>> print(stride.name, stride.speed)  # m/s
         rajagopal_1.26ms 1.3
     """
+    path = pathlib.Path(text)
     if text in REFERENCE_GAITS:
         stride = embedded_stride(text)
-        return stride if speed is None else dataclasses.replace(stride, speed=speed)
-    path = pathlib.Path(text)
-    if not path.exists():
+    elif not path.exists():
         raise _not_found(text)
-    if path.suffix.lower() == ".json":
-        stride = record_stride(read_record(path), text)
-        return stride if speed is None else dataclasses.replace(stride, speed=speed)
-    found = recording_of(path)
-    return read_stride(path, speed=speed) if found is None else walk_stride(_measured(found, speed))
+    elif _is_record(path):
+        stride = dataclasses.replace(record_stride(read_record(path), text), name=path.stem)
+    else:
+        return read_stride(path, speed=speed)
+    return stride if speed is None else dataclasses.replace(stride, speed=speed)
 
 
-def _measured(found: Recording, speed: float | None = None) -> Walk:
-    """Measures the walk and emits its warnings, because no report is printed here."""
-    walk = measure(together([found]), speed=speed)
-    for line in walk.warnings:
-        warnings.warn(f"{found.file}: {line}", MotionWarning, stacklevel=4)
-    return walk
+def _is_record(path: pathlib.Path) -> bool:
+    return path.suffix.lower() == ".json"
+
+
+def trial_recordings(files: Sequence[str | os.PathLike[str] | Recording]) -> list[Recording] | None:
+    """The recordings of one person; None for a single file that is none: an embedded gait, a saved walk, a stride.
+
+    Args:
+        files: paths, or what was read from them.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: for a file that cannot be read.
+        ValueError: for an embedded gait or a saved walk among several files.
+        TypeError: for anything but paths and recordings.
+
+    Examples:
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> from jaxgait.motion.naming import trial_recordings
+        >>> print(trial_recordings(["rajagopal_1.26ms"]), len(trial_recordings([recorded(reference_gait())])))
+        None 1
+    """
+    for file in files:
+        if not isinstance(file, str | os.PathLike | Recording):
+            advice = "a list contains paths and recordings of one person; `people` takes several motions"
+            raise TypeError(f"{checks.shown(file)} is neither a path nor a recording: {advice}")
+        if isinstance(file, Recording):
+            continue
+        path = pathlib.Path(file)
+        if str(file) in REFERENCE_GAITS or _is_record(path):
+            if len(files) == 1:
+                return None
+            kind = "an embedded gait" if str(file) in REFERENCE_GAITS else "a saved walk"
+            raise ValueError(f"{file} is {kind}, not a recording: give it alone; several files are of one person")
+        if not path.exists():
+            raise _not_found(str(file)) if len(files) == 1 else FileNotFoundError(f"{file}: no such file")
+    found = [file if isinstance(file, Recording) else recording_of(pathlib.Path(file)) for file in files]
+    if found == [None]:
+        return None
+    return [read_recording(file) if r is None else r for file, r in zip(files, found, strict=True)]  # type: ignore[arg-type]
 
 
 def recording_of(path: pathlib.Path) -> Recording | None:
@@ -116,86 +208,19 @@ def recording_of(path: pathlib.Path) -> Recording | None:
         if path.suffix.lower() in _TABLES and not _MARKERS.search(start):
             return None  # the reader of strides gives the better message
         raise
-    if len(found.markers) < 3 and not found.forces and not _has_leg(found):
+    if len(found.markers) < 3 and not found.forces and not has_leg(found):
         return None if path.suffix.lower() in _TABLES else found
     return found
 
 
-def _has_leg(found: Recording) -> bool:
-    return has_angles(found, "right") or has_angles(found, "left")
-
-
-def together(found: Sequence[Recording]) -> list[Recording]:
-    """Recordings of markers or angles, combined with the ground forces of files that contain nothing else.
-
-    Raises:
-        MotionFormatError: if all contain only ground forces, a file of forces fits none or comes with a trial that has
-            its own, or joint angles come with markers: forces or strides would count twice.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.motion.naming import together
-        >>> from jaxgait.motion.recording import Force, Recording
-        >>> time = np.linspace(0.0, 1.0, 101)
-        >>> markers = {name: np.ones((101, 3)) for name in ("RASI", "LASI", "RHEE")}
-        >>> body = Recording("walk", "walk.trc", 100.0, time, markers)
-        >>> plate = Force("plate 1", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
-        >>> found = together([body, Recording("forces", "forces.mot", 100.0, time, forces=(plate,))])
-        >>> print(len(found), found[0].file, found[0].forces[0].name)
-        1 walk.trc plate 1
-    """
-    moving = [r for r in found if r.markers or r.angles]
-    moving = [r for r in moving if len(r.markers) > 2 or _has_leg(r)] or moving
-    forces = [r for r in found if not any(r is one for one in moving)]
-    if not moving:
-        what = "contains ground forces only" if found[0].forces else "contains neither markers nor joint angles"
-        raise found[0].error(what, "give the file with the markers or joint angles too")
-    if any(r.markers for r in moving):
-        for other in (r for r in moving if not r.markers):
-            raise other.error("joint angles in addition to markers", "leave one out: a walk is measured by either")
-    if forces and len(moving) == 1:
-        if moving[0].forces:
-            what = f"ground forces in addition to those of {moving[0].file}"
-            raise forces[0].error(what, "leave one of them out: they would add up")
-        for other in forces:
-            moving = [with_forces(moving[0], other)]
-        return moving
-    for other in forces:
-        raise other.error("ground forces with several trials", "give each trial with its forces in one C3D file")
-    return moving
-
-
-def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
-    """The mean stride of a walk, for a drive; by default with as many harmonics as the data support.
-
-    Examples:
-        >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> from jaxgait.motion.naming import walk_stride
-        >>> stride = walk_stride(measure([recorded(reference_gait())]))
-        >>> print(stride.name, stride.time.size, round(stride.time[-1], 2))  # one period of 101 samples, s
-        rajagopal_1.26ms 101 1.13
-    """
-    record = walk_record(walk, harmonics)
-    return Stride(
-        name=walk.name,
-        time=np.linspace(0.0, walk.period, POINTS_PER_STRIDE),
-        signals={k: walk.mean[k] for k in UNITS if k in walk.mean},
-        speed=walk.speed,
-        file=walk.legs[0].recording.file,
-        person=record_person(record),
-        harmonics=record["n_harmonics"],
-        measured=True,
-    )
-
-
 @float64_default
-def motion_strides(text: str) -> list[GaitDrive]:
-    """The drives of the single strides of a walk or a recording (its right leg), by name.
+def motion_strides(motion: Any, *, side: str | None = None) -> list[GaitDrive]:
+    """The drives of the single strides of a walk or of recordings, which are given as for `motion_drive`.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: if it cannot be used, or contains no individual strides.
+        MotionFormatError: if it cannot be used.
+        ValueError: if it contains no individual strides, and as `motion_drive`.
 
     Warns:
         MotionWarning: for strides that do not repeat, and what looks wrong with a recording.
@@ -206,20 +231,18 @@ def motion_strides(text: str) -> list[GaitDrive]:
         Traceback (most recent call last):
         MotionFormatError: rajagopal_1.26ms: contains no individual strides; write a recording with `jaxgait ...
     """
-    path = pathlib.Path(text)
-    strides = []
-    if text not in REFERENCE_GAITS:
-        if not path.exists():
-            raise _not_found(text)
-        if path.suffix.lower() == ".json":
-            record = read_record(path)
-            strides = record_strides(record, text)
-            for line in unrepeated_strides(record):
-                warnings.warn(f"{text}: {line}", MotionWarning, stacklevel=3)
-        elif (found := recording_of(path)) is not None:
-            strides = record_strides(walk_record(_measured(found)), text)
+    path = pathlib.Path(motion) if isinstance(motion, str | os.PathLike) else None
+    if path is not None and _is_record(path) and path.exists():
+        file, record = str(path), read_record(path)
+        _check_side(side, _recorded_side(path), file)
+        for line in unrepeated_strides(record):
+            warnings.warn(f"{file}: {line}", MotionWarning, stacklevel=3)
+    else:
+        found = _walk_or_stride(motion, side)
+        file, record = found.name, {} if isinstance(found, Stride) else walk_record(found)
+    strides = record_strides(record, file)
     if not strides:
-        raise MotionFormatError("contains no individual strides", "write a recording with `jaxgait motion --out`", text)
+        raise MotionFormatError("contains no individual strides", "write a recording with `jaxgait motion --out`", file)
     return [stride_drive(s, check=False) for s in strides]
 
 

@@ -17,13 +17,12 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from jaxgait import files
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
-from jaxgait.motion.capture.strides import POINTS_PER_STRIDE, StrideCurve, closed, gaps, unrepeated
-from jaxgait.motion.capture.walk import LOADS, Walk
+from jaxgait.motion.capture.strides import StrideCurve, closed, gaps, unrepeated
+from jaxgait.motion.capture.walk import LOADS, Walk, walk_stride
 from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
 from jaxgait.motion.norms import PERIOD, guess_time, inside
 from jaxgait.motion.stride import LOAD, SIGNALS, Series, Stride, fourier, record_person, sampled
@@ -36,59 +35,6 @@ CONVENTION = (
     "0; hip progression = speed_m_s t + hip_x_m(t); angles counter-clockwise for a walker in +x: thigh and shank from "
     "the downward vertical, foot from flat; knee = thigh - shank, ankle = foot - shank; SI units, rad"
 )
-RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
-"""Measurement resolution: harmonics that contribute less are dropped."""
-MAX_HARMONICS = 12
-"""Largest number of harmonics that is chosen."""
-RESOLVED_HARMONICS = (POINTS_PER_STRIDE - 1) // 2 - 1
-"""Largest number of harmonics that the samples of a stride determine: of the next one they have only the cosine."""
-
-
-def choose_harmonics(
-    curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float, max_harmonics: int = MAX_HARMONICS
-) -> int:
-    """The number of harmonics that all signals together support, by Schwarz's information criterion (BIC).
-
-    Args:
-        curves: one period of every signal in SI units, its end repeating its start.
-        frames: frames of the recording per period, the most that can be independent.
-        max_harmonics: largest number.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.motion.record import choose_harmonics
-        >>> phase = np.linspace(0.0, 2 * np.pi, 101)
-        >>> knee = 0.5 + 0.4 * np.sin(phase) + 0.2 * np.cos(2 * phase)
-        >>> choose_harmonics({"knee_rad": knee}, frames=100.0)
-        2
-    """
-    largest = max(1, min(max_harmonics, int(frames) // 2 - 1))
-    costs = []
-    for count in range(1, largest + 1):
-        cost = 2 * count * len(curves) * math.log(frames)
-        for name, curve in curves.items():
-            noise = RESOLUTION[name.rsplit("_", 1)[1]] ** 2
-            error = float(np.mean((curve[:-1] - sampled(fourier(curve[:-1], count), curve.size - 1)) ** 2))
-            cost += frames * math.log((error + noise) / noise)
-        costs.append(cost)
-    return int(np.argmin(costs)) + 1
-
-
-def check_harmonics(harmonics: int | None) -> None:
-    """Checks that the samples of a stride determine so many harmonics; None chooses them later.
-
-    Raises:
-        ValueError: for less than one harmonic, or more than `RESOLVED_HARMONICS`.
-
-    Examples:
-        >>> from jaxgait.motion.record import check_harmonics
-        >>> check_harmonics(60)
-        Traceback (most recent call last):
-        ValueError: harmonics must be at most 49, got 60; 6 to 8 are usual
-    """
-    if harmonics is not None and not 1 <= harmonics <= RESOLVED_HARMONICS:
-        bound = "at least 1" if harmonics < 1 else f"at most {RESOLVED_HARMONICS}"
-        raise ValueError(f"harmonics must be {bound}, got {harmonics}; 6 to 8 are usual")
 
 
 def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
@@ -97,7 +43,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
     The number of harmonics is by default that of `choose_harmonics`.
 
     Raises:
-        ValueError: as `check_harmonics`.
+        ValueError: as `motion.harmonics.check_harmonics`.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -107,9 +53,8 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         >>> print(record["name"], record["n_harmonics"], round(record["period_T_s"], 2))
         rajagopal_1.26ms 6 1.13
     """
-    check_harmonics(harmonics)
-    frames = walk.period * walk.legs[0].recording.rate
-    count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
+    count = walk_stride(walk, harmonics).harmonics
+    assert count is not None, "a measured stride has its number of harmonics"
     return {
         "schema": SCHEMA,
         "name": walk.name,

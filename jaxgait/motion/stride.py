@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxgait.checks import as_array, real
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import gait_record
-from jaxgait.motion.table import Table, read_table
+from jaxgait.motion.table import Header, Table, named_columns, read_table
 
 SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}
 """The signals that a drive needs, with their units (see `motion.drive.GaitDrive`)."""
@@ -109,6 +110,10 @@ class Stride:
     """Number of harmonics that the samples support, if known."""
     measured: bool = False
     """Whether it is the mean of a recording, whose file has no columns or lines of these samples."""
+
+    def __post_init__(self) -> None:
+        """Makes gaps of what masks (`numpy.ma`) hide."""
+        object.__setattr__(self, "signals", {name: as_array(x) for name, x in self.signals.items()})
 
     def error(
         self, what: str, advice: str = "", column: str | None = None, sample: int | None = None
@@ -202,6 +207,44 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
         raise MotionFormatError("no walking speed", advice, table.file)
     name = pathlib.Path(path).stem
     return Stride(name, time, table.columns, speed, stated_period=stated, file=table.file, lines=table.lines)
+
+
+def table_stride(table: Any, *, speed: float | None = None, name: str = "table") -> Stride:
+    """One stride from the columns of a file (see `read_stride`) in memory.
+
+    Args:
+        table: a DataFrame, a Dataset or a dict of arrays, each of shape (samples,): `time_s`, `SIGNALS` and, if
+            measured, `LOAD`. Other columns are ignored.
+        speed: walking speed in m/s; by default `attrs["speed_m_s"]`, or the entry `speed_m_s` of a dict.
+        name: of the stride.
+
+    Raises:
+        MotionFormatError: for a column that is missing or has no numbers, columns of different lengths, and without a
+            speed.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.motion.stride import embedded_stride, table_stride
+        >>> gait = embedded_stride("rajagopal_1.26ms")
+        >>> table = pd.DataFrame({"time_s": gait.time, **gait.signals})
+        >>> table.attrs["speed_m_s"] = 1.26
+        >>> print(table_stride(table).speed, table_stride(table).time.size)  # m/s
+        1.26 101
+    """
+    keys = [*(getattr(table, "variables", table) if isinstance(table, Mapping) else table.columns)]
+    there = named_columns(Header(name, 0, [*map(str, keys)]), ("time_s", *SIGNALS), tuple(LOAD), _ADVICE)
+    columns = {column: as_array(table[keys[at]]) for column, at in there.items()}
+    for column, x in columns.items():
+        if x.ndim != 1 or x.dtype.kind not in "fiu" or x.size != columns["time_s"].size:
+            what = f"{x.dtype} of shape {x.shape}, where {columns['time_s'].size} numbers are needed"
+            raise MotionFormatError(what, "give all columns as many numbers", name, column=column)
+    if speed is None:
+        speed = {**(table if isinstance(table, dict) else {}), **getattr(table, "attrs", {})}.get("speed_m_s")
+    if real(speed) is None:
+        advice = "set attrs['speed_m_s'] of the table, in a dict the entry 'speed_m_s', to that of the walk"
+        raise MotionFormatError("no walking speed", advice, name)
+    signals = {column: x.astype(float) for column, x in columns.items()}
+    return Stride(name, signals.pop("time_s"), signals, float(speed))  # type: ignore[arg-type]
 
 
 def _remark(table: Table, name: str) -> float | None:

@@ -106,7 +106,7 @@ def read_table(
         >>> print(table.columns["knee_rad"], table.lines)
         [0.1 1. ] [2 3]
     """
-    return read_chosen_columns(path, lambda header: _names(header, required, optional, advice or {}))
+    return read_chosen_columns(path, lambda header: named_columns(header, required, optional, advice or {}))
 
 
 def read_chosen_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]]) -> Table:
@@ -170,9 +170,19 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
     return whole
 
 
-def _names(
+def named_columns(
     header: Header, required: Sequence[str], optional: Sequence[str], advice: Mapping[str, str]
 ) -> dict[str, int]:
+    """Positions of the columns with certain names, counted from 0, with the arguments of `read_table`.
+
+    Raises:
+        MotionFormatError: for a column that is missing, or that is there twice.
+
+    Examples:
+        >>> from jaxgait.motion.table import Header, named_columns
+        >>> named_columns(Header("a.csv", 1, ["time_s", "leg", "knee_rad"]), ["time_s", "knee_rad"], [], {})
+        {'time_s': 0, 'knee_rad': 2}
+    """
     header.check(",".join(required))
     found = header.names
     wanted = [*required, *(optional if any(name in found for name in optional) else ())]
@@ -185,7 +195,7 @@ def _names(
     if missing:
         hints = dict.fromkeys(_instead(name, others) or advice.get(name, "") for name in missing)
         column = f"column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
-        what = f"no {column}; the file has {reprlib.repr(', '.join(found))}"
+        what = f"no {column}; it has {reprlib.repr(', '.join(found))}"
         raise header.error(what, "; ".join(filter(None, hints)) or f"needed are {', '.join(wanted)}", missing[0])
     return {name: found.index(name) for name in wanted}
 

@@ -103,6 +103,10 @@ class Verdict:
         more = others if wrong[1:] and self.stride.file is not None else ""
         return self.stride.error(wrong[0].what, wrong[0].advice + more, wrong[0].signal, wrong[0].sample)
 
+    def lines(self) -> list[str]:
+        """What is impossible and what is unusual, one line each."""
+        return [_line(self, f) for f in self.findings]
+
     def warnings(self) -> list[str]:
         """What is unusual, one line each."""
         return [_line(self, f) for f in self.findings if not f.impossible]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jaxgait.motion import MotionFormatError, MotionWarning, drive
-from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.drive import (
     REFERENCE_GAITS,
     at_cadence,
@@ -22,7 +22,7 @@ from jaxgait.motion.drive import (
     stride_drive,
     wave,
 )
-from jaxgait.motion.naming import motion_drive, walk_stride
+from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.stride import Series, sampled
 from tests.motion.bad_strides import BAD, GOOD, changed, columns, fitted, text
 

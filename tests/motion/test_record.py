@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stride_drive
-from jaxgait.motion.naming import motion_drive, walk_stride
+from jaxgait.motion.harmonics import choose_harmonics
+from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.record import (
     check_record,
-    choose_harmonics,
     read_record,
     record_stride,
     record_strides,

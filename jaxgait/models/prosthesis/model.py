@@ -25,7 +25,6 @@ Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -181,7 +180,7 @@ class Prosthesis(Model):
         return 20.0 * self.period
 
     @made_of  # nothing: no program is compiled from it, though it runs ensembles
-    def driven(self, drive: GaitDrive | str | os.PathLike[str]) -> Prosthesis:
+    def driven(self, drive: Any, *, side: str | None = None) -> Prosthesis:
         """The leg driven by another measured stride, and fitted to the person who walked, if their segments are known.
 
         A fitted leg is also aligned: its `height_offset` is the one at which it walks best, found by short runs. With
@@ -189,11 +188,15 @@ class Prosthesis(Model):
         segments and masses, and meets the floor as before. See `jaxgait.models.prosthesis.fitting`.
 
         Args:
-            drive: a drive, or a name or path as in `--motion`: an embedded gait, a walk, a recording, a stride.
+            drive: a drive, a name or path as in `--motion` (an embedded gait, a walk, a recording, a stride), or
+                recordings, a `Walk`, a `Stride` or a table (see `jaxgait.motion.naming.motion_drive`).
+            side: the leg of recordings, right by default.
 
         Raises:
             MotionFormatError: for an unusable file.
             FileNotFoundError: for a name that is neither a file nor an embedded gait.
+            ValueError: for a side with motion that is not recordings.
+            TypeError: for anything else.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -204,7 +207,7 @@ class Prosthesis(Model):
         from jaxgait.models.prosthesis.fitting import aligned, with_drive
         from jaxgait.motion.naming import motion_drive
 
-        drive = motion_drive(os.fspath(drive)) if isinstance(drive, str | os.PathLike) else drive
+        drive = motion_drive(drive, side=side)
         leg = with_drive(self, drive)
         return leg if drive.person is None else aligned(leg)
 

@@ -103,6 +103,8 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         points=points,
         other_foot=None,
         own_foot=None,
+        heel=np.column_stack([points["heel"], np.full(x.size, np.nan)]),
+        pelvis=-tilt,
         axes=Axes(np.diag([forward, 1.0, forward]), ()),
         segments=segments,
         gaps={},

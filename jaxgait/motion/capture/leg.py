@@ -14,7 +14,7 @@ from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import HARRINGTON, Joints, Standing, joints, stand
 from jaxgait.motion.capture.maps import MarkerSet
-from jaxgait.motion.capture.repeats import without_repeats
+from jaxgait.motion.capture.repeats import MAX_MARKER_SPEED, without_repeats
 from jaxgait.motion.capture.smoothing import (
     DEFAULT_CUTOFF,
     MAX_GAP,
@@ -33,8 +33,6 @@ FLOOR = (0.0, 0.12)
 
 In seven measured walks of four people it is 0.019 to 0.040 high.
 """
-MAX_MARKER_SPEED = 20.0
-"""Speed in m/s that no marker reaches, not even on a sprinter's foot."""
 STANDING_SWAY = 0.03
 """Standard deviation in m of a marker's position above which the person does not stand still."""
 SKIN_SHIFT = 0.015
@@ -80,6 +78,15 @@ class Leg:
     other_foot: Float[np.ndarray, "frames 3"] | None
     own_foot: Float[np.ndarray, "frames 3"] | None
     """Middle of the feet in the walker's axes, to tell which one is on a plate."""
+    heel: Float[np.ndarray, "frames 3"]
+    """Heel, or ankle if the heel has no marker, in the walker's axes; z is NaN if joint angles were recorded."""
+    pelvis: Signal | None
+    """Forward (anterior) tilt of the pelvis in rad; None without pelvis markers.
+
+    It is that of the line from the middle of the PSIS, or the sacrum, to the middle of the ASIS (the forward axis of the
+    pelvis in Wu et al. 2002, J Biomech 35:543-548) below the horizontal, in the sagittal plane; if joint angles were
+    recorded, `pelvis_tilt` of the opposite sign.
+    """
     axes: Axes
     segments: dict[str, float]
     """Lengths in m."""
@@ -89,8 +96,14 @@ class Leg:
     warnings: tuple[str, ...]
 
 
-def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg:
+def leg_of(recording: Recording, side: str, options: Options = Options(), slope: float = 0.0) -> Leg:
     """The leg of a side, from markers if they make one, otherwise from joint angles.
+
+    Args:
+        recording: of the walk.
+        side: right or left.
+        options: how it is measured.
+        slope: of the ground in rad, positive uphill; markers are turned so that it is level.
 
     Raises:
         MotionFormatError: naming what is missing.
@@ -100,7 +113,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     marker_set = maps.find(recording.markers, side, options.static is not None, options.own_map)
     lacking = marker_set.lacks(options.static is not None)
     if not lacking:
-        return _from_markers(recording, side, marker_set, options)
+        return _from_markers(recording, side, marker_set, options, slope)
     from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles
 
     if has_angles(recording, side):
@@ -131,7 +144,7 @@ def _other(side: str) -> str:
     return "left" if side == "right" else "right"
 
 
-def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, options: Options) -> Leg:
+def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, options: Options, slope: float) -> Leg:
     """The leg of markers, with warnings of what looks wrong with them."""
     other = maps.find(recording.markers, _other(side), options.static is not None, options.own_map)
     names = _wanted(marker_set) | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
@@ -141,6 +154,7 @@ def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, option
     smooth = _smooth(recording, sorted(names), options, notes)
     axes = _axes(recording, smooth, marker_set)
     axes, warnings = _handed(axes, smooth, marker_set)
+    axes = axes.levelled(slope) if slope else axes
     warnings += [
         *repeated,
         *axes.warnings,
@@ -151,7 +165,7 @@ def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, option
     standing = _standing(marker_set, side, options, recording)
     warnings += [] if options.static is None else _standing_warnings(options.static, recording, marker_set)
     body = joints(turned, marker_set, side, options.regression, standing)
-    plane = _plane(body, _floor(turned, marker_set), warnings)
+    plane = _plane(body, _floor(turned, marker_set, bool(axes.slope)), warnings)
     back, front = plane.get("heel", plane["ankle"]), plane.get("toe", plane["ankle"])
     return Leg(
         recording=recording,
@@ -164,6 +178,8 @@ def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, option
         points={k: x for k, x in plane.items() if k != "hip"},
         other_foot=_middle(turned, other),
         own_foot=_middle(turned, marker_set),
+        heel=body.ankle if body.heel is None else body.heel,
+        pelvis=_pelvis_tilt(turned, marker_set),
         axes=axes,
         segments=_segments(plane),
         gaps={name: gap.astype(float) for name, gap in missing.items() if gap.any()},
@@ -287,11 +303,11 @@ def _handed(axes: Axes, markers: Mapping[str, np.ndarray], marker_set: MarkerSet
     return axes._replace(rotation=axes.rotation * np.array([[1.0], [1.0], [-1.0]])), [warning]
 
 
-def _floor(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> float:
-    """Offset in m that puts the floor at zero height; 0 if it is there."""
+def _floor(markers: Mapping[str, np.ndarray], marker_set: MarkerSet, ramp: bool) -> float:
+    """Offset in m that puts the floor at zero height; 0 if it is there, which a ramp is at one place at most."""
     low = [np.nanpercentile(markers[marker_set.roles[r]][:, 1], 5) for r in ("heel", "toe") if r in marker_set.roles]
     lowest = float(min(low))
-    return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] else SOLE_DEPTH - lowest
+    return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] and not ramp else SOLE_DEPTH - lowest
 
 
 def _hanging(above: Plane, below: Plane) -> Signal:
@@ -303,6 +319,14 @@ def _middle(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> np.ndar
     tracks = [markers[marker_set.roles[r]] for r in ("heel", "toe") if r in marker_set.roles]
     tracks = tracks or [markers[marker_set.roles[r]] for r in ("ankle_lateral",) if r in marker_set.roles]
     return np.mean(tracks, axis=0) if tracks else None
+
+
+def _pelvis_tilt(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> np.ndarray | None:
+    if not marker_set.pelvis:
+        return None
+    behind = [*marker_set.psis.values()] if len(marker_set.psis) == 2 else [marker_set.roles["sacrum"]]
+    front, back = (np.mean([markers[n] for n in names], axis=0) for names in (marker_set.asis.values(), behind))
+    return np.arctan2(back[:, 1] - front[:, 1], front[:, 0] - back[:, 0])
 
 
 def _segments(plane: Mapping[str, Plane]) -> dict[str, float]:

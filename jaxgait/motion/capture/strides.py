@@ -60,7 +60,7 @@ class StrideCurve:
     start: float
     """Time of its heel strike in s."""
     period: float
-    """Stride time in s."""
+    """Time in s after which it repeats: that from its heel strike to the next one, unless it was moved."""
     drift: float
     """Mean speed of the hip in the laboratory, in m/s."""
     belt: float
@@ -74,11 +74,20 @@ class StrideCurve:
     toe_off: float | None
     """As a share of the stride."""
     reason: str = ""
+    moved: float = 0.0
+    """Time in s by which its end was moved from the next heel strike to where its angles repeat best."""
+    scale: float = 1.0
+    """Factor by which `drift` and `belt` were scaled to a given walking speed."""
 
     @property
     def speed(self) -> float:
         """Walking speed in m/s."""
         return self.drift + self.belt
+
+    @property
+    def stride_time(self) -> float:
+        """Time in s from heel strike to heel strike."""
+        return self.period - self.moved
 
 
 def cut(leg: Leg, events: StrideEvents, load: Load | None, ends: Float[np.ndarray, " strides"] | None = None):
@@ -221,6 +230,12 @@ def levelled(strides: list[StrideCurve]) -> list[StrideCurve]:
     flat = float(np.median([np.mean(s.signals["foot_rad"][FLAT]) for s in good]))
     level = lambda s: {k: s.signals[k] - flat for k in ("foot_rad", "ankle_rad")}
     return [dataclasses.replace(s, signals=s.signals | level(s)) for s in strides]
+
+
+def judged_by_trial(strides: list[StrideCurve]) -> list[StrideCurve]:
+    """The strides, with a reason for those that differ from the others of their trial."""
+    by_trial = [[s for s in strides if s.trial == name] for name in dict.fromkeys(s.trial for s in strides)]
+    return [s for trial in by_trial for s in _like_the_others(trial)]
 
 
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:

@@ -14,24 +14,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import checks
-from jaxgait.motion.capture import agreement, leg_warnings, plates
+from jaxgait import checks, xr
+from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture import agreement, footing, leg_warnings, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options, leg_of
+from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.trials import together
 from jaxgait.motion.capture.weight import check_mass, person
+from jaxgait.motion.harmonics import check_harmonics, choose_harmonics
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
+from jaxgait.motion.stride import SIGNALS, UNITS, Stride, record_person
 from jaxgait.motion.text import distinct
+from jaxgait.motion.verdict import judge
 
 CURVES = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""
 LOADS = ("ground_x_N", "ground_y_N")
 MIN_KNEE_RANGE = 2.0
 """Range of the knee in deg below which joint angles are probably in rad: in walking it is above 30."""
+
+
+class OtherLeg(NamedTuple):
+    """The other leg of a trial, and its events."""
+
+    leg: Leg
+    events: StrideEvents
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +73,7 @@ class Walk:
     gaps: dict[str, float]
     """Jumps that were removed to close the mean."""
     period: float
-    """In s."""
+    """Time in s after which the mean repeats; `stride_time`, unless there is only one stride, whose end is moved."""
     speed: float
     """In m/s."""
     segments: dict[str, float]
@@ -70,11 +83,18 @@ class Walk:
     """Joint moments and powers; None unless mass, ground force and centre of pressure of a whole stride are known."""
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    others: tuple[OtherLeg | None, ...] = ()
+    """The other leg of every trial, for steps and double support; None if it was not recorded."""
 
     @property
     def kept(self) -> tuple[StrideCurve, ...]:
         """The strides that the mean is taken of."""
         return tuple(s for s in self.strides if not s.reason)
+
+    @property
+    def stride_time(self) -> float:
+        """Mean time in s from heel strike to heel strike."""
+        return float(np.mean([s.stride_time for s in self.kept]))
 
     @property
     def belt(self) -> float:
@@ -86,6 +106,20 @@ class Walk:
         """Mean toe-off as a share of the stride; no dimension."""
         shares = [s.toe_off for s in self.kept if s.toe_off is not None]
         return float(np.mean(shares)) if shares else None
+
+    def to_dataset(self) -> xr.Dataset:
+        """The kept strides over percent of the gait cycle, labelled, as `motion.capture.tables.stride_curves`.
+
+        Examples:
+            >>> from jaxgait.motion.capture.walk import measure
+            >>> from jaxgait.motion.drive import recorded, reference_gait
+            >>> strides = measure([recorded(reference_gait())]).to_dataset()
+            >>> print(dict(strides.sizes), round(float(strides.knee_angle.max())))  # deg
+            {'stride': 2, 'percent': 101} 65
+        """
+        from jaxgait.motion.capture.tables import stride_curves
+
+        return stride_curves(self)
 
 
 def measure(
@@ -99,7 +133,8 @@ def measure(
     """Measures the walk of one leg.
 
     Args:
-        recordings: trials of one person.
+        recordings: trials of one person, or one trial and the files with its ground forces (see
+            `motion.capture.trials.together`).
         side: right or left.
         options: marker map, standing trial, regression, cut-off and gaps.
         speed: walking speed in m/s, to which those of single strides are scaled; by default that of hip and standing
@@ -108,7 +143,8 @@ def measure(
 
     Raises:
         ValueError: for another side, no recordings, a speed that is not positive, and a mass that no person has.
-        MotionFormatError: if a trial has no such leg, there is no whole stride, or the trials are of different people.
+        MotionFormatError: if a trial has no such leg, there is no whole stride, the trials are of different people, or
+            ground forces fit no trial.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -117,35 +153,101 @@ def measure(
         >>> print(len(walk.kept), round(walk.period, 2), round(walk.speed, 2))  # strides, s, m/s
         2 1.13 1.26
     """
-    if side not in ("right", "left"):
-        raise ValueError(f"the leg is right or left, got {side!r}")
+    if side not in SIDES:
+        raise ValueError(f"the leg is right or left, got {side!r}; measure_both measures both")
     if not recordings:
         raise ValueError("give at least one recording of a walk, got none")
     check_mass(mass)
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
-    recordings, twice = _with_own_names(recordings)
-    trials = _trials([leg_of(recording, side, options) for recording in recordings])
+    recordings, twice = _with_own_names(together(recordings))
+    trials = _trials([_on_level_ground(recording, side, options) for recording in recordings])
     cuts, ended = _ended([s for t in trials for s in cutting.cut(t.leg, t.events, t.load)], trials)
-    strides = cutting.judged(cuts)
+    alone = cutting.judged_by_trial(cuts)
+    strides = cutting.judged(alone)
     if all(s.reason for s in strides):
         agreement.one_person(recordings, _lengths(trials, cuts), options.static, mass)  # else it is the reason
         raise _no_stride(trials, strides)
     strides, scaled = _at_speed(strides, speed)
+    sound = [s for s, own in zip(strides, alone, strict=True) if not own.reason]
     unlikely = agreement.one_person(recordings, _lengths(trials, strides), options.static, mass)
     walk = _averaged(trials, strides, options, mass)
     return dataclasses.replace(
         walk,
+        others=tuple(_other_leg(t.leg.recording, side, options) for t in trials),
         notes=(*_collected(trials, "notes"), *ended, *scaled.notes, *walk.notes),
         warnings=(
             *_collected(trials, "warnings"),
             *plates.joined((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
+            *plates.joined((t.leg, footing.footing_warnings(t.leg)) for t in trials),
             *plates.joined((t.leg, plates.plate_warnings(t.leg, t.load, *t.moved)) for t in trials),
             *twice,
             *unlikely,
             *scaled.warnings,
+            *agreement.one_walk(sound, walk.kept),
             *walk.warnings,
+            *judge(dataclasses.replace(walk_stride(walk), file=None)).lines(),
         ),
     )
+
+
+def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
+    """The mean stride of a walk, for a drive; by default with as many harmonics as the data support.
+
+    Raises:
+        ValueError: as `motion.harmonics.check_harmonics`.
+
+    Examples:
+        >>> from jaxgait.motion.capture.walk import measure, walk_stride
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> stride = walk_stride(measure([recorded(reference_gait())]))
+        >>> print(stride.name, stride.time.size, round(stride.time[-1], 2))  # one period of 101 samples, s
+        rajagopal_1.26ms 101 1.13
+    """
+    check_harmonics(harmonics)
+    frames = walk.period * walk.legs[0].recording.rate
+    return Stride(
+        name=walk.name,
+        time=np.linspace(0.0, walk.period, cutting.POINTS_PER_STRIDE),
+        signals={k: walk.mean[k] for k in UNITS if k in walk.mean},
+        speed=walk.speed,
+        file=walk.legs[0].recording.file,
+        person=record_person({"segments": walk.segments, "source": walk.subject}),
+        harmonics=choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics,
+        measured=True,
+    )
+
+
+def _on_level_ground(recording: Recording, side: str, options: Options) -> Leg:
+    """The leg of a side, turned so that the ground is level if its markers show a slope."""
+    leg = leg_of(recording, side, options)
+    slope = 0.0 if leg.foot is None else footing.slope_of(leg)
+    return leg_of(recording, side, options, slope) if slope else leg
+
+
+def measure_both(
+    recordings: Sequence[Recording],
+    options: Options = Options(),
+    *,
+    speed: float | None = None,
+    mass: float | None = None,
+) -> dict[str, Walk]:
+    """Measures the walk of both legs, with the arguments of `measure`.
+
+    Returns:
+        The walks by side, right and left, under names that end with it: "walk right".
+
+    Raises:
+        ValueError, MotionFormatError: as `measure`; both legs have to be there.
+
+    Examples:
+        >>> from jaxgait.motion.capture.walk import measure_both
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> measure_both([recorded(reference_gait())])
+        Traceback (most recent call last):
+        MotionFormatError: rajagopal_1.26ms.mot: no left leg: of the joint angles that make one, ...
+    """
+    walks = {side: measure(recordings, side, options, speed=speed, mass=mass) for side in SIDES}
+    return {side: dataclasses.replace(walk, name=f"{walk.name} {side}") for side, walk in walks.items()}
 
 
 class _Trial(NamedTuple):
@@ -154,6 +256,15 @@ class _Trial(NamedTuple):
     """Heel strikes and toe-offs in s by the motion alone."""
     load: Load | None
     events: StrideEvents
+
+
+def _other_leg(recording: Recording, side: str, options: Options) -> OtherLeg | None:
+    """The other leg of a trial with its events; None if it was not recorded."""
+    try:
+        leg = _on_level_ground(recording, "left" if side == "right" else "right", options)
+    except MotionFormatError:
+        return None
+    return OtherLeg(leg, events_of(leg, load_of(leg, by_motion(leg)[0])))
 
 
 class _Remarks(NamedTuple):
@@ -174,7 +285,7 @@ def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[Str
         return strides, _Remarks()
     speed = float(np.mean([s.speed for s in strides if not s.reason]))
     ratio = given / speed
-    scaled = [dataclasses.replace(s, drift=ratio * s.drift, belt=ratio * s.belt) for s in strides]
+    scaled = [dataclasses.replace(s, drift=ratio * s.drift, belt=ratio * s.belt, scale=ratio) for s in strides]
     what = f"hip and feet move at {speed:.3f} m/s; the given speed of {given:.3f} m/s is used, also for single strides"
     line = (f"{what}, scaled by {ratio:.3f}",)
     return scaled, _Remarks(warnings=line) if abs(given - speed) > 0.1 * given else _Remarks(notes=line)
@@ -196,7 +307,6 @@ def _averaged(trials: Sequence[_Trial], strides: list[StrideCurve], options: Opt
     found = (
         *odd,
         *heavy,
-        *agreement.one_walk(kept),
         *leg_warnings.stride_warnings(kept),
         *leg_warnings.segment_warnings(segments),
         *leg_warnings.peak_warnings(dynamics),
@@ -251,7 +361,7 @@ def _ended(cuts: list[StrideCurve], trials: Sequence[_Trial]) -> tuple[list[Stri
     end = cutting.best_end(trial.leg, cuts[i])
     moved = end - cuts[i].start - cuts[i].period
     starts = StrideEvents(np.array([cuts[i].start]), trial.events.offs, (), ())
-    cuts[i] = cutting.cut(trial.leg, starts, trial.load, np.array([end]))[0]
+    cuts[i] = dataclasses.replace(cutting.cut(trial.leg, starts, trial.load, np.array([end]))[0], moved=moved)
     return cuts, [f"the only stride ends {1e3 * moved:+.0f} ms from its heel strike, where thigh and shank repeat best"]
 
 
@@ -274,8 +384,12 @@ def _no_stride(trials: Sequence[_Trial], strides: Sequence[StrideCurve]) -> Exce
         header = "radians in a file that states degrees? correct its header"
         advice = header if tiny else "see --gap and --cutoff, or correct the file"
         return recording.error(what, advice)
-    strikes = checks.count_of(sum(t.events.strikes.size for t in trials), "heel strike", "heel strikes")
-    what = f"no whole stride: {strikes} of this leg{warnings}"
+    strikes = [checks.count_of(t.events.strikes.size, "heel strike", "heel strikes") for t in trials]
+    if trials[1:]:
+        each = ", ".join(f"{count} in {t.leg.recording.name}" for count, t in zip(strikes, trials, strict=True))
+        what = f"no whole stride of the {trials[0].leg.side} leg: {each}{warnings}"
+        return MotionFormatError(what, "two in one trial are needed: give longer trials, or the other leg (--leg)")
+    what = f"no whole stride: {strikes[0]} of the {trials[0].leg.side} leg{warnings}"
     return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
 
 

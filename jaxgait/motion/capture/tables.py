@@ -1,0 +1,355 @@
+"""Measured walks as labelled tables: curves over the gait cycle or over time, and spatiotemporal parameters.
+
+walks = measure_both([read_recording("walk.c3d")])
+table = spatiotemporal(*walks.values())     # one row per stride: table.to_dataframe()
+side_means(table)                           # mean, standard deviation, symmetry
+stride_curves(*walks.values()).to_netcdf("walk.nc")
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait import xr
+from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
+from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.maps import SIDES
+from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.capture.strides import FLAT, POINTS_PER_STRIDE, StrideCurve, unwrapped
+from jaxgait.motion.capture.walk import OtherLeg, Walk
+
+
+class Quantity(NamedTuple):
+    """Unit and meaning of a column."""
+
+    units: str
+    long_name: str
+
+    def attributes(self) -> dict[str, str]:
+        """As those of a variable."""
+        return self._asdict()
+
+
+SPATIOTEMPORAL = {
+    "stride_time": Quantity("s", "time between heel strikes of this foot"),
+    "stride_length": Quantity("m", "distance between successive footprints of this heel"),
+    "speed": Quantity("m/s", "walking speed"),
+    "cadence": Quantity("steps/min", "two steps per stride time"),
+    "step_time": Quantity("s", "from the heel strike of the other foot to the next one of this foot"),
+    "step_length": Quantity(
+        "m", "distance along the path from the other heel's footprint to this heel's next one"
+    ),
+    "step_width": Quantity("m", "distance of the other heel's footprint from the line through both of this heel"),
+    "stance": Quantity("%", "heel strike to toe-off of this foot"),
+    "swing": Quantity("%", "toe-off to heel strike of this foot"),
+    "double_support": Quantity("%", "both feet on the floor, after both heel strikes"),
+}
+"""Spatiotemporal parameters of a stride, as Whittle (Gait Analysis, 2007, chapter 2) and GAITRite walkways define them.
+
+Percentages are of the stride time. Lengths are between the heels of flat feet, which are farther forward than at their
+strikes; they include the way of a treadmill's belt.
+"""
+SYMMETRIC = ("step_time", "step_length", "stance", "swing")
+"""Those whose sides are compared."""
+CURVES = {
+    "hip_x": Quantity("m", "hip, forward of its mean progression"),
+    "hip_height": Quantity("m", "hip above the floor"),
+    "thigh_angle": Quantity("deg", "thigh from the vertical, forward positive"),
+    "shank_angle": Quantity("deg", "shank from the vertical, forward positive"),
+    "knee_angle": Quantity("deg", "knee flexion"),
+    "foot_angle": Quantity("deg", "foot from flat, toe up positive"),
+    "ankle_angle": Quantity("deg", "ankle dorsiflexion, 0 with the foot flat under a vertical shank"),
+    "ground_x": Quantity("N", "ground reaction on this foot, forward"),
+    "ground_y": Quantity("N", "ground reaction on this foot, upward"),
+    "pelvis_tilt": Quantity("deg", "pelvis, forward (anterior) tilt of the line from PSIS to ASIS"),
+    "hip_flexion": Quantity("deg", "thigh relative to the pelvis: thigh_angle + pelvis_tilt"),
+}
+"""Columns of curves; `hip_flexion` is 0 with the thigh at right angles to the line from PSIS to ASIS."""
+_SIGNALS = dict(
+    zip(
+        tuple(CURVES)[:7],
+        ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad"),
+        strict=True,
+    )
+)
+
+
+def spatiotemporal(*walks: Walk) -> xr.Dataset:
+    """Spatiotemporal parameters of all kept strides.
+
+    Args:
+        walks: of one side, or of both (see `measure_both`).
+
+    Returns:
+        `SPATIOTEMPORAL` over `stride`, with the coordinates `side`, `trial` and `start` (heel strike in s). Steps and
+        double support are NaN where the other foot's events within the stride are not known, step width also where
+        joint angles were recorded.
+
+    Examples:
+        >>> from jaxgait.motion.capture.tables import spatiotemporal
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> table = spatiotemporal(measure([recorded(reference_gait())]))
+        >>> print(table.cadence.values.round(), table.stride_length.values.round(2))  # steps/min, m
+        [106. 106.] [1.42 1.42]
+    """
+    rows = [_parameters(walk, stride) for walk in walks for stride in walk.kept]
+    columns = {k: ("stride", np.array([row[k] for row in rows]), q.attributes()) for k, q in SPATIOTEMPORAL.items()}
+    return xr.Dataset(columns, _strides(walks), _about(walks))
+
+
+def side_means(table: xr.Dataset) -> xr.Dataset:
+    """Means and standard deviations of spatiotemporal parameters by side, and how symmetric they are.
+
+    Args:
+        table: from `spatiotemporal`.
+
+    Returns:
+        Over `side`, the mean under the name of each parameter, its standard deviation (NaN for one stride) under
+        `<name>_sd`, and `strides`, their number. If both sides are there, also `<name>_symmetry_index` in % and
+        `<name>_ratio` (right over left) of the means, for `SYMMETRIC`. The index is that of Robinson et al. 1987 (J
+        Manipulative Physiol Ther 10:172-176): the difference right - left over the mean of both; 0 is symmetric.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means
+        >>> lengths = [0.70, 0.72, 0.66, 0.66]  # m
+        >>> columns = {name: ("stride", lengths) for name in SPATIOTEMPORAL}
+        >>> table = xr.Dataset(columns, {"side": ("stride", ["right", "right", "left", "left"])})
+        >>> means = side_means(table)
+        >>> print(means.step_length.sel(side="right").item(), means.step_length_sd.values.round(4))  # m
+        0.71 [0.0141 0.    ]
+        >>> print(means.step_length_symmetry_index.item(), means.step_length_ratio.item())
+    """
+    sides = [side for side in SIDES if side in table.side.values]
+    own = {side: np.asarray(table.side == side) for side in sides}
+    found: dict[str, Any] = {"strides": ("side", [int(own[side].sum()) for side in sides], {"long_name": "strides"})}
+    for name, quantity in SPATIOTEMPORAL.items():
+        values = [table[name].values[own[side]] for side in sides]
+        values = [x[np.isfinite(x)] for x in values]
+        about = {"units": quantity.units, "long_name": quantity.long_name}
+        found[name] = ("side", [float(np.mean(x)) if x.size else math.nan for x in values], about)
+        spread = [float(np.std(x, ddof=1)) if x.size > 1 else math.nan for x in values]
+        found[f"{name}_sd"] = ("side", spread, about | {"long_name": f"standard deviation of {name}"})
+        if len(sides) == 2 and name in SYMMETRIC:
+            right, left = found[name][1]
+            index = 100.0 * (right - left) / (0.5 * (right + left))
+            found[f"{name}_symmetry_index"] = ((), index, {"units": "%", "long_name": f"symmetry index of {name}"})
+            found[f"{name}_ratio"] = ((), right / left, {"units": "", "long_name": f"{name}, right over left"})
+    return xr.Dataset(found, {"side": sides}, table.attrs)
+
+
+def stride_curves(*walks: Walk) -> xr.Dataset:
+    """The kept strides over percent of the gait cycle, from heel strike to heel strike.
+
+    Args:
+        walks: of one side, or of both (see `measure_both`).
+
+    Returns:
+        `CURVES`, as far as they were measured, and joint moments and powers (`hip_moment` in N m/kg, `hip_power` in
+        W/kg, ...; flexion and dorsiflexion positive) over (stride, percent), NaN in strides without; with the
+        coordinates `side`, `trial`, `start` (heel strike, s), `stride_time` (s), `speed` (m/s) and `toe_off` (%).
+        Strides are as measured; means of a `Walk` and drives are closed by removing a drift.
+
+    Examples:
+        >>> from jaxgait.motion.capture.tables import stride_curves
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> strides = stride_curves(measure([recorded(reference_gait())]))
+        >>> print(strides.knee_angle.dims, strides.knee_angle.attrs["units"], round(float(strides.knee_angle.max())))
+        ('stride', 'percent') deg 65
+    """
+    rows = [_curves(walk, stride) for walk in walks for stride in walk.kept]
+    loads = {_plain(k): k for k in (*MOMENTS, *POWERS)}
+    about = {k: q.attributes() for k, q in CURVES.items()}
+    about |= {
+        k: {"units": "N m/kg" if k.endswith("moment") else "W/kg", "long_name": k.replace("_", " ")} for k in loads
+    }
+    missing = np.full(POINTS_PER_STRIDE, np.nan)
+    columns = {
+        k: (("stride", "percent"), np.array([row.get(k, missing) for row in rows]), about[k])
+        for k in about
+        if any(k in row for row in rows)
+    }
+    kept = [stride for walk in walks for stride in walk.kept]
+    offs = np.array([math.nan if s.toe_off is None else 100.0 * s.toe_off for s in kept])
+    coordinates = _strides(walks) | {
+        "percent": ("percent", np.linspace(0.0, 100.0, POINTS_PER_STRIDE), {"units": "%", "long_name": "gait cycle"}),
+        "stride_time": ("stride", np.array([s.stride_time for s in kept]), SPATIOTEMPORAL["stride_time"].attributes()),
+        "speed": ("stride", np.array([s.speed for s in kept]), SPATIOTEMPORAL["speed"].attributes()),
+        "toe_off": ("stride", offs, {"units": "%", "long_name": "toe-off"}),
+    }
+    return xr.Dataset(columns, coordinates, _about(walks))
+
+
+def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
+    """A whole trial over time, with its events.
+
+    Args:
+        walk: of one leg.
+        trial: which one, counted from 0.
+
+    Returns:
+        `CURVES` over `time` in s, without the ground reaction, `hip_x` with the progression in the laboratory; and
+        `event_name` (heel strike, toe-off) with `event_side` and `event_time` in s over `event`, of both feet if the
+        other one is known.
+
+    Examples:
+        >>> from jaxgait.motion.capture.tables import trial_curves
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> trial = trial_curves(measure([recorded(reference_gait())]))
+        >>> print(trial.event_name.values[0], trial.event_time.values[0].round(2), trial.knee_angle.dims)  # s
+        toe-off 0.76 ('time',)
+    """
+    leg, events, other = walk.legs[trial], walk.events[trial], walk.others[trial]
+    names = [("heel strike", walk.side, t) for t in events.strikes] + [("toe-off", walk.side, t) for t in events.offs]
+    if other is not None:
+        names += [("heel strike", other.leg.side, t) for t in other.events.strikes]
+        names += [("toe-off", other.leg.side, t) for t in other.events.offs]
+    names.sort(key=lambda event: event[2])
+    angles = {"thigh_angle": unwrapped(leg.thigh), "shank_angle": unwrapped(leg.shank)}
+    angles["knee_angle"] = angles["thigh_angle"] - angles["shank_angle"]
+    if leg.foot is None:
+        assert leg.ankle_angle is not None, "a leg has the line of its foot or an ankle angle"
+        foot = angles["shank_angle"] + leg.ankle_angle
+    else:
+        foot = unwrapped(leg.foot) - _flat_foot(walk)
+    angles |= {"foot_angle": foot, "ankle_angle": foot - angles["shank_angle"]}
+    if leg.pelvis is not None:
+        angles |= {"pelvis_tilt": leg.pelvis, "hip_flexion": angles["thigh_angle"] + leg.pelvis}
+    curves = {"hip_x": leg.hip[:, 0], "hip_height": leg.hip[:, 1]} | {k: np.degrees(x) for k, x in angles.items()}
+    columns = {k: ("time", curves[k], q.attributes()) for k, q in CURVES.items() if k in curves}
+    columns["hip_x"][2]["long_name"] = "hip, forward in the laboratory"
+    columns["event_name"] = ("event", np.array([name for name, _, _ in names]), {"long_name": "event"})
+    columns["event_side"] = ("event", np.array([side for _, side, _ in names]), {"long_name": "foot"})
+    columns["event_time"] = (
+        "event",
+        np.array([t for *_, t in names]),
+        {"units": "s", "long_name": "time of the event"},
+    )
+    time = ("time", leg.recording.time, {"units": "s", "long_name": "time"})
+    return xr.Dataset(columns, {"time": time}, _about([walk]) | {"trial": leg.recording.name})
+
+
+def _plain(name: str) -> str:
+    """hip_moment of hip_moment_Nm_kg."""
+    return "_".join(name.split("_")[:2])
+
+
+def _flat_foot(walk: Walk) -> float:
+    """The angle in rad of the line of the flat foot, from which the angles of the kept strides are counted."""
+    stride = walk.kept[0]
+    leg = next(leg for leg in walk.legs if leg.recording.name == stride.trial)
+    assert leg.foot is not None, "the foot has markers"
+    lines = sampled_at(leg.recording.time, unwrapped(leg.foot)[:, None], _times(stride))[:, 0]
+    return float(np.mean(lines - stride.signals["foot_rad"]))
+
+
+def _times(stride: StrideCurve) -> np.ndarray:
+    return np.linspace(stride.start, stride.start + stride.period, POINTS_PER_STRIDE)
+
+
+def _curves(walk: Walk, stride: StrideCurve) -> dict[str, np.ndarray]:
+    """Curves of one stride at 101 times, in their units."""
+    leg = next(leg for leg in walk.legs if leg.recording.name == stride.trial)
+    factor = {name: 1.0 if signal.endswith("_m") else 180.0 / math.pi for name, signal in _SIGNALS.items()}
+    found = {name: factor[name] * stride.signals[signal] for name, signal in _SIGNALS.items()}
+    if stride.load is not None:
+        found |= {"ground_x": stride.load[:, 0], "ground_y": stride.load[:, 1]}
+    if leg.pelvis is not None:
+        tilt = np.degrees(sampled_at(leg.recording.time, leg.pelvis[:, None], _times(stride))[:, 0])
+        found |= {"pelvis_tilt": tilt, "hip_flexion": found["thigh_angle"] + tilt}
+    if walk.dynamics is not None:
+        loads = dict(zip(walk.dynamics.starts, walk.dynamics.strides, strict=True)).get(stride.start, {})
+        found |= {_plain(k): x for k, x in loads.items()}
+    return found
+
+
+def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
+    """The spatiotemporal parameters of one stride."""
+    trial = next(i for i, leg in enumerate(walk.legs) if leg.recording.name == stride.trial)
+    leg, other = walk.legs[trial], walk.others[trial]
+    end = stride.start + stride.stride_time
+    strike = None if other is None else _strike_within(other, stride)
+    strikes = [(leg, stride.start), (leg, end), *([] if other is None or strike is None else [(other.leg, strike)])]
+    first, last, *between = _prints(leg, strikes, stride)
+    length = float(np.linalg.norm(last - first))
+    off = math.nan if stride.toe_off is None else stride.toe_off * stride.period
+    stance = 100.0 * off / stride.stride_time
+    found = dict.fromkeys(SPATIOTEMPORAL, math.nan) | {
+        "stride_time": stride.stride_time,
+        "stride_length": length,
+        "speed": stride.speed,
+        "cadence": 120.0 / stride.stride_time,
+        "stance": stance,
+        "swing": 100.0 - stance,
+    }
+    if other is None or strike is None:
+        return found
+    forward, arm = (last - first) / length, between[0] - first
+    found |= {"step_time": end - strike, "step_length": float((last - between[0]) @ forward)}
+    if np.isfinite(leg.heel[:, 2]).any():
+        across = float(forward[0] * arm[1] - forward[1] * arm[0])
+        found["step_width"] = -across if walk.side == "right" else across
+    offs = [t for t in other.events.offs if strike - stride.stride_time < t < strike]
+    if offs:
+        both = max(0.0, max(offs) - stride.start) + max(0.0, stride.start + off - strike)
+        found["double_support"] = 100.0 * both / stride.stride_time if math.isfinite(off) else math.nan
+    return found
+
+
+def _strike_within(other: OtherLeg, stride: StrideCurve) -> float | None:
+    """Time in s of the other foot's heel strike within a stride, if there is exactly one."""
+    strikes = [float(t) for t in other.events.strikes if stride.start < t < stride.start + stride.stride_time]
+    return strikes[0] if len(strikes) == 1 else None
+
+
+def _prints(own: Leg, strikes: list[tuple[Leg, float]], stride: StrideCurve) -> list[Float[np.ndarray, " 2"]]:
+    """Where the heels are on the floor after some heel strikes in s, forward and to the right, in m.
+
+    It is where they are while the foot is flat, because a heel that strikes is fast: 10 ms make 10 mm. Where a foot is
+    not seen until then, all are taken at their strikes.
+    """
+    flat = np.linspace(0.0, stride.stride_time, POINTS_PER_STRIDE)[FLAT]
+    found = [_heel(own, leg, stride, time + flat) for leg, time in strikes]
+    if np.isfinite(found).all():
+        return found
+    return [_heel(own, leg, stride, np.array([time])) for leg, time in strikes]
+
+
+def _heel(own: Leg, of: Leg, stride: StrideCurve, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " 2"]:
+    """Mean position of a heel at times in s, in the axes of the own leg; to the right 0 where that is not known.
+
+    On a treadmill it is counted from the belt as it was at the start of the stride.
+    """
+    heel = np.where(np.isnan(of.heel[:, 2:]).all(), np.column_stack([of.heel[:, :2], 0.0 * of.heel[:, 0]]), of.heel)
+    at = sampled_at(of.recording.time, heel, times)
+    x, _, z = (own.axes.rotation @ of.axes.rotation.T @ at.T).mean(axis=1)
+    return np.array([stride.scale * x + stride.belt * float(np.mean(times) - stride.start), z])
+
+
+def _strides(walks: tuple[Walk, ...]) -> dict[str, Any]:
+    """The coordinates of all kept strides."""
+    kept = [(walk.side, stride) for walk in walks for stride in walk.kept]
+    return {
+        "stride": ("stride", np.arange(1, len(kept) + 1), {"long_name": "stride"}),
+        "side": ("stride", [side for side, _ in kept]),
+        "trial": ("stride", [s.trial for _, s in kept]),
+        "start": ("stride", np.array([s.start for _, s in kept]), {"units": "s", "long_name": "heel strike"}),
+    }
+
+
+def _about(walks: tuple[Walk, ...] | list[Walk]) -> dict[str, Any]:
+    """Attributes that a netCDF file can hold."""
+    known = {k: v for k, v in walks[0].subject.items() if isinstance(v, str | float | int)}
+    return {
+        "files": ", ".join(leg.recording.file for leg in walks[0].legs),
+        **{f"subject_{k}": v for k, v in known.items()},
+        "notes": "\n".join(f"{walk.side} leg: {line}" for walk in walks for line in walk.notes),
+        "warnings": "\n".join(f"{walk.side} leg: {line}" for walk in walks for line in walk.warnings),
+    }

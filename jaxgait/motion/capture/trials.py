@@ -1,0 +1,60 @@
+"""What is one trial with its ground forces, and what are several trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxgait.motion.capture.coordinates import has_angles
+from jaxgait.motion.recording import Recording, with_forces
+
+
+def has_leg(found: Recording) -> bool:
+    """Whether a recording has the joint angles of a leg.
+
+    Examples:
+        >>> from jaxgait.motion.capture.trials import has_leg
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> has_leg(recorded(reference_gait()))  # of the right one
+        True
+    """
+    return has_angles(found, "right") or has_angles(found, "left")
+
+
+def together(found: Sequence[Recording]) -> list[Recording]:
+    """Recordings of markers or angles, combined with the ground forces of files that contain nothing else.
+
+    Raises:
+        MotionFormatError: if all contain only ground forces, a file of forces fits none or comes with a trial that has
+            its own, or joint angles come with markers: forces or strides would count twice.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.trials import together
+        >>> from jaxgait.motion.recording import Force, Recording
+        >>> time = np.linspace(0.0, 1.0, 101)
+        >>> markers = {name: np.ones((101, 3)) for name in ("RASI", "LASI", "RHEE")}
+        >>> body = Recording("walk", "walk.trc", 100.0, time, markers)
+        >>> plate = Force("plate 1", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
+        >>> found = together([body, Recording("forces", "forces.mot", 100.0, time, forces=(plate,))])
+        >>> print(len(found), found[0].file, found[0].forces[0].name)
+        1 walk.trc plate 1
+    """
+    moving = [r for r in found if r.markers or r.angles]
+    moving = [r for r in moving if len(r.markers) > 2 or has_leg(r)] or moving
+    forces = [r for r in found if not any(r is one for one in moving)]
+    if not moving:
+        what = "contains ground forces only" if found[0].forces else "contains neither markers nor joint angles"
+        raise found[0].error(what, "give the file with the markers or joint angles too")
+    if any(r.markers for r in moving):
+        for other in (r for r in moving if not r.markers):
+            raise other.error("joint angles in addition to markers", "leave one out: a walk is measured by either")
+    if forces and len(moving) == 1:
+        if moving[0].forces:
+            what = f"ground forces in addition to those of {moving[0].file}"
+            raise forces[0].error(what, "leave one of them out: they would add up")
+        for other in forces:
+            moving = [with_forces(moving[0], other)]
+        return moving
+    for other in forces:
+        raise other.error("ground forces with several trials", "give each trial with its forces in one C3D file")
+    return moving
