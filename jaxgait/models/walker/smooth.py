@@ -41,6 +41,10 @@ SETS: dict[str, dict[str, float]] = {
 """Parameters of the default contact laws."""
 MAX_START_PUSH = 5.0
 """Force in weights of the walker up to which the ground may push a foot at the start."""
+MAX_GAIN = 1e-3
+"""Energy, relative to the walker's weight times its leg length, that a foot may gain when it stops being ignored."""
+MIN_GATE = 0.01
+"""Share of its force from which a foot counts as no longer ignored."""
 
 
 class Walker(RoundFeet, Model):
@@ -126,6 +130,10 @@ class Walker(RoundFeet, Model):
         "impact_power": Variable("W", "power of the normal forces (spring and impact loss)"),
         "friction_power": Variable("W", "power of the friction forces"),
     }
+    endings: ClassVar[Mapping[str, str]] = {
+        "scuffed": "a swing foot that was ignored is so deep in the ground that its spring would throw the walker up: "
+        "raise the dissipation"
+    }
     # Values need 1e-6 only, but then steps cross the contact layer too coarsely for derivatives: up to 30 % wrong.
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-8, atol=1e-8, first_step=1e-6, max_step=0.02)
 
@@ -186,8 +194,8 @@ class Walker(RoundFeet, Model):
         }
 
     def terminations(self) -> Mapping[str, Callable[[Scalar, Any], Bool[Array, ""]]]:
-        """The walker may fall."""
-        return {"fell": lambda t, y: self.fell(y)}
+        """The walker may fall; and where its swing foot scuffs, ignoring the foot may not create energy."""
+        return {"fell": lambda t, y: self.fell(y), "scuffed": self._scuffed}
 
     def contact_forces(
         self, y: WalkerState | BristledState, feet: tuple[Foot, Foot]
@@ -216,6 +224,21 @@ class Walker(RoundFeet, Model):
             return 1.0
         behind = jax.nn.sigmoid((self.clearance_angle - lead) / self.clearance_width)
         return 1.0 - behind * jax.nn.sigmoid(omega / self.swing_rate)
+
+    def _scuffed(self, t: Scalar, y: WalkerState | BristledState) -> Bool[Array, ""]:
+        """Whether a foot that is no longer ignored is so deep in the ground that its spring gives away much energy.
+
+        Nobody compressed that spring. How much of its energy the damping leaves is estimated by the force at the speed
+        at which an undamped spring would throw the whole walker up.
+        """
+        del t
+        law, lead, gains = self.normal_law, y.theta_1 - y.theta_2, []
+        for foot, omega, ahead in zip(self.feet(y), (y.omega_1, y.omega_2), (lead, -lead), strict=True):
+            gate, stored = self._gate(omega, ahead), law.energy(-foot.gap)
+            undamped, thrown = law.force(-foot.gap, 0.0), law.force(-foot.gap, -jnp.sqrt(stored / self.mass))
+            left = jnp.where(undamped > 0.0, thrown / undamped, 0.0)
+            gains.append(jnp.where(gate > MIN_GATE, (1.0 - gate) * stored * left, 0.0))
+        return jnp.maximum(*gains) > MAX_GAIN * 2.0 * self.mass * self.gravity * self.leg_length
 
     @staticmethod
     def _generalised(feet: tuple[Foot, Foot], forces: tuple[tuple[Scalar, Scalar], ...]) -> Generalised:
