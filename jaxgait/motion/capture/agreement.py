@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxgait.checks import first_few
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.recording import Recording
 
@@ -99,15 +100,20 @@ def _apart(quantity: str, unit: str, values: Mapping[str, float], limit: TrialTo
     return line, 2 if ratio > limit.impossible else 1
 
 
-def one_walk(kept: Sequence[StrideCurve]) -> list[str]:
-    """Warnings about kept strides whose times or speeds differ so much that their mean represents no actual stride."""
-    found = []
+def one_walk(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> list[str]:
+    """Warnings about strides whose times or speeds differ so much that their mean represents no actual stride.
+
+    Args:
+        strides: those that are sound in their own trial; trials are compared by them.
+        kept: those of them that are like the others of all trials; trials without any are named.
+    """
+    found = _discarded(strides, kept)
     for what, unit, limit, of in (
-        ("stride time", "s", STRIDE_TIME, lambda s: s.period),
+        ("stride time", "s", STRIDE_TIME, lambda s: s.stride_time),
         ("speed", "m/s", SPEED, lambda s: s.speed),
     ):
         values = np.array([of(s) for s in kept])
-        means = {name: float(np.mean([of(s) for s in kept if s.trial == name])) for name in {s.trial for s in kept}}
+        means = {name: float(np.mean([of(s) for s in x])) for name, x in _by_trial(strides).items()}
         line, weight = _apart(f"the {what}", unit, means, TrialTolerance(limit.trials, np.inf))
         scatter = float(np.std(values) / np.mean(values))
         if not weight and scatter > limit.strides:
@@ -116,3 +122,14 @@ def one_walk(kept: Sequence[StrideCurve]) -> list[str]:
         if line:
             found.append(f"{line}: their mean represents no actual stride; measure trials of one speed together")
     return found
+
+
+def _by_trial(strides: Sequence[StrideCurve]) -> dict[str, list[StrideCurve]]:
+    return {name: [s for s in strides if s.trial == name] for name in dict.fromkeys(s.trial for s in strides)}
+
+
+def _discarded(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> list[str]:
+    """A warning of trials all of whose sound strides are unlike those of the others; empty if there are none."""
+    lost = [name for name in _by_trial(strides) if name not in _by_trial(kept)]
+    what = f"all strides of {first_few(lost)} are dropped, because they differ from those of the other trials"
+    return [f"{what}: measure trials of one speed and person together"] if lost else []

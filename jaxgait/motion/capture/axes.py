@@ -14,6 +14,8 @@ SNAP = math.radians(10)
 """Largest angle to an axis of the laboratory at which a treadmill is taken to be aligned with it."""
 OVERGROUND_SPEED = 0.3
 """Mean speed in m/s of pelvis or hip in the laboratory above which the walk is overground."""
+CALIBRATION_TILT = math.radians(1.5)
+"""Slope of the ground in rad up to which the laboratory's axes are tilted; a steeper ground is a ramp."""
 MAX_LEAN = 25.0
 """Mean angle in deg of pelvis above foot to an axis of the laboratory above which this axis is hardly up."""
 BACKWARDS = (
@@ -37,10 +39,24 @@ class Axes(NamedTuple):
     """Its rows are forward, up and right in the axes of the laboratory."""
     notes: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    slope: float = 0.0
+    """Of a ramp in rad, positive uphill: forward and up are along and off the ground, and gravity leans by it."""
 
     def turned(self, vectors: Float[np.ndarray, "samples 3"]) -> Float[np.ndarray, "samples 3"]:
         """Vectors in the walker's axes, in their own unit."""
         return vectors @ self.rotation.T
+
+    def levelled(self, slope: float) -> Axes:
+        """The axes along and off a ground that rises forward by a slope in rad."""
+        forward, up, right = self.rotation
+        along = math.cos(slope) * forward + math.sin(slope) * up
+        rotation = np.stack([along, math.cos(slope) * up - math.sin(slope) * forward, right])
+        rises = f"the ground {'rises' if slope > 0 else 'falls'} by {math.degrees(abs(slope)):.1f} deg along the path"
+        if abs(slope) <= CALIBRATION_TILT:
+            note = f"{rises}: the laboratory's axes are tilted, and are levelled"
+            return self._replace(rotation=rotation, notes=(*self.notes, note))
+        warning = f"{rises}, a ramp or stairs: heights and angles are from the ground, not from the vertical"
+        return self._replace(rotation=rotation, warnings=(*self.warnings, warning), slope=slope)
 
 
 def find_axes(

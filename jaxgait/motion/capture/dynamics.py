@@ -164,8 +164,11 @@ def stride_dynamics(
     ground = sampled_at(leg.recording.time, np.column_stack([load.force, load.moment]), time)
     angles = _angles(leg)
     rate, spin = (dict(zip(angles, at(np.column_stack([*angles.values()]), order).T, strict=True)) for order in (1, 2))
+    tilt = GRAVITY * np.array([np.sin(leg.axes.slope), np.cos(leg.axes.slope) - 1.0])  # of gravity on a ramp
     moving = {
-        name: SegmentMotion(at(tracks.proximal), at(tracks.distal), at(tracks.centre), at(tracks.centre, 2), spin[name])
+        name: SegmentMotion(
+            at(tracks.proximal), at(tracks.distal), at(tracks.centre), at(tracks.centre, 2) + tilt, spin[name]
+        )
         for name, tracks in _tracks(leg, body).items()
     }
     moments = joint_moments(body, moving, Wrench(ground[:, :2], ground[:, 2]))

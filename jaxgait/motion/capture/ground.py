@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.checks import count_of
+from jaxgait.motion.capture.coordinates import HIP_OF_HEIGHT
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.recording import NOISE_FORCE, Force, runs
@@ -16,6 +17,10 @@ LOADED_FORCE = 30.0
 """Vertical force in N above which a foot is on the plate."""
 MIN_CONTACT = 0.15
 """Shortest contact in s."""
+MAX_STANCE_SHARE = 0.85
+"""Share of the stride longer than the stance of any walker."""
+LEAST_FORCE = 49.0
+"""Vertical force in N over the squared body height in m that every walker exceeds: half the weight at 10 kg/m^2."""
 MAX_FOOT_DISTANCE = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot on it."""
 LONGEST_GAP = 0.03
@@ -50,13 +55,31 @@ class Load(NamedTuple):
     stances: tuple[PlateContact, ...]
     """The contacts merged: those that overlap in time, or follow within `LONGEST_GAP`, are one."""
     notes: tuple[str, ...]
+    too_long: tuple[PlateContact, ...] = ()
+    """What is longer than any stance, as noise or both feet on a plate are, and not used."""
+
+
+def least_force(leg: Leg) -> float:
+    """Vertical force in N that every walker exceeds whose hip is as high as that of the leg.
+
+    Examples:
+        >>> from jaxgait.motion.capture.ground import least_force
+        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> print(round(least_force(leg_of(recorded(reference_gait()), "right"))))  # of an adult
+        148
+    """
+    return LEAST_FORCE * (float(np.nanmean(leg.hip[:, 1])) / HIP_OF_HEIGHT) ** 2
 
 
 def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
     """The ground reaction on the leg's foot; None if there are no forces, or none of this foot.
 
-    Heel strikes in s by the motion identify the foot where no centre of pressure does.
+    Heel strikes in s by the motion identify the foot where no centre of pressure does. Contacts that take longer than
+    `MAX_STANCE_SHARE` of their strides are not used.
     """
+    if most_vertical(leg) < least_force(leg):
+        return None
     total, steps, notes = np.zeros((leg.recording.frames, 3)), [], []
     for number, plate in enumerate(leg.recording.forces):
         force = plate.force @ leg.axes.rotation.T
@@ -72,16 +95,27 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
                 pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])[first:last]
                 contact, span = _contact(plate, number, start, end), (plate.time[start], plate.time[end - 1])
                 steps.append(_Step(*span, contact, plate.time[first:last], pressed))
-    stances = [s for s in _stances(steps) if max(step.last for step in s) - s[0].first >= MIN_CONTACT]
+    stances = [s for s in _stances(steps) if _lasts(s) >= MIN_CONTACT or _cut_off(s)]
     if not stances:
         return None
+    longest = MAX_STANCE_SHARE * float(np.median(np.diff(strikes))) if strikes.size > 1 else np.inf
+    too_long = [s for s in stances if _lasts(s) > longest and np.isfinite(s[0].contact.start)]
+    stances = [s for s in stances if s not in too_long]
     contacts = tuple(step.contact for stance in stances for step in stance)
     for step in (step for stance in stances for step in stance):
         total += _averaged(leg, step.time, step.pressed)
-    plates = sorted({c.plate for c in contacts})
-    count = count_of(len(contacts), "contact", "contacts")
-    notes.append(f"ground forces of {count} of the {leg.side} foot on {', '.join(plates)}")
-    return Load(total[:, :2], total[:, 2], contacts, tuple(map(_joined, stances)), tuple(notes))
+    if contacts:
+        plates = ", ".join(sorted({c.plate for c in contacts}))
+        count = count_of(len(contacts), "contact", "contacts")
+        notes.append(f"ground forces of {count} of the {leg.side} foot on {plates}")
+    joined = tuple(map(_joined, stances))
+    return Load(total[:, :2], total[:, 2], contacts, joined, tuple(notes), tuple(map(_joined, too_long)))
+
+
+def most_vertical(leg: Leg) -> float:
+    """The largest vertical force in N of all plates of a recording; 0 without any."""
+    vertical = [np.abs(plate.force @ leg.axes.rotation[1]) for plate in leg.recording.forces]
+    return max((float(np.nanmax(v)) for v in vertical if np.isfinite(v).any()), default=0.0)
 
 
 class _Step(NamedTuple):
@@ -105,6 +139,16 @@ def _stances(steps: list[_Step]) -> list[list[_Step]]:
         else:
             found.append([step])
     return found
+
+
+def _lasts(stance: list[_Step]) -> float:
+    return max(step.last for step in stance) - stance[0].first
+
+
+def _cut_off(stance: list[_Step]) -> bool:
+    """Whether the record begins or ends in it: it may be short, and still has a toe-off or a heel strike."""
+    whole = _joined(stance)
+    return bool(np.isfinite(whole.start) != np.isfinite(whole.end))
 
 
 def _joined(stance: list[_Step]) -> PlateContact:

@@ -17,6 +17,8 @@ from jaxgait.motion.capture.ground import (
     Load,
     PlateContact,
     distances,
+    least_force,
+    most_vertical,
     stretches,
 )
 from jaxgait.motion.capture.leg import Leg
@@ -29,8 +31,6 @@ MAX_OFFSET = 10.0
 """Vertical force in N that a zeroed plate does not show while unloaded."""
 UNLOADED_TIME = 0.1
 """Time in s without a contact after which a plate is unloaded: shorter gaps are a foot that comes or goes."""
-MAX_STANCE_SHARE = 0.85
-"""Share of the stride longer than the stance of any walker."""
 MIN_PUSH = 0.02
 """Ratio of mean horizontal to vertical force above which braking and propulsion can be distinguished."""
 EARLY = (0.038, 0.002)
@@ -59,10 +59,9 @@ def plate_warnings(
     whole, stances = ([], []) if load is None else (known(load.contacts), known(load.stances))
     whole = [c for c in whole if c.end - c.start >= MIN_CONTACT]
     stride = float(np.median(np.diff(strikes))) if strikes.size > 1 else np.inf
-    long = [c for c in whole if c.end - c.start > MAX_STANCE_SHARE * stride]
-    if long:
-        what = f"a contact of {long[0].end - long[0].start:.2f} s on {long[0].plate}, in strides of {stride:.2f} s"
-        found.append(f"{what}: are both feet on the plate?")
+    for contact in () if load is None else load.too_long[:1]:
+        what = f"a contact of {contact.end - contact.start:.2f} s on {contact.plate}, in strides of {stride:.2f} s"
+        found.append(f"{what}, is not used: are both feet on the plate, or are its forces noisy?")
     found += _paces(leg.recording.rate, stances, strikes, offs) or _clocks(stances, strikes, offs)
     curves = [_contact_curves(leg, plates[c.number], c.start, c.end) for c in whole]
     return [*found, *_turned([force for force, _ in curves]), *_path([ahead for _, ahead in curves])]
@@ -111,11 +110,12 @@ def _scale(leg: Leg, load: Load | None) -> list[str]:
     plates = leg.recording.forces
     if load is not None or not plates:
         return []
+    most, least = most_vertical(leg), least_force(leg)
+    if 0.0 < most < least:
+        unit = "kilonewtons or body weights" if most <= LOADED_FORCE else "per cent of the body weight"
+        what = f"no ground force is above {most:.3g} N, where a person of this size exceeds {least:.0f} N"
+        return [f"{what}, and none is used: {unit} instead of N?"]
     vertical = [np.abs(plate.force @ leg.axes.rotation[1]) for plate in plates]
-    most = max((float(np.nanmax(v)) for v in vertical if np.isfinite(v).any()), default=0.0)
-    if 0.0 < most <= LOADED_FORCE:
-        what = f"no ground force is above {LOADED_FORCE:g} N, the largest is {most:.3g} N, and none is used"
-        return [f"{what}: kilonewtons or body weights instead of N?"]
     pressed = [
         np.abs(plate.point[v > LOADED_FORCE])
         for plate, v in zip(plates, vertical, strict=True)

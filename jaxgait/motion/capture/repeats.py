@@ -15,6 +15,8 @@ SHORTEST = 0.02
 """Time in s for which a marker repeats its position before this counts as lost."""
 FINE = 5e-5
 """Last digit of a file in m, below which only a marker at rest repeats its position."""
+MAX_MARKER_SPEED = 20.0
+"""Speed in m/s that no marker reaches, not even on a sprinter's foot."""
 LEFT_BEHIND = 0.02
 """Distance in m that a neighbouring marker moves while this one is at rest, beyond what rotation explains."""
 
@@ -26,7 +28,8 @@ def repeated_positions(
 
     A standing foot repeats its position, too, if a file has few digits, but gets going from rest: its first step is
     smaller than the next one. A marker that was lost makes up for all of them in its first step. If no step follows, or
-    the marker comes back to where it was lost, one `neighbour` that moves on shows that it is left behind.
+    the marker comes back to where it was lost, one `neighbour` that moves on shows that it is left behind. A position
+    to or from which the marker jumps is a code for missing values, also in the first of these frames.
 
     Args:
         values: positions.
@@ -51,7 +54,9 @@ def repeated_positions(
     if neighbour is not None and _digit(values) < FINE:
         moved = lambda a, b: np.linalg.norm(neighbour[a + 1 : b + 1] - neighbour[a], axis=1)
         jumps |= {(a, b) for a, b in repeats if np.any(moved(a, b) > LEFT_BEHIND)}
-    return [(a + 1, b + 1) for a, b in sorted(jumps)]
+    fast = steps * rate > MAX_MARKER_SPEED
+    codes = {(a, b) for a, b in repeats if fast[a - 1 : a].any() or (a == 0 and fast[b : b + 1].any())}
+    return sorted([*((a, b + 1) for a, b in codes), *((a + 1, b + 1) for a, b in jumps - codes)])
 
 
 def _digit(values: np.ndarray) -> float:
@@ -86,7 +91,7 @@ def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recor
     if not found:
         return recording, []
     what = f"markers repeat a position while they move: {first_few(found, 4)}"
-    advice = "treated as gaps; does the laboratory's program repeat the last position of a lost marker?"
+    advice = "treated as gaps; the last position of a lost marker, or a code for missing values?"
     return dataclasses.replace(recording, markers=markers), [f"{what}: {advice}"]
 
 
