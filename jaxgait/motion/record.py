@@ -127,6 +127,7 @@ def key_figures(walk: Walk) -> dict[str, Any]:
     span = lambda k: [float(np.degrees(mean[k]).min()), float(np.degrees(mean[k]).max())]
     figures = {
         "T_s": walk.period,
+        "stride_time_s": walk.stride_time,
         "speed_m_s": walk.speed,
         "belt_speed_m_s": walk.belt,
         "n_strides": len(walk.kept),

@@ -83,6 +83,23 @@ def test_trials_of_different_speeds_are_warned_of():
     assert any(line.startswith("the speed is 0.93") and "in B and 1.26 m/s in A" in line for line in warnings)
 
 
+def test_a_trial_whose_strides_are_all_dropped_is_compared_and_named():
+    """The strides of B are too slow to be pooled with the more numerous ones of A."""
+    walk = measure([trial("A", walker.walker(duration=8.0, seed=1)), trial("B", AGAIN, slower=1.35)])
+    assert {s.trial for s in walk.kept} == {"A"}
+    lines = " ".join(walk.warnings)
+    assert "all strides of B are dropped, because they differ from those of the other trials" in lines
+    assert "the stride time is 1.13 s in A and 1.52 s in B" in lines and "the speed is 0.93" in lines
+
+
+def test_trials_without_a_whole_stride_are_all_named():
+    short = [trial(name, walker.walker(duration=1.9, seed=1)) for name in "AB"]
+    with pytest.raises(
+        MotionFormatError, match="no whole stride of the right leg: 1 heel strike in A, 1 heel strike in B"
+    ):
+        measure(short)
+
+
 def test_a_change_of_speed_within_a_trial_is_warned_of():
     """A treadmill that becomes slower: the time between frames is stretched in the second half."""
     w = walker.walker(duration=12.0, treadmill=True)

@@ -93,3 +93,12 @@ def test_a_leg_in_the_air_does_not_stand():
         moving[name] = np.column_stack([(hip + np.einsum("ijt,j->ti", turn, arm)), still[name][:, 2]])
     walk = measure([Recording("swing", "swing.trc", W.rate, time, markers=moving)])
     assert any("the right foot does not stand where it should" in line for line in walk.warnings)
+
+
+def test_the_stride_time_is_from_heel_strike_to_heel_strike():
+    """A single stride ends where it repeats best, which is its period."""
+    w = walker.walker(duration=2.6, seed=3)
+    (stride,) = (walk := measure([sloped(0.0, w)])).kept
+    assert walk.stride_time == pytest.approx(np.diff(walk.events[0].strikes)[0], abs=1e-9)
+    assert walk.period - walk.stride_time == pytest.approx(stride.moved) != 0.0
+    assert LEVEL.stride_time == LEVEL.period

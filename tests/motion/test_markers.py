@@ -123,6 +123,18 @@ def test_a_marker_that_holds_its_position_is_missing_there(frames, treadmill):
     np.testing.assert_allclose((leg.thigh - leg.shank)[150:215], w.knee[150:215], atol=np.radians(1.5))
 
 
+@pytest.mark.parametrize("code", [9.999999, -0.001])
+@pytest.mark.parametrize("first", [0, 175, 385])
+def test_a_code_for_missing_values_is_missing_from_its_first_frame(code, first):
+    knee = W.markers["RKNE"].copy()
+    knee[first : first + 15] = code
+    leg = leg_of(Recording("walk", "walk.trc", W.rate, W.time, W.markers | {"RKNE": knee}), "right")
+    assert any(line.startswith("markers repeat a position while they move: RKNE for 0.15 s") for line in leg.warnings)
+    assert not any("jump" in line for line in leg.warnings)
+    error = (leg.thigh - leg.shank - W.knee)[20:-20]
+    assert np.nanmax(np.abs(error)) < np.radians(2.0)
+
+
 @pytest.mark.parametrize("end", ["a gap", "the last frame", "where it was lost"])
 def test_a_marker_that_repeats_its_position_without_a_jump_is_left_behind_by_its_segment(end):
     stuck = W.markers["RKNE"].copy()

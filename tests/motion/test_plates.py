@@ -276,3 +276,32 @@ def test_what_is_wrong_in_several_trials_is_said_once():
     warnings = [line for line in measure([*trials, other], mass=CARRIED).warnings if "is it zeroed" in line]
     shows = "plate {} shows +20 N while nobody is on it: is it zeroed?"
     assert warnings == [f"{shows.format(1)} (likewise in 2 more trials)", shows.format(12)]
+
+
+def test_a_noisy_plate_is_not_used_for_events():
+    """Noise that crosses the threshold all the time makes one contact of several strides."""
+    w = walker.walker(duration=6.0)
+    time, force, point = walker.pressed(w, 1000.0)
+    noise = np.random.default_rng(0).normal(0.0, 40.0, force.shape)
+    begins = (time > 0.2)[:, None]
+    walk = measure(
+        [
+            Recording(
+                "w", "w.trc", w.rate, w.time, w.markers, forces=(Force("1", time, (force + noise) * begins, point),)
+            )
+        ]
+    )
+    assert {*walk.events[0].sources} == {"motion"} and walk.period == pytest.approx(w.period, rel=0.01)
+    assert any("in strides of 1.13 s, is not used: are both feet on the plate" in line for line in walk.warnings)
+
+
+def test_a_contact_that_the_record_cuts_off_has_its_heel_strike():
+    """The third heel strike is 40 ms before the end: two strides, the same from heel strike to heel strike."""
+    w = walker.walker(duration=6.0)
+    time, force, point = walker.pressed(w, 1000.0)
+    end = 2 * w.period + 0.06
+    part, ends = w.time <= end, time <= end
+    markers = {k: x[part] for k, x in w.markers.items()}
+    plate = Force("1", time[ends], force[ends], point[ends])
+    walk = measure([Recording("w", "w.trc", w.rate, w.time[part], markers, forces=(plate,))])
+    assert walk.events[0].sources[-1] == "force" and walk.events[0].strikes[-1] == pytest.approx(2 * w.period, abs=0.03)
