@@ -210,7 +210,7 @@ def test_functions_of_the_api_reference_have_examples(page):
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ELSEWHERE = ("own_mechanism.md", "theory/", "papers.md", "explore.md", "your_capture.md")
+ELSEWHERE = ("own_mechanism.md", "theory/", "papers.md", "explore.md", "your_capture.md", "opensim.md")
 """Pages with tests of their own, or without code of ours."""
 
 

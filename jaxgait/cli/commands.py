@@ -81,6 +81,8 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     """Parameters with respect to which the measures are differentiated."""
     retry: bool = True
     """Rerun failed members with tighter settings."""
+    invalid: Literal["raise", "mark"] = "raise"
+    """Whether members that the model rejects are an error, or marked by the status -2 while the others run."""
     batch: int | None = None
     """Members per batch; by default as many as pay off and fit in memory."""
     workers: int | None = None
@@ -105,7 +107,7 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
         sample, over = running.sampled(chosen, self)
         members = running.members(chosen, parsing.axes(chosen, over), start, walkers, sample)
         kept = {"trajectories": self.trajectories, "observe": parsing.names(self.observe)}
-        kept |= {"gradient": parsing.names(self.gradient), "retry": self.retry}
+        kept |= {"gradient": parsing.names(self.gradient), "retry": self.retry, "invalid": self.invalid}
         where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}
         return running.scan(
             chosen, members, self.sampling, kept, self.options | where, self.out, self.json, self.dry_run
@@ -220,8 +222,8 @@ class Motion(JsonOutput):
 
     files: Positional[tuple[str, ...]] = ()
     """Recordings, a stride, a saved walk, or an embedded gait. Without any, the embedded gaits are listed."""
-    leg: Literal["right", "left"] = "right"
-    """Which leg to measure."""
+    leg: Literal["right", "left", "both"] = "right"
+    """Which leg to measure; of both, NAME_right and NAME_left are written, or one .nc or .csv."""
     static: pathlib.Path | None = None
     """Standing trial: calibrates the knee angle, and locates knee and ankle relative to a cluster on the shank."""
     markers: pathlib.Path | None = None
@@ -239,7 +241,8 @@ class Motion(JsonOutput):
     harmonics: int | None = None
     """Harmonics of the Fourier series; by default as many as the data support."""
     out: pathlib.Path | None = None
-    """File to write: .json (the drive, with a page and a picture next to it), .html, or a picture (PNG, PDF)."""
+    """File to write: .json (the drive, with a page and a picture next to it), .html, a picture (PNG, PDF), or the kept
+    strides over the gait cycle as .nc or .csv."""
 
     def __call__(self) -> None:
         """Runs it."""

@@ -7,7 +7,7 @@ import html
 import math
 import pathlib
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,14 @@ from jaxgait import files, registry
 from jaxgait.checks import count_of
 from jaxgait.cli import parsing
 from jaxgait.cli.console import write_json
+from jaxgait.cli.gait_table import table_lines, table_record
 from jaxgait.model import Model
 from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.maps import read_map
 from jaxgait.motion.capture.strides import gaps
-from jaxgait.motion.capture.walk import LOADS, Walk, measure, walk_stride
+from jaxgait.motion.capture.tables import stride_curves
+from jaxgait.motion.capture.walk import LOADS, Walk, measure, measure_both, walk_stride
 from jaxgait.motion.drive import verdict_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.harmonics import check_harmonics
@@ -33,6 +35,7 @@ from jaxgait.parameters import ParameterError, parameters
 
 RECORDS = (".json",)
 PAGES = (".html",)
+TABLES = (".nc", ".csv")
 OF_RECORDINGS = ("leg", "static", "markers", "hip", "cutoff", "gap", "mass")
 """Options that have no effect on a stride, a saved walk, or an embedded gait."""
 OF_MOTION = (*OF_RECORDINGS, "speed", "harmonics", "out")
@@ -72,27 +75,53 @@ def show(request: Any) -> None:
     """
     from jaxgait.plot.style import kinds
 
-    parsing.check_output(request.out, kinds=(*kinds(), "json", "html"))
-    walk = _walk(request)
-    if walk is None:
-        stride = named_stride(request.files[0], speed=request.speed)
-        check_unused(request, OF_RECORDINGS, f"{request.files[0]} is one stride, not a recording")
-        if request.out is not None and request.out.suffix.lower() in (*RECORDS, *PAGES):
-            advice = f"give a picture, such as .png; `--motion {request.files[0]}` takes the stride as it is"
-            raise ValueError(f"cannot write {request.out}: {request.files[0]} is not a recording; {advice}")
-    else:
-        print("\n".join(summary(walk)))
-        stride = walk_stride(walk, request.harmonics)
-    verdict = judge(stride, request.harmonics if walk is None else None)
+    parsing.check_output(request.out, kinds=(*kinds(), *(ending[1:] for ending in (*RECORDS, *PAGES, *TABLES))))
+    walks = _walks(request)
+    if walks is None:
+        _show_stride(request)
+        return
+    verdicts = {side: judge(walk_stride(walk, request.harmonics)) for side, walk in walks.items()}
+    for side, walk in walks.items():
+        print("\n".join([*summary(walk, verdicts[side]), describe(verdicts[side]), ""]))
+    print("\n".join([*table_lines([*walks.values()]), ""]))
+    if request.out is not None and request.out.suffix.lower() in TABLES:
+        _write_table([*walks.values()], request.out)
+    elif request.out is not None:
+        for side, walk in walks.items():
+            out = request.out if len(walks) == 1 else request.out.with_stem(f"{request.out.stem}_{side}")
+            _write(out, walk, verdicts[side], request.harmonics)
+    records = {side: _record(walk, verdicts[side]) for side, walk in walks.items()}
+    found = records if len(walks) == 2 else records[request.leg]
+    write_json(request.json, found | {"spatiotemporal": table_record([*walks.values()])})
+    _check_and_show_changes([*verdicts.values()])
+
+
+def _show_stride(request: Any) -> None:
+    """The same for a stride in columns, a saved walk or an embedded gait."""
+    from jaxgait.plot.motion import stride
+    from jaxgait.plot.style import save
+
+    verdict = judge(named_stride(request.files[0], speed=request.speed), request.harmonics)
+    check_unused(request, OF_RECORDINGS, f"{request.files[0]} is one stride, not a recording")
+    if request.out is not None and request.out.suffix.lower() in (*RECORDS, *PAGES, *TABLES):
+        advice = f"give a picture, such as .png; `--motion {request.files[0]}` takes the stride as it is"
+        raise ValueError(f"cannot write {request.out}: {request.files[0]} is not a recording; {advice}")
     print(describe(verdict))
     if request.out is not None:
-        _write(request, walk, verdict)
-    write_json(request.json, _record(walk, verdict))
-    if not verdict.usable:
-        raise verdict.error()
-    for name in registry.models():
-        if takes_motion(registry.model_class(name)):
-            print("\n".join(_adapted(name, verdict)))
+        print(f"wrote {save(stride(verdict), request.out)}")
+    write_json(request.json, _record(None, verdict))
+    _check_and_show_changes([verdict])
+
+
+def _check_and_show_changes(verdicts: Sequence[Verdict]) -> None:
+    """Checks that strides can drive a model, and prints how that changes it."""
+    for verdict in verdicts:
+        if not verdict.usable:
+            raise verdict.error()
+    for verdict in verdicts:
+        for name in registry.models():
+            if takes_motion(registry.model_class(name)):
+                print("\n".join([*([f"{verdict.stride.name}:"] if verdicts[1:] else []), *_adapted(name, verdict)]))
 
 
 def check_unused(request: Any, names: Collection[str], why: str) -> None:
@@ -103,8 +132,8 @@ def check_unused(request: Any, names: Collection[str], why: str) -> None:
         raise ValueError(f"{why}: leave {unused} out")
 
 
-def _walk(request: Any) -> Walk | None:
-    """The walk extracted from recordings; None for an embedded gait, a stride or a saved walk."""
+def _walks(request: Any) -> dict[str, Walk] | None:
+    """The walks of recordings by side; None for an embedded gait, a stride or a saved walk."""
     trials = trial_recordings(request.files)
     if trials is None:
         return None
@@ -116,14 +145,17 @@ def _walk(request: Any) -> Walk | None:
         cutoff=None if request.cutoff == 0 else request.cutoff,
         max_gap=request.gap,
     )
-    return measure(trials, request.leg, options, speed=request.speed, mass=request.mass)
+    if request.leg == "both":
+        return measure_both(trials, options, speed=request.speed, mass=request.mass)
+    return {request.leg: measure(trials, request.leg, options, speed=request.speed, mass=request.mass)}
 
 
-def summary(walk: Walk) -> Iterator[str]:
-    """Lines summarising a walk."""
+def summary(walk: Walk, verdict: Verdict) -> Iterator[str]:
+    """Lines summarising a walk, without the warnings of its verdict, which `describe` shows."""
+    judged = {line.removeprefix(f"{verdict.stride.file}: ") for line in verdict.lines()}
     yield from _facts(walk)
     yield from (f"note: {line}" for line in walk.notes)
-    yield from (f"warning: {line}" for line in walk.warnings)
+    yield from (f"warning: {line}" for line in walk.warnings if line not in judged)
     yield ""
 
 
@@ -135,7 +167,9 @@ def _facts(walk: Walk) -> Iterator[str]:
         yield f"{r.file}: {r.frames} frames at {r.rate:g} Hz, {len(r.markers)} markers, {plates}"
     yield _person(walk)
     ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
-    yield f"{walk.side} leg, {ground}; speed {walk.speed:.3f} m/s, stride time {walk.period:.4f} s"
+    moved = abs(walk.period - walk.stride_time) > 1e-6
+    repeats = f" from heel strike to heel strike; its angles repeat after {walk.period:.4f} s" if moved else ""
+    yield f"{walk.side} leg, {ground}; speed {walk.speed:.3f} m/s, stride time {walk.stride_time:.4f} s{repeats}"
     yield from _strides(walk)
     yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
     if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:
@@ -180,20 +214,25 @@ def _peaks(dynamics: Dynamics) -> Iterator[str]:
         yield f"joint {kind}s in {unit.replace('_', '/')} ({signs}): {listed}"
 
 
-def _write(request: Any, walk: Walk | None, verdict: Verdict) -> None:
-    """Writes the file, in the format of its extension; next to the record of a walk, also its page and picture."""
-    from jaxgait.plot.motion import stride
-    from jaxgait.plot.style import save
+def _write_table(walks: Sequence[Walk], out: pathlib.Path) -> None:
+    """Writes the kept strides over percent of the gait cycle, as netCDF or CSV."""
+    curves = stride_curves(*walks)
+    if out.suffix.lower() == ".nc":
+        files.netcdf(out, curves)
+    else:
+        files.text(out, curves.to_dataframe().to_csv())
+    print(f"wrote {out}")
 
-    out, ending = request.out, request.out.suffix.lower()
-    is_picture = ending not in (*RECORDS, *PAGES)
-    if walk is None:
-        print(f"wrote {save(stride(verdict), out)}")
-        return
+
+def _write(out: pathlib.Path, walk: Walk, verdict: Verdict, harmonics: int | None) -> None:
+    """Writes the file, in the format of its extension; next to the record of a walk, also its page and picture."""
+    from jaxgait.plot.style import save
     from jaxgait.plot.walk import sheet
 
+    ending = out.suffix.lower()
+    is_picture = ending not in (*RECORDS, *PAGES)
     if ending in RECORDS:
-        write_record(walk_record(walk, request.harmonics), out)
+        write_record(walk_record(walk, harmonics), out)
         print(f"wrote {out}")
     drawn = save(sheet(walk, verdict), out if is_picture else out.with_suffix(".png"))
     print(f"wrote {drawn}")
@@ -211,6 +250,7 @@ def _page(walk: Walk, verdict: Verdict, sheet: pathlib.Path) -> str:
         listed(_facts(walk)),
         *(["<h2>Warnings</h2>", listed(walk.warnings)] if walk.warnings else []),
         embedded(sheet, "Summary of the walk."),
+        f"<h2>Spatiotemporal parameters</h2><pre>{html.escape(chr(10).join(table_lines([walk])))}</pre>",
         f"<h2>Check of the mean stride</h2><pre>{html.escape(describe(verdict))}</pre>",
         "<h2>Assumptions and processing</h2>",
         listed(walk.notes),

@@ -93,7 +93,8 @@ def _walk_or_stride(motion: Any, side: str | None) -> Walk | Stride:
 
 def _recorded_side(path: pathlib.Path) -> str | None:
     """The leg of a saved walk; None for other files."""
-    return read_record(path).get("source", {}).get("leg") if _is_record(path) else None
+    source = read_record(path).get("source") if _is_record(path) else None
+    return source.get("leg") if isinstance(source, dict) else None  # that of an embedded gait is a text
 
 
 def _check_side(side: str | None, measured: str | None, name: str) -> None:

@@ -1,11 +1,14 @@
 """Measured motion on the command line: drives by name and by file, and the verdict on a stride."""
 
+import json
 import re
 
+import pandas as pd
 import pytest
 
 from jaxgait import Prosthesis, cli
 from jaxgait.cli import console
+from jaxgait.ensembles import people
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from tests.motion import walker
 from tests.motion.bad_strides import BAD, GOOD
@@ -105,6 +108,26 @@ def _recorded(tmp_path):
     (tmp_path / "walk.trc").write_text(walker.trc(w))
     (tmp_path / "walk_grf.mot").write_text(walker.forces(w))
     return w
+
+
+@pytest.mark.usefixtures("unaligned")
+def test_both_legs_of_a_recording(tmp_path, capsys):
+    _recorded(tmp_path)
+    files = [str(tmp_path / "walk.trc"), str(tmp_path / "walk_grf.mot"), "--leg", "both"]
+    cli.main(["motion", *files, "--out", str(tmp_path / "jo.json"), "--json", str(tmp_path / "found.json")])
+    output = capsys.readouterr().out
+    assert "right leg, overground" in output and "left leg, overground" in output
+    assert re.search(r"step length \(m\) +0\.7\d+ \+- \S+ +0\.\d+ \+- \S+ +[-+]\d\.\d %  +\d\.\d{3}\n", output)
+    assert "<h2>Spatiotemporal parameters</h2>" in (tmp_path / "jo_right.html").read_text()
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["left"]["usable"] and found["spatiotemporal"]["left"]["cadence"]["mean"] == pytest.approx(
+        106.5, abs=0.5
+    )
+    assert set(found["spatiotemporal"]["symmetry_index"]) == {"step_time", "step_length", "stance", "swing"}
+    _, walkers = people(Prosthesis(), [reference_gait(), str(tmp_path / "jo_left.json")])
+    assert walkers.labels["subject"][1].tolist() == [reference_gait().name, "jo_left"]
+    cli.main(["motion", *files, "--out", str(tmp_path / "jo.csv")])
+    assert {"side", "percent", "knee_angle", "hip_flexion"} <= set(pd.read_csv(tmp_path / "jo.csv").columns)
 
 
 def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):

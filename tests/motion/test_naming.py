@@ -1,10 +1,19 @@
 """Motion by name: strides, walks and recordings are distinguished by their contents."""
 
+import equinox as eqx
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
-from jaxgait.motion.drive import REFERENCE_GAITS
+from jaxgait.motion import MotionFormatError, MotionWarning
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.naming import motion_drive, motion_strides, named_stride, recording_of
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.record import walk_record, write_record
+from jaxgait.motion.recording import Recording
+from jaxgait.motion.stride import SIGNALS, embedded_stride
 from tests.motion import walker
 from tests.motion.bad_strides import GOOD
 
@@ -52,3 +61,72 @@ def test_a_speed_that_is_told_wins():
 def test_a_file_that_does_not_exist_is_named(read, name):
     with pytest.raises(FileNotFoundError, match=f"{name}: no such file, nor an embedded gait"):
         read(name)
+
+
+def test_what_was_read_or_measured_drives_as_its_file_does(tmp_path):
+    """Recordings, a walk, a stride, and its columns as a table of any kind."""
+    w = walker.walker(duration=4.0)
+    (tmp_path / "a.trc").write_text(walker.trc(w))
+    (tmp_path / "a.mot").write_text(walker.forces(w))
+    files = [tmp_path / "a.trc", str(tmp_path / "a.mot")]
+    read = [read_recording(file) for file in files]
+    same = [motion_drive(m) for m in (files, read, (files[0], read[1]), measure(read), measure(read[::-1]))]
+    assert all(eqx.tree_equal(drive, same[0]) for drive in same[1:]) and same[0].load is not None
+    left = motion_drive(files, side="left")
+    assert eqx.tree_equal(left, motion_drive(measure(read, "left"))) and not eqx.tree_equal(left, same[0])
+    write_record(walk_record(measure(read, "left")), tmp_path / "jo.json")
+    assert motion_drive(tmp_path / "jo.json", side="left").name == "jo"  # two people's files may come from "a.trc"
+    assert len(motion_strides(read)) == len(motion_strides(tmp_path / "jo.json")) == 2
+    stride = embedded_stride(REFERENCE_GAITS[0])
+    table = {"time_s": stride.time, **stride.signals}
+    frame = pd.DataFrame(table).assign(leg="right")
+    frame.attrs["speed_m_s"] = stride.speed
+    tables = (frame, xr.Dataset.from_dataframe(frame).assign_attrs(frame.attrs), {**table, "speed_m_s": stride.speed})
+    for given in (stride, *tables):
+        assert motion_drive(given).thigh.a == pytest.approx(reference_gait().thigh.a, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("motion", "error", "message"),
+    [
+        (None, TypeError, "None is no measured motion: give a name, a path, recordings, a Walk"),
+        (np.zeros(3), TypeError, "is no measured motion"),
+        (
+            [reference_gait()],
+            TypeError,
+            "is neither a path nor a recording: a list contains .*; `people`",
+        ),
+        ([], ValueError, "at least one recording"),
+        ([REFERENCE_GAITS[0], "b.trc"], ValueError, "is an embedded gait, not a recording: give it alone"),
+        (pd.DataFrame({"time_s": [0.0, 1.0]}), MotionFormatError, "table, column hip_x_m: no columns 'hip_x_m'"),
+        ({k: [0.0, 1.0] for k in ("time_s", *SIGNALS)}, MotionFormatError, "table: no walking speed; set attrs"),
+        ({k: "ab" for k in ("time_s", *SIGNALS)}, MotionFormatError, "column time_s: .* of shape"),
+    ],
+)
+def test_what_is_no_motion_is_an_error(motion, error, message):
+    with pytest.raises(error, match=message):
+        motion_drive(motion)
+
+
+@pytest.mark.parametrize("motion", [REFERENCE_GAITS[0], reference_gait(), embedded_stride(REFERENCE_GAITS[0])])
+def test_a_side_is_for_recordings(motion):
+    with pytest.raises(ValueError, match="is not a recording: leave side='left' out"):
+        motion_drive(motion, side="left")
+
+
+def test_a_walk_of_the_other_leg_is_not_taken_for_this_one():
+    walk = measure([Recording("walk", "walk.trc", W.rate, W.time, markers=W.markers)])
+    with pytest.raises(ValueError, match="walk is a walk of the right leg: leave side='left' out"):
+        motion_drive(walk, side="left")
+
+
+def test_python_warns_of_an_untypical_walk_as_the_command_line_does():
+    """Running-like: the stride takes 0.7 s at twice the speed."""
+    time = W.time * 0.7 / W.period
+    fast = Recording("run", "run.trc", W.rate * W.period / 0.7, time, markers=W.markers)
+    walk = measure([fast])
+    assert any("a stride of 0.7" in line and "is unusual" in line for line in walk.warnings)
+    assert not any("run.trc" in line for line in walk.warnings)
+    with pytest.warns(MotionWarning) as found:
+        motion_drive(walk)
+    assert sum("is unusual" in str(w.message) and "a stride of" in str(w.message) for w in found) == 1

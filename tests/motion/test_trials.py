@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Recording
 from tests.motion import walker
+from tests.test_examples import ROOT, blocks
 
 W = walker.walker(duration=3.0)
 
@@ -41,3 +43,18 @@ def test_the_same_recording_twice_is_told_apart_by_what_it_is():
     time = np.arange(101) / 100.0
     body = Recording("walk", "walk.trc", 100.0, time, {name: np.ones((101, 3)) for name in ("RASI", "LASI", "RHEE")})
     assert len(together([body, dataclasses.replace(body)])) == 2
+
+
+@pytest.mark.parametrize("page", ["coming_from/opensim.md", "your_capture.md"])
+def test_pages_measure_recordings(page, tmp_path, monkeypatch):
+    """Their blocks that read recordings, with files of a synthetic walker."""
+    w = walker.walker(duration=4.0)
+    (tmp_path / "markers.trc").write_text(walker.trc(w))
+    (tmp_path / "forces.mot").write_text(walker.forces(w))
+    walker.c3d(w, tmp_path / "walk.c3d")
+    monkeypatch.chdir(tmp_path)
+    reading = [block for block in blocks(ROOT / "docs" / page) if "read_recording(" in block]
+    assert reading
+    for block in reading:
+        exec(compile(block, page, "exec"), {"__name__": "page"})
+        plt.close("all")

@@ -83,9 +83,9 @@ class Leg:
     pelvis: Signal | None
     """Forward (anterior) tilt of the pelvis in rad; None without pelvis markers.
 
-    It is that of the line from the middle of the PSIS, or the sacrum, to the middle of the ASIS (the forward axis of the
-    pelvis in Wu et al. 2002, J Biomech 35:543-548) below the horizontal, in the sagittal plane; if joint angles were
-    recorded, `pelvis_tilt` of the opposite sign.
+    It is the angle below the horizontal, in the sagittal plane, of the line from the middle of the PSIS, or the sacrum,
+    to the middle of the ASIS (the forward axis of the pelvis in Wu et al. 2002, J Biomech 35:543-548); if joint angles
+    were recorded, `pelvis_tilt` of the opposite sign.
     """
     axes: Axes
     segments: dict[str, float]

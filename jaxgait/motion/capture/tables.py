@@ -37,7 +37,7 @@ class Quantity(NamedTuple):
 SPATIOTEMPORAL = {
     "stride_time": Quantity("s", "time between heel strikes of this foot"),
     "stride_length": Quantity("m", "distance between successive footprints of this heel"),
-    "speed": Quantity("m/s", "walking speed"),
+    "speed": Quantity("m/s", "stride length over stride time"),
     "cadence": Quantity("steps/min", "two steps per stride time"),
     "step_time": Quantity("s", "from the heel strike of the other foot to the next one of this foot"),
     "step_length": Quantity(
@@ -180,7 +180,7 @@ def stride_curves(*walks: Walk) -> xr.Dataset:
     coordinates = _strides(walks) | {
         "percent": ("percent", np.linspace(0.0, 100.0, POINTS_PER_STRIDE), {"units": "%", "long_name": "gait cycle"}),
         "stride_time": ("stride", np.array([s.stride_time for s in kept]), SPATIOTEMPORAL["stride_time"].attributes()),
-        "speed": ("stride", np.array([s.speed for s in kept]), SPATIOTEMPORAL["speed"].attributes()),
+        "speed": ("stride", np.array([s.speed for s in kept]), {"units": "m/s", "long_name": "speed of hip and belt"}),
         "toe_off": ("stride", offs, {"units": "%", "long_name": "toe-off"}),
     }
     return xr.Dataset(columns, coordinates, _about(walks))
@@ -284,7 +284,7 @@ def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
     found = dict.fromkeys(SPATIOTEMPORAL, math.nan) | {
         "stride_time": stride.stride_time,
         "stride_length": length,
-        "speed": stride.speed,
+        "speed": length / stride.stride_time,
         "cadence": 120.0 / stride.stride_time,
         "stance": stance,
         "swing": 100.0 - stance,

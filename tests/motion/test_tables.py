@@ -1,0 +1,128 @@
+"""Measured walks as tables: spatiotemporal parameters, symmetry, curves over the gait cycle and over time."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.strides import FLAT
+from jaxgait.motion.capture.tables import side_means, spatiotemporal, stride_curves, trial_curves
+from jaxgait.motion.capture.walk import measure, measure_both
+from jaxgait.motion.drive import recorded, reference_gait
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.recording import Recording
+from tests.motion import walker
+from tests.motion.measured import RAW, needs_raw
+
+W = walker.walker(duration=5.0)
+WIDTH = 2 * (0.33 * walker.WIDTH + 0.0073)
+"""Distance in m between the walker's feet, to the right."""
+
+
+def _recording(markers=W.markers) -> Recording:
+    return Recording("walk", "walk.trc", W.rate, W.time, markers=markers)
+
+
+@pytest.fixture(scope="module")
+def both():
+    return measure_both([_recording()], Options(cutoff=None))
+
+
+def test_steps_of_a_known_walk(both):
+    table = spatiotemporal(*both.values())
+    assert table.side.values.tolist() == ["right"] * 3 + ["left"] * 3
+    np.testing.assert_allclose(table.stride_time, W.period, rtol=1e-3)
+    np.testing.assert_allclose(table.cadence, 120 / W.period, rtol=1e-3)
+    np.testing.assert_allclose(table.stride_length, W.speed * W.period, rtol=1e-3)
+    np.testing.assert_allclose(table.speed, W.speed, rtol=2e-3)
+    np.testing.assert_allclose(table.step_time, 0.5 * W.period, rtol=1e-3)
+    np.testing.assert_allclose(table.step_width, WIDTH, atol=1e-4)
+    np.testing.assert_allclose(table.stance + table.swing, 100.0)
+    # half of the overlap of two stances that are half a stride apart is what each exceeds half a stride by
+    np.testing.assert_allclose(table.double_support, 2 * (table.stance - 50.0), atol=0.1)
+    for i, (side, name, other) in enumerate([("right", "RHEE", "LHEE"), ("left", "LHEE", "RHEE")]):
+        stride = both[side].kept[0]
+        flat = np.linspace(0.0, stride.period, 101)[FLAT]
+        at = lambda marker, start, flat=flat: np.mean(np.interp(start + flat, W.time, W.markers[marker][:, 0]))
+        length = at(name, stride.start + stride.period) - at(other, stride.start + 0.5 * W.period)
+        assert table.step_length.values[3 * i] == pytest.approx(length, abs=2e-3)
+
+
+def test_symmetry_of_known_means():
+    means = side_means(spatiotemporal(*measure_both([_recording()]).values()))
+    right, left = means.step_length.sel(side=["right", "left"]).values
+    assert means.step_length_symmetry_index.item() == pytest.approx(200 * (right - left) / (right + left))
+    assert means.step_length_ratio.item() == pytest.approx(right / left)
+    assert means.strides.values.tolist() == [3, 3] and (means.stride_time_sd < 1e-3).all()
+
+
+def test_a_path_that_is_oblique_changes_no_step(both):
+    turn = np.radians(8.0)
+    rotation = np.array([[np.cos(turn), 0, -np.sin(turn)], [0, 1, 0], [np.sin(turn), 0, np.cos(turn)]])
+    turned = {k: x @ rotation.T for k, x in W.markers.items()}
+    oblique = spatiotemporal(*measure_both([_recording(turned)], Options(cutoff=None)).values())
+    for name in ("step_length", "step_width", "stride_length"):
+        np.testing.assert_allclose(oblique[name], spatiotemporal(*both.values())[name], atol=1e-4)
+
+
+def test_one_leg_alone_has_strides_but_no_steps():
+    alone = {k: x for k, x in W.markers.items() if not k.startswith("L") or k in ("LASI", "LPSI")}
+    table = spatiotemporal(measure([_recording(alone)]))
+    assert np.isfinite(table.stride_length).all() and np.isnan(table.step_length).all()
+    assert np.isnan(spatiotemporal(measure([recorded(reference_gait())])).double_support).all()
+
+
+def test_curves_have_units_and_are_kept(both, tmp_path):
+    curves = stride_curves(*both.values())
+    curves.to_netcdf(tmp_path / "walk.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "walk.nc", engine="h5netcdf") as kept:
+        xr.testing.assert_identical(kept.load(), curves)
+    assert dict(curves.sizes) == {"stride": 6, "percent": 101} and all("units" in curves[k].attrs for k in curves)
+    first = both["right"].kept[0]
+    np.testing.assert_allclose(curves.knee_angle[0], np.degrees(first.signals["knee_rad"]))
+    np.testing.assert_allclose(curves.pelvis_tilt, 0.0, atol=1e-9)  # its pelvis stays level
+    np.testing.assert_allclose(curves.hip_flexion, curves.thigh_angle, atol=1e-9)
+    assert set(both["right"].to_dataset().side.values) == {"right"} and "knee_angle" in curves.to_dataframe()
+
+
+def test_a_pelvis_that_tilts_forward_flexes_the_hip():
+    w, tilt = W, np.radians(10.0)
+    middle = 0.5 * (w.markers["RPSI"] + w.markers["LPSI"])
+    arm = {k: w.markers[k] - middle for k in ("RASI", "LASI")}
+    down = np.array([[np.cos(tilt), np.sin(tilt), 0], [-np.sin(tilt), np.cos(tilt), 0], [0, 0, 1]])
+    tilted = w.markers | {k: middle + x @ down.T for k, x in arm.items()}
+    curves = stride_curves(measure([_recording(tilted)], options=Options(cutoff=None)))
+    np.testing.assert_allclose(curves.pelvis_tilt, 10.0, atol=1e-6)
+    np.testing.assert_allclose(curves.hip_flexion - curves.thigh_angle, 10.0, atol=1e-6)
+
+
+def test_a_trial_over_time(both):
+    trial = trial_curves(both["right"])
+    np.testing.assert_allclose(trial.knee_angle, np.degrees(W.knee), atol=1e-4)
+    strikes = (trial.event_name == "heel strike") & (trial.event_side == "right")
+    np.testing.assert_allclose(trial.event_time[strikes], both["right"].events[0].strikes)
+    stride = both["right"].kept[0]
+    foot = np.interp(np.linspace(stride.start, stride.start + stride.period, 101), trial.time, trial.foot_angle)
+    np.testing.assert_allclose(foot, np.degrees(stride.signals["foot_rad"]), atol=0.2)
+
+
+@needs_raw
+def test_a_measured_walk_has_the_steps_that_its_markers_show():
+    """Cadence and footprints worked out from the raw markers and forces of Rajagopal's trial, not by this library."""
+    files = ("rajagopal_markers_walk.trc", "rajagopal_grf_walk.mot")
+    table = spatiotemporal(*measure_both([read_recording(RAW / file) for file in files]).values())
+    assert table.cadence.values == pytest.approx([104.8, 104.3], abs=0.1)
+    assert table.step_length.values == pytest.approx([0.707, 0.727], abs=0.003)
+    assert table.step_width.values == pytest.approx([0.12, 0.12], abs=0.005)
+
+
+@needs_raw
+def test_hip_flexion_is_near_that_of_inverse_kinematics():
+    """Of the same trial, less the constant difference between the line from PSIS to ASIS and OpenSim's pelvis."""
+    solved = measure([read_recording(RAW / "subject01_walk_IK.mot")])
+    options = Options(static=read_recording(RAW / "subject01_static.trc"))
+    marked = measure([read_recording(RAW / "subject01_walk1.trc")], options=options)
+    ours, theirs = (trial_curves(walk) for walk in (marked, solved))
+    for name, limit in (("hip_flexion", 4.0), ("pelvis_tilt", 2.0)):
+        apart = np.interp(ours.time, theirs.time, theirs[name], np.nan, np.nan) - ours[name].values
+        assert np.nanstd(apart) < limit
