@@ -34,6 +34,12 @@ def test_measured_walking_is_good_and_nothing_is_said(gait):
     assert all(report.gap == pytest.approx(0.0, abs=1e-6) for report in verdict.signals.values())
 
 
+def test_a_thigh_that_leans_backward_on_average_is_unusual():
+    """As a pelvis tilt of the opposite sign makes it: by twice the 7 deg of OpenSim's subject01."""
+    (line,) = messages(judge(stride(thigh_rad=lambda x: x - np.radians(14))), impossible=False)
+    assert line.startswith("thigh_rad: mean -0.15")
+
+
 def test_what_is_measured():
     verdict = judge(stride(knee_rad=lambda x: x + np.linspace(0.0, 0.02, 101)))
     knee, table = verdict.signals["knee_rad"], columns()["knee_rad"]

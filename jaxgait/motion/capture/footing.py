@@ -63,7 +63,7 @@ def footholds(leg: Leg) -> list[Foothold]:
     time, stride = leg.recording.time, float(np.median(np.diff(strikes)))
     spans = [(t + STANDING[0] * stride, t + STANDING[1] * stride) for t in strikes]
     parts = [(time >= a) & (time <= b) for a, b in spans if b <= time[-1]]
-    seen = np.isfinite(front).all(axis=1) & np.isfinite(leg.hip).all(axis=1)
+    seen = np.asarray(np.isfinite(np.column_stack([front, leg.hip])).all(axis=1))
     return [_foothold(time[on], front[on], leg.hip[on, 1]) for on in parts if on.sum() > 3 and seen[on].all()]
 
 
