@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,7 +61,7 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
             loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, fontsize=7, handletextpad=0.1, columnspacing=0.8
         )
         if points is not None:
-            figure.colorbar(points, ax=axes, label=goal)
+            figure.colorbar(points, ax=axes, label=goal, extend=_clipped(points))
     return figure
 
 
@@ -81,8 +82,8 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
             look = {"color": RED, "mfc": "none", "ms": {"x": 4, "o": 6}[marker], "alpha": 0.6, "zorder": 2}
             ax.plot(history[a].values[which], y.values[which], marker, label=label, **look)
     colour = history["objective"].values[valid]
-    low = np.nanquantile(colour, 0.1) if colour.size else 0.0
-    points = ax.scatter(history[a].values[valid], y.values[valid], c=colour, s=12, vmin=low, zorder=3)
+    limits = _without_worst(colour, found.objective) if colour.size else {}
+    points = ax.scatter(history[a].values[valid], y.values[valid], c=colour, s=12, zorder=3, **limits)
     if scan is not None:
         mesh = ax.pcolormesh(scan[a], scan[b], scan.transpose(b, a), shading="nearest", zorder=0, rasterized=True)
         mesh.set_norm(points.norm)
@@ -94,6 +95,20 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
     best = found.objective if b is None else found.best[b]
     ax.plot(found.best[a], best, "*", color=RED, mec="white", ms=17, ls="", zorder=6, label="best")
     return None if b is None else points
+
+
+def _without_worst(values: np.ndarray, best: float) -> dict[str, Any]:
+    """The limit of the colours without the tenth of the values that is farthest from the best."""
+    upward = best >= np.nanmedian(values)
+    return {"vmin": float(np.nanquantile(values, 0.1))} if upward else {"vmax": float(np.nanquantile(values, 0.9))}
+
+
+def _clipped(points: Any) -> str:
+    """The end of a colour bar beyond which there are values."""
+    values = points.get_array()
+    if np.nanmin(values) < points.norm.vmin:
+        return "min"
+    return "max" if np.nanmax(values) > points.norm.vmax else "neither"
 
 
 def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | None) -> None:

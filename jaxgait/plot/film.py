@@ -31,13 +31,15 @@ from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
-from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
+from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, cut_off, scene
 from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, style
 
 SHORTEST, LONGEST = 3.0, 30.0
 """Length in s of a film below which it is in slow motion, and above which it is fast, unless a speed is given."""
 HEIGHT, MAX_WIDTH, CURVE_HEIGHT = 3.6, 11.0, 1.0
 """Height of the views, width of all views, and height of a panel of curves, in inches."""
+WIDTH = 800
+"""Of a film's file in pixels: half a slide."""
 CAPTION, ENTRY, CHARACTER = 0.35, (0.5, 0.17), 0.055
 """Height of the caption, size of a legend's entry without its text, width of a character, in inches."""
 LEGEND_ROOM = 0.3
@@ -104,7 +106,7 @@ class Film(FuncAnimation):
         writer: AbstractMovieWriter | str | None = None,
         *,
         fps: int | float | None = None,
-        dpi: int | float = 80,
+        dpi: int | float | None = None,
         progress: bool | None = None,
         **options: Any,
     ) -> pathlib.Path:
@@ -114,7 +116,7 @@ class Film(FuncAnimation):
             filename: a file whose name ends in .gif or .mp4, or in any way if a writer is given.
             writer: one of matplotlib's; None: that for the extension.
             fps: frames in 1/s, which do not change the speed; the film's own if None. A GIF file has at most 50.
-            dpi: resolution in dots per inch.
+            dpi: resolution in dots per inch; None: such that the film is `WIDTH` pixels wide.
             progress: whether to show a progress bar; None: only on a terminal.
             options: further ones of matplotlib's `Animation.save`.
 
@@ -142,6 +144,7 @@ class Film(FuncAnimation):
         if changes is None:
             raise ValueError(f"cannot write {path}: ffmpeg is missing: {INSTALL}, or write a .gif")
         path.parent.mkdir(parents=True, exist_ok=True)
+        dpi = WIDTH / figure.get_figwidth() if dpi is None else dpi
         with (
             style(**changes, figure__constrained_layout__use=False),  # the figure has its own layout
             tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
@@ -201,6 +204,8 @@ def animate(
     if not runs:
         raise ValueError("an animation needs at least one run, got none")
     scenes = {title: scene(open_result(run), model) for title, run in runs.items()}
+    for text in filter(None, dict.fromkeys(map(cut_off, scenes.values()))):
+        warnings.warn(text, stacklevel=2)
     span = max(map(_span, scenes.values()))
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
     frames = max(2, round(span / pace * checks.count("fps", fps)) + 1)

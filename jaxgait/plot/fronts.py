@@ -57,6 +57,10 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
             ax.set_visible(False)
         for ax, colour in zip(axes.flat, shown, strict=False):
             _panel(figure, ax, named, x, y, colour)
+            if ax in axes[:, 0]:  # panels in a row share their y axis
+                ax.set_ylabel(textwrap.fill(axis_label(next(iter(named.values()))[y]), _MAX_LETTERS))
+            else:
+                ax.tick_params(left=False)
             ax.tick_params(labelbottom=True)
             ax.xaxis.set_major_locator(MaxNLocator(_TICKS))
             ax.ticklabel_format(axis="both", useOffset=False)
@@ -79,10 +83,6 @@ def _panel(figure: Figure, ax: Axes, named: Mapping[str, xr.Dataset], x: str, y:
     ax.plot(*_ideal(named, x, y), "*", color=RED, ms=13, zorder=5, label="ideal corner")
     one = next(iter(named.values()))
     ax.set_xlabel(textwrap.fill(axis_label(one[x]), _MAX_LETTERS))
-    if ax.get_subplotspec().is_first_col():  # panels in a row share their y axis
-        ax.set_ylabel(textwrap.fill(axis_label(one[y]), _MAX_LETTERS))
-    else:
-        ax.tick_params(left=False)
     label = (
         axis_label(one[colour]) if colour in _objectives(one) else axis_label(colour, one[colour].attrs.get("units"))
     )

@@ -222,8 +222,7 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
     for number, status in enumerate(rows.statuses):
         early = ~empty & ~rows.completed & (rows.status == number)
         if early.any():
-            looks = {"mfc": "none", "mec": status[1], "label": status[0]}
-            ax.plot(x[dim][early], values[early], "s", ms=6, **looks)
+            ax.plot(x[dim][early], values[early], "s", ms=6, mfc="none", mec=status[1], label=status[0])
         where = x[dim][empty & (rows.status == number)]
         if where.size:
             at = {"transform": ax.get_xaxis_transform(), "clip_on": False}

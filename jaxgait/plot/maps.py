@@ -100,7 +100,7 @@ def _coloured(ax: Axes, draw: Callable[..., Any], values: np.ma.MaskedArray, cou
         bar.locator = MaxNLocator(integer=True)
         bar.update_ticks()
     if steps is not None:
-        bar.set_ticks(steps, labels=texts(steps), fontsize=7)
+        bar.set_ticks(steps.tolist(), labels=texts(steps), fontsize=7)
         bar.set_label("unequal steps", fontsize=7)
 
 
@@ -127,7 +127,8 @@ def _text(column: Column, value: float) -> str:
 
 def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Table, x: xr.DataArray) -> None:
     """Members without a value in the colour of their status, hatched or crossed out: it is not a value's colour."""
-    own, looks = x.name == "status", dict[str, Any]()
+    own = x.name == "status"
+    looks: dict[str, Any] = {}
     if x.ndim != 2:
         looks = {"marker": "o" if own else "x"}
     elif empty.sum() <= MAX_HATCHED and not own:
@@ -137,7 +138,7 @@ def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Tab
     for number in np.unique(status[empty]):
         named = no_value(own, *rows.statuses[number])
         if "hatch" in looks:
-            ax.fill([], [], **looks | {"facecolor": named["color"], "label": named["label"]})
+            ax.fill([], [], facecolor=named["color"], label=named["label"], **looks)
         else:
             ax.plot([], [], looks.get("marker", "s"), ls="", **named)
 

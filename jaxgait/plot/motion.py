@@ -25,6 +25,10 @@ NAMES = {
     "ground_x_N": "ground reaction, forward",
     "ground_y_N": "ground reaction, upward",
 }
+BAND = f"range of the {len(REFERENCE_GAITS)} embedded gaits (not norms)"
+"""What the grey band is, in legends."""
+SHIFTED = "(band shifted to this mean)"
+"""Of the band of the hip's height, which depends on leg length."""
 MAX_FINDINGS = 5
 
 
@@ -64,17 +68,17 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
     percent, count = np.linspace(0.0, 100.0, 201), samples.size
     if signal not in LOAD:
         low, high = band(signal, report.mean)
-        ax.fill_between(
-            percent, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label="embedded measured gaits"
-        )
+        ax.fill_between(percent, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label=BAND)
     ax.plot(100.0 * np.arange(count) / count, factor * samples, ".", color=BLUE, ms=3, label="samples")
     fit = sampled(report.series, 200)
     ax.plot(percent, factor * np.append(fit, fit[0]), color=GREEN, lw=1.2, label="fit")
     ends = factor * np.array([samples[0], samples[0] + report.gap])
     ax.plot([100.0, 100.0], ends, color=RED, lw=1.5, marker="_", ms=7, label="gap between end and start")
     ax.set_ylabel(axis_label(NAMES[signal], unit), fontsize=7.5)
+    shifted = f"\n{SHIFTED}" if signal == "hip_y_m" else ""
     ax.set_title(
-        f"fit within {factor * report.residual:.2g} {unit} (rms), gap {factor * abs(report.gap):.2g} {unit}", fontsize=8
+        f"fit within {factor * report.residual:.2g} {unit} (rms), gap {factor * abs(report.gap):.2g} {unit}{shifted}",
+        fontsize=8,
     )
 
 

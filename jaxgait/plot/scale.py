@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from jaxtyping import Float, Num
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex
 
 SHARES = (0.0, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
 """Of the values, those below each boundary: fine at both ends, where the optimum is."""
@@ -76,10 +77,10 @@ def colours(count: int) -> list[str]:
         >>> colours(2)
         ['#440154', '#fde725']
     """
-    return [mpl.colors.to_hex(c) for c in mpl.colormaps["viridis"](np.linspace(0.0, 1.0, count))]
+    return [to_hex(c) for c in mpl.colormaps["viridis"](np.linspace(0.0, 1.0, count))]
 
 
-def stepped(steps: Float[np.ndarray, " edges"], shades: list[str] | tuple[str, ...] = ()) -> dict[str, Any]:
+def stepped(steps: Float[np.ndarray, " edges"], shades: Sequence[str] = ()) -> dict[str, Any]:
     """How matplotlib draws values in steps of colour, by default those of `colours`; boundaries in any unit.
 
     Examples:

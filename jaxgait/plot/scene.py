@@ -23,6 +23,12 @@ Points = Float[np.ndarray, "_ _ 2"]
 Path = Float[np.ndarray, "_ 2"]
 
 
+MUCH = 0.25
+"""Fraction of a film during which something is outside the view, above which a warning says so."""
+MARGIN = 0.1
+"""Room around what a larger view should hold, as a fraction of it."""
+
+
 class Limb(NamedTuple):
     """A chain of straight rods with round ends."""
 
@@ -148,6 +154,48 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     found = registry.load(where)(model, _until_the_end(run))
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
     return found._replace(ended=ended.partition(" (")[0])  # without what it means
+
+
+def cut_off(shown: Scene) -> str:
+    """A sentence on shapes or ground outside the first view during much of the motion; empty if they are inside.
+
+    Further views are close-ups, and shapes that do not move may extend beyond any.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import Ground, Limb, Scene, View, cut_off
+        >>> leg = Limb(np.array(2 * [[[0.0, 1.0], [0.0, 0.0]]]), width=0.05)
+        >>> at_the_hip = View(np.array([[0.0, 1.0]]), span=(2.0, 1.5))
+        >>> cut_off(Scene(np.arange(2.0), (leg,), (at_the_hip,), Ground()))
+        'shapes and the ground leave the view of 2 m x 1.5 m during 100 % of the film: one of 2 m x 2.2 m holds them'
+    """
+    view, samples = shown.views[0], len(shown.time)
+    across, up = (np.broadcast_to(view.centre[:, i], samples) for i in (0, 1))
+    reach, outside = np.array(view.span) / 2.0, dict[str, Any]()
+    moving = [_points(s) - view.centre[:, None] for s in shown.shapes if len(_points(s)) == samples > 1]
+    beyond = np.zeros((samples, 2))
+    for shape in moving:
+        low, high = np.fmin.reduce(shape, axis=1), np.fmax.reduce(shape, axis=1)
+        one_side = (low < -reach) != (high > reach)  # what extends beyond both, such as a wall, is meant to
+        beyond = np.fmax(beyond, np.where(one_side, np.fmax(-low, high), 0.0))
+    outside["shapes"] = (beyond > 0.0).any(axis=-1)
+    reach = np.maximum(reach, beyond.max(axis=0))
+    if shown.ground is not None:
+        depth = up - (shown.ground.height - across * np.tan(shown.ground.slope))
+        outside["the ground"] = depth > view.span[1] / 2.0
+        reach[1] = max(reach[1], depth.max())
+    often = {name: where.mean() for name, where in outside.items() if where.mean() > MUCH}
+    if not often:
+        return ""
+    (width, height), (wide, tall) = view.span, 2.0 * reach * np.where(2.0 * reach > view.span, 1.0 + MARGIN, 1.0)
+    return (
+        f"{' and '.join(often)} leave the view of {width:.3g} m x {height:.3g} m during "
+        f"{100.0 * max(often.values()):.0f} % of the film: one of {wide:.3g} m x {tall:.3g} m holds them"
+    )
+
+
+def _points(shape: Limb | Body) -> Points:
+    return shape.points if isinstance(shape, Limb) else shape.outline
 
 
 def _until_the_end(run: xr.Dataset) -> xr.Dataset:

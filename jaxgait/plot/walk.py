@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,10 +14,12 @@ from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.embedded import joint_loads
 from jaxgait.motion.stride import SIGNALS, sampled
 from jaxgait.motion.verdict import DISPLAY, Verdict
-from jaxgait.plot.motion import NAMES, band
+from jaxgait.plot.motion import BAND, NAMES, SHIFTED, band
 from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 PERCENT = np.linspace(0.0, 100.0, 101)
+LONGEST_NAME = 100
+"""Most characters of a trial's name above its bar."""
 FIGURE_INTERVALS = 12
 """Number of intervals between the stick figures of a stride."""
 
@@ -43,7 +47,8 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
         kept = f"{len(walk.kept)} of {len(walk.strides)} strides"
         figure.suptitle(
-            f"{walk.name}, {walk.side} leg: {kept}, {walk.speed:.2f} m/s, stride time {walk.period:.3f} s", fontsize=11
+            f"{walk.name}, {walk.side} leg: {kept}, {walk.speed:.2f} m/s, stride time {walk.stride_time:.3f} s",
+            fontsize=11,
         )
     return figure
 
@@ -53,11 +58,7 @@ def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
     mean = walk.mean[signal]
     low, high = band(signal, float(mean[:-1].mean()))
     steps = np.linspace(0.0, 100.0, low.size)
-    ax.fill_between(steps, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label="embedded measured gaits")
-    for i, stride in enumerate(walk.kept):
-        ax.plot(
-            PERCENT, factor * stride.signals[signal], color=BLUE, lw=0.6, alpha=0.7, label=None if i else "kept strides"
-        )
+    ax.fill_between(steps, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label=BAND)
     for i, stride in enumerate(s for s in walk.strides if s.reason and signal in s.signals):
         label = None if i else "dropped strides"
         ax.plot(PERCENT, factor * stride.signals[signal], color=RED, lw=0.6, ls=":", label=label)
@@ -70,9 +71,13 @@ def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
     ax.plot(
         PERCENT, factor * np.append(fit, fit[0]), color=GREEN, lw=1.6, label=f"drive, {verdict.harmonics} harmonics"
     )
+    several = len(walk.kept) > 1
+    look = {"color": BLUE, "lw": 0.7} if several else {"color": "black", "lw": 1.0, "ls": ":"}  # one lies on the drive
+    for i, stride in enumerate(walk.kept):
+        ax.plot(PERCENT, factor * stride.signals[signal], **look, label=None if i else "kept strides")
     if walk.toe_off is not None:
         ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--", label="toe-off")
-    ax.set_title(NAMES[signal], fontsize=9)
+    ax.set_title(NAMES[signal] + (f"\n{SHIFTED}" if signal == "hip_y_m" else ""), fontsize=9)
     ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%"), ylabel=unit)
 
 
@@ -145,9 +150,12 @@ def _contacts(ax: Axes, walk: Walk) -> None:
             ax.barh(row, stance, left=stride.start, height=0.5, color=color, alpha=0.8)
             swing, toe_off = stride.period - stance, stride.start + stance
             ax.barh(row, swing, left=toe_off, height=0.5, color=color, alpha=0.25)
-        ax.plot(events.strikes, np.full(events.strikes.size, row), "k|", ms=14)
-    ax.set_yticks(range(len(walk.legs)), [leg.recording.name[:18] for leg in walk.legs], fontsize=7)
-    ax.set_ylim(-1.2, len(walk.legs) + 0.2)
+        ax.plot(events.strikes, np.full(events.strikes.size, row), "k|", ms=14, mew=1.5, zorder=4)
+        name = textwrap.shorten(leg.recording.name, LONGEST_NAME, placeholder="...")
+        ax.text(0.01, row + 0.3, name, transform=ax.get_yaxis_transform(), fontsize=7, va="bottom")
+    ax.set_yticks([])
+    ax.set_ylim(-0.6, len(walk.legs) - 0.2)
+    ax.use_sticky_edges = False  # of bars, on which the first heel strike lies
     ax.margins(x=0.03)
     ax.set_xlabel(axis_label("time", "s"))
     ax.set_title("stance (dark), swing (light), heel strikes; red: dropped", fontsize=9)

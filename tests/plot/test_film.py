@@ -1,5 +1,7 @@
 """Films are written in the format of their extension, frame by frame."""
 
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from PIL import Image
 import jaxgait
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot import encoding, film
-from jaxgait.plot.scene import Curve, scene
+from jaxgait.plot.scene import Curve, Limb, Scene, View, cut_off, scene
 from jaxgait.plot.style import PALETTE
 
 
@@ -188,6 +190,28 @@ def test_colours_of_a_gif_are_those_of_its_frames_nearly_and_white_is_white(jump
             np.testing.assert_array_equal(a[0, 0], [255, 255, 255])
             difference = np.abs(a - b).max(axis=-1)
             assert difference.mean() < 1.5 and np.mean(difference > 32) < 1e-3
+
+
+def test_a_film_is_as_wide_as_half_a_slide(jump, tmp_path):
+    with Image.open(film.animate(jump, speed=20.0, fps=2).save(tmp_path / "jump.gif")) as image:
+        assert abs(image.width - film.WIDTH) <= 1
+
+
+def test_a_film_of_what_leaves_its_view_warns_once_with_a_view_that_holds_it(jump, monkeypatch):
+    near = scene(jump)
+    near = near._replace(views=(View(near.views[0].centre, (100.0, 10.0)),))
+    monkeypatch.setattr(film, "scene", lambda run, model: near)
+    with pytest.warns(UserWarning, match="shapes .*leave the view of 100 m x 10 m") as found:
+        film.animate({"one": jump, "other": jump}, fps=5)._draw_was_started = True
+    assert len(found) == 1
+    wide, tall = (float(x) for x in re.search(r"one of (\S+) m x (\S+) m", str(found[0].message)).groups())
+    assert not cut_off(near._replace(views=(View(near.views[0].centre, (wide, tall)),)))
+
+
+def test_a_wall_may_extend_beyond_the_view():
+    wall = Limb(np.array([[[-9.0, 0.0], [9.0, 0.0]], [[-9.0, 0.1], [9.0, 0.1]]]), 0.1)
+    view = View(np.zeros((1, 2)), (2.0, 2.0))
+    assert not cut_off(Scene(np.arange(2.0), (wall,), (view,)))
 
 
 def test_curves_have_the_colours_of_the_scene_and_no_others(jump, monkeypatch):

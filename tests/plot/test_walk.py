@@ -34,6 +34,10 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
     assert ankle.get_ylabel() == "Nm/kg" and len(ankle.lines) >= len(walk.dynamics.strides) + 1
     gaps = figure.axes[titles.index("gaps of the leg's markers")]
     assert [label.get_text() for label in gaps.get_yticklabels()] == ["RKNE"]
+    contacts = next(ax for ax in figure.axes if ax.get_title().startswith("stance"))
+    assert contacts.get_xlim()[0] < walk.events[0].strikes[0], "the first heel strike is beside the axis"
+    assert [text.get_text() for text in contacts.texts] == [walk.legs[0].recording.name]
+    assert "band shifted to this mean" in " ".join(titles) and "not norms" in figure.legends[0].texts[0].get_text()
     whole = dataclasses.replace(walk, legs=tuple(dataclasses.replace(leg, gaps={}) for leg in walk.legs))
     titles = [ax.get_title() for ax in sheet(whole, judge(walk_stride(whole))).axes]
     assert "gaps of the leg's markers" not in titles and titles[-1].startswith("stance")
