@@ -8,7 +8,7 @@ import os
 import pathlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
@@ -28,7 +28,8 @@ from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters
 from jaxgait.run import state_variables
 from jaxgait.scheme import Retry, Scheme
-from jaxgait.solve.dataset import scheme_options
+from jaxgait.solve.dataset import plainly, scheme_options
+from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import MAX_EVENTS, Smooth
@@ -208,7 +209,7 @@ def _options(scan: xr.Dataset, model: Model) -> dict[str, Any]:
     usual = _default(model, chosen)
     if chosen.get("scheme") == type(scheme_for(model)).__name__:
         del chosen["scheme"]
-    recorded = {n.removesuffix("_s"): attrs[n] for n in scheme_options(usual) if n in attrs and n != "scheme"}
+    recorded = {f.name: attrs[n] for f in fields(usual) for n in (f.name, f"{f.name}_s") if n in attrs}
     return chosen | _differing(usual, recorded)
 
 
@@ -222,11 +223,15 @@ def _changed(usual: Scheme, scheme: Scheme) -> dict[str, Any]:
 
 def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
     plain = {n.removesuffix("_s"): x for n, x in scheme_options(usual).items()}
+    if isinstance(usual, EventDriven):  # early versions recorded tolerances as its controller
+        plain.setdefault("controller", plainly(usual.control))
     bare = {n: str(x).partition("(")[0] for n, x in plain.items()}  # as in files of early versions
     found = {n: x for n, x in recorded.items() if n not in FREE and x not in (plain.get(n), bare.get(n))}
     for name, value in found.items():
         if name not in SETTABLE:
             raise ValueError(f"its scheme ran with {name}={value!r}, which simulate does not accept")
+    if "dt" in found and "rtol" in recorded:  # a first step, while dt alone makes steps constant
+        found["rtol"] = recorded["rtol"]
     return found
 
 

@@ -43,10 +43,12 @@ from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.segments import Engine
-from jaxgait.solve.smooth import tolerances
+from jaxgait.solve.smooth import check_resolved, check_tolerances, tolerances
 from jaxgait.solve.solvers import given_options
 from jaxgait.solve.steps import start_state
 
+_ADAPTIVE = {"rtol", "atol", "max_step"}
+"""Options of adaptive steps."""
 LONGEST_REVERSE = 4096
 """Largest number of steps per segment in reverse mode."""
 
@@ -66,7 +68,8 @@ class EventDriven(Scheme):
 
     solver: diffrax.AbstractSolver = field(default_factory=lambda: diffrax.Dopri8(scan_kind="lax"))
     """Explicit solvers of diffrax need `scan_kind="lax"` for forward-mode derivatives, "checkpointed" for reverse."""
-    controller: diffrax.AbstractStepSizeController = field(default_factory=diffrax.ConstantStepSize)
+    controller: diffrax.AbstractStepSizeController | None = None
+    """Of the step size; None: one for `rtol`, `atol` and `max_step`, or constant steps without tolerances."""
     dt: float = 1e-2
     """First step in s, and the only one with a constant step size."""
     max_steps: int = 4096
@@ -77,6 +80,12 @@ class EventDriven(Scheme):
     """Safeguarded secant iterations that locate an event within its step."""
     mode: Mode = "forward"
     """Which derivatives go through."""
+    rtol: float | None = None
+    """Relative tolerance of adaptive steps; None, with `atol` None: constant steps."""
+    atol: float | None = None
+    """Absolute tolerance, in the units of the state."""
+    max_step: float | None = None
+    """Longest step in s, which must resolve the events; also of a `controller` without a limit (`dtmax`) of its own."""
 
     kind: ClassVar[type] = HybridModel
     needs: ClassVar[str] = "phases and transitions, phases() and transitions()"
@@ -88,6 +97,8 @@ class EventDriven(Scheme):
             ValueError: naming the invalid option; for a solver that reverse mode cannot differentiate.
         """
         checks.positive("dt", self.dt, "seconds")
+        check_tolerances(self)
+        self._check_steps()
         for name in ("max_steps", "max_events", "iterations"):
             checks.count(name, getattr(self, name))
         if self.mode == "reverse" and getattr(self.solver, "scan_kind", None) == "lax":
@@ -96,11 +107,24 @@ class EventDriven(Scheme):
                 'diffrax.Dopri8(scan_kind="checkpointed")'
             )
 
+    def _check_steps(self) -> None:
+        if (self.rtol is None) != (self.atol is None):
+            raise ValueError("rtol and atol belong together: give both, or EventDriven.of(model, rtol=...)")
+        if self.rtol is not None and self.controller is not None:
+            raise ValueError("rtol and atol are those of the controller, if one is given: leave them out")
+        if self.rtol is not None and not isinstance(self.solver, diffrax.AbstractAdaptiveSolver):
+            raise ValueError(f"rtol needs a solver that estimates its error, such as Tsit5: {self.solver!r} has dt")
+        if self.max_step is not None and self.rtol is None and self.controller is None:
+            raise ValueError("max_step limits adaptive steps: give rtol and atol, or dt alone for constant steps")
+
     @classmethod
     def of(
         cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
     ) -> EventDriven:
-        """See `Scheme.of`; adaptive steps with the tolerances of the model's `numerics`, constant ones with `dt`.
+        """See `Scheme.of`; adaptive steps with the tolerances of the model's `numerics`, constant ones with `dt` alone.
+
+        Steps are at most as long as the model's `max_step`, or 10 ms unless it is stiff, to resolve its events; your
+        own `max_step`, or the `dtmax` of your controller, takes its place.
 
         A stiff model gets a linearly implicit solver: explicit steps would have to resolve its fastest motion, and
         their derivatives overflow long before their values do.
@@ -112,11 +136,31 @@ class EventDriven(Scheme):
         else:
             longest = min(cls.dt, hints.max_step or cls.dt)
             chosen = cls(dt=longest, max_steps=hints.max_steps)
-        given = given_options(options)
-        if "dt" not in given and isinstance(given.get("solver", chosen.solver), diffrax.AbstractAdaptiveSolver):
-            control = Resolving(*tolerances(hints, precision or in_force()), dtmax=longest)
-            given = {"controller": control, **given}
-        return replace(chosen, **given)
+        given, kind = given_options(options), precision or in_force()
+        adaptive = isinstance(given.get("solver", chosen.solver), diffrax.AbstractAdaptiveSolver)
+        if "controller" in given:
+            given = {"max_step": longest, **given}
+        elif _ADAPTIVE & given.keys() or (adaptive and "dt" not in given):
+            rtol, atol = tolerances(hints, kind)
+            given = {"rtol": rtol, "atol": atol, "max_step": longest, **given}
+        chosen = replace(chosen, **given)
+        chosen.check_precision(kind)
+        return chosen
+
+    def check_precision(self, precision: str) -> None:
+        """Checks that `rtol`, if any, is above rounding errors; see `Scheme.check_precision`."""
+        if self.rtol is not None:
+            check_resolved(self.rtol, precision)
+
+    @property
+    def control(self) -> diffrax.AbstractStepSizeController:
+        """The step-size controller in use, with the longest step."""
+        if self.controller is None:
+            if self.rtol is None or self.atol is None:
+                return diffrax.ConstantStepSize()
+            return Resolving(self.rtol, self.atol, dtmax=self.max_step)
+        unlimited = isinstance(self.controller, diffrax.PIDController) and self.controller.dtmax is None
+        return replace(self.controller, dtmax=self.max_step) if unlimited else self.controller
 
     def event_names(self, model: Any) -> tuple[str, ...]:
         """Names of the model's transitions."""

@@ -173,7 +173,7 @@ class Engine:
 
     def _outset(self, point: Point) -> _Bracket:
         first, zero, guards = jnp.asarray(self.scheme.dt, dtype=point.t.dtype), jnp.asarray(0), point.guards
-        _, control = self.scheme.controller.init(
+        _, control = self.scheme.control.init(
             None, point.t, point.t + first, point.y, first, None, lambda *_: None, self._order
         )
         return _Bracket(
@@ -235,7 +235,7 @@ class Engine:
         dt, t = (b.dt, b.t + b.dt) if self.samples is None else self.samples.landing(b.seen, b.t, b.dt)
         y, error = self._try(b.t, dt, b.y, phase)
         error = jax.tree.map(lambda e: jnp.where(jnp.isnan(e), jnp.inf, e), error)  # rejected, as in diffrax
-        accepted, t0, t1, _, control, result = self.scheme.controller.adapt_step_size(
+        accepted, t0, t1, _, control, result = self.scheme.control.adapt_step_size(
             b.t, t, b.y, y, None, error, self._order, b.control
         )
         accepted = jnp.asarray(accepted)

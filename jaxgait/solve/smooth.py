@@ -93,11 +93,7 @@ class Smooth(Scheme):
         """
         if not isinstance(self.solver, diffrax.AbstractSolver):
             raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
-        units = {"rtol": "", "atol": "", "first_step": "seconds", "max_step": "seconds"}
-        for name, unit in units.items():
-            value = getattr(self, name)
-            if not (isinstance(value, Tracer) or (name == "max_step" and value is None)):  # (traced values are unknown)
-                checks.positive(name, value, unit, below=1.0 if name == "rtol" else math.inf)
+        check_tolerances(self)
         checks.count("max_steps", self.max_steps)
         checks.count("max_events", self.max_events, least=0)
         checks.one_of("mode", self.mode, ("forward", "reverse"))
@@ -141,9 +137,7 @@ class Smooth(Scheme):
                 ...
             ValueError: rtol must be at least 3.6e-06 in float32, got 1e-10
         """
-        least = _LEAST_RTOL * float(np.finfo(precision).eps)
-        if self.rtol < least:
-            raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {self.rtol:g}")
+        check_resolved(self.rtol, precision)
 
     def run(
         self,
@@ -180,6 +174,29 @@ class Smooth(Scheme):
     def copies(self) -> int:
         """For the stages and the dense output."""
         return 40
+
+
+def check_tolerances(scheme: Any) -> None:
+    """Checks the tolerances, and the steps in s, of a scheme with adaptive steps, unless they are traced or None.
+
+    Raises:
+        ValueError: naming the impossible option.
+    """
+    for name, unit in {"rtol": "", "atol": "", "first_step": "seconds", "max_step": "seconds"}.items():
+        value = getattr(scheme, name, None)
+        if value is not None and not isinstance(value, Tracer):
+            checks.positive(name, value, unit, below=1.0 if name == "rtol" else math.inf)
+
+
+def check_resolved(rtol: float, precision: str) -> None:
+    """Checks that a relative tolerance is above rounding errors.
+
+    Raises:
+        ValueError: naming the smallest tolerance.
+    """
+    least = _LEAST_RTOL * float(np.finfo(precision).eps)
+    if rtol < least:
+        raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {rtol:g}")
 
 
 def tolerances(hints: Numerics, precision: str) -> tuple[float, float]:

@@ -330,6 +330,38 @@ def test_a_fast_phase_is_as_accurate_as_the_tolerances_by_default():
     assert float(hybrid(Humming(), events=1, t_end=1.0).y_end.h) == pytest.approx(np.cos(300.0), abs=1e-4)
 
 
+@pytest.mark.parametrize("rtol", [1e-5, 1e-8, 1e-11])
+def test_errors_follow_the_tolerances(rtol):
+    scheme = EventDriven.of(Humming(), rtol=rtol, atol=rtol)
+    end = hybrid(Humming(), events=1, t_end=1.0, scheme=scheme).y_end.h
+    assert float(end) == pytest.approx(np.cos(300.0), abs=100.0 * rtol) and scheme.control.dtmax == 0.01
+
+
+def test_steps_resolve_events_with_any_controller():
+    """With a controller without `dtmax`, steps of a ball in free flight became so long that it missed its bounces."""
+    own = diffrax.PIDController(1e-8, 1e-8)
+    assert EventDriven.of(Bouncing(), controller=own).control.dtmax == 0.01
+    assert EventDriven.of(Bouncing(), controller=own, max_step=0.1).control.dtmax == 0.1
+    assert EventDriven.of(Bouncing(), controller=diffrax.PIDController(1e-8, 1e-8, dtmax=0.3)).control.dtmax == 0.3
+    assert EventDriven.of(Bouncing(), max_step=1e-3).control.dtmax == 1e-3
+    assert isinstance(EventDriven.of(Bouncing(), dt=1e-3).control, diffrax.ConstantStepSize)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"rtol": 1e-6}, "rtol and atol belong together"),
+        ({"rtol": 1e-6, "atol": 1e-6, "controller": diffrax.ConstantStepSize()}, "are those of the controller"),
+        ({"rtol": 1e-6, "atol": 1e-6, "solver": diffrax.Euler()}, "needs a solver that estimates its error"),
+        ({"max_step": 0.1}, "limits adaptive steps"),
+        ({"rtol": -1e-6, "atol": 1e-6}, "rtol must be"),
+    ],
+)
+def test_impossible_steps_are_rejected(options, message):
+    with pytest.raises(ValueError, match=message):
+        EventDriven(**options)
+
+
 class Rooted(Bouncing):
     """The guard of its bounce is NaN below the floor."""
 

@@ -95,7 +95,7 @@ def test_both_modes_give_the_same_derivative():
 
 def test_the_options_of_solvers_and_controllers_are_recorded():
     usual = scheme_options(EventDriven.of(Bouncing()))
-    assert usual["solver"] == "Dopri8" and usual["controller"].startswith("Resolving(rtol=")
+    assert usual["solver"] == "Dopri8" and usual["max_step_s"] == 0.01 and "controller" not in usual
     rough = Resolving(1e-2, 1e-3, dtmax=0.3)
     found = scheme_options(EventDriven.of(Bouncing(), controller=rough))
     assert found["controller"] == "Resolving(rtol=0.01, atol=0.001, dtmax=0.3)"
@@ -104,3 +104,12 @@ def test_the_options_of_solvers_and_controllers_are_recorded():
         again(run, model=Bouncing())
     early = simulate(Bouncing()).assign_attrs(controller="Resolving")  # as files of early versions have it
     assert again(early, model=Bouncing()).sizes["event"] == 1
+
+
+def test_tolerances_of_event_driven_runs_are_those_of_smooth_ones():
+    run = simulate(Bouncing(), samples=4, rtol=1e-4, atol=1e-5, max_step=0.05, dt=1e-3)
+    assert [run.attrs[name] for name in ("rtol", "atol", "max_step_s", "dt_s")] == [1e-4, 1e-5, 0.05, 1e-3]
+    same = again(run, model=Bouncing())
+    assert same.attrs["steps"] == run.attrs["steps"] < simulate(Bouncing(), samples=4).attrs["steps"]
+    with pytest.raises(ValueError, match="rtol must be at least"):
+        simulate(Bouncing(), rtol=1e-10, precision="float32")
