@@ -36,8 +36,8 @@ def test_measured_walking_is_good_and_nothing_is_said(gait):
 
 def test_a_thigh_that_leans_backward_on_average_is_unusual():
     """As a pelvis tilt of the opposite sign makes it: by twice the 7 deg of OpenSim's subject01."""
-    (line,) = messages(judge(stride(thigh_rad=lambda x: x - np.radians(14))), impossible=False)
-    assert line.startswith("thigh_rad: mean -0.15")
+    found = messages(judge(stride(thigh_rad=lambda x: x - np.radians(14))), impossible=False)
+    assert any(line.startswith("thigh_rad: mean -0.15") for line in found)
 
 
 def test_what_is_measured():
