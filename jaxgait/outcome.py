@@ -31,6 +31,10 @@ FIRST_TERMINATION = 10
 """The code of the first of a model's own terminations."""
 
 COMPLETED_TEXT = "completed"
+
+INVALID = -2
+"""The code of a member of an ensemble, or of a design of a search, that the model rejects, so that it is not run."""
+INVALID_TEXT = "not valid: the model rejects its values"
 _SENTENCES = {
     Outcome.COMPLETED: COMPLETED_TEXT,
     Outcome.MAX_STEPS: "gave up: the step limit was reached (raise max_steps, or loosen the tolerances)",
@@ -74,7 +78,7 @@ def failures(codes: Any) -> Any:
     """Which status codes, of any shape, mean that the computation failed.
 
     The model's own terminations (a fall) do not, and neither does -1 (a member of a store that has not run yet). Codes
-    below -1 are those of searches (`jaxgait.optimization.validity`) and do.
+    below -1, `INVALID` and those of searches (`jaxgait.optimization.validity`), do.
 
     Examples:
         >>> import numpy as np

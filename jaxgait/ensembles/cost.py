@@ -139,12 +139,14 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
 def _sampled(plan: Plan, blocks: int) -> Plan:
     """A plan of some full blocks of members, each spread evenly over the scan."""
     block = math.prod(plan.block_shape)
-    count = min(plan.members.size, blocks * block)
-    spread = np.linspace(0, plan.members.size - 1, count).astype(int)
+    runnable = plan.runnable
+    size = len(next(iter(runnable.values())))
+    count = min(size, blocks * block)
+    spread = np.linspace(0, size - 1, count).astype(int)
     index = np.concatenate([spread[i::blocks] for i in range(blocks)])
-    values = {name: x[index] for name, x in plan.members.values.items()}
+    values = {name: x[index] for name, x in runnable.items()}
     members = Members(("sample",), (count,), values, {})
-    return replace(plan, members=members, block_shape=(math.ceil(count / blocks),))
+    return replace(plan, members=members, valid=None, block_shape=(math.ceil(count / blocks),))
 
 
 def _peak() -> int:

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import diffrax
 import jax
@@ -29,10 +29,11 @@ from jaxgait.ensembles.plan import (
     result_shapes,
 )
 from jaxgait.ensembles.store import open_store, read_store
+from jaxgait.ensembles.validity import valid_members
 from jaxgait.ensembles.workers import Meter, run_blocks
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
-from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun, Outcome, failures
+from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import NotRecorded, Sampling
 from jaxgait.scheme import Retry, Scheme
@@ -59,6 +60,7 @@ def ensemble(
     trajectories: bool = False,
     gradient: Sequence[str] | str = (),
     retry: bool = True,
+    invalid: Literal["raise", "mark"] = "raise",
     precision: precisions.Precision = "float64",
     scheme: Scheme | type[Scheme] | str | None = None,
     solver: diffrax.AbstractSolver | str | None = None,
@@ -98,6 +100,9 @@ def ensemble(
         gradient: parameters (or "initial." components) by which the observables are differentiated: for each
             observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
         retry: whether to rerun failed members with tighter tolerances, then with a stiff solver, then in float64.
+        invalid: what to do if the model rejects some members, because a value is out of its bounds or rules between
+            parameters forbid their combination. "raise" raises an error before anything runs; "mark" runs the others:
+            invalid members have the status -2 and no values, and one warning counts them.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model (see `jaxgait.simulate`).
         solver: a diffrax solver, or the name of one of `jaxgait.solve.solvers`; the default suits the model.
@@ -129,7 +134,7 @@ def ensemble(
         longer member, or holds a copy that fills a batch. For a store, it is that of the blocks that this call ran.
 
     Warns:
-        jaxgait.outcome.IncompleteRun: if the computation of some members failed, or none completed.
+        jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed.
         UserWarning: if members of a scan in float32 had to be computed in float64.
 
     Raises:
@@ -155,20 +160,24 @@ def ensemble(
         data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
         data = _into_store(plan, store, batch is None, repair, workers, cluster, progress)
-    _warn_of_failures(data)
+    _warn_of_failures(data, plan.rejection)
     _warn_of_gradients(data)
     if "promoted" in data:
         warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=3)
     return data
 
 
-def _warn_of_failures(data: xr.Dataset) -> None:
-    """Warns once of all members whose computation failed; the model's own terminations are results, not failures."""
+def _warn_of_failures(data: xr.Dataset, rejection: str) -> None:
+    """Warns once of all members that failed; the model's own terminations are results, not failures.
+
+    `rejection` is why the model rejects the first invalid one.
+    """
     ended = summary(data)
     completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
     failed_members = int(failures(data["status"].to_numpy()).sum())
     if failed_members or not completed:
-        others = "; ".join(f"{n}: {text}" for text, n in ended.items() if text != COMPLETED_TEXT)
+        why = {INVALID_TEXT: f" (the first: {rejection})"}
+        others = "; ".join(f"{n}: {text}{why.get(text, '')}" for text, n in ended.items() if text != COMPLETED_TEXT)
         message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
         warnings.warn(message, IncompleteRun, stacklevel=4)
 
@@ -182,8 +191,10 @@ def _warn_of_gradients(data: xr.Dataset) -> None:
             lost[name] = count
     if lost:
         listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
-        advice = "the measure has no derivative there, or explicit steps lost it: try solver='Ros4'"
-        warnings.warn(f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; {advice}", stacklevel=4)
+        advice = "explicit steps lost it: try solver='Ros4'"
+        if is_implicit(data.attrs.get("solver", "")):
+            advice = "a law's force has no finite second derivative, as max(d, 0)**1.5 has none at and above d = 0"
+        warnings.warn(f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; the measure has no derivative there, or {advice}", stacklevel=4)
 
 
 def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:
@@ -294,7 +305,8 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     model.validate()
     check_single(model)
     members = as_members(request["members"])
-    check_members(model, members)
+    valid, rejection = _validity(model, members, request["invalid"])
+    among = members.values if valid is None else {name: x[valid] for name, x in members.values.items()}
     observe, variables = _observed(model, request)
     gradient = _gradient(request["gradient"])
     chosen, retries = _schemes(model, request, gradient)
@@ -303,7 +315,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
             chosen.check_start(model, name)
     with precisions.use(precision):
         check_equations(precisions.cast(model))
-    sampling = spaced(Sampling.of(model, **span), model, members.values if extent is None else extent)
+    sampling = spaced(Sampling.of(model, **span), model, among if extent is None else extent)
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
     trajectories, retry = (checks.flag(name, request[name]) for name in ("trajectories", "retry"))
     job = Job(chosen, sampling, observe, trajectories, gradient, request["devices"])
@@ -318,9 +330,24 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
         block_shape(members.shape, batch),
         results,
         variables,
+        valid,
+        rejection,
     )
     _check_names(plan)
     return plan
+
+
+def _validity(model: Model, members: Members, invalid: str) -> tuple[np.ndarray | None, str]:
+    """Which members the model accepts, None for all, and why it rejects the first of the others.
+
+    Raises:
+        ParameterError: for members that no model could run and, unless they are marked, for invalid ones.
+    """
+    if checks.one_of("invalid", invalid, ("raise", "mark")) == "raise":
+        check_members(model, members)
+        return None, ""
+    valid, why = valid_members(model, members)
+    return None if valid.all() else valid, why
 
 
 def _observed(model: Model, request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

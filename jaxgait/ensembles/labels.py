@@ -11,7 +11,7 @@ from jaxgait import xr
 from jaxgait.ensembles.members import INITIAL, MOTION
 from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.model import Model, Variable
-from jaxgait.outcome import failures
+from jaxgait.outcome import INVALID, INVALID_TEXT, failures
 from jaxgait.parameters import parameters
 from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
 from jaxgait.solve.smooth import FLOAT64_RETRY
@@ -94,8 +94,11 @@ def dataset(plan: Plan, results: dict[str, np.ndarray]) -> xr.Dataset:
 def attributes(plan: Plan) -> dict[str, Any]:
     """The provenance of the result, and the legends of its codes."""
     attempts = ["first attempt", *(retry.name for retry in plan.retries)]
+    found = provenance(plan.model, plan.job.scheme, plan.precision, plan.job.sampling)
+    if plan.valid is not None:
+        found["status_legend"] = json.dumps(json.loads(found["status_legend"]) | {str(INVALID): INVALID_TEXT})
     return {
-        **provenance(plan.model, plan.job.scheme, plan.precision, plan.job.sampling),
+        **found,
         "retries_legend": json.dumps(dict(enumerate(attempts))),
     }
 

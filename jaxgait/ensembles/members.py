@@ -313,26 +313,49 @@ def check_members(model: Model, members: Members) -> None:
     Warns:
         jaxgait.plausible.ImplausibleValue: for values out of their plausible range, once per parameter.
     """
+    check_names(model, members)
+    check_values(model, members.values)
+
+
+def check_names(model: Model, members: Members) -> None:
+    """Checks that a model has the names of members, with values of these shapes.
+
+    Raises:
+        ParameterError: as `check_members`.
+    """
     known = parameters(model)
-    varied = {}
     for name, values in members.values.items():
         wanted = shape_of(model, name)
         if values.shape[1:] != wanted:
             one = f"an array of shape {wanted}" if wanted else "one number"
             raise ParameterError(f"each member needs {one} for {name!r}, got the shape {values.shape[1:]}")
+    labels = {_label(name, x, members.dims) for name, x in members.values.items()}
+    for name in sorted({*members.labels} - {*members.values, *labels}):
+        if name in known or name.startswith((INITIAL, DRIVE)):
+            what = f"the members have the label {name!r}, but no values of it"
+            raise ParameterError(f"{what}: give them, or the axis another name")
+
+
+def check_values(model: Model, given: Mapping[str, Any]) -> None:
+    """Checks that a model accepts values by name, in their units, of one member or of several with a leading axis.
+
+    Raises:
+        ParameterError: naming the fault.
+
+    Warns:
+        jaxgait.plausible.ImplausibleValue: for values out of their plausible range, once per parameter.
+    """
+    known = parameters(model)
+    varied = {}
+    for name, values in given.items():
         if name in known:
             info = known[name]
             check_value(name, values, info)
             warn_implausible(f"{type(model).__name__}.{name} ({info.doc})", values, info.unit, info.plausible)
             varied[name] = values
         elif not np.isfinite(values).all():
-            raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
-    labels = {_label(name, x, members.dims) for name, x in members.values.items()}
-    for name in sorted({*members.labels} - {*members.values, *labels}):
-        if name in known or name.startswith((INITIAL, DRIVE)):
-            what = f"the members have the label {name!r}, but no values of it"
-            raise ParameterError(f"{what}: give them, or the axis another name")
-    check_start_values(model, {n.removeprefix(INITIAL): x for n, x in members.values.items() if n.startswith(INITIAL)})
+            raise ParameterError(f"{name!r} must be finite, got {np.extract(~np.isfinite(values), values)[0]}")
+    check_start_values(model, {n.removeprefix(INITIAL): x for n, x in given.items() if n.startswith(INITIAL)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked
         with_parameters(model, varied).validate()

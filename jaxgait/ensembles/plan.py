@@ -26,7 +26,7 @@ from jaxgait.ensembles.batch import Job, compile_batch, lanes, member_of, run_ba
 from jaxgait.ensembles.members import Members
 from jaxgait.model import TAKEN, Model, Variable
 from jaxgait.native import Lanes
-from jaxgait.outcome import failures
+from jaxgait.outcome import INVALID, failures
 from jaxgait.run import Sampling
 from jaxgait.scheme import Retry
 
@@ -47,6 +47,8 @@ _GROUPS = ("outcome", "trajectory", "events", "observed", "gradient")
 """The groups of results (see `batch.run_member`), in the order in which results are listed."""
 EFFICIENCY = "steps taken, and room for steps"
 """Name of the efficiency among a block's results, which no observable can have."""
+_OF_INVALID = {"status": INVALID, "first_status": INVALID, "retries": 0, "steps": 0, "rejected_steps": 0}
+"""Results of a member that is not run, if they are not missing."""
 
 
 class Shape(NamedTuple):
@@ -72,6 +74,15 @@ class Plan:
     """Shapes of the results, by name (see `result_shapes`)."""
     variables: Mapping[str, Variable] = field(default_factory=dict)
     """Unit and long name of the observables."""
+    valid: np.ndarray | None = None
+    """Which members the model accepts, (members,); the others are not run. None: all."""
+    rejection: str = ""
+    """Why the model rejects the first of the others."""
+
+    @property
+    def runnable(self) -> dict[str, np.ndarray]:
+        """Values by name of the members that are run, in their units."""
+        return _chosen(self.members.values, slice(None) if self.valid is None else self.valid)
 
     @property
     def result_bytes(self) -> int:
@@ -96,7 +107,7 @@ class Plan:
         sampling = self.job.sampling
 
         with precisions.use(self.precision):
-            model, values = precisions.cast((self.model, self.members.values))
+            model, values = precisions.cast((self.model, self.runnable))
 
             def times(values: Any, sampling: Sampling) -> Any:
                 return sampling.times(member_of(model, values)[0])
@@ -130,12 +141,41 @@ class Task:
 
 
 def task_of(plan: Plan, block: int) -> Task:
-    """Takes one block out of a plan."""
-    along = (np.arange(part.start, part.stop) for part in plan.region(block))
-    index = np.ravel_multi_index(np.ix_(*along), plan.members.shape).ravel()
-    values = {name: x[index] for name, x in plan.members.values.items()}
+    """Takes the valid members of one block out of a plan."""
+    index = _members_of(plan, block)
+    values = _chosen(plan.members.values, index if plan.valid is None else index[plan.valid[index]])
     length = _block_length(plan.members, plan.block_shape, plan.job)
     return Task(plan.model, plan.job, plan.precision, plan.retries, values, length)
+
+
+def _members_of(plan: Plan, block: int) -> np.ndarray:
+    """Numbers of the members of a block."""
+    along = (np.arange(part.start, part.stop) for part in plan.region(block))
+    return np.ravel_multi_index(np.ix_(*along), plan.members.shape).ravel()
+
+
+def _chosen(values: Mapping[str, np.ndarray], which: Any) -> dict[str, np.ndarray]:
+    return {name: x[which] for name, x in values.items()}
+
+
+def with_invalid(plan: Plan, block: int, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The results of a block's task, with those of members that the model rejects: a status, and no values."""
+    if plan.valid is None:
+        return dict(results)
+    valid = plan.valid[_members_of(plan, block)]
+    found = {EFFICIENCY: results[EFFICIENCY]}
+    for name, (_, shape, dtype) in plan.results.items():
+        found[name] = np.full((valid.size, *shape), _OF_INVALID.get(name, fill_value(dtype)), dtype)
+        if valid.any():
+            found[name][valid] = results[name]
+    return found
+
+
+def fill_value(dtype: np.dtype) -> Any:
+    """The value of results of members that are not run, or not yet."""
+    if dtype.kind in "fc":
+        return dtype.type(np.nan)
+    return dtype.type(-1) if dtype.kind == "i" else dtype.type(0)
 
 
 def _block_length(members: Members, shape: tuple[int, ...], job: Job) -> int:
@@ -151,6 +191,8 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
         `EFFICIENCY` the number of steps that they took in their first attempt, and that their lanes could have taken.
     """
     members = np.arange(len(next(iter(task.values.values()))))
+    if not members.size:  # the model rejects all of them
+        return {EFFICIENCY: np.zeros(2, np.int64)}
     results, lanes = _run(task, task.job, task.precision, members, task.length)
     results[EFFICIENCY] = _work(results, lanes, task.length, task.job.devices)
     results["first_status"] = results["status"].copy()
@@ -170,7 +212,7 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
 
 def compile_blocks(plan: Plan) -> None:
     """Compiles the program of a plan's blocks, or loads it from disk, so that blocks need no compilation."""
-    task = task_of(plan, 0)
+    task = replace(task_of(plan, 0), values=plan.runnable)
     with precisions.use(task.precision):
         compile_batch(*_batch(task, task.precision, np.zeros(1, dtype=int), task.length), task.job)
 

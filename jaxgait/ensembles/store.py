@@ -33,7 +33,7 @@ import numpy as np
 from jaxgait import checks, files, xr
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
-from jaxgait.ensembles.plan import Plan
+from jaxgait.ensembles.plan import Plan, fill_value
 
 SCHEMA_VERSION = 3
 """Incremented whenever the meaning of the files changes."""
@@ -214,13 +214,6 @@ def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
     return with_promotions(data[[*names]])
-
-
-def fill_value(dtype: np.dtype) -> Any:
-    """The value of results of members not run yet."""
-    if dtype.kind in "fc":
-        return dtype.type(np.nan)
-    return dtype.type(-1) if dtype.kind == "i" else dtype.type(0)
 
 
 def damaged(path: str | os.PathLike[str]) -> list[int]:

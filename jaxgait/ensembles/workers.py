@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from jaxgait.ensembles.plan import Plan, Task, default_workers, run_task, task_of
+from jaxgait.ensembles.plan import Plan, Task, default_workers, run_task, task_of, with_invalid
 from jaxgait.ensembles.store import store_library
 from jaxgait.outcome import NoResult, failures
 
@@ -147,7 +147,7 @@ def _unpacked(common: bytes) -> Task:
 def _result(plan: Plan, block: int, future: Any) -> Results:
     """The results of a finished block; its error, with its position in the box, if it failed."""
     try:
-        return future.result()
+        return with_invalid(plan, block, future.result())
     except Exception as error:
         region = zip(plan.members.dims, plan.region(block), strict=True)
         region_text = ", ".join(f"{dim} {part.start}..{part.stop - 1}" for dim, part in region)

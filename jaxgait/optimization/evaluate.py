@@ -18,13 +18,14 @@ from jaxgait.ensembles.batch import own_value, run_member
 from jaxgait.ensembles.driver import plan_of
 from jaxgait.ensembles.members import constant, zipped
 from jaxgait.ensembles.plan import LANES, Plan
+from jaxgait.ensembles.validity import accepted
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.measure import Observe
 from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.validity import INVALID, UNSTABLE, accepted
-from jaxgait.outcome import Outcome
+from jaxgait.optimization.validity import UNSTABLE
+from jaxgait.outcome import INVALID, Outcome
 from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 

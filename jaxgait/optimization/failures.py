@@ -11,8 +11,8 @@ from jaxgait import outcome
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.validity import INVALID, UNSTABLE
-from jaxgait.outcome import NoResult
+from jaxgait.optimization.validity import UNSTABLE
+from jaxgait.outcome import INVALID, NoResult
 
 
 class Wording(NamedTuple):
@@ -45,7 +45,7 @@ def sentence(model: Model, code: int, why: str = "") -> str:
     Args:
         model: the mechanism.
         code: the status.
-        why: why the model rejects the design, for `INVALID`; see `jaxgait.optimization.validity.rejection`.
+        why: why the model rejects the design, for `INVALID`; see `jaxgait.ensembles.validity.rejection`.
 
     Examples:
         >>> from jaxgait import Bungee

@@ -29,13 +29,13 @@ from jaxgait import precision
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.driver import spaced
 from jaxgait.ensembles.plan import LANES, default_workers
+from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure
 from jaxgait.model import Model
 from jaxgait.native import kept, looped
 from jaxgait.optimization.evaluate import Evaluated, Extra, Runs, extent
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.validity import accepted
 from jaxgait.outcome import Outcome
 from jaxgait.roots import CONVERGED, Root, Rule, many
 from jaxgait.run import Run, Sampling, Trajectory

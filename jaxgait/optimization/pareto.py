@@ -24,6 +24,7 @@ from jaxgait import checks
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.validity import rejection
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.checkpoint import Row
@@ -35,7 +36,8 @@ from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.tradeoff import Record, rate, trace_front
-from jaxgait.optimization.validity import INVALID, rejection, status_text
+from jaxgait.optimization.validity import status_text
+from jaxgait.outcome import INVALID
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 

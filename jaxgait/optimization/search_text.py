@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxgait.ensembles.validity import rejection
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Extra
 from jaxgait.optimization.failures import sentence
@@ -12,7 +13,8 @@ from jaxgait.optimization.optimum import Local
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.trust import MAX_DEVIATION
-from jaxgait.optimization.validity import INVALID, UNSTABLE, rejection
+from jaxgait.optimization.validity import UNSTABLE
+from jaxgait.outcome import INVALID
 
 
 def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:

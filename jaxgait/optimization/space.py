@@ -12,8 +12,8 @@ from scipy.stats import qmc
 
 from jaxgait import checks
 from jaxgait.ensembles.members import shape_of
+from jaxgait.ensembles.validity import accepted, rejection
 from jaxgait.model import Model
-from jaxgait.optimization.validity import accepted, rejection
 from jaxgait.parameters import ParameterError, check_value, parameter_info
 from jaxgait.plausible import warn_implausible
 

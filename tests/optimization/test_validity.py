@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from jaxgait import Bungee
+from jaxgait.ensembles.validity import GROUP, accepted, rejection
 from jaxgait.measure import Measure
 from jaxgait.optimization import front, optimize
 from jaxgait.optimization.evaluate import extent
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.validity import GROUP, INVALID, accepted, rejection
-from jaxgait.outcome import NoResult
+from jaxgait.outcome import INVALID, NoResult
 from jaxgait.parameters import ParameterError
 from tests.optimization.oscillator import Oscillator
 

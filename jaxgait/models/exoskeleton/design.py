@@ -14,12 +14,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import precision
+from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure
 from jaxgait.models.exoskeleton.measures import StepFigures, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
 from jaxgait.models.exoskeleton.walking import JoinedGait
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
-from jaxgait.optimization.validity import accepted
 from jaxgait.parameters import get_parameter
 from jaxgait.precision import float64_default
 from jaxgait.run import Run

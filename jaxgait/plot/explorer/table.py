@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from jaxgait.ensembles.columns import MEMBER
 from jaxgait.ensembles.results import flat, members_dims
 from jaxgait.measure import with_gaps
-from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
+from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION, INVALID_TEXT
 from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label, displayed
 
 OUTCOME = ("retries", "steps", "rejected_steps", "t_end", "promoted")
@@ -229,7 +229,9 @@ def one_of_each_status(rows: Table) -> list[int]:
 
 def _run(rows: Table) -> np.ndarray:
     """Numbers of the members that were run."""
-    return np.flatnonzero(np.array([sentence != NOT_RUN for sentence, _ in rows.statuses])[rows.status])
+    return np.flatnonzero(
+        np.array([sentence not in (NOT_RUN, INVALID_TEXT) for sentence, _ in rows.statuses])[rows.status]
+    )
 
 
 def _unit_box(rows: Table) -> np.ndarray:

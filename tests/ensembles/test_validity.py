@@ -1,0 +1,72 @@
+"""Members that the model rejects can be marked: they are not run, and change nothing for the others."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait import Bungee, RollingWalker, cli
+from jaxgait.ensembles import ensemble, estimate, failed, grid, summary, zipped
+from jaxgait.ensembles.validity import valid_members
+from jaxgait.outcome import INVALID, IncompleteRun
+from jaxgait.parameters import ParameterError
+from jaxgait.plot.explorer.table import spread, table
+
+MEMBERS = {"mass": [70.0, -3.0, np.nan, 80.0], "stiffness": [20.0, 25.0]}
+REQUEST = {"duration": 10.0, "observe": ["peak_rope_force"], "batch": 2, "gradient": ["mass"]}
+VALID = [0, 3]
+
+
+def marked(**request):
+    with pytest.warns(
+        IncompleteRun, match=r"4 of 8 .* completed; 4: not valid: .*first: mass .* got -3 kg\)$"
+    ) as caught:
+        scan = ensemble(Bungee(), MEMBERS, invalid="mark", **REQUEST, **request)
+    assert len(caught) == 1
+    return scan
+
+
+def test_invalid_members_are_marked_and_change_no_other(tmp_path):
+    scan = marked(workers=2)
+    assert scan.status.values.tolist() == [[0, 0], [INVALID] * 2, [INVALID] * 2, [0, 0]]
+    alone = ensemble(Bungee(), {**MEMBERS, "mass": [70.0, 80.0]}, **REQUEST)
+    for name in ("peak_rope_force", "peak_rope_force_gradient", "t_end", "v_end"):
+        assert (scan[name].values[VALID] == alone[name].values).all() and scan[name][1:3].isnull().all()
+    assert summary(scan) == {"completed": 4, "not valid: the model rejects its values": 4}
+    assert failed(scan).sentence.values[0] == "not valid: the model rejects its values"
+    for _ in range(2):  # begun, and continued with nothing left to do
+        xr.testing.assert_equal(marked(store=tmp_path / "scan.zarr").load(), scan)
+    assert {*spread(table(scan), 8, "peak_rope_force")} <= {0, 1, 6, 7}  # what pictures and pages run again
+
+
+def test_an_estimate_runs_valid_members_only():
+    found = estimate(Bungee(), MEMBERS, invalid="mark", **{**REQUEST, "batch": 8})
+    assert (found.members, found.sample) == (8, 4)
+
+
+def test_rules_between_parameters_mark_members():
+    members = zipped({"leg_length": [0.4, 0.4, -1.0], "foot_radius": [0.1, 0.5, 0.1]})
+    found, why = valid_members(RollingWalker(), members)
+    assert found.tolist() == [True, False, False] and why.startswith("RollingWalker cannot stand: foot_radius (0.5 m)")
+
+
+@pytest.mark.parametrize(
+    ("members", "invalid", "message"),
+    [
+        ({"mass": [70.0, -3.0]}, "raise", r"must be positive, got -3 kg at index \(1,\)"),
+        ({"mass": [-1.0, -3.0]}, "mark", "accepts none of the 2 members; the first: mass .* got -1 kg"),
+        ({"mas": [70.0]}, "mark", "did you mean 'mass'"),
+        ({"mass": [[70.0, 60.0]]}, "mark", "needs one number for 'mass'"),
+    ],
+)
+def test_members_that_cannot_be_marked_raise(members, invalid, message):
+    with pytest.raises(ParameterError, match=message):
+        ensemble(Bungee(), grid(members), duration=1.0, invalid=invalid)
+
+
+@pytest.mark.slow
+def test_the_command_line_marks_invalid_members(tmp_path, capsys):
+    out = str(tmp_path / "scan.nc")
+    command = ["scan", "bungee", "--over", "mass=-10,60,70", "--observe", "peak_rope_force", "--duration", "10"]
+    cli.main([*command, "--invalid", "mark", "--out", out])
+    assert "1  not valid" in (shown := capsys.readouterr()).out and "got -10 kg" in shown.err
+    cli.main(["view", out, "--out", str(tmp_path / "scan.png")])
