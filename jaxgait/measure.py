@@ -20,12 +20,13 @@ from typing import Any, TypeAlias, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import units
 from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value
 from jaxgait.model import LABELS, TAKEN, Model, Variable
 from jaxgait.outcome import Outcome, failures
+from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
@@ -335,6 +336,29 @@ def mask(values: Mapping[str, Array], status: Int[Array, ""], early: frozenset[s
     """
     completed, valid = status == Outcome.COMPLETED, ~failures(status)
     return {name: _blanked(jnp.asarray(x), valid if name in early else completed) for name, x in values.items()}
+
+
+@float64_default
+def last(history: Float[Array, " times"]) -> Float[Array, ""]:
+    """The last value of a time history, in its unit: that before an early end, after which samples are NaN.
+
+    It may be differentiated. The state at the very end, between samples, is `run.trajectory.y_end`.
+
+    Args:
+        history: real numbers, such as `run["foot_x"]` in a measure for early ends.
+
+    Returns:
+        NaN if there is no value.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.measure import last
+        >>> float(last(jnp.array([80.0, 75.0, 60.0, jnp.nan])))  # the run ended after its third sample
+        60.0
+    """
+    number = jnp.arange(history.shape[0])
+    final = jnp.max(jnp.where(jnp.isfinite(history), number, -1))
+    return jnp.where(final >= 0, jnp.sum(jnp.where(number == final, history, 0.0)), jnp.nan)
 
 
 def with_gaps(values: Any) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Measures: what they need of a run, and that members that ended early never count."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from jaxgait import ensemble, optimize, simulate
 from jaxgait.ensembles import zipped
-from jaxgait.measure import Measure, MeasureError, Measures, known, observer
+from jaxgait.measure import Measure, MeasureError, Measures, known, last, observer
 from jaxgait.models.bungee.measures import clearance
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.creeper.chain import CreeperChain
@@ -242,3 +243,13 @@ def test_an_array_has_the_dimensions_that_its_measure_declares():
     first = Measure("first", lambda run: run["x"][:3], "m", "first positions", dims=("foot", "toe"))
     with pytest.raises(ValueError, match="'first' declares the dimensions 'foot', 'toe', but its values have 1"):
         ensemble(Oscillator(), {"mass": [1.0, 2.0]}, observe=[first], **OPTIONS)
+
+
+def test_the_last_value_is_that_before_an_early_end():
+    histories = jnp.array([[1.0, 2.0, jnp.nan], [1.0, 2.0, 3.0], [jnp.nan] * 3])
+    np.testing.assert_array_equal(jax.vmap(last)(histories), [2.0, 3.0, np.nan])
+    np.testing.assert_array_equal(jax.grad(last)(histories[0]), [0.0, 1.0, 0.0])
+    way = Measure("way", lambda run: last(run["x"]), "m", "hip at the end", early=True)
+    walks = ensemble(Walker(), {"initial.theta_1": [0.2, 0.1]}, duration=1.0, observe=[way])
+    assert walks.status.values.tolist() == [0, 10]
+    np.testing.assert_allclose(walks.way, walks.x_end, atol=2e-3)  # samples are 1 ms apart

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import pathlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence, ValuesView
 from typing import Any
@@ -44,7 +46,8 @@ def people(
         then: further changes to every driven model, such as `lambda leg: with_parameters(leg, {...})`.
 
     Returns:
-        The model driven by the first walk, and the members along `subject`, labelled by the names of the walks.
+        The model driven by the first walk, and the members along `subject`, labelled by the names of the files (without
+        their ending), or of the walks.
 
     Raises:
         ParameterError: for no motions, and for a model that motion does not drive.
@@ -65,7 +68,8 @@ def people(
     if isinstance(motions, str) or not isinstance(motions, Sequence | ValuesView) or not len(motions):
         raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {shown(motions)}")
     drives = [motion_drive(m) for m in motions]
-    names = np.array(distinct([d.name for d in drives], "{} ({})"), dtype=object)
+    labels = [_label(m, d) for m, d in zip(motions, drives, strict=True)]
+    names = np.array(distinct(labels, "{} ({})"), dtype=object)
     unknown = [n for n, d in zip(names, drives, strict=True) if d.person is not None and d.person.mass is None]
     if unknown and any(d.person is not None and d.person.mass is not None for d in drives):
         what = f"{', '.join(unknown)}: the body mass is not known, as it is for others, so that masses stay the model's"
@@ -78,6 +82,12 @@ def people(
         )
         warnings.warn(MotionWarning(f"{what}; {advice}"), stacklevel=3)
     return _members(model, drives, ("subject", names), then)
+
+
+def _label(motion: Any, drive: GaitDrive) -> str:
+    """The name of a file, which tells the legs and trials of one recording apart; otherwise that of the drive."""
+    path = pathlib.Path(motion) if isinstance(motion, str | os.PathLike) else None
+    return path.stem if path is not None and path.is_file() else drive.name
 
 
 @float64_default

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import warnings
 
 import numpy as np
@@ -55,6 +56,17 @@ def test_people_of_one_name_are_numbered():
     drives = [dataclasses.replace(reference_gait(), name=name) for name in names]
     subjects = people(Prosthesis(), drives)[1].labels["subject"][1].tolist()
     assert subjects == ["ann (2)", "ann", "ann (3)", "ann (slow)", "ann (4)"]
+
+
+def test_files_of_one_recording_keep_their_names(walk_file, tmp_path):
+    """Both legs of a recording have its name."""
+    sides = [tmp_path / "jo.right.json", tmp_path / "jo.left.json"]
+    for side in sides:
+        shutil.copy(walk_file, side)
+    assert people(Prosthesis(), [str(side) for side in sides])[1].labels["subject"][1].tolist() == [
+        "jo.right",
+        "jo.left",
+    ]
 
 
 @pytest.mark.usefixtures("unaligned")
