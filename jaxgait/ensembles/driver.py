@@ -40,6 +40,7 @@ from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS
+from jaxgait.solve.solvers import is_implicit
 
 NUMBERS_PER_READ = 1 << 20
 """Numbers of a result that are read from a store at a time."""
@@ -191,10 +192,11 @@ def _warn_of_gradients(data: xr.Dataset) -> None:
             lost[name] = count
     if lost:
         listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
-        advice = "explicit steps lost it: try solver='Ros4'"
-        if is_implicit(data.attrs.get("solver", "")):
-            advice = "a law's force has no finite second derivative, as max(d, 0)**1.5 has none at and above d = 0"
-        warnings.warn(f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; the measure has no derivative there, or {advice}", stacklevel=4)
+        why = "explicit steps lost it: try solver='Ros4'"
+        if is_implicit(data.attrs.get("solver", "")):  # it differentiates forces twice
+            why = "a force has no finite second derivative (as max(d, 0)**1.5 has none for d <= 0)"
+        advice = f"the measure has no derivative there, or {why}"
+        warnings.warn(f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; {advice}", stacklevel=4)
 
 
 def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:

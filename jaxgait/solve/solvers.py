@@ -8,7 +8,7 @@ import diffrax
 
 from jaxgait.checks import nearest
 from jaxgait.solve.explicit import Bosh3, Dopri8, Tsit5
-from jaxgait.solve.rosenbrock import Rodas3, Rodas4, Rodas5P, Ros4
+from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas3, Rodas4, Rodas5P, Ros4
 from jaxgait.solve.verner import Verner8
 
 SOLVERS: dict[str, type[diffrax.AbstractAdaptiveSolver]] = {
@@ -34,6 +34,19 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
         return SOLVERS[solver]()
     otherwise = f"give a diffrax solver, such as diffrax.Tsit5(), or one of {', '.join(SOLVERS)}"
     raise ValueError(f"no solver {solver!r}: {nearest(solver, SOLVERS, limit=1, otherwise=otherwise)}")
+
+
+def is_implicit(recorded: str) -> bool:
+    """Whether a solver, as a result records it, solves equations with the Jacobian of the vector field in each step.
+
+    Examples:
+        >>> from jaxgait.solve.solvers import is_implicit
+        >>> print(is_implicit("Ros4"), is_implicit("Kvaerno5(...)"), is_implicit("Tsit5"))
+        True True False
+    """
+    name = recorded.partition("(")[0]
+    kind = SOLVERS.get(name, getattr(diffrax, name, None))
+    return isinstance(kind, type) and issubclass(kind, AbstractRosenbrock | diffrax.AbstractImplicitSolver)
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:

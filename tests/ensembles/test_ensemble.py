@@ -218,6 +218,8 @@ def test_lost_derivatives_are_warned_of():
     with pytest.warns(UserWarning, match=r"not finite or larger than 1e\+30: root \(1 of 2 members\); .*Ros4"):
         data = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, duration=1.0, observe=root, gradient=["mass"])
     assert np.isinf(data.root_gradient[0, 0]) and np.isfinite(data.x_gradient).all()
+    with pytest.warns(UserWarning, match=r"root \(1 of 2 members\); .* or a force has no finite second derivative"):
+        ensemble(Oscillator(), {"mass": [1.0, 2.0]}, duration=1.0, observe=root, gradient=["mass"], solver="Ros4")
 
 
 def test_gradient_by_an_initial_state_and_differences():

@@ -173,3 +173,18 @@ def test_a_linear_spring_pushes_and_pulls_and_stores_what_it_does_not_lose():
     leg, depth = LinearSpring(stiffness=2e4, damping=30.0), jnp.linspace(-0.01, 0.01, 5)
     np.testing.assert_allclose(leg.force(depth, -0.5), 2e4 * depth - 15.0, rtol=1e-12)
     np.testing.assert_allclose(jax.vmap(jax.grad(leg.energy))(depth), leg.force(depth, 0.0), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("law", "excess"),
+    [
+        (HuntCrossley(2e4, 0.0, 1e4), np.pi**2 / 6.0 * 2e4 / 1e4**2),
+        (KelvinVoigt(2e4, 0.0, 1e4), -(np.pi**2) / 48.0 * 2e4 / 1e4**2),
+        (Hertz(2e4, 0.0, 1e4), 1.7833 * 2e4 / 1e4**2.5),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_the_work_of_smoothing_is_what_the_page_says(law, excess):
+    depth = jnp.linspace(-5e-3, 2e-3, 70_001)
+    work = np.trapezoid(law.force(depth, jnp.zeros_like(depth)), depth)
+    assert work - float(law.energy(2e-3)) == pytest.approx(excess, rel=1e-3)

@@ -307,11 +307,20 @@ def ball() -> Joint:
 
 @float64_default
 def free() -> Joint:
-    """Six degrees of freedom.
+    """Six degrees of freedom: position in the parent's axes (m) and a quaternion; velocities in the body's own axes.
+
+    The velocities are the angular one (rad/s) and then that of the body's origin (m/s), both in the axes of the turned
+    body: `v_z` of a tilted body is not vertical. The placement converts them from and to the parent's axes.
 
     Examples:
+        >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import free
-        >>> print(free().nq, free().nv)
-        7 6
+        >>> joint = free()
+        >>> print(joint.nq, joint.velocities)
+        7 ('w_x', 'w_y', 'w_z', 'v_x', 'v_y', 'v_z')
+        >>> placed = joint.placement(jnp.array([0.0, 0.0, 1.0, 0.8, 0.6, 0.0, 0.0]))  # x, y, z, then the quaternion
+        >>> down = placed.R.T @ jnp.array([0.0, 0.0, -1.0])  # 1 m/s downwards: v_x, v_y, v_z
+        >>> print(down.round(2), (placed.R @ down).round(2) + 0.0)  # m/s
+        [ 0.   -0.96 -0.28] [ 0.  0. -1.]
     """
     return Free()
