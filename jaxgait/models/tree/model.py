@@ -129,7 +129,8 @@ class TreeModel(Model):
     start: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
     start_rates: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
-    """Velocities at t = 0 in m/s and rad/s, by name; the others are zero."""
+    """Velocities at t = 0 in m/s and rad/s, by name; the others are zero. Those of `free` and `ball` joints are in the
+    axes of the body (`jaxgait.mechanics.spatial.free` shows how to convert them)."""
     gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
     span: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
     _tree: Tree | None = None
@@ -138,7 +139,7 @@ class TreeModel(Model):
     scene: ClassVar[str] = "jaxgait.models.tree.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
         "q": Variable("m, rad, 1", "coordinates of the joints", ("coordinate",)),
-        "v": Variable("m/s, rad/s", "velocities of the joints", ("velocity",)),
+        "v": Variable("m/s, rad/s", "velocities of the joints (ball and free: in the body's axes)", ("velocity",)),
         "memory": Variable("m", "memories of the friction laws", ("contact", "tangent")),
         "position": Variable("m", "positions of the bodies' origins", ("body", "axis")),
         "com": Variable("m", "position of the centre of mass", ("axis",)),

@@ -67,6 +67,9 @@ def law(function: Any) -> Any:
 class ContactPoint(Immutable):
     """A sphere or point of a body that may touch the level ground.
 
+    The ground's force acts on the body at z = 0, straight below (or above) the centre of the ball, not at its lowest
+    point or halfway down: where a contact is d deep, a horizontal force F has a moment that differs by F d.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.tree.parts import ContactPoint
