@@ -300,7 +300,7 @@ def as_array(values: Any) -> np.ndarray:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         values = np.where(np.ma.getmaskarray(values), np.nan, values.data)
     x = np.asarray(values)
-    if x.dtype.kind == "O" and x.size and all(is_number(entry) or _is_missing(entry) for entry in x.flat):
+    if x.dtype.kind == "O" and x.ndim and all(is_number(entry) or _is_missing(entry) for entry in x.flat):
         return np.array([math.nan if _is_missing(entry) else float(entry) for entry in x.flat]).reshape(x.shape)
     return x
 
