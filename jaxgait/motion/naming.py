@@ -141,7 +141,7 @@ def _is_record(path: pathlib.Path) -> bool:
     return path.suffix.lower() == ".json"
 
 
-def trial_recordings(files: Sequence[str | os.PathLike[str] | Recording]) -> list[Recording] | None:
+def trial_recordings(files: Sequence[Any]) -> list[Recording] | None:
     """The recordings of one person; None for a single file that is none: an embedded gait, a saved walk, a stride.
 
     Args:
@@ -176,7 +176,7 @@ def trial_recordings(files: Sequence[str | os.PathLike[str] | Recording]) -> lis
     found = [file if isinstance(file, Recording) else recording_of(pathlib.Path(file)) for file in files]
     if found == [None]:
         return None
-    return [read_recording(file) if r is None else r for file, r in zip(files, found, strict=True)]  # type: ignore[arg-type]
+    return [read_recording(file) if r is None else r for file, r in zip(files, found, strict=True)]
 
 
 def recording_of(path: pathlib.Path) -> Recording | None:

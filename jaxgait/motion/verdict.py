@@ -76,6 +76,8 @@ class Verdict:
         >>> verdict = judge(dataclasses.replace(embedded_stride("rajagopal_1.26ms"), speed=4.5))  # written in km/h
         >>> print(verdict.usable, round(verdict.stride_length, 2), verdict.warnings())  # m
         False 5.07 []
+        >>> print(len(verdict.lines()))  # the speed
+        1
         >>> print(verdict.error())
         a walking speed of 4.5 m/s; km/h? divide by 3.6
     """

@@ -57,6 +57,8 @@ class Walk:
         >>> walk = measure([recorded(reference_gait())])
         >>> print(len(walk.kept), walk.belt, round(walk.toe_off, 2))  # strides; overground; share of the stride
         2 0.0 0.67
+        >>> print(round(walk.stride_time, 2))  # s
+        1.13
     """
 
     name: str
@@ -115,7 +117,7 @@ class Walk:
             >>> from jaxgait.motion.drive import recorded, reference_gait
             >>> strides = measure([recorded(reference_gait())]).to_dataset()
             >>> print(dict(strides.sizes), round(float(strides.knee_angle.max())))  # deg
-            {'stride': 2, 'percent': 101} 65
+            {'stride': 2, 'percent': 101} 64
         """
         from jaxgait.motion.capture.tables import stride_curves
 
