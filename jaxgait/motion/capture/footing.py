@@ -54,7 +54,7 @@ def footholds(leg: Leg) -> list[Foothold]:
         >>> from jaxgait.motion.capture.leg import leg_of
         >>> from jaxgait.motion.drive import recorded, reference_gait
         >>> print([round(one.forward, 1) for one in footholds(leg_of(recorded(reference_gait()), "right"))])  # m
-        []
+        [2.0, 3.4, 4.8]
     """
     strikes, _ = by_motion(leg)
     if strikes.size < 2:
