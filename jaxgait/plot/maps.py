@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,8 +17,8 @@ from jaxgait.plot.style import axis_label, cell_edges
 
 MAX_HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
-LONGEST = 22
-"""Characters of a label that fit next to a panel."""
+LONGEST, TITLE = 22, 100
+"""Characters of a label that fit next to a panel, and of a line above it."""
 SQUARE, LARGEST_SQUARE = 0.4, 6.0
 """Size of the square on a cell whose member ended early: fraction of the cell, and at most in points."""
 POINT, RING = 14.0, 44.0
@@ -118,11 +119,13 @@ def _mark_extremes(ax: Axes, values: np.ma.MaskedArray, rows: Table, first: Colu
         ax.plot(across, up, marker, color="white", mec="black", ms=7, clip_on=False, zorder=5)
         listed.append(f"{name} ({sign}) {known[members[0]]:.5g} at {_text(first, across)}, {_text(second, up)}")
     whose = "of those that completed: " if (np.isfinite(np.ma.filled(values, np.nan)) & ~rows.completed).any() else ""
-    return f"\n{whose}{'; '.join(listed)}" if listed else ""
+    return f"\n{textwrap.fill(whose + '; '.join(listed), TITLE)}" if listed else ""
 
 
 def _text(column: Column, value: float) -> str:
-    return column.names[int(value)] if column.names else f"{value:.6g} {column.unit}".removesuffix(" 1")
+    return (
+        column.names[int(value)] if column.names else f"{float(f'{value:.4g}'):.10g} {column.unit}".removesuffix(" 1")
+    )
 
 
 def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Table, x: xr.DataArray) -> None:

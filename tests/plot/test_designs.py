@@ -23,7 +23,7 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     ax = designs.paths(found, BOX, scan=scan.peak_rope_force).axes[0]
     (mesh,) = (one for one in ax.collections if isinstance(one, QuadMesh))
     (points,) = (one for one in ax.collections if isinstance(one, PathCollection))
-    assert mesh.norm is points.norm
+    assert mesh.norm is points.norm and points.norm.vmin == points.get_array().min(), "the best are not clipped"
     np.testing.assert_array_equal(mesh.get_array(), scan.peak_rope_force.transpose("rope_length", "stiffness"))
     assert all(tick == int(tick) for tick in designs.convergence(found, -1.0).axes[0].get_xticks())
     with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, got one over rope_length"):

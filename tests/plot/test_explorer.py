@@ -34,6 +34,7 @@ from jaxgait.plot.explorer.page import phase_plane
 from jaxgait.plot.explorer.playback import Pack, frames, rigid
 from jaxgait.plot.explorer.serving import server
 from jaxgait.plot.explorer.table import COUNTS, spread, table
+from jaxgait.plot.scale import boundaries
 from jaxgait.plot.scene import scene
 from jaxgait.run import Sampling
 from jaxgait.solve.dataset import provenance
@@ -118,6 +119,16 @@ def test_the_page_holds_the_values_of_all_members(scan, shown):
     assert np.array_equal(found["gradients"]["clearance"]["stiffness"], np.full(12, 2.0))
     assert {v["name"] for v in found["vectors"]} == {"multiplier_real", "multiplier_imag"}
     assert (found["x"], found["y"], found["colour"]) == ("mass", "stiffness", "clearance")
+
+
+def test_crowded_measures_have_the_steps_of_colour_of_pictures():
+    along = np.linspace(0.0, 1.0, 9)
+    rho = 0.998 - np.subtract.outer(along, along**1.2) ** 4
+    data = xr.Dataset({"rho": (("k", "c"), rho), "low": (("k", "c"), 0.5 * rho**0)}, {"k": along, "c": along})
+    steps = {c["name"]: c["steps"] for c in unpacked(explore(data).packed())["columns"]}
+    assert steps["rho"]["inner"] == boundaries(rho.ravel())[1:-1].tolist()
+    assert len(steps["rho"]["texts"]) - 1 == len(steps["rho"]["colours"]) == len(steps["rho"]["inner"]) + 1
+    assert not steps["k"]["texts"] and not steps["low"]["texts"], "a linear scale"
 
 
 def test_the_page_opens_with_the_best_member_by_the_search_of_the_model(scan):

@@ -30,10 +30,10 @@ function drawMap() {
   const others = plain ? [] : rows.filter(row => !inside.has(row) || !scan.completed.has(scan.status.data[row]));
   const traces = [];
   if (plain) traces.push(cells(x, y, rows, r => scan.status.data[r], { ...statusShades("z"), showscale: false }));
-  else if (regular) traces.push(cells(x, y, shaded, r => c.values.data[r], shades(c, "z", shaded)));
+  else if (regular) traces.push(cells(x, y, shaded, r => tone(c, r), shades(c, "z", shaded)));
   else if (shaded.length) traces.push(points(x, y, shaded, shade(c, shaded)));
   if (regular && filled.length) traces.push({ ...points(x, y, filled, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
-  if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: others.map(r => inside.has(r) ? "square-open" : "square"), size: Math.min(11, size(others.length) + 1) }));
+  if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: "square", opacity: 1, line: { color: "#ffffff", width: others.map(r => inside.has(r) ? 1 : 0) }, size: others.map(r => Math.min(inside.has(r) ? 7 : 11, size(others.length) + 1)) }));
   if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
   const type = Math.max(others.length, regular ? 0 : shaded.length) > GL_FROM ? "scattergl" : "scatter";  // WebGL would hide others
   traces.push(...marks(x, y, rows).map(mark => ({ ...mark, type })));
@@ -62,12 +62,16 @@ const constant = (k, rows) => rows.length > 0 && rows.every(r => k.values.data[r
 /** Colours of a column, as the properties of a trace with a prefix: steps for small counts; a single value has no bar. */
 function shades(k, prefix, rows) {
   const colorbar = { title: { text: heading(k, 45), side: "right" }, thickness: 13, outlinewidth: 0 };
-  const showscale = !constant(k, rows);
+  const showscale = !constant(k, rows), { texts, colours } = k.steps;
+  if (texts.length) return { colorscale: steps(colours), [prefix + "min"]: -0.5, [prefix + "max"]: colours.length - 0.5, colorbar: { ...colorbar, title: { ...colorbar.title, text: `${heading(k, 45)}, unequal steps` }, tickvals: texts.map((_, i) => i - 0.5), ticktext: texts }, showscale };
   if (!k.colours.length) return { colorscale: "Viridis", colorbar, showscale };
   return { colorscale: steps(k.colours), [prefix + "min"]: -0.5, [prefix + "max"]: k.colours.length - 0.5, colorbar: { ...colorbar, ...ticks(k) }, showscale };
 }
 
-const shade = (c, rows) => ({ color: rows.map(r => c.values.data[r]), ...shades(c, "c", rows) });
+/** A member's number on the scale of colours: the value, or the number of its step. */
+const tone = (k, r) => k.steps.texts.length ? k.steps.inner.filter(edge => k.values.data[r] >= edge).length : k.values.data[r];
+
+const shade = (c, rows) => ({ color: rows.map(r => tone(c, r)), ...shades(c, "c", rows) });
 const statusShades = prefix => ({ colorscale: steps(scan.statuses.map(s => s[1])), [prefix + "min"]: -0.5, [prefix + "max"]: scan.statuses.length - 0.5 });
 
 /** Where members are along an axis; those without a value are before all others. */

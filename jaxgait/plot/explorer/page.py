@@ -27,6 +27,7 @@ from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
 from jaxgait.plot.explorer.table import Column, Table, extremes, one_of_each_status, spread, table
 from jaxgait.plot.film import usual_pace
+from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.run import state_variables
 
 STATUS = "status"
@@ -388,8 +389,17 @@ def _column(pack: Pack, column: Column, rows: Table, shown: np.ndarray) -> dict[
     return {
         "name": column.name, "label": column.label, "title": column.title, "unit": column.unit, "role": column.role,
         "dim": dim, "values": pack.doubles(column.values[shown]),
-        "names": column.names, "colours": column.colours, "geometric": column.geometric,
+        "names": column.names, "colours": column.colours, "steps": _steps(column), "geometric": column.geometric,
     }  # fmt: skip
+
+
+def _steps(column: Column) -> dict[str, Any]:
+    """Unequal steps of colour, as in pictures, of results that a linear scale does not show; otherwise none."""
+    scalar = column.values.ndim == 1 and column.role != "axis" and not column.colours
+    found = boundaries(column.values) if scalar else None
+    if found is None:
+        return {"inner": [], "texts": [], "colours": []}
+    return {"inner": found[1:-1].tolist(), "texts": texts(found), "colours": colours(len(found) - 1)}
 
 
 @functools.cache
