@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -11,10 +12,11 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.analysis.ranges import check_values
-from jaxgait.native import kept
+from jaxgait.native import kept, looped
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
+from jaxgait.solve.smooth import ASSURED
 
 FELL = 0
 """The motion did not return to the section: the walker fell."""
@@ -154,7 +156,7 @@ def _points(name: str, points: Any) -> Array:
     return points
 
 
-@kept
+@functools.partial(kept, assured=ASSURED)
 def _basin(
     return_map: ReturnMap, model: Any, starts: Array, gait: Array, strides: int, tolerance: float
 ) -> tuple[Array, Array]:
@@ -170,4 +172,4 @@ def _basin(
         fell = ~jnp.all(jnp.isfinite(z))
         return jnp.where(fell, FELL, jnp.where(near(z), REACHED, OTHER)), lasted
 
-    return jax.lax.map(member, starts, batch_size=BATCH_SIZE)
+    return jax.lax.map(looped(member, assured=ASSURED), starts, batch_size=BATCH_SIZE)

@@ -21,6 +21,8 @@ from jaxgait.native.code import Unsupported
 
 MAX_ROWS = 20
 """Largest number of rows of a matrix that a kernel solves."""
+MAX_CREATED = 4096
+"""Largest number of elements of an array that repeats others."""
 
 
 def _lu(reader: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
@@ -129,11 +131,15 @@ def _reshape(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _broadcast(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    shape, x = e.params["shape"], _cells(e, inputs[0])
-    if math.prod(shape) > 4096:
+    return _spread(_cells(e, inputs[0]), e.params["shape"], e.params["broadcast_dimensions"])
+
+
+def _spread(x: np.ndarray, shape: Sequence[int], axes: Sequence[int]) -> np.ndarray:
+    """An array repeated to a shape, in which its own axes are `axes`."""
+    if math.prod(shape) > MAX_CREATED:
         raise Unsupported(f"creation of an array of {math.prod(shape)} numbers")
     wide = [1] * len(shape)
-    for axis, to in enumerate(e.params["broadcast_dimensions"]):
+    for axis, to in enumerate(axes):
         wide[to] = x.shape[axis]
     return np.broadcast_to(x.reshape(wide), shape).copy()
 
@@ -155,8 +161,7 @@ def _part(reader: Any, x: Any, where: tuple[slice, ...]) -> np.ndarray:
 
 def _iota(reader: Any, e: Any, _: Sequence[Any]) -> Any:
     shape, axis = e.params["shape"], e.params["dimension"]
-    numbers = np.moveaxis(np.broadcast_to(np.arange(shape[axis]), [*np.delete(shape, axis), shape[axis]]), -1, axis)
-    return reader.array(numbers.astype(e.outvars[0].aval.dtype))
+    return _spread(reader.array(np.arange(shape[axis]).astype(e.outvars[0].aval.dtype)), shape, (axis,))
 
 
 def _pad(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
@@ -290,6 +295,18 @@ def _reduce(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     joined = lambda a, b: reader.number(name, [a, b], dtype)
     found = [functools.reduce(joined, lines[at].tolist()) for at in np.ndindex(lines.shape[:-1])]
     return np.array(found, dtype=int).reshape(lines.shape[:-1])
+
+
+def _cumulated(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    """Sums of the first 1, 2, ... numbers along an axis."""
+    x, axis, dtype = _cells(e, inputs[0]), e.params["axis"], e.outvars[0].aval.dtype
+    joined = lambda a, b: reader.number("add", [a, b], dtype)
+    lines = np.moveaxis(np.flip(x, axis) if e.params["reverse"] else x, axis, -1)
+    found = np.empty(lines.shape, dtype=int)
+    for at in np.ndindex(lines.shape[:-1]):
+        found[at] = list(itertools.accumulate(lines[at].tolist(), joined))
+    found = np.moveaxis(found, -1, axis)
+    return np.flip(found, axis) if e.params["reverse"] else found
 
 
 def _arg(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
@@ -437,6 +454,7 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
     "gather": _gather,
     **dict.fromkeys(["scatter", "scatter-add", "scatter_add"], _scatter),
     **dict.fromkeys(REDUCED, _reduce),
+    "cumsum": _cumulated,
     **dict.fromkeys(["argmin", "argmax"], _arg),
     **dict.fromkeys(["unvmap_any", "unvmap_all"], _unvmap),
     "dot_general": _dot,

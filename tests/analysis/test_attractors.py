@@ -1,12 +1,16 @@
 """Long walks, basins and exponents: impossible requests raise, and no direction is left out."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.analysis.attractors import basin, bifurcation_diagram
+from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.floquet import lyapunov_exponent
+from jaxgait.kinds import Transition
+from jaxgait.native import explain
 from jaxgait.parameters import ParameterError
+from jaxgait.solve.periodic import Coordinates, PoincareMap
 from tests.analysis.branches_by_hand import Carried
 
 halves = lambda model, z: 0.5 * z
@@ -44,6 +48,32 @@ def test_no_outcome_of_bad_input(arguments, message):
 def test_no_diagram_of_bad_input(values, start, discard, keep, message):
     with pytest.raises((ValueError, ParameterError), match=message):
         bifurcation_diagram(halves, Carried(), "a", jnp.array(values), jnp.array(start), discard=discard, keep=keep)
+
+
+def test_many_strides_from_event_to_event_are_one_kernel():
+    class Ball:
+        """Of 10 m/s^2, which returns with half of its speed."""
+
+        def initial_state(self):
+            return {"z": jnp.array(1.25), "v": jnp.array(0.0)}
+
+        def phases(self):
+            return [lambda t, y: {"z": y["v"], "v": jnp.array(-10.0)}]
+
+        def transitions(self):
+            bounce = lambda t, y: {"z": 0.0 * y["z"], "v": -0.5 * y["v"]}
+            return {"bounce": Transition(0, 0, guard=lambda t, y: y["z"], reset=bounce)}
+
+    ground = Coordinates(lambda _, z: {"z": 0.0 * z[0], "v": z[0]}, lambda _, y: y["v"][None])
+    bounces = PoincareMap(coordinates=ground)
+
+    def until_slow(z):
+        stride = lambda c: (bounces(Ball(), c[0]), c[1] + 1)
+        return jax.lax.while_loop(lambda c: c[0][0] > 0.3, stride, (z, jnp.asarray(0)))
+
+    assert explain(until_slow, jnp.array([4.0])).startswith("a kernel of ")
+    found = basin(bounces, Ball(), jnp.array([[4.0], [2.0]]), jnp.array([[0.25]]), tolerance=0.01)
+    assert found.strides.tolist() == [4, 3] and found.outcome.tolist() == [REACHED, REACHED]
 
 
 @pytest.mark.parametrize("second", [(-0.5, 1.0, 1.5), (1.25, -0.75, 2.0)])

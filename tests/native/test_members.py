@@ -492,3 +492,20 @@ def test_functions_of_elements_of_an_array_are_left_to_xla():
     x = jnp.linspace(0.1, 1.0, 13 * 4).reshape(13, 4)
     assert explain(grown, x[0]) == "left to XLA: a function of elements of an array (x.at[i].apply)"
     np.testing.assert_allclose(kernel(grown)(x), jax.vmap(grown)(x), rtol=1e-15)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumulative_sums_and_identity_matrices_are_in_kernels(reverse):
+    def function(x):
+        def step(c):
+            i, m = c
+            sums = jax.lax.cumsum(
+                m[None] * jnp.eye(9), axis=1, reverse=reverse
+            )  # 81 numbers, more than fit in registers
+            return i + 1, m + 0.01 * jnp.sin(sums[:, 2]) * jnp.cumsum(m)
+
+        return jax.lax.while_loop(lambda c: c[0] < 5, step, (0, x * jnp.arange(1.0, 10.0)))[1]
+
+    x = jnp.linspace(0.1, 1.0, 5)
+    assert explain(function, x[0]).startswith("a kernel of ")
+    agrees(function, x)
