@@ -117,6 +117,8 @@ def test_a_tree_with_default_contents_needs_no_record(monkeypatch):
     monkeypatch.setattr(registry, "models", lambda: {"leg": f"{__name__}:Leg"})
     run = simulate(with_parameters(Leg(), {"links.leg.mass": 3.0}), duration=0.1, samples=2)
     assert run.attrs["contents"] == "{}" and rebuilt(run).links["leg"].mass == 3.0
+    monkeypatch.undo()
+    assert rebuilt(run).links["leg"].mass == 3.0, "its module is loaded, though it is not registered"
     other = eqx.tree_at(lambda m: m.drives["hip"], Leg(), Torque("leg", lambda t, q, v: 1.0))
     with pytest.raises(ValueError, match="the Leg of this result cannot be made from its attributes"):
         rebuilt(simulate(other, duration=0.1, samples=2))

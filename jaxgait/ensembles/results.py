@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import sys
 import warnings
 
 import numpy as np
@@ -105,8 +106,16 @@ def flat(x: xr.DataArray, dims: tuple[str, ...]) -> np.ndarray:
     return x.transpose(*dims, ...).to_numpy().reshape(-1, *(n for d, n in x.sizes.items() if d not in dims))
 
 
+def _kind(name: str, module: str) -> type[Model] | None:
+    """A model class that is registered or loaded; no file decides what is imported."""
+    if known := registry.known_as(name, module):
+        return registry.model_class(known)
+    found = getattr(sys.modules.get(module), name, None)
+    return found if isinstance(found, type) and issubclass(found, Model) else None
+
+
 def rebuilt(run: xr.Dataset) -> Model:
-    """The model of a result, from its attributes.
+    """The model of a result, from its attributes: a registered one, or one whose module you have imported.
 
     Raises:
         ValueError: for an unknown model, and for parts that were not recorded, such as functions, or anything but
@@ -120,8 +129,8 @@ def rebuilt(run: xr.Dataset) -> Model:
         80.0
     """
     name = str(run.attrs.get("model"))
-    known = registry.known_as(name, run.attrs.get("module", ""))
-    if not known:
+    kind = _kind(name, run.attrs.get("module", ""))
+    if kind is None:
         how = "register it as an entry point (see the page on a mechanism of your own), or in Python give model=..."
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
     try:
@@ -133,7 +142,7 @@ def rebuilt(run: xr.Dataset) -> Model:
             recorded["drive"] = json.loads(own[MOTION])
         elif any(n.startswith(DRIVE) for n in own):
             raise ValueError("its motion was not recorded")
-        model = restored(registry.model(known), recorded)
+        model = restored(kind(), recorded)
         model = with_parameters(model, json.loads(run.attrs["parameters"]))
         return with_parameters(model, {n: x for n, x in own.items() if n in parameters(model)})
     except (ValueError, KeyError, TypeError) as error:
