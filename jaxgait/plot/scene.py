@@ -178,7 +178,7 @@ def cut_off(shown: Scene) -> str:
         low, high = np.fmin.reduce(shape, axis=1), np.fmax.reduce(shape, axis=1)
         one_side = (low < -reach) != (high > reach)  # what extends beyond both, such as a wall, is meant to
         beyond = np.fmax(beyond, np.where(one_side, np.fmax(-low, high), 0.0))
-    outside["shapes"] = (beyond > 0.0).any(axis=-1)
+    outside["shapes"] = (beyond > (1.0 + MARGIN) * reach).any(axis=-1)  # less hardly shows
     reach = np.maximum(reach, beyond.max(axis=0))
     if shown.ground is not None:
         depth = up - (shown.ground.height - across * np.tan(shown.ground.slope))
