@@ -66,6 +66,8 @@ ALONE = {
     "jaxgait.solve.schemes": "chooses",
     "jaxgait.solve.checks": "checks",
     **{f"jaxgait.solve.samples.{x}": "parts of schemes" for x in ("snapshot", "at_first", "including_step")},
+    "jaxgait.solve.smooth.check_tolerances": "checks",
+    "jaxgait.solve.smooth.check_resolved": "checks",
     "jaxgait.solve.smooth.tolerances": "of a given precision",
     **{f"jaxgait.solve.fixed.{x}": "parts of schemes, which are decorated" for x in ("Grid", "Motion", "division")},
     "jaxgait.solve.steps": "parts of schemes, which are decorated",
