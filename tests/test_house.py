@@ -116,7 +116,6 @@ COVERED = {
     "cli/gait_table.py": "cli/test_motion.py",
     "cli/page.py": "cli/test_fitting.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
-    "calibration/describe.py": "cli/test_fitting.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",
     "ensembles/driver.py": "ensembles/test_store.py",
     "ensembles/fingerprint.py": "ensembles/test_source.py",
