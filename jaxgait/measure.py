@@ -323,7 +323,7 @@ def mask(values: Mapping[str, Array], status: Int[Array, ""], early: frozenset[s
     Flags and unsigned integers, which can represent neither, become real numbers.
 
     Args:
-        values: the observables by name, or derivatives of them.
+        values: the observables by name, or derivatives of them, of any shape.
         status: how the run ended, a code of `jaxgait.outcome`.
         early: names of those defined for early ends (`Measures.early`), which the model's own terminations leave.
 

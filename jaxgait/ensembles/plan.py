@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def runnable(self) -> dict[str, np.ndarray]:
-        """Values by name of the members that are run, in their units."""
+        """Values by name, (members, ...), of the members that are run, in their units."""
         return _chosen(self.members.values, slice(None) if self.valid is None else self.valid)
 
     @property
@@ -101,7 +101,7 @@ class Plan:
 
     @functools.cached_property
     def times(self) -> np.ndarray | None:
-        """Sampling times in s if trajectories are kept and all have the same times; None otherwise."""
+        """Sampling times in s, (samples,), if trajectories are kept and all have the same times; None otherwise."""
         if not self.job.trajectories:
             return None
         sampling = self.job.sampling
@@ -159,7 +159,7 @@ def _chosen(values: Mapping[str, np.ndarray], which: Any) -> dict[str, np.ndarra
 
 
 def with_invalid(plan: Plan, block: int, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The results of a block's task, with those of members that the model rejects: a status, and no values."""
+    """Results of a block, (members, ...), with those of members that the model rejects: a status, and no values."""
     if plan.valid is None:
         return dict(results)
     valid = plan.valid[_members_of(plan, block)]

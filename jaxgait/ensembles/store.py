@@ -84,7 +84,7 @@ class Store:
         return [block for block in range(self.plan.size) if block not in self.done]
 
     def write(self, block: int, results: dict[str, np.ndarray]) -> None:
-        """Writes the results of one block, all or nothing.
+        """Writes the results of one block, (members, ...), all or nothing.
 
         Raises:
             StoreError: if they cannot be written.

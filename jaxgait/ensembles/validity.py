@@ -52,7 +52,7 @@ def _accepted(fault: Fault, columns: Mapping[str, np.ndarray]) -> Bool[np.ndarra
 
 
 def rejection(model: Model, columns: Mapping[str, np.ndarray]) -> str:
-    """Why a model rejects the first of the members that it rejects; empty if it accepts all; see `accepted`.
+    """Why a model rejects the first of the members, (members, ...), that it rejects; empty if none; see `accepted`.
 
     Examples:
         >>> import numpy as np

@@ -234,7 +234,7 @@ def stacked(values: Vector) -> Array:
 
 @float64_default
 def cross(a: Vector | Array, b: Vector | Array) -> tuple[Entry, Entry, Entry]:
-    """Cross product of two triples, as a triple; `spatial.vectors.cross` has it as an array.
+    """Cross product of two vectors of three entries, as a triple; `spatial.vectors.cross` has it as an array.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import cross

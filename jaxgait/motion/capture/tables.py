@@ -36,9 +36,7 @@ SPATIOTEMPORAL = {
     "speed": Quantity("m/s", "stride length over stride time"),
     "cadence": Quantity("steps/min", "two steps per stride time"),
     "step_time": Quantity("s", "from the heel strike of the other foot to the next one of this foot"),
-    "step_length": Quantity(
-        "m", "distance along the path from the other heel's footprint to this heel's next one"
-    ),
+    "step_length": Quantity("m", "distance along the path from the other heel's footprint to this heel's next one"),
     "step_width": Quantity("m", "distance of the other heel's footprint from the line through both of this heel"),
     "stance": Quantity("%", "heel strike to toe-off of this foot"),
     "swing": Quantity("%", "toe-off to heel strike of this foot"),
