@@ -16,6 +16,8 @@ CROWDED = 0.04
 """The lowest or highest quarter of the values is crowded if it fills less than this fraction of a linear scale."""
 MIN_VALUES = 20
 """Fewer different values can be distinguished on a linear scale, or not at all."""
+MIN_STEPS = 4
+"""Fewer steps show less than a linear scale does: where most values are equal."""
 
 
 def boundaries(values: Num[np.ndarray, " members"]) -> Float[np.ndarray, " edges"] | None:
@@ -45,21 +47,27 @@ def boundaries(values: Num[np.ndarray, " members"]) -> Float[np.ndarray, " edges
     found = np.quantile(known, SHARES)
     found = found[np.append(True, np.diff(found) > 1e-6 * (high - low))]
     found[-1] = high
+    if found.size <= MIN_STEPS:
+        return None
     places = _places(found)
     inner = [round(x, n) for x, n in zip(found[1:-1].tolist(), places[1:-1], strict=True)]
     return np.array([low, *inner, high])
 
 
 def texts(steps: Float[np.ndarray, " edges"]) -> list[str]:
-    """The boundaries, in any unit, with as many digits as distinguish each from its neighbours.
+    """The boundaries, in any unit, with digits that distinguish each from its neighbours; of extremes four at least.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scale import texts
         >>> texts(np.array([0.7276, 0.9, 0.991, 0.99743]))
-        ['0.73', '0.9', '0.991', '0.997']
+        ['0.7276', '0.9', '0.991', '0.9974']
     """
-    return [f"{round(x, n):.10g}" for x, n in zip(steps.tolist(), _places(steps), strict=True)]
+    places = _places(steps)
+    for end in (0, -1):
+        if steps[end] != 0.0:
+            places[end] = max(places[end], 3 - int(np.floor(np.log10(abs(steps[end])))))
+    return [f"{round(x, n) + 0.0:.10g}" for x, n in zip(steps.tolist(), places, strict=True)]  # (0, not -0)
 
 
 def _places(steps: np.ndarray) -> list[int]:

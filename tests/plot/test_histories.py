@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from jaxgait.plot import maps
 from jaxgait.plot.explorer.table import COUNTS, table
 from jaxgait.plot.histories import MAX_PANELS, picture
-from jaxgait.plot.scale import boundaries
+from jaxgait.plot.scale import boundaries, texts
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +127,24 @@ def test_values_crowded_at_their_best_are_in_unequal_steps_of_colour():
     counts, _ = np.histogram(rho, steps)
     assert len(steps) > 5 and counts.max() < 0.35 * rho.size, "no colour for most"
     assert not picture(data.assign(rho=data.k + data.c)).axes[1].get_ylabel(), "a linear scale"
+
+
+@pytest.mark.parametrize(
+    "values", [np.append(1.0 + 1e-9 * np.arange(100), 5.0), np.append(np.zeros(300), np.arange(30.0))]
+)
+def test_values_that_are_nearly_all_equal_have_a_linear_scale(values):
+    assert boundaries(values) is None
+
+
+def test_ends_of_a_scale_are_the_extremes():
+    assert texts(np.array([-17529.3, 1000.0, 9300.0, 9877.93, 9878.2])) == [
+        "-17530",
+        "1000",
+        "9300",
+        "9877.9",
+        "9878.2",
+    ]
+    assert texts(np.array([-2e-4, -1e-4, 0.0])) == ["-0.0002", "-0.0001", "0"]
 
 
 def test_a_legend_of_long_sentences_fits_the_picture():
