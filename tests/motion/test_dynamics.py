@@ -30,6 +30,7 @@ from jaxgait.motion.capture.dynamics import (
 )
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.embedded import gait_record, joint_loads
 from jaxgait.motion.readers import read_recording
@@ -172,6 +173,21 @@ def test_moments_are_labelled(walk):
     np.testing.assert_allclose(knee, walk.dynamics.mean["knee_moment_Nm_kg"])
     assert float(knee.max()) == pytest.approx(walk.dynamics.peaks["knee_moment_Nm_kg"][1])
     assert set(walk.dynamics.mean) == {*MOMENTS, *POWERS}
+
+
+def test_strides_of_two_trials_at_the_same_times_have_their_own_moments():
+    one = _recorded(100.0)
+    half = tuple(plate._replace(force=0.5 * plate.force) for plate in one.forces)
+    sway = 1e-4 * np.sin(np.arange(one.time.size))[:, None]
+    other = dataclasses.replace(one, name="light", markers={k: x + sway for k, x in one.markers.items()}, forces=half)
+    options = Options(cutoff=None)
+    both = measure([one, other], options=options, mass=walker.MASS)
+    curves, data = stride_curves(both), labelled(both.dynamics)
+    assert set(data.trial.values) == {"walk", "light"}
+    for trial in (one, other):
+        alone = stride_curves(measure([trial], options=options, mass=walker.MASS))
+        own = curves.ankle_moment[curves.trial == trial.name]
+        np.testing.assert_allclose(own, alone.ankle_moment, atol=0.02)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
@@ -102,3 +103,9 @@ def test_the_stride_time_is_from_heel_strike_to_heel_strike():
     assert walk.stride_time == pytest.approx(np.diff(walk.events[0].strikes)[0], abs=1e-9)
     assert walk.period - walk.stride_time == pytest.approx(stride.moved) != 0.0
     assert LEVEL.stride_time == LEVEL.period
+
+
+def test_a_marker_of_the_pelvis_that_is_never_seen_is_an_error_about_the_trial():
+    markers = W.markers | {"RPSI": np.full_like(W.markers["RPSI"], np.nan)}
+    with pytest.raises(MotionFormatError, match="no whole stride: 0 heel strikes of the right leg"):
+        measure([Recording("walk", "walk.trc", W.rate, W.time, markers=markers)], options=EXACT)

@@ -64,12 +64,19 @@ class Dynamics:
 
     strides: tuple[dict[str, Numbers], ...]
     """Of every stride with forces."""
+    trials: tuple[str, ...]
+    """Trials of these strides."""
     starts: tuple[float, ...]
     """Heel strikes of these strides in s."""
     body: dict[str, Segment]
     """Segments by name: thigh, shank, foot."""
     mass: float
     """Of the person in kg."""
+
+    def of(self, stride: StrideCurve) -> dict[str, Numbers]:
+        """The curves of one stride; empty if it has none. Heel strikes of two trials may be at the same time."""
+        keys = zip(self.trials, self.starts, strict=True)
+        return dict(zip(keys, self.strides, strict=True)).get((stride.trial, stride.start), {})
 
     @property
     def mean(self) -> dict[str, Numbers]:
@@ -159,9 +166,8 @@ def stride_dynamics(
 
     The mass is that of the person in kg; `body` is from `body_of`.
     """
-    time = np.linspace(stride.start, stride.start + stride.period, POINTS_PER_STRIDE)
-    at = lambda track, order=0: sampled_at(leg.recording.time, track, time, degree=5, derivative=order)
-    ground = sampled_at(leg.recording.time, np.column_stack([load.force, load.moment]), time)
+    at = lambda track, order=0: sampled_at(leg.recording.time, track, stride.times, degree=5, derivative=order)
+    ground = sampled_at(leg.recording.time, np.column_stack([load.force, load.moment]), stride.times)
     angles = _angles(leg)
     rate, spin = (dict(zip(angles, at(np.column_stack([*angles.values()]), order).T, strict=True)) for order in (1, 2))
     tilt = GRAVITY * np.array([np.sin(leg.axes.slope), np.cos(leg.axes.slope) - 1.0])  # of gravity on a ramp
@@ -238,7 +244,8 @@ def dynamics_of(
         points = [plate.point is not None for leg, _ in there.values() for plate in leg.recording.forces]
         lacking = "is missing in a part of every stride" if any(points) else "is not recorded"
         return None, f"no joint moments: the centre of pressure of the ground force {lacking}"
-    result = Dynamics(tuple(c for _, c in done), tuple(s.start for s, _ in done), body, mass)
+    curves, trials, starts = zip(*((c, s.trial, s.start) for s, c in done), strict=True)
+    result = Dynamics(curves, trials, starts, body, mass)
     foot = "" if all(map(has_foot, (leg for leg, _ in there.values()))) else ", the foot's at the ankle"
     strided = f"{len(done)} of {len(strides)} strides"
     return result, f"joint moments of {strided}: planar, measured joint centres, masses by {TABLE}{foot}"
@@ -249,7 +256,7 @@ def labelled(found: Dynamics) -> xr.Dataset:
 
     Returns:
         `moment` in Nm/kg and `power` in W/kg over (joint, percent), and `stride_moment` and `stride_power` over
-        (stride, joint, percent), the coordinate `stride` being the heel strike in s.
+        (stride, joint, percent), the coordinate `stride` being the heel strike in s, and `trial` its trial.
     """
     shown = {}
     for word, names, unit in (("moment", MOMENTS, "N m/kg"), ("power", POWERS, "W/kg")):
@@ -261,6 +268,7 @@ def labelled(found: Dynamics) -> xr.Dataset:
         "joint": list(JOINTS),
         "percent": ("percent", np.linspace(0.0, 100.0, POINTS_PER_STRIDE), {"units": "%", "long_name": "stride"}),
         "stride": ("stride", np.array(found.starts), {"units": "s", "long_name": "heel strike"}),
+        "trial": ("stride", list(found.trials)),
     }
     signs = "positive: hip flexion, knee flexion, ankle dorsiflexion; powers positive where energy is given"
     return xr.Dataset(shown, coordinates, {"mass_kg": found.mass, "signs": signs, "segments": TABLE})

@@ -97,6 +97,8 @@ def slope_of(leg: Leg) -> float:
 def _crosses(leg: Leg) -> bool:
     """Whether the hip crosses the laboratory."""
     seen = np.flatnonzero(np.isfinite(leg.hip[:, 0]))
+    if seen.size < 2:
+        return False
     way = float(leg.hip[seen[-1], 0] - leg.hip[seen[0], 0])
     return abs(way) > OVERGROUND_SPEED * float(leg.recording.time[seen[-1]] - leg.recording.time[seen[0]])
 

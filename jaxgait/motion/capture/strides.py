@@ -89,6 +89,11 @@ class StrideCurve:
         """Time in s from heel strike to heel strike."""
         return self.period - self.moved
 
+    @property
+    def times(self) -> Float[np.ndarray, " samples"]:
+        """Times in s of its samples in the trial."""
+        return np.linspace(self.start, self.start + self.period, POINTS_PER_STRIDE)
+
 
 def cut(leg: Leg, events: StrideEvents, load: Load | None, ends: Float[np.ndarray, " strides"] | None = None):
     """The strides between the heel strikes of a leg, or from them to other ends in s."""

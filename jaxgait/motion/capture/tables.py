@@ -239,35 +239,30 @@ def _plain(name: str) -> str:
 def _flat_foot(walk: Walk) -> float:
     """The angle in rad of the line of the flat foot, from which the angles of the kept strides are counted."""
     stride = walk.kept[0]
-    leg = next(leg for leg in walk.legs if leg.recording.name == stride.trial)
+    leg = walk.legs[walk.trial_of(stride)]
     assert leg.foot is not None, "the foot has markers"
-    lines = sampled_at(leg.recording.time, unwrapped(leg.foot)[:, None], _times(stride))[:, 0]
+    lines = sampled_at(leg.recording.time, unwrapped(leg.foot)[:, None], stride.times)[:, 0]
     return float(np.mean(lines - stride.signals["foot_rad"]))
-
-
-def _times(stride: StrideCurve) -> np.ndarray:
-    return np.linspace(stride.start, stride.start + stride.period, POINTS_PER_STRIDE)
 
 
 def _curves(walk: Walk, stride: StrideCurve) -> dict[str, np.ndarray]:
     """Curves of one stride at 101 times, in their units."""
-    leg = next(leg for leg in walk.legs if leg.recording.name == stride.trial)
+    leg = walk.legs[walk.trial_of(stride)]
     factor = {name: 1.0 if signal.endswith("_m") else 180.0 / math.pi for name, signal in _SIGNALS.items()}
     found = {name: factor[name] * stride.signals[signal] for name, signal in _SIGNALS.items()}
     if stride.load is not None:
         found |= {"ground_x": stride.load[:, 0], "ground_y": stride.load[:, 1]}
     if leg.pelvis is not None:
-        tilt = np.degrees(sampled_at(leg.recording.time, leg.pelvis[:, None], _times(stride))[:, 0])
+        tilt = np.degrees(sampled_at(leg.recording.time, leg.pelvis[:, None], stride.times)[:, 0])
         found |= {"pelvis_tilt": tilt, "hip_flexion": found["thigh_angle"] + tilt}
     if walk.dynamics is not None:
-        loads = dict(zip(walk.dynamics.starts, walk.dynamics.strides, strict=True)).get(stride.start, {})
-        found |= {_plain(k): x for k, x in loads.items()}
+        found |= {_plain(k): x for k, x in walk.dynamics.of(stride).items()}
     return found
 
 
 def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
     """The spatiotemporal parameters of one stride."""
-    trial = next(i for i, leg in enumerate(walk.legs) if leg.recording.name == stride.trial)
+    trial = walk.trial_of(stride)
     leg, other = walk.legs[trial], walk.others[trial]
     end = stride.start + stride.stride_time
     strike = None if other is None else _strike_within(other, stride)

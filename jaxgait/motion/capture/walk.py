@@ -93,6 +93,10 @@ class Walk:
         """The strides that the mean is taken of."""
         return tuple(s for s in self.strides if not s.reason)
 
+    def trial_of(self, stride: StrideCurve) -> int:
+        """The trial of a stride, counted from 0."""
+        return [leg.recording.name for leg in self.legs].index(stride.trial)
+
     @property
     def stride_time(self) -> float:
         """Mean time in s from heel strike to heel strike."""
