@@ -155,6 +155,11 @@ def _labels(name: Any, given: Any) -> np.ndarray:
     return x
 
 
+def one_of(columns: Mapping[str, np.ndarray], i: int) -> dict[str, np.ndarray | float]:
+    """The values of member i by name, in their units, from those of all with a leading axis over members."""
+    return {name: x[i] if x.ndim > 1 else float(x[i]) for name, x in columns.items()}
+
+
 def _alike(one: Rows, other: Rows) -> bool:
     same = one.dim == other.dim and one.labels.keys() == other.labels.keys()
     return same and all(np.array_equal(x, other.labels[name]) for name, x in one.labels.items())

@@ -109,9 +109,9 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
         plan, done = finished(request["store"], plan, any_blocks=request["batch"] is None)
     workers = min(request["workers"] or default_workers(plan.job.devices), plan.size)
     before = time.perf_counter()
-    compile_blocks(plan)
-    compiled = time.perf_counter()
     sampled = _sampled(plan, workers if plan.size >= 4 * workers else 1)
+    compile_blocks(sampled)  # the very program of the sample: invalid members may leave shorter blocks
+    compiled = time.perf_counter()
     sizes = [found["status"].size for _, found in run_blocks(sampled, range(sampled.size), workers)]
     took = time.perf_counter() - compiled
     rounds = math.ceil((plan.size - done) / workers)

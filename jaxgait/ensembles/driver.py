@@ -291,7 +291,7 @@ def check_run(caller: str, run: Mapping[str, Any], allowed: Sequence[str] = ()) 
     Raises:
         ValueError: for arguments that `caller` sets itself, unless `allowed`, and those that `ensemble` does not have.
     """
-    own = {"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} - {*allowed}
+    own = {"members", "observe", "variables", "gradient", "trajectories", "store", "repair", "invalid"} - {*allowed}
     if taken := sorted(own & {*run}):
         raise ValueError(f"{caller} does not take {taken[0]}: it sets that itself")
     known = inspect.signature(ensemble).parameters

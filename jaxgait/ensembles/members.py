@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxgait import checks
 from jaxgait.checks import shown
-from jaxgait.ensembles.columns import numbers, rows_of
+from jaxgait.ensembles.columns import numbers, one_of, rows_of
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue, warn_implausible
@@ -314,7 +314,23 @@ def check_members(model: Model, members: Members) -> None:
         jaxgait.plausible.ImplausibleValue: for values out of their plausible range, once per parameter.
     """
     check_names(model, members)
-    check_values(model, members.values)
+    try:
+        check_values(model, members.values)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ValueError) and "ambiguous" not in str(error):
+            raise
+        with warnings.catch_warnings():  # the model's rules were written for single values
+            warnings.simplefilter("ignore", ImplausibleValue)  # warned of above
+            for i in range(members.size):
+                check_values(model, one_of(members.values, i))
+
+
+def warn_of_values(model: Model, given: Mapping[str, Any]) -> None:
+    """Warns of values by name, in their units, out of their plausible range, once per parameter."""
+    known = parameters(model)
+    for name in [name for name in given if name in known]:
+        info = known[name]
+        warn_implausible(f"{type(model).__name__}.{name} ({info.doc})", given[name], info.unit, info.plausible)
 
 
 def check_names(model: Model, members: Members) -> None:
@@ -349,9 +365,8 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
     varied = {}
     for name, values in given.items():
         if name in known:
-            info = known[name]
-            check_value(name, values, info)
-            warn_implausible(f"{type(model).__name__}.{name} ({info.doc})", values, info.unit, info.plausible)
+            check_value(name, values, known[name])
+            warn_of_values(model, {name: values})
             varied[name] = values
         elif not np.isfinite(values).all():
             raise ParameterError(f"{name!r} must be finite, got {np.extract(~np.isfinite(values), values)[0]}")

@@ -110,6 +110,8 @@ def _kind(name: str, module: str) -> type[Model] | None:
     """A model class that is registered or loaded; no file decides what is imported."""
     if known := registry.known_as(name, module):
         return registry.model_class(known)
+    if module == "__main__":  # of whatever script runs now: its class of this name may have other equations
+        return None
     found = getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) and issubclass(found, Model) else None
 
@@ -131,7 +133,10 @@ def rebuilt(run: xr.Dataset) -> Model:
     name = str(run.attrs.get("model"))
     kind = _kind(name, run.attrs.get("module", ""))
     if kind is None:
-        how = "register it as an entry point (see the page on a mechanism of your own), or in Python give model=..."
+        how = (
+            "import its module, register it as an entry point (see the page on a mechanism of your own), or in Python "
+        )
+        how += "give model=..."
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
     try:
         if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Bool
 
-from jaxgait.ensembles.members import Members, check_names, check_values
+from jaxgait.ensembles.columns import one_of
+from jaxgait.ensembles.members import Members, check_names, check_values, warn_of_values
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameters, with_parameters, within_bounds
 from jaxgait.plausible import ImplausibleValue
@@ -47,7 +48,7 @@ def _accepted(fault: Fault, columns: Mapping[str, np.ndarray]) -> Bool[np.ndarra
         group = np.arange(start, min(start + GROUP, size))
         full = np.resize(group, GROUP)  # of one size, so that what models compile serves all groups
         all_valid = _faultless(fault, {name: x[full] for name, x in columns.items()})
-        found[group] = all_valid or [not fault(_one(columns, i)) for i in group.tolist()]
+        found[group] = all_valid or [not fault(one_of(columns, i)) for i in group.tolist()]
     return found
 
 
@@ -62,7 +63,7 @@ def rejection(model: Model, columns: Mapping[str, np.ndarray]) -> str:
         'RollingWalker cannot stand'
     """
     rejected = np.flatnonzero(~accepted(model, columns))
-    return _fault(model, _one(columns, int(rejected[0]))) if rejected.size else ""
+    return _fault(model, one_of(columns, int(rejected[0]))) if rejected.size else ""
 
 
 def valid_members(model: Model, members: Members) -> tuple[Bool[np.ndarray, " members"], str]:
@@ -88,10 +89,10 @@ def valid_members(model: Model, members: Members) -> tuple[Bool[np.ndarray, " me
     if inside.size:
         found[inside] = _accepted(fault, {name: x[inside] for name, x in members.values.items()})
     rejected = np.flatnonzero(~found)
-    why = fault(_one(members.values, int(rejected[0]))) if rejected.size else ""
+    why = fault(one_of(members.values, int(rejected[0]))) if rejected.size else ""
     if not found.any():
         raise ParameterError(f"the model accepts none of the {members.size} members; the first: {why}")
-    check_values(model, {name: x[found] for name, x in members.values.items()})  # warns of implausible ones
+    warn_of_values(model, {name: x[found] for name, x in members.values.items()})
     return found, why
 
 
@@ -102,10 +103,6 @@ def _in_bounds(model: Model, members: Members) -> Bool[np.ndarray, " members"]:
         good = np.isfinite(x) & (within_bounds(x, known[name]) if name in known else True)
         found &= good.reshape(members.size, -1).all(axis=1)
     return found
-
-
-def _one(columns: Mapping[str, np.ndarray], i: int) -> dict[str, np.ndarray | float]:
-    return {name: x[i] if x.ndim > 1 else float(x[i]) for name, x in columns.items()}
 
 
 def _faultless(fault: Fault, columns: Mapping[str, np.ndarray]) -> bool:

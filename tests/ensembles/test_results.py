@@ -1,11 +1,13 @@
 """Results are opened from any of their files; other files raise."""
 
+import sys
+
 import numpy as np
 import pytest
 import xarray as xr
 
 from jaxgait import Bungee, ensemble
-from jaxgait.ensembles.results import open_result
+from jaxgait.ensembles.results import open_result, rebuilt
 
 MASSES = {"mass": np.linspace(60.0, 80.0, 8)}
 
@@ -33,3 +35,10 @@ def test_other_files_raise(tmp_path):
     (tmp_path / "best.json").write_text("{}")
     with pytest.raises(ValueError, match="is a record of numbers"):
         open_result(tmp_path / "best.json")
+
+
+def test_a_class_of_the_running_script_is_not_taken_for_that_of_another(monkeypatch):
+    monkeypatch.setattr(sys.modules["__main__"], "Jump", Bungee, raising=False)
+    recorded = {"model": "Jump", "module": "__main__", "parameters": "{}", "contents": "{}"}
+    with pytest.raises(ValueError, match=r"import its module, .* give model="):
+        rebuilt(xr.Dataset(attrs=recorded))

@@ -6,6 +6,8 @@ import xarray as xr
 
 from jaxgait import Bungee, RollingWalker, cli
 from jaxgait.ensembles import ensemble, estimate, failed, grid, summary, zipped
+from jaxgait.ensembles.driver import check_run
+from jaxgait.ensembles.members import check_members
 from jaxgait.ensembles.validity import valid_members
 from jaxgait.outcome import INVALID, IncompleteRun
 from jaxgait.parameters import ParameterError
@@ -47,6 +49,29 @@ def test_rules_between_parameters_mark_members():
     members = zipped({"leg_length": [0.4, 0.4, -1.0], "foot_radius": [0.1, 0.5, 0.1]})
     found, why = valid_members(RollingWalker(), members)
     assert found.tolist() == [True, False, False] and why.startswith("RollingWalker cannot stand: foot_radius (0.5 m)")
+
+
+class Scalar(Bungee):
+    """A model whose rule was written for single values."""
+
+    def validate(self):
+        super().validate()
+        if self.stiffness > self.mass:
+            raise ParameterError("k>m")
+
+
+def test_rules_for_single_values_mark_members_and_raise():
+    members = zipped({"mass": [60.0, 70.0, 80.0], "stiffness": [20.0, 90.0, 20.0]})
+    found, why = valid_members(Scalar(), members)
+    assert found.tolist() == [True, False, True] and why == "k>m"
+    with pytest.raises(ParameterError, match="k>m"):
+        check_members(Scalar(), members)
+    check_members(Scalar(), zipped({"mass": [60.0, 70.0], "stiffness": [20.0, 25.0]}))
+
+
+def test_searches_do_not_take_invalid():
+    with pytest.raises(ValueError, match="fit does not take invalid"):
+        check_run("fit", {"invalid": "mark"})
 
 
 @pytest.mark.parametrize(
