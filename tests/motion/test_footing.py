@@ -7,7 +7,7 @@ import pytest
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.leg import Options
-from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Recording
 from tests.motion import walker
@@ -109,3 +109,21 @@ def test_a_marker_of_the_pelvis_that_is_never_seen_is_an_error_about_the_trial()
     markers = W.markers | {"RPSI": np.full_like(W.markers["RPSI"], np.nan)}
     with pytest.raises(MotionFormatError, match="no whole stride: 0 heel strikes of the right leg"):
         measure([Recording("walk", "walk.trc", W.rate, W.time, markers=markers)], options=EXACT)
+
+
+def test_a_ramp_turns_both_legs_of_a_short_trial():
+    """Only the left foot has two footholds."""
+    both = measure_both([sloped(0.1, walker.walker(duration=2.6))], options=EXACT)
+    for walk in both.values():
+        assert any("by 5.7 deg along the path, a ramp or stairs" in line for line in walk.warnings)
+        np.testing.assert_allclose(walk.mean["thigh_rad"].mean(), LEVEL.mean["thigh_rad"].mean(), atol=2e-3)
+
+
+def test_trials_too_short_to_show_a_tilt_have_that_of_the_others():
+    lengths = {"short": 2.6, "long": 5.0}  # s
+    trials = [
+        dataclasses.replace(sloped(np.radians(0.5), walker.walker(duration=t)), name=n) for n, t in lengths.items()
+    ]
+    walk = measure(trials, options=EXACT)
+    heights = [s.signals["hip_y_m"].mean() for s in walk.kept]
+    assert {s.trial for s in walk.kept} == set(lengths) and np.ptp(heights) < 2e-3

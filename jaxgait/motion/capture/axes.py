@@ -51,12 +51,17 @@ class Axes(NamedTuple):
         forward, up, right = self.rotation
         along = math.cos(slope) * forward + math.sin(slope) * up
         rotation = np.stack([along, math.cos(slope) * up - math.sin(slope) * forward, right])
-        rises = f"the ground {'rises' if slope > 0 else 'falls'} by {math.degrees(abs(slope)):.1f} deg along the path"
+        rises = slope_text(slope)
         if abs(slope) <= CALIBRATION_TILT:
             note = f"{rises}: the laboratory's axes are tilted, and are levelled"
             return self._replace(rotation=rotation, notes=(*self.notes, note))
         warning = f"{rises}, a ramp or stairs: heights and angles are from the ground, not from the vertical"
         return self._replace(rotation=rotation, warnings=(*self.warnings, warning), slope=slope)
+
+
+def slope_text(slope: float) -> str:
+    """What notes and warnings say about a slope in rad, positive uphill."""
+    return f"the ground {'rises' if slope > 0 else 'falls'} by {math.degrees(abs(slope)):.1f} deg along the path"
 
 
 def find_axes(

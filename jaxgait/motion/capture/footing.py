@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from jaxgait.motion.capture.axes import OVERGROUND_SPEED
+from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.axes import OVERGROUND_SPEED, slope_text
 from jaxgait.motion.capture.events import by_motion
-from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.leg import Leg, Options, leg_of
 from jaxgait.motion.capture.strides import BELT_SPEED
 from jaxgait.motion.norms import inside
+from jaxgait.motion.recording import Recording
 
 STANDING = (0.15, 0.45)
 """Shares of a stride between which the front of the foot stands on the ground, also while the heel rises."""
@@ -26,8 +31,11 @@ WITH_THE_HIP = (0.5, 1.5)
 """Ratio of the rises of hip and footholds on a slope; if a marker moves on the foot, only the footholds rise."""
 LEAST_INCLINE = math.radians(3.0)
 """Slope in rad above which a belt is inclined: feet on level belts seem to rise or fall by up to 0.014."""
-MAX_UNSTEADY = 0.006
+MAX_DEVIATION = 0.006
 """Deviation in m from steady motion above which a foot does not stand; up to 0.001 in measured walks."""
+
+SAME_LINE = math.cos(math.radians(15.0))
+"""Cosine of the angle between two paths up to which they are along the same line."""
 
 
 class Foothold(NamedTuple):
@@ -42,7 +50,7 @@ class Foothold(NamedTuple):
     """Forward speed in m/s: 0 overground, negative on a belt."""
     climb: float
     """Upward speed in m/s."""
-    unsteady: float
+    deviation: float
     """Root mean square deviation in m from this steady motion."""
 
 
@@ -75,23 +83,80 @@ def _foothold(time: np.ndarray, front: np.ndarray, hip: np.ndarray) -> Foothold:
     return Foothold(float(x.mean()), float(y.mean()), float(hip.mean()), float(speed), float(climb), rms)
 
 
-def slope_of(leg: Leg) -> float:
-    """Slope of the ground in rad, positive uphill; 0 if it cannot be distinguished from a level one.
+def level_legs(recordings: Sequence[Recording], side: str, options: Options) -> list[tuple[Leg, Leg | None]]:
+    """The leg of a side in every recording, and the other one if it was recorded, turned so that the ground is level.
 
-    Overground it is that of the footholds, if the hip rises with them; on a belt that of the standing foot's path.
+    Raises:
+        MotionFormatError: as `leg_of`, for the leg of the side.
     """
-    found = [one for one in footholds(leg) if one.unsteady < MAX_UNSTEADY]
-    still = [one for one in found if abs(one.speed) < BELT_SPEED]
-    pairs = [(a, b) for i, a in enumerate(still) for b in still[i + 1 :] if abs(b.forward - a.forward) > LEAST_STEP]
+    found = [(leg_of(recording, side, options), _other_leg(recording, side, options)) for recording in recordings]
+    slopes = slopes_of([[leg for leg in pair if leg is not None and leg.foot is not None] for pair in found])
+    # from the recordings as they were given: that of a leg lacks the positions that are named in its warnings
+    turned = lambda recording, leg, slope: leg_of(recording, leg.side, options, slope) if slope else leg
+    return [
+        (turned(recording, own, slope), None if other is None else turned(recording, other, slope))
+        for recording, (own, other), slope in zip(recordings, found, slopes, strict=True)
+    ]
+
+
+def _other_leg(recording: Recording, side: str, options: Options) -> Leg | None:
+    try:
+        return leg_of(recording, "left" if side == "right" else "right", options)
+    except MotionFormatError:
+        return None
+
+
+class _Ground(NamedTuple):
+    """The ground under a trial."""
+
+    slope: float
+    """In rad, as the footholds have it, positive uphill; also where it cannot be distinguished from 0."""
+    way: float
+    """Distance in m between the first and the last foothold of a foot; 0 if no foot has two of them."""
+    slopes: bool
+    """Whether it slopes."""
+    forward: Float[np.ndarray, " 3"] | None
+    """Path of a walk overground, in the axes of the laboratory."""
+
+
+def slopes_of(trials: Sequence[Sequence[Leg]]) -> list[float]:
+    """Slope of the ground in rad under every trial by both feet, positive uphill; 0 if it does not differ from level.
+
+    Overground it is that of the footholds, if the hip rises with them; on a belt that of the standing feet's paths. A
+    trial overground that is too short to show a slope has the median one of the others along the same line.
+    """
+    grounds = [_ground(legs) for legs in trials]
+    return [one.slope if one.slopes else _of_the_others(one, grounds) for one in grounds]
+
+
+def _of_the_others(one: _Ground, grounds: Sequence[_Ground]) -> float:
+    """Median slope in rad of trials along the same line, there or back; 0 if the footholds of this one contradict."""
+    if one.forward is None:
+        return 0.0
+    along = [(float(one.forward @ g.forward), g.slope) for g in grounds if g.slopes and g.forward is not None]
+    slopes = [math.copysign(slope, slope * cosine) for cosine, slope in along if abs(cosine) > SAME_LINE]
+    slope = float(np.median(slopes)) if slopes else 0.0
+    return slope if abs(slope - one.slope) * one.way < LEAST_RISE else 0.0
+
+
+def _ground(legs: Sequence[Leg]) -> _Ground:
+    found = [[one for one in footholds(leg) if one.deviation < MAX_DEVIATION] for leg in legs]
+    forward = next((leg.axes.rotation[0] for leg in legs if _crosses(leg)), None)
+    still = [[one for one in foot if abs(one.speed) < BELT_SPEED] for foot in found]
+    pairs = [(a, b) for foot in still for a, b in itertools.combinations(foot, 2)]
+    pairs = [(a, b) for a, b in pairs if abs(b.forward - a.forward) > LEAST_STEP]
     if pairs:
         rise = lambda a, b: np.array([b.up - a.up, b.hip - a.hip]) / (b.forward - a.forward)
         slope, of_hip = (float(x) for x in np.median([rise(a, b) for a, b in pairs], axis=0))
-        way = float(np.ptp([one.forward for one in still]))
+        way = max(abs(b.forward - a.forward) for a, b in pairs)
         together = inside(of_hip / slope, WITH_THE_HIP) if slope else False
-        return math.atan(slope) if together and abs(slope) * way > LEAST_RISE else 0.0
-    inclines = [] if _crosses(leg) else [math.atan(one.climb / one.speed) for one in found if one.speed < -BELT_SPEED]
-    incline = float(np.median(inclines)) if inclines else 0.0
-    return incline if abs(incline) > LEAST_INCLINE else 0.0
+        return _Ground(math.atan(slope), way, together and abs(slope) * way > LEAST_RISE, forward)
+    moving = [[math.atan(one.climb / one.speed) for one in foot if one.speed < -BELT_SPEED] for foot in found]
+    inclines = [float(np.median(foot)) for foot in moving if foot]
+    if forward is not None or not inclines:
+        return _Ground(0.0, 0.0, False, forward)
+    least = min(inclines, key=abs)  # a belt is inclined under both feet
+    return _Ground(least, 0.0, abs(least) > LEAST_INCLINE and all(x * least > 0 for x in inclines), None)
 
 
 def _crosses(leg: Leg) -> bool:
@@ -113,12 +178,11 @@ def footing_warnings(leg: Leg) -> list[str]:
         >>> footing_warnings(leg_of(recorded(reference_gait()), "right"))
         []
     """
-    found, moves = [], [one.unsteady for one in footholds(leg)]
-    if moves and np.median(moves) > MAX_UNSTEADY:
+    found, moves = [], [one.deviation for one in footholds(leg)]
+    if moves and np.median(moves) > MAX_DEVIATION:
         what = f"the {leg.side} foot does not stand where it should: it moves by {1e3 * np.median(moves):.0f} mm (rms)"
         found.append(f"{what} off a steady motion: is it in the air, or are the markers of the foot wrong?")
-    slope = slope_of(leg) if leg.foot is None and _crosses(leg) else 0.0  # on a belt, generic segments hardly show it
-    if slope:
-        what = f"the ground rises by {math.degrees(slope):+.1f} deg along the path"
-        found.append(f"{what}, and so does the hip: joint angles are not turned to a slope, markers are")
+    # on a belt, generic segments hardly show it
+    if leg.foot is None and _crosses(leg) and (slope := slopes_of([[leg]])[0]):
+        found.append(f"{slope_text(slope)}, and so does the hip: joint angles are not turned to a slope, markers are")
     return found

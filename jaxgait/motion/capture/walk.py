@@ -21,7 +21,7 @@ from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of
 from jaxgait.motion.capture.ground import Load, load_of
-from jaxgait.motion.capture.leg import Leg, Options, leg_of
+from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.capture.trials import together
@@ -166,7 +166,8 @@ def measure(
     check_mass(mass)
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
     recordings, twice = _with_own_names(together(recordings))
-    trials = _trials([_on_level_ground(recording, side, options) for recording in recordings])
+    legs = footing.level_legs(recordings, side, options)
+    trials = _trials([own for own, _ in legs])
     cuts, ended = _ended([s for t in trials for s in cutting.cut(t.leg, t.events, t.load)], trials)
     alone = cutting.judged_by_trial(cuts)
     strides = cutting.judged(alone)
@@ -179,7 +180,7 @@ def measure(
     walk = _averaged(trials, strides, options, mass)
     return dataclasses.replace(
         walk,
-        others=tuple(_other_leg(t.leg.recording, side, options) for t in trials),
+        others=tuple(None if other is None else _with_events(other) for _, other in legs),
         notes=(*_collected(trials, "notes"), *ended, *scaled.notes, *walk.notes),
         warnings=(
             *_collected(trials, "warnings"),
@@ -223,13 +224,6 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
     )
 
 
-def _on_level_ground(recording: Recording, side: str, options: Options) -> Leg:
-    """The leg of a side, turned so that the ground is level if its markers show a slope."""
-    leg = leg_of(recording, side, options)
-    slope = 0.0 if leg.foot is None else footing.slope_of(leg)
-    return leg_of(recording, side, options, slope) if slope else leg
-
-
 def measure_both(
     recordings: Sequence[Recording],
     options: Options = Options(),
@@ -264,12 +258,7 @@ class _Trial(NamedTuple):
     events: StrideEvents
 
 
-def _other_leg(recording: Recording, side: str, options: Options) -> OtherLeg | None:
-    """The other leg of a trial with its events; None if it was not recorded."""
-    try:
-        leg = _on_level_ground(recording, "left" if side == "right" else "right", options)
-    except MotionFormatError:
-        return None
+def _with_events(leg: Leg) -> OtherLeg:
     return OtherLeg(leg, events_of(leg, load_of(leg, by_motion(leg)[0])))
 
 
