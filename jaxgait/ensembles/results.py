@@ -133,7 +133,7 @@ def rebuilt(run: xr.Dataset) -> Model:
     name = str(run.attrs.get("model"))
     kind = _kind(name, run.attrs.get("module", ""))
     if kind is None:
-        how = "register it as an entry point (see the page on a mechanism of your own), import its module, or give model="
+        how = "register it as an entry point (see the page on own mechanisms), import its module, or give model=..."
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
     try:
         if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
