@@ -241,8 +241,7 @@ class Motion(JsonOutput):
     harmonics: int | None = None
     """Harmonics of the Fourier series; by default as many as the data support."""
     out: pathlib.Path | None = None
-    """File to write: .json (the drive, with a page and a picture next to it), .html, a picture (PNG, PDF), or the kept
-    strides over the gait cycle as .nc or .csv."""
+    """File to write: .json (drive, with page and picture), .html, a picture (PNG, PDF), or strides as .nc or .csv."""
 
     def __call__(self) -> None:
         """Runs it."""

@@ -41,6 +41,20 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
 
     Raises:
         ValueError: for several numbers per member.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> import xarray as xr
+        >>> from jaxgait.plot.explorer.table import table
+        >>> from jaxgait.plot.maps import draw_map
+        >>> data = xr.Dataset(
+        ...     {"rho": (("k", "c"), [[0.9, 0.8], [0.7, 0.6]]), "status": (("k", "c"), [[0, 0], [0, 0]])},
+        ...     {"k": [1.0, 2.0], "c": [3.0, 4.0]},
+        ... )
+        >>> _, ax = plt.subplots()
+        >>> draw_map(ax, data.rho, table(data), ["k", "c"])
+        >>> ax.get_ylabel()
+        'c'
     """
     if x.ndim != len(rows.dims):
         raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
@@ -162,10 +176,22 @@ def _mark_early_ends(ax: Axes, known: np.ndarray, rows: Table, along: Sequence[s
 
 
 def no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:
-    """Style of members without a value; a picture of the status (`own`) shows their status."""
+    """Style of members without a value; a picture of the status (`own`) shows their status.
+
+    Examples:
+        >>> from jaxgait.plot.maps import no_value
+        >>> no_value(False, "fell", "#D55E00")["label"]
+        'no value: fell'
+    """
     return {"color": colour, "label": sentence if own else f"no value: {sentence}"}
 
 
 def broken(label: str) -> str:
-    """A label that is too long for the height of a panel in two lines."""
+    """A label that is too long for the height of a panel in two lines.
+
+    Examples:
+        >>> from jaxgait.plot.maps import broken
+        >>> broken("mass (kg)")
+        'mass (kg)'
+    """
     return label.replace(" (", "\n(") if len(label) > LONGEST else label

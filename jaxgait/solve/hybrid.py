@@ -108,10 +108,10 @@ class EventDriven(Scheme):
             )
 
     def _check_steps(self) -> None:
+        if self.controller is not None and (self.rtol is not None or self.atol is not None):
+            raise ValueError("rtol and atol are those of the controller, if one is given: leave them out")
         if (self.rtol is None) != (self.atol is None):
             raise ValueError("rtol and atol belong together: give both, or EventDriven.of(model, rtol=...)")
-        if self.rtol is not None and self.controller is not None:
-            raise ValueError("rtol and atol are those of the controller, if one is given: leave them out")
         if self.rtol is not None and not isinstance(self.solver, diffrax.AbstractAdaptiveSolver):
             raise ValueError(f"rtol needs a solver that estimates its error, such as Tsit5: {self.solver!r} has dt")
         if self.max_step is not None and self.rtol is None and self.controller is None:
@@ -148,19 +148,31 @@ class EventDriven(Scheme):
         return chosen
 
     def check_precision(self, precision: str) -> None:
-        """Checks that `rtol`, if any, is above rounding errors; see `Scheme.check_precision`."""
+        """Checks that `rtol`, if any, is above rounding errors; see `Scheme.check_precision`.
+
+        Examples:
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.solve.hybrid import EventDriven
+            >>> EventDriven.of(RollingWalker(), rtol=1e-9).check_precision("float64")
+        """
         if self.rtol is not None:
             check_resolved(self.rtol, precision)
 
     @property
     def control(self) -> diffrax.AbstractStepSizeController:
-        """The step-size controller in use, with the longest step."""
+        """The step-size controller in use, with the longest step.
+
+        Examples:
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.solve.hybrid import EventDriven
+            >>> EventDriven.of(RollingWalker(), rtol=1e-9, max_step=5e-3).control.dtmax  # s
+            0.005
+        """
         if self.controller is None:
             if self.rtol is None or self.atol is None:
                 return diffrax.ConstantStepSize()
             return Resolving(self.rtol, self.atol, dtmax=self.max_step)
-        unlimited = isinstance(self.controller, diffrax.PIDController) and self.controller.dtmax is None
-        return replace(self.controller, dtmax=self.max_step) if unlimited else self.controller
+        return _limited(self.controller, self.max_step)
 
     def event_names(self, model: Any) -> tuple[str, ...]:
         """Names of the model's transitions."""
@@ -291,3 +303,12 @@ def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any) 
         raise ValueError(f"phase must be one of the model's {phases}, 0 to {phases - 1}, got {phase}")
     check_transitions(model)
     return own if y0 is None else y0
+
+
+def _limited(control: Any, longest: float | None) -> Any:
+    """A controller whose steps are at most `longest`, in s, unless it has a limit of its own; also within wrappers."""
+    inner = getattr(control, "controller", None)
+    if isinstance(inner, diffrax.AbstractStepSizeController):
+        return replace(control, controller=_limited(inner, longest))
+    unlimited = isinstance(control, diffrax.PIDController) and control.dtmax is None
+    return replace(control, dtmax=longest) if unlimited else control

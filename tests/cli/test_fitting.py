@@ -108,7 +108,7 @@ def test_what_a_jump_leaves_open_is_said_and_exits_with_1(tmp_path, capsys):
     [
         ("--measured nowhere.csv", "nowhere.csv: no such file; --measured expects a table of the measured curve (CSV)"),
         ("--measured nobody", "nobody: no such file, nor an embedded gait (there are "),
-        ("--measured rajagopal_1.26ms", "holds a knee curve, but Bungee has no output 'knee_angle'"),
+        ("--measured rajagopal_1.26ms", "contains a knee curve, but Bungee has no output 'knee_angle'"),
         ("--measured A_FILE --output heigth", "has no output 'heigth': did you mean 'height'"),
         ("--measured A_FILE --duration 5", "line 28, column time (s): 5.2 s lies beyond the end of the run, 5 s; give"),
         ("--measured A_FILE --strides 3", "Bungee has no period: give duration"),

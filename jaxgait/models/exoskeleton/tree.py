@@ -108,7 +108,14 @@ class Chain(eqx.Module):
 
     @property
     def moments(self) -> Moments:
-        """Mass moments theta, eta, zeta of each link, in kg."""
+        """Mass moments theta, eta, zeta of each link, in kg.
+
+        Examples:
+            >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+            >>> chain = Chain.from_links([RodLink(0, [2.0, 1.0], [0.5, 1.0])])  # kg; shares of the length
+            >>> [m.tolist() for m in chain.moments]
+            [[3.0], [2.0], [1.5]]
+        """
         m, n = self.masses, self.fractions
         return Moments(m.sum(-1), (m * n).sum(-1), (m * n * n).sum(-1))
 
@@ -128,7 +135,14 @@ class Chain(eqx.Module):
         return jnp.sum(jnp.asarray(self.masses))
 
     def equations(self, dimension: int = 2) -> Equations:
-        """The equations of motion of this tree as SymPy expressions, in `dimension` 2 or 3."""
+        """The equations of motion of this tree as SymPy expressions, in `dimension` 2 or 3.
+
+        Examples:
+            >>> from jaxgait.models.exoskeleton.tree import Chain, RodLink
+            >>> chain = Chain.from_links([RodLink(0, [2.0], [0.5])])  # kg; shares of the length
+            >>> type(chain.equations()).__name__
+            'Equations'
+        """
         from jaxgait.models.exoskeleton.symbolic import equations
 
         return equations(self.parent, self.sign, dimension)
