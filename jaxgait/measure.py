@@ -357,7 +357,7 @@ def last(history: Float[Array, " times"]) -> Float[Array, ""]:
         60.0
     """
     number = jnp.arange(history.shape[0])
-    final = jnp.max(jnp.where(jnp.isfinite(history), number, -1))
+    final = jnp.max(jnp.where(jnp.isnan(history), -1, number))
     return jnp.where(final >= 0, jnp.sum(jnp.where(number == final, history, 0.0)), jnp.nan)
 
 

@@ -101,6 +101,7 @@ EXCEPT = {
     "jaxgait.ensembles.members.cloud",
     "jaxgait.ensembles.walks.people",
     "jaxgait.ensembles.walks.single_strides",
+    "jaxgait.measure.last",
 }
 """Decorated all the same."""
 

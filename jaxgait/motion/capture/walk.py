@@ -94,7 +94,15 @@ class Walk:
         return tuple(s for s in self.strides if not s.reason)
 
     def trial_of(self, stride: StrideCurve) -> int:
-        """The trial of a stride, counted from 0."""
+        """The trial of a stride, counted from 0.
+
+        Examples:
+            >>> from jaxgait.motion.capture.walk import measure
+            >>> from jaxgait.motion.drive import recorded, reference_gait
+            >>> walk = measure([recorded(reference_gait())])
+            >>> walk.trial_of(walk.kept[0])
+            0
+        """
         return [leg.recording.name for leg in self.legs].index(stride.trial)
 
     @property
