@@ -105,7 +105,7 @@ def test_every_dependency_is_used():
 
 
 COVERED = {
-    "cli/__main__.py": "cli/test_program.py",
+    "__main__.py": "cli/test_program.py",
     "cli/commands.py": "cli/test_program.py",
     "cli/following.py": "cli/test_optimizing.py",
     "cli/options.py": "cli/test_program.py",

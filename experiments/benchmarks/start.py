@@ -39,7 +39,7 @@ print(json.dumps([spent, seen]))
 """
 
 
-_COMMAND = [sys.executable, "-m", "jaxgait.cli"]
+_COMMAND = [sys.executable, "-m", "jaxgait"]
 PROCESSES = {
     "jaxgait --help": [*_COMMAND, "--help"],
     "jaxgait run --help": [*_COMMAND, "run", "--help"],

@@ -132,12 +132,7 @@ class NormalLaw(Immutable):
 
     @abc.abstractmethod
     def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J stored at a penetration in m (without smoothing).
-
-        The work of the smoothed force differs from it by a constant inside the ground, where the steepness is s: by
-        1.64 k / s^2 more with "softplus" and an exponent of 1 (1.78 k / s^2.5 with 1.5), by 0.21 k / s^2 less with
-        "tanh". With "arctan", whose tail is long, by k d / (pi s) less.
-        """
+        """Elastic energy in J stored at a penetration in m, without smoothing (its share: docs/theory/contact.md)."""
 
     @abc.abstractmethod
     def static_depth(self, force: Real) -> RealArray:

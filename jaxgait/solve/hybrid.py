@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -113,7 +114,8 @@ class EventDriven(Scheme):
         if (self.rtol is None) != (self.atol is None):
             raise ValueError("rtol and atol belong together: give both, or EventDriven.of(model, rtol=...)")
         if self.rtol is not None and not isinstance(self.solver, diffrax.AbstractAdaptiveSolver):
-            raise ValueError(f"rtol needs a solver that estimates its error, such as Tsit5: {self.solver!r} has dt")
+            what = f"{type(self.solver).__name__} takes constant steps: give dt"
+            raise ValueError(f"rtol, atol and max_step need a solver that estimates its error, such as Tsit5; {what}")
         if self.max_step is not None and self.rtol is None and self.controller is None:
             raise ValueError("max_step limits adaptive steps: give rtol and atol, or dt alone for constant steps")
 
@@ -309,6 +311,6 @@ def _limited(control: Any, longest: float | None) -> Any:
     """A controller whose steps are at most `longest`, in s, unless it has a limit of its own; also within wrappers."""
     inner = getattr(control, "controller", None)
     if isinstance(inner, diffrax.AbstractStepSizeController):
-        return replace(control, controller=_limited(inner, longest))
+        return eqx.tree_at(lambda c: c.controller, control, _limited(inner, longest))
     unlimited = isinstance(control, diffrax.PIDController) and control.dtmax is None
     return replace(control, dtmax=longest) if unlimited else control

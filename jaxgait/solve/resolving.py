@@ -43,7 +43,7 @@ class Resolving(diffrax.PIDController):
 def _within_resolution(
     t0: Any, t1: Any, y_error: Any, keep: Any, start: Any, end: Any, jump: Any, state: Any, result: Any
 ) -> Any:
-    """Accepts a rejected step that cannot be shortened in floating point."""
+    """Accepts a rejected step if rounding leaves no shorter one."""
     step, unit = t1 - t0, 0.5 * resolution(t1)
     least = ~keep & (step <= 1.5 * unit)
     end = jnp.where(~keep & (step <= 8.0 * unit), t0 + 0.5 * step, end)

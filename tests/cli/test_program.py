@@ -40,6 +40,11 @@ def test_version(capsys):
     assert cli.main(["--version"]) is None and capsys.readouterr().out == f"jaxgait {jaxgait.__version__}\n"
 
 
+def test_the_package_can_be_run():
+    done = subprocess.run([sys.executable, "-m", "jaxgait", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"jaxgait {jaxgait.__version__}\n"
+
+
 def test_list_shows_parameters_variables_and_measures_with_units(capsys):
     cli.main(["run", "knee", "--list"])
     shown = capsys.readouterr().out

@@ -343,6 +343,7 @@ def test_steps_resolve_events_with_any_controller():
     assert EventDriven.of(Bouncing(), controller=own).control.dtmax == 0.01
     assert EventDriven.of(Bouncing(), controller=own, max_step=0.1).control.dtmax == 0.1
     assert EventDriven.of(Bouncing(), controller=diffrax.PIDController(1e-8, 1e-8, dtmax=0.3)).control.dtmax == 0.3
+    assert EventDriven.of(Bouncing(), controller=diffrax.ClipStepSizeController(own)).control.controller.dtmax == 0.01
     assert EventDriven.of(Bouncing(), max_step=1e-3).control.dtmax == 1e-3
     assert isinstance(EventDriven.of(Bouncing(), dt=1e-3).control, diffrax.ConstantStepSize)
 
@@ -352,7 +353,7 @@ def test_steps_resolve_events_with_any_controller():
     [
         ({"rtol": 1e-6}, "rtol and atol belong together"),
         ({"rtol": 1e-6, "atol": 1e-6, "controller": diffrax.ConstantStepSize()}, "are those of the controller"),
-        ({"rtol": 1e-6, "atol": 1e-6, "solver": diffrax.Euler()}, "needs a solver that estimates its error"),
+        ({"rtol": 1e-6, "atol": 1e-6, "solver": diffrax.Euler()}, "need a solver that estimates its error"),
         ({"max_step": 0.1}, "limits adaptive steps"),
         ({"rtol": -1e-6, "atol": 1e-6}, "rtol must be"),
     ],

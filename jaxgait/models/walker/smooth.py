@@ -132,7 +132,7 @@ class Walker(RoundFeet, Model):
     }
     endings: ClassVar[Mapping[str, str]] = {
         "scuffed": "a swing foot that was ignored is so deep in the ground that its spring would throw the walker up: "
-        "raise the dissipation"
+        "give the ground's normal law more damping"
     }
     # Values need 1e-6 only, but then steps cross the contact layer too coarsely for derivatives: up to 30 % wrong.
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-8, atol=1e-8, first_step=1e-6, max_step=0.02)
