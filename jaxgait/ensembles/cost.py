@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import inspect
 import itertools
 import math
@@ -11,7 +12,7 @@ import pathlib
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,7 +105,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
     bound = inspect.signature(ensemble).bind(model, members, **request)
     bound.apply_defaults()
     request = bound.arguments
-    plan, done = plan_of(request), 0
+    plan, done = plan_of(request), frozenset()
     if request["store"] is not None and pathlib.Path(request["store"]).exists():
         plan, done = finished(request["store"], plan, any_blocks=request["batch"] is None)
     workers = min(request["workers"] or default_workers(plan.job.devices), plan.size)
@@ -114,14 +115,14 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
     compiled = time.perf_counter()
     sizes = [found["status"].size for _, found in run_blocks(sampled, range(sampled.size), workers)]
     took = time.perf_counter() - compiled
-    rounds = math.ceil((plan.size - done) / workers)
+    longest = _most_of_one_worker(plan, (block for block in range(plan.size) if block not in done), workers)
     need = bytes_per_member(plan.model, plan.job, plan.precision, plan.results)
     return Estimate(
         members=plan.members.size,
         shape=plan.members.shape,
         blocks=plan.size,
         block=math.prod(plan.block_shape),
-        done=done,
+        done=len(done),
         workers=workers,
         result_bytes=plan.members.size * plan.result_bytes,
         disk_bytes=_disk_bytes(plan),
@@ -132,7 +133,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
         sample=sum(sizes),
         sample_seconds=took,
         compile_seconds=compiled - before,
-        seconds=rounds * took,
+        seconds=longest * took / max(sizes),
     )
 
 
@@ -147,6 +148,16 @@ def _sampled(plan: Plan, blocks: int) -> Plan:
     values = {name: x[index] for name, x in runnable.items()}
     members = Members(("sample",), (count,), values, {})
     return replace(plan, members=members, valid=None, block_shape=(math.ceil(count / blocks),))
+
+
+def _most_of_one_worker(plan: Plan, blocks: Iterable[int], workers: int) -> int:
+    """Number of members that the busiest worker runs, if each takes the next block as soon as it is free."""
+    valid = np.ones(plan.members.size, bool) if plan.valid is None else plan.valid
+    box = valid.reshape(plan.members.shape)
+    totals = [0] * workers
+    for block in blocks:
+        heapq.heapreplace(totals, totals[0] + int(np.count_nonzero(box[plan.region(block)])))
+    return max(totals)
 
 
 def _peak() -> int:

@@ -184,15 +184,15 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
         store.close()
 
 
-def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> tuple[Plan, int]:
-    """The plan with the blocks of its store (for `any_blocks` see `open_store`), and how many are finished.
+def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> tuple[Plan, frozenset[int]]:
+    """The plan with the blocks of its store (for `any_blocks` see `open_store`), and those that are finished.
 
     Raises:
         StoreError: if the path holds another scan, or none.
     """
     root = _root(path)
     plan = _same_scan(root, plan, any_blocks)
-    return plan, len(_read_manifest(root, plan.size))
+    return plan, frozenset(_read_manifest(root, plan.size))
 
 
 def read_store(path: str | os.PathLike[str]) -> xr.Dataset:

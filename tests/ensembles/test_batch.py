@@ -16,23 +16,6 @@ from tests.solve.test_event_driven import Bouncing
 from tests.solve.test_marching import Thrown
 from tests.solve.test_time_stepping import Ball
 
-_compiled: list[str] = []
-
-
-@jax.monitoring.register_event_duration_secs_listener
-def _heard(event: str, _: float, **about) -> None:
-    if event == "/jax/core/compile/backend_compile_duration":
-        _compiled.append(about.get("fun_name", ""))
-
-
-@pytest.fixture
-def compilations(monkeypatch):
-    """Programs compiled since the test began, whatever is on disk."""
-    monkeypatch.setenv("JAXGAIT_CACHE", "off")
-    _compiled.clear()
-    return _compiled
-
-
 END = Measure("end", lambda run: run.trajectory.t_end, "s", "end", interval=0.5)
 FIXED = {"duration": 0.04, "samples": 4, "dt": 1e-3}
 CASES = {

@@ -5,10 +5,11 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee, RollingWalker, cli
-from jaxgait.ensembles import ensemble, estimate, failed, grid, summary, zipped
+from jaxgait.ensembles import cost, ensemble, estimate, failed, grid, summary, zipped
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import check_members
 from jaxgait.ensembles.validity import valid_members
+from jaxgait.ensembles.workers import run_blocks
 from jaxgait.outcome import INVALID, IncompleteRun
 from jaxgait.parameters import ParameterError
 from jaxgait.plot.explorer.table import spread, table
@@ -43,6 +44,34 @@ def test_invalid_members_are_marked_and_change_no_other(tmp_path):
 def test_an_estimate_runs_valid_members_only():
     found = estimate(Bungee(), MEMBERS, invalid="mark", **{**REQUEST, "batch": 8})
     assert (found.members, found.sample) == (8, 4)
+
+
+@pytest.mark.parametrize(
+    ("workers", "most"),
+    [(1, 6), (2, 3), (4, 3)],  # members of the busiest worker, of blocks of 3, 1, 0 and 2 valid ones
+)
+def test_the_time_of_a_scan_is_that_of_its_valid_members(workers, most):
+    mass = np.array([60.0, 61.0, 62.0, 63.0, -1.0, -1.0, -1.0, -1.0, -1.0, 64.0, 65.0, -1.0])
+    found = estimate(
+        Bungee(), {"mass": mass}, duration=2.0, observe=["clearance"], invalid="mark", batch=3, workers=workers
+    )
+    assert (found.blocks, found.sample) == (4, 3)
+    assert found.seconds == pytest.approx(most / found.sample * found.sample_seconds)
+
+
+def test_nothing_is_compiled_within_the_time_of_a_sample(compilations, monkeypatch):
+    compiled = []
+
+    def run(*args):
+        before = len(compilations)
+        yield from run_blocks(*args)
+        compiled.append(len(compilations) - before)
+
+    monkeypatch.setattr(cost, "run_blocks", run)
+    mass = np.where(np.arange(40) % 4, -1.0, 70.0)  # 10 of them are valid: a sample of fewer lanes than a block
+    request = {"duration": 1.5, "samples": 7, "observe": ["clearance"], "invalid": "mark", "workers": 2}
+    assert estimate(Bungee(), {"mass": mass}, batch=16, **request).sample == 10
+    assert compilations and compiled == [0]
 
 
 def test_rules_between_parameters_mark_members():
