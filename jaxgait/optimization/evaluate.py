@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+from scipy.stats import qmc
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import own_value, run_member
@@ -31,6 +32,8 @@ from jaxgait.plausible import ImplausibleValue
 
 DIFFERENCE_STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
+_POINTS_BETWEEN = 64
+"""Number of points to search for the longest run, of which the model may reject some."""
 
 
 class Extra(NamedTuple):
@@ -46,17 +49,28 @@ class Extra(NamedTuple):
 
 
 def extent(model: Model, space: Space, extra: Extra = Extra()) -> dict[str, np.ndarray]:
-    """Values by name, (members, ...), in their units, with the longest run of a search: valid corners of its box.
+    """Values by name, (members, ...), in their units, among which is the longest run of a search, or nearly.
 
-    If the model rejects all of them, the model's own values, with those of the scenarios.
+    They are corners of its box. If the model rejects some of them, points between the corners are added, because the
+    longest valid run may be anywhere then. If it rejects all points, they are the model's own values with those of the
+    scenarios.
     """
-    x = np.repeat(space.corners, extra.scenarios, axis=0)
-    columns = space.columns(x) | extra(np.arange(len(x)))
-    valid = accepted(model, columns)
-    if valid.any():
-        return {name: values[valid] for name, values in columns.items()}
+    found = _valid(model, space, extra, space.corners)
+    if len(found[space.names[0]]) < len(space.corners) * extra.scenarios:
+        between = _valid(model, space, extra, qmc.Sobol(len(space.names), rng=0).random(_POINTS_BETWEEN))
+        found = {name: np.concatenate([x, between[name]]) for name, x in found.items()}
+    if len(found[space.names[0]]):
+        return found
     each = np.arange(extra.scenarios)
     return {name: np.full(len(each), float(get_parameter(model, name))) for name in space.names} | extra(each)
+
+
+def _valid(model: Model, space: Space, extra: Extra, points: Float[np.ndarray, "b n"]) -> dict[str, np.ndarray]:
+    """Values by name, (members, ...), of the points of the unit box that the model accepts, in each scenario."""
+    x = np.repeat(points, extra.scenarios, axis=0)
+    columns = space.columns(x) | extra(np.arange(len(x)))
+    valid = accepted(model, columns)
+    return {name: values[valid] for name, values in columns.items()}
 
 
 class Evaluated(NamedTuple):

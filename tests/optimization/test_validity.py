@@ -7,9 +7,9 @@ import pytest
 
 from jaxgait import Bungee
 from jaxgait.ensembles.validity import GROUP, accepted, rejection
-from jaxgait.measure import Measure
+from jaxgait.measure import Measure, MeasureError
 from jaxgait.optimization import front, optimize
-from jaxgait.optimization.evaluate import extent
+from jaxgait.optimization.evaluate import Extra, extent
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import INVALID, NoResult
 from jaxgait.parameters import ParameterError
@@ -81,9 +81,35 @@ def test_a_corner_of_the_box_may_be_invalid(gradient):
 def test_the_longest_run_is_that_of_a_valid_design():
     box = Space(Ruled(), {"k": (1.0, 2.0), "c": (1.1, 1.5)})
     columns = extent(Ruled(), box)
-    assert len(columns["k"]) == 3 and (columns["c"] <= columns["k"]).all()
+    assert len(columns["k"]) > 3 and (columns["c"] <= columns["k"]).all()
+    whole = extent(Ruled(), Space(Ruled(), {"k": (2.0, 3.0), "c": (1.1, 1.5)}))
+    assert {len(x) for x in whole.values()} == {6}  # the corners alone
     none = extent(Ruled(k=3.0, c=0.5), Space(Ruled(), {"k": (1.0, 2.0), "c": (2.5, 3.0)}))
     assert {name: x.tolist() for name, x in none.items()} == {"k": [3.0], "c": [0.5]}
+
+
+class Longer(Oscillator):
+    """The longest run within its rule is that of no corner."""
+
+    def validate(self) -> None:
+        if np.any(np.asarray(self.k) + np.asarray(self.c) > 3.0):
+            raise ParameterError("k + c must not exceed 3")
+
+    @property
+    def duration(self):
+        return self.k + self.c
+
+
+@pytest.mark.parametrize("gradient", ["run", "differences"])
+def test_samples_are_close_enough_for_the_longest_valid_run(gradient):
+    """Those of valid corners, of at most 2.5 s, are."""
+    box, extra = Space(Longer(), BOX), Extra({"initial.x": np.array([0.0, 0.1])}, scenarios=2)
+    for columns in (extent(Longer(), box), extent(Longer(), box, extra)):
+        assert 2.9 < (columns["k"] + columns["c"]).max() <= 3.0
+    assert {*columns["initial.x"]} == {0.0, 0.1}
+    fastest = Measure("fastest", lambda run: run.ys.v.max(), "1", "largest velocity", interval=0.26)
+    with pytest.raises(MeasureError, match=r"samples at most 0\.26 s apart, they are 0\.29"):
+        optimize(Longer(), maximize=fastest, over=BOX, samples=10, gradient=gradient, progress=False)
 
 
 def test_the_front_is_within_the_rules():
