@@ -47,7 +47,8 @@ def test_a_c3d_file_with_plates_gives_joint_moments(c3d):
     direct = measure([recording()], mass=85.0).dynamics
     for name, ends in walk.dynamics.peaks.items():
         np.testing.assert_allclose(ends, direct.peaks[name], atol=0.3)
-    assert not [line for line in walk.warnings if "is usual" not in line]
+    expected = ("is usual", "cannot be compared")  # only the right foot is on a plate
+    assert not [line for line in walk.warnings if not any(words in line for words in expected)]
 
 
 def test_units_that_a_c3d_file_says_wrongly_are_those_of_its_plates_too(c3d, tmp_path):

@@ -1,5 +1,7 @@
 """Measured walks as tables: spatiotemporal parameters, symmetry, curves over the gait cycle and over time."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -7,10 +9,11 @@ import xarray as xr
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.strides import FLAT
 from jaxgait.motion.capture.tables import side_means, spatiotemporal, stride_curves, trial_curves
+from jaxgait.motion.capture.trials import together
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.drive import recorded, reference_gait
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Force, Recording
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
 
@@ -70,6 +73,28 @@ def test_one_leg_alone_has_strides_but_no_steps():
     table = spatiotemporal(measure([_recording(alone)]))
     assert np.isfinite(table.stride_length).all() and np.isnan(table.step_length).all()
     assert np.isnan(spatiotemporal(measure([recorded(reference_gait())])).double_support).all()
+
+
+def test_steps_are_by_the_motion_if_only_one_foot_is_on_a_plate(both):
+    plate = Force("plate", *walker.pressed(W))
+    walks = measure_both([dataclasses.replace(_recording(), forces=(plate,))], Options(cutoff=None))
+    table, alone = (spatiotemporal(*x.values()) for x in (walks, both))
+    for name in ("step_time", "double_support"):
+        np.testing.assert_allclose(table[name], alone[name], rtol=1e-6)
+    for walk in walks.values():
+        (line,) = [x for x in walk.warnings if "cannot be compared" in x]
+        assert line.startswith("the right foot's heel strikes are by force, the left foot's by the motion")
+    assert not any("cannot be compared" in x for x in both["right"].warnings)
+
+
+@needs_raw
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_measured_walk_has_the_same_step_times_with_either_plate(kept):
+    files = [read_recording(RAW / f) for f in ("rajagopal_markers_walk.trc", "rajagopal_grf_walk.mot")]
+    (trial,) = together(files)
+    walks = measure_both([dataclasses.replace(trial, forces=(trial.forces[kept],))])
+    assert spatiotemporal(*walks.values()).step_time.values == pytest.approx([0.5755, 0.5753], abs=0.005)
+    assert all(any("stance and swing of the sides cannot be compared" in x for x in w.warnings) for w in walks.values())
 
 
 def test_curves_have_units_and_are_kept(both, tmp_path):

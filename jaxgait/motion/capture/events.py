@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -96,6 +97,43 @@ def events_of(leg: Leg, load: Load | None) -> StrideEvents:
     if count < len(sources):
         notes.append(f"the others by the motion (Zeni 2008), {1e3 * shift:+.0f} ms as where both are known")
     return StrideEvents(times, offs, tuple(sources), (*notes, *marked))
+
+
+def only_one_by_motion(one: StrideEvents, other: StrideEvents) -> bool:
+    """Whether the heel strikes of one foot are all by the motion, which finds them early, and those of the other not.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.events import StrideEvents, only_one_by_motion
+        >>> plate = StrideEvents(np.array([0.27, 1.42]), np.array([1.02]), ("force", "motion"), ())  # s
+        >>> zeni = StrideEvents(np.array([0.82, 1.97]), np.array([0.44]), ("motion", "motion"), ())
+        >>> only_one_by_motion(plate, zeni), only_one_by_motion(zeni, zeni)
+        (True, False)
+    """
+    if not one.sources or not other.sources:
+        return False
+    return (set(one.sources) == {"motion"}) != (set(other.sources) == {"motion"})
+
+
+def source_warnings(feet: Sequence[tuple[Leg, StrideEvents]]) -> list[str]:
+    """A warning if the events of a trial's two feet have different sources and cannot be compared.
+
+    Examples:
+        >>> from jaxgait.motion.capture.events import events_of, source_warnings
+        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> leg = leg_of(recorded(reference_gait()), "right")
+        >>> source_warnings([(leg, events_of(leg, None))])
+        []
+    """
+    if len(feet) != 2 or not only_one_by_motion(feet[0][1], feet[1][1]):
+        return []
+    (leg, events), (zeni, _) = sorted(feet, key=lambda foot: set(foot[1].sources) == {"motion"})
+    source = "force" if "force" in events.sources else "the laboratory's marks"
+    early = _merged(events.strikes, by_motion(leg)[0], source)[2]
+    when = f", which come about {1e3 * abs(early):.0f} ms {'earlier' if early > 0 else 'later'}" if early else ""
+    what = f"the {leg.side} foot's heel strikes are by {source}, the {zeni.side} foot's by the motion{when}"
+    return [f"{what}: steps and double support are by the motion; stance and swing of the sides cannot be compared"]
 
 
 def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, list[str]]:

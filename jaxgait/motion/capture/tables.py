@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from jaxgait import xr
 from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
+from jaxgait.motion.capture.events import SAME_EVENT, StrideEvents, by_motion, only_one_by_motion
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.smoothing import sampled_at
@@ -264,9 +265,13 @@ def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
     """The spatiotemporal parameters of one stride."""
     trial = walk.trial_of(stride)
     leg, other = walk.legs[trial], walk.others[trial]
-    end = stride.start + stride.stride_time
-    strike = None if other is None else _strike_within(other, stride)
-    strikes = [(leg, stride.start), (leg, end), *([] if other is None or strike is None else [(other.leg, strike)])]
+    start, end = stride.start, stride.start + stride.stride_time
+    step = None if other is None else _step(leg, walk.events[trial], other, stride)
+    strikes = (
+        [(leg, start), (leg, end)]
+        if other is None or step is None
+        else [(leg, step.start), (leg, step.end), (other.leg, step.strike)]
+    )
     first, last, *between = _prints(leg, strikes, stride)
     length = float(np.linalg.norm(last - first))
     off = math.nan if stride.toe_off is None else stride.toe_off * stride.period
@@ -279,24 +284,50 @@ def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
         "stance": stance,
         "swing": 100.0 - stance,
     }
-    if other is None or strike is None:
+    if step is None:
         return found
     forward, arm = (last - first) / length, between[0] - first
-    found |= {"step_time": end - strike, "step_length": float((last - between[0]) @ forward)}
+    found |= {"step_time": step.end - step.strike, "step_length": float((last - between[0]) @ forward)}
     if np.isfinite(leg.heel[:, 2]).any():
         across = float(forward[0] * arm[1] - forward[1] * arm[0])
         found["step_width"] = -across if walk.side == "right" else across
-    offs = [t for t in other.events.offs if strike - stride.stride_time < t < strike]
-    if offs:
-        both = max(0.0, max(offs) - stride.start) + max(0.0, stride.start + off - strike)
-        found["double_support"] = 100.0 * both / stride.stride_time if math.isfinite(off) else math.nan
-    return found
+    both = np.maximum(0.0, [step.other_off - step.start, step.off - step.strike])  # NaN if one is not known
+    return found | {"double_support": 100.0 * float(np.sum(both)) / (step.end - step.start)}
 
 
-def _strike_within(other: OtherLeg, stride: StrideCurve) -> float | None:
-    """Time in s of the other foot's heel strike within a stride, if there is exactly one."""
-    strikes = [float(t) for t in other.events.strikes if stride.start < t < stride.start + stride.stride_time]
-    return strikes[0] if len(strikes) == 1 else None
+class _Step(NamedTuple):
+    """Times in s, of events that are comparable between the feet."""
+
+    start: float
+    end: float
+    """Heel strikes of this foot."""
+    strike: float
+    """Heel strike of the other foot between them."""
+    off: float
+    """Toe-off of this foot; NaN if it is not known."""
+    other_off: float
+    """Toe-off of the other foot before its heel strike; NaN if it is not known."""
+
+
+def _step(leg: Leg, events: StrideEvents, other: OtherLeg, stride: StrideCurve) -> _Step | None:
+    """The step within a stride; None unless the other foot has exactly one heel strike in it.
+
+    If only one foot has been on a plate, the times of both are by the motion, because the two sources differ by 40 ms.
+    """
+    strikes, offs, others = events.strikes, events.offs, other.events[:2]
+    if only_one_by_motion(events, other.events):
+        (strikes, offs), others = by_motion(leg), by_motion(other.leg)
+    near = {t: strikes[np.abs(strikes - t) < SAME_EVENT] for t in (stride.start, stride.start + stride.stride_time)}
+    if not all(x.size for x in near.values()):
+        return None
+    start, end = (float(min(x, key=lambda at, t=t: abs(at - t))) for t, x in near.items())
+    within = [float(t) for t in others[0] if start < t < end]
+    if len(within) != 1:
+        return None
+    strike = within[0]
+    off = min((float(t) for t in offs if start < t < end), default=math.nan)
+    other_off = max((float(t) for t in others[1] if strike - stride.stride_time < t < strike), default=math.nan)
+    return _Step(start, end, strike, off, other_off)
 
 
 def _prints(own: Leg, strikes: list[tuple[Leg, float]], stride: StrideCurve) -> list[Float[np.ndarray, " 2"]]:

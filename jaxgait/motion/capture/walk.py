@@ -19,7 +19,7 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import agreement, footing, leg_warnings, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
-from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of
+from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of, source_warnings
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.maps import SIDES
@@ -176,6 +176,7 @@ def measure(
     recordings, twice = _with_own_names(together(recordings))
     legs = footing.level_legs(recordings, side, options)
     trials = _trials([own for own, _ in legs])
+    others = [None if other is None else _with_events(other) for _, other in legs]
     cuts, ended = _ended([s for t in trials for s in cutting.cut(t.leg, t.events, t.load)], trials)
     alone = cutting.judged_by_trial(cuts)
     strides = cutting.judged(alone)
@@ -188,13 +189,14 @@ def measure(
     walk = _averaged(trials, strides, options, mass)
     return dataclasses.replace(
         walk,
-        others=tuple(None if other is None else _with_events(other) for _, other in legs),
+        others=tuple(others),
         notes=(*_collected(trials, "notes"), *ended, *scaled.notes, *walk.notes),
         warnings=(
             *_collected(trials, "warnings"),
             *plates.joined((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
             *plates.joined((t.leg, footing.footing_warnings(t.leg)) for t in trials),
             *plates.joined((t.leg, plates.plate_warnings(t.leg, t.load, *t.moved)) for t in trials),
+            *plates.joined((t.leg, source_warnings(_feet(t, o))) for t, o in zip(trials, others, strict=True)),
             *twice,
             *unlikely,
             *scaled.warnings,
@@ -268,6 +270,11 @@ class _Trial(NamedTuple):
 
 def _with_events(leg: Leg) -> OtherLeg:
     return OtherLeg(leg, events_of(leg, load_of(leg, by_motion(leg)[0])))
+
+
+def _feet(trial: _Trial, other: OtherLeg | None) -> list[tuple[Leg, StrideEvents]]:
+    """The legs of a trial that were recorded, and their events."""
+    return [(trial.leg, trial.events), *([] if other is None else [(other.leg, other.events)])]
 
 
 class _Remarks(NamedTuple):
