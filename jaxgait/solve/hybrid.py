@@ -307,7 +307,7 @@ def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any) 
     return own if y0 is None else y0
 
 
-def _limited(control: Any, longest: float | None) -> Any:
+def _limited(control: Any, longest: Any) -> Any:
     """A controller whose steps are at most `longest`, in s, unless it has a limit of its own; also within wrappers."""
     inner = getattr(control, "controller", None)
     if isinstance(inner, diffrax.AbstractStepSizeController):
