@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from jaxgait.motion.capture.belt import belt_of
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.strides import FLAT
 from jaxgait.motion.capture.tables import side_means, spatiotemporal, stride_curves, trial_curves
@@ -95,6 +96,29 @@ def test_a_measured_walk_has_the_same_step_times_with_either_plate(kept):
     walks = measure_both([dataclasses.replace(trial, forces=(trial.forces[kept],))])
     assert spatiotemporal(*walks.values()).step_time.values == pytest.approx([0.5755, 0.5753], abs=0.005)
     assert all(any("stance and swing of the sides cannot be compared" in x for x in w.warnings) for w in walks.values())
+
+
+def test_lengths_on_a_belt_are_those_overground(both):
+    """The feet of this walker move on their belt: 1.23 m/s on the right, 1.33 on the left, 1.256 in truth."""
+    w = walker.walker(duration=5.0, treadmill=True)
+    trial = Recording("walk", "walk.trc", w.rate, w.time, markers=w.markers)
+    walks = measure_both([trial], Options(cutoff=None))
+    given = measure_both([trial], Options(cutoff=None), speed=W.speed)
+    assert walks["right"].belt == walks["left"].belt == pytest.approx(W.speed, rel=0.02)
+    for measured, rtol in ((walks, 0.02), (given, 2e-3)):
+        belt, ground = (spatiotemporal(*x.values()) for x in (measured, both))
+        np.testing.assert_allclose(belt.stride_length, ground.stride_length, rtol=rtol)
+        np.testing.assert_allclose(belt.step_length, ground.step_length, rtol=1.5 * rtol)
+    words = "by the left foot; the mean is used: a split belt"
+    assert all(any(words in x for x in walk.warnings) for walk in walks.values())
+    assert not any("split belt" in x for walk in given.values() for x in walk.warnings)
+
+
+def test_sides_on_a_split_belt_have_their_own_speeds():
+    speeds = {"right": 0.5, "left": 1.0}
+    assert [belt_of(side, speeds).speed for side in speeds] == [0.5, 1.0]
+    assert "each side has its own speed" in belt_of("left", speeds).warnings[0]
+    assert belt_of("left", {"right": 1.25, "left": np.nan}) == belt_of("left", {"right": 1.25}) == (1.25, ())
 
 
 def test_curves_have_units_and_are_kept(both, tmp_path):

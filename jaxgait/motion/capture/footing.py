@@ -12,9 +12,9 @@ from jaxtyping import Float
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.axes import OVERGROUND_SPEED, slope_text
+from jaxgait.motion.capture.belt import BELT_SPEED
 from jaxgait.motion.capture.events import by_motion
 from jaxgait.motion.capture.leg import Leg, Options, leg_of
-from jaxgait.motion.capture.strides import BELT_SPEED
 from jaxgait.motion.norms import inside
 from jaxgait.motion.recording import Recording
 

@@ -22,8 +22,6 @@ POINTS_PER_STRIDE = 101
 """Points of a stride, both heel strikes included."""
 FLAT = slice(18, 33)
 """Samples of a stride in which the foot is flat on the floor."""
-BELT_SPEED = 0.15
-"""Speed in m/s of the standing foot above which it stands on a belt."""
 SLOWEST_STRIDE = 0.03
 """Speed in m/s below which a stride does not go forward."""
 LARGEST_DEVIATION = {
@@ -95,17 +93,39 @@ class StrideCurve:
         return np.linspace(self.start, self.start + self.period, POINTS_PER_STRIDE)
 
 
-def cut(leg: Leg, events: StrideEvents, load: Load | None, ends: Float[np.ndarray, " strides"] | None = None):
-    """The strides between the heel strikes of a leg, or from them to other ends in s."""
+def cut(
+    leg: Leg, events: StrideEvents, load: Load | None, belt: float, ends: Float[np.ndarray, " strides"] | None = None
+) -> list[StrideCurve]:
+    """The strides on a belt with a speed in m/s, between the heel strikes of a leg, or from them to other ends in s."""
     ends = events.strikes[1:] if ends is None else ends
     pairs = zip(events.strikes.tolist(), ends.tolist(), strict=False)
-    strides = [_stride(leg, a, b, events, load) for a, b in pairs]
-    moving = [s.belt for s in strides if np.isfinite(s.belt)]
-    belt = float(np.median(moving)) if moving else 0.0
-    drifts = [abs(s.drift) for s in strides if np.isfinite(s.drift)]
-    crossing = bool(drifts) and float(np.median(drifts)) > OVERGROUND_SPEED
-    belt = belt if abs(belt) > BELT_SPEED and not crossing else 0.0
-    return [_forward(dataclasses.replace(s, belt=belt)) for s in strides]
+    return [_forward(_stride(leg, a, b, events, load, belt)) for a, b in pairs]
+
+
+def foot_speed(leg: Leg, events: StrideEvents) -> float:
+    """Backward speed in m/s of the flat foot in the laboratory, the median over its strides, by the parts on the floor.
+
+    It is 0 if the hip crosses the laboratory, as overground, and NaN without strides.
+
+    Examples:
+        >>> from jaxgait.motion.capture.events import events_of
+        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.capture.strides import foot_speed
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> leg = leg_of(recorded(reference_gait()), "right")
+        >>> foot_speed(leg, events_of(leg, None))  # m/s, overground
+        0.0
+    """
+    parts = [leg.points[k] for k in ("heel", "toe") if k in leg.points] or [leg.points["ankle"]]
+    drifts, speeds = [], []
+    for start, end in zip(events.strikes[:-1], events.strikes[1:], strict=True):
+        time = np.linspace(start, end, POINTS_PER_STRIDE)
+        drifts.append(abs(_progression(_at(leg, leg.hip, time)[:, 0], time)[1]))
+        speeds.append(-np.mean([np.polyfit(time[FLAT], _at(leg, x, time[FLAT])[:, 0], 1)[0] for x in parts]))
+    drifts, speeds = ([float(x) for x in found if np.isfinite(x)] for found in (drifts, speeds))
+    if not speeds:
+        return math.nan
+    return 0.0 if drifts and float(np.median(drifts)) > OVERGROUND_SPEED else float(np.median(speeds))
 
 
 def _forward(stride: StrideCurve) -> StrideCurve:
@@ -115,11 +135,10 @@ def _forward(stride: StrideCurve) -> StrideCurve:
     return dataclasses.replace(stride, reason=f"it does not go forward ({stride.speed:.2f} m/s)")
 
 
-def _stride(leg: Leg, start: float, end: float, events: StrideEvents, load: Load | None) -> StrideCurve:
+def _stride(leg: Leg, start: float, end: float, events: StrideEvents, load: Load | None, belt: float) -> StrideCurve:
     time, period = np.linspace(start, end, POINTS_PER_STRIDE), end - start
     points = {k: _at(leg, x, time) for k, x in {"hip": leg.hip, **leg.points}.items()}
     progression, drift = _progression(points["hip"][:, 0], time)
-    belt = _belt_speed(points, time)
     points = {k: x - np.stack([progression, np.zeros_like(progression)], axis=1) for k, x in points.items()}
     signals = _signals(leg, points["hip"], time)
     loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.stances)
@@ -142,12 +161,6 @@ def _progression(hip_x: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, float
     drift = float(hip_x[-1] - hip_x[0]) / float(time[-1] - time[0])
     mean = float(np.mean(hip_x - drift * (time - time[0])))
     return mean + drift * (time - time[0]), drift
-
-
-def _belt_speed(points: Mapping[str, np.ndarray], time: np.ndarray) -> float:
-    """Speed of the belt in m/s, by the parts of the foot that are flat on it; positive if it moves backward."""
-    parts = [k for k in ("heel", "toe") if k in points] or ["ankle"]
-    return -float(np.mean([np.polyfit(time[FLAT], points[k][FLAT, 0], 1)[0] for k in parts]))
 
 
 def _signals(leg: Leg, hip: np.ndarray, time: np.ndarray) -> dict[str, np.ndarray]:

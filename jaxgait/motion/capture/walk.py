@@ -18,6 +18,7 @@ from jaxgait import checks, xr
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import agreement, footing, leg_warnings, plates
 from jaxgait.motion.capture import strides as cutting
+from jaxgait.motion.capture.belt import Belt, belt_of
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of, source_warnings
 from jaxgait.motion.capture.ground import Load, load_of
@@ -175,9 +176,9 @@ def measure(
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
     recordings, twice = _with_own_names(together(recordings))
     legs = footing.level_legs(recordings, side, options)
-    trials = _trials([own for own, _ in legs])
     others = [None if other is None else _with_events(other) for _, other in legs]
-    cuts, ended = _ended([s for t in trials for s in cutting.cut(t.leg, t.events, t.load)], trials)
+    trials = _trials([own for own, _ in legs], others)
+    cuts, ended = _ended([s for t in trials for s in cutting.cut(t.leg, t.events, t.load, t.belt.speed)], trials)
     alone = cutting.judged_by_trial(cuts)
     strides = cutting.judged(alone)
     if all(s.reason for s in strides):
@@ -196,7 +197,10 @@ def measure(
             *plates.joined((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
             *plates.joined((t.leg, footing.footing_warnings(t.leg)) for t in trials),
             *plates.joined((t.leg, plates.plate_warnings(t.leg, t.load, *t.moved)) for t in trials),
-            *plates.joined((t.leg, source_warnings(_feet(t, o))) for t, o in zip(trials, others, strict=True)),
+            *plates.joined(
+                (t.leg, source_warnings(_feet(t.leg, t.events, o))) for t, o in zip(trials, others, strict=True)
+            ),
+            *plates.joined((t.leg, [] if speed else [*t.belt.warnings]) for t in trials),
             *twice,
             *unlikely,
             *scaled.warnings,
@@ -266,15 +270,16 @@ class _Trial(NamedTuple):
     """Heel strikes and toe-offs in s by the motion alone."""
     load: Load | None
     events: StrideEvents
+    belt: Belt
 
 
 def _with_events(leg: Leg) -> OtherLeg:
     return OtherLeg(leg, events_of(leg, load_of(leg, by_motion(leg)[0])))
 
 
-def _feet(trial: _Trial, other: OtherLeg | None) -> list[tuple[Leg, StrideEvents]]:
+def _feet(leg: Leg, events: StrideEvents, other: OtherLeg | None) -> list[tuple[Leg, StrideEvents]]:
     """The legs of a trial that were recorded, and their events."""
-    return [(trial.leg, trial.events), *([] if other is None else [(other.leg, other.events)])]
+    return [(leg, events), *([] if other is None else [(other.leg, other.events)])]
 
 
 class _Remarks(NamedTuple):
@@ -282,11 +287,17 @@ class _Remarks(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def _trials(legs: Sequence[Leg]) -> list[_Trial]:
+def _trials(legs: Sequence[Leg], others: Sequence[OtherLeg | None]) -> list[_Trial]:
     _check_one_kind(legs)
-    moved = [by_motion(leg) for leg in legs]
-    loads = [load_of(leg, strikes) for leg, (strikes, _) in zip(legs, moved, strict=True)]
-    return [_Trial(leg, m, load, events_of(leg, load)) for leg, m, load in zip(legs, moved, loads, strict=True)]
+    return [_trial(leg, other) for leg, other in zip(legs, others, strict=True)]
+
+
+def _trial(leg: Leg, other: OtherLeg | None) -> _Trial:
+    moved = by_motion(leg)
+    load = load_of(leg, moved[0])
+    events = events_of(leg, load)
+    speeds = {foot.side: cutting.foot_speed(foot, times) for foot, times in _feet(leg, events, other)}
+    return _Trial(leg, moved, load, events, belt_of(leg.side, speeds))
 
 
 def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[StrideCurve], _Remarks]:
@@ -371,7 +382,9 @@ def _ended(cuts: list[StrideCurve], trials: Sequence[_Trial]) -> tuple[list[Stri
     end = cutting.best_end(trial.leg, cuts[i])
     moved = end - cuts[i].start - cuts[i].period
     starts = StrideEvents(np.array([cuts[i].start]), trial.events.offs, (), ())
-    cuts[i] = dataclasses.replace(cutting.cut(trial.leg, starts, trial.load, np.array([end]))[0], moved=moved)
+    cuts[i] = dataclasses.replace(
+        cutting.cut(trial.leg, starts, trial.load, trial.belt.speed, np.array([end]))[0], moved=moved
+    )
     return cuts, [f"the only stride ends {1e3 * moved:+.0f} ms from its heel strike, where thigh and shank repeat best"]
 
 
