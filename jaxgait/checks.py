@@ -282,8 +282,8 @@ def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:
 def as_array(values: Any) -> np.ndarray:
     """An array of NumPy, of any shape and unit, from whatever a user gives.
 
-    Entries that a mask hides (`numpy.ma`) and missing ones among objects (None, `pandas.NA`) are NaN; objects that are
-    all numbers, such as `decimal.Decimal`, become floats.
+    Entries that a mask hides (`numpy.ma`) and missing ones among objects (None, `pandas.NA`) are NaN, hidden dates NaT,
+    and hidden entries of any other kind None; objects that are all numbers, such as `decimal.Decimal`, become floats.
 
     Raises:
         ValueError: for lists that form no array.
@@ -298,11 +298,18 @@ def as_array(values: Any) -> np.ndarray:
     if isinstance(values, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in values):
         values = np.ma.stack([np.ma.asarray(x) for x in values])
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        values = np.where(np.ma.getmaskarray(values), np.nan, values.data)
+        values = np.where(np.ma.getmaskarray(values), *_hidden(values.data))
     x = np.asarray(values)
     if x.dtype.kind == "O" and x.ndim and all(is_number(entry) or _is_missing(entry) for entry in x.flat):
         return np.array([math.nan if _is_missing(entry) else float(entry) for entry in x.flat]).reshape(x.shape)
     return x
+
+
+def _hidden(data: np.ndarray) -> tuple[Any, np.ndarray]:
+    """What replaces hidden entries, and the others with a type that can hold it; flags and text stay what they are."""
+    if data.dtype.kind in "Mm":
+        return data.dtype.type("NaT"), data
+    return (np.nan, data) if data.dtype.kind in "fiuc" else (None, data.astype(object))
 
 
 def is_number(x: Any) -> bool:

@@ -339,16 +339,19 @@ def mask(values: Mapping[str, Array], status: Int[Array, ""], early: frozenset[s
 
 
 @float64_default
-def last(history: Float[Array, " times"]) -> Float[Array, ""]:
+def last(history: Float[Array, "*times"]) -> Float[Array, ""]:
     """The last value of a time history, in its unit: that before an early end, after which samples are NaN.
 
     It may be differentiated. The state at the very end, between samples, is `run.trajectory.y_end`.
 
     Args:
-        history: real numbers, such as `run["foot_x"]` in a measure for early ends.
+        history: real numbers, (times,), such as `run["foot_x"]` in a measure for early ends.
 
     Returns:
         NaN if there is no value.
+
+    Raises:
+        ValueError: for several histories in one array, such as those of a vector.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -356,6 +359,9 @@ def last(history: Float[Array, " times"]) -> Float[Array, ""]:
         >>> float(last(jnp.array([80.0, 75.0, 60.0, jnp.nan])))  # the run ended after its third sample
         60.0
     """
+    if jnp.ndim(history) != 1:
+        several = "of several, jax.vmap(last, in_axes=1) takes the last value of each column"
+        raise ValueError(f"last takes one time history, (times,), got the shape {jnp.shape(history)}: {several}")
     number = jnp.arange(history.shape[0])
     final = jnp.max(jnp.where(jnp.isnan(history), -1, number))
     return jnp.where(final >= 0, jnp.sum(jnp.where(number == final, history, 0.0)), jnp.nan)

@@ -249,6 +249,11 @@ def test_the_last_value_is_that_before_an_early_end():
     histories = jnp.array([[1.0, 2.0, jnp.nan], [1.0, 2.0, 3.0], [jnp.nan] * 3])
     np.testing.assert_array_equal(jax.vmap(last)(histories), [2.0, 3.0, np.nan])
     np.testing.assert_array_equal(jax.grad(last)(histories[0]), [0.0, 1.0, 0.0])
+    assert last(jnp.array([1.0, -jnp.inf, jnp.nan])) == -jnp.inf
+    for several in (jnp.ones((3, 3)), jnp.ones((3, 2)), jnp.ones(())):
+        with pytest.raises(ValueError, match="last takes one time history"):
+            last(several)
+    np.testing.assert_array_equal(jax.vmap(last, in_axes=1)(histories.T), [2.0, 3.0, np.nan])
     way = Measure("way", lambda run: last(run["x"]), "m", "hip at the end", early=True)
     walks = ensemble(Walker(), {"initial.theta_1": [0.2, 0.1]}, duration=1.0, observe=[way])
     assert walks.status.values.tolist() == [0, 10]

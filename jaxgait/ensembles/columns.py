@@ -9,7 +9,9 @@ import numpy as np
 
 from jaxgait import checks
 from jaxgait.checks import shown
-from jaxgait.parameters import ParameterError
+from jaxgait.model import Model
+from jaxgait.parameters import ParameterError, parameters
+from jaxgait.plausible import warn_implausible
 
 MEMBER = "member"
 """Dimension of members that are listed one by one and have no other name."""
@@ -156,8 +158,37 @@ def _labels(name: Any, given: Any) -> np.ndarray:
 
 
 def one_of(columns: Mapping[str, np.ndarray], i: int) -> dict[str, np.ndarray | float]:
-    """The values of member i by name, in their units, from those of all with a leading axis over members."""
+    """The values of member i by name, in their units, from those of all with a leading axis over members.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.ensembles.columns import one_of
+        >>> one_of({"mass": np.array([60.0, 75.0])}, 1)
+        {'mass': 75.0}
+    """
     return {name: x[i] if x.ndim > 1 else float(x[i]) for name, x in columns.items()}
+
+
+def warn_of_values(model: Model, given: Mapping[str, Any]) -> None:
+    """Warns of values by name, in their units, out of their plausible range, once per parameter.
+
+    Args:
+        model: the mechanism.
+        given: numbers or arrays by name; names other than those of parameters are ignored.
+
+    Warns:
+        jaxgait.plausible.ImplausibleValue: with the values and the range.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.ensembles.columns import warn_of_values
+        >>> warn_of_values(Bungee(), {"mass": np.array([60.0, 80.0]), "initial.v": 1e9})  # no warning
+    """
+    known = parameters(model)
+    for name in [name for name in given if name in known]:
+        info = known[name]
+        warn_implausible(f"{type(model).__name__}.{name} ({info.doc})", given[name], info.unit, info.plausible)
 
 
 def _alike(one: Rows, other: Rows) -> bool:

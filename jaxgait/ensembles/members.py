@@ -23,10 +23,10 @@ import numpy as np
 
 from jaxgait import checks
 from jaxgait.checks import shown
-from jaxgait.ensembles.columns import numbers, one_of, rows_of
+from jaxgait.ensembles.columns import numbers, one_of, rows_of, warn_of_values
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
-from jaxgait.plausible import ImplausibleValue, warn_implausible
+from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import cast, float64_default
 from jaxgait.run import state_variables
 from jaxgait.solve.checks import check_start_values
@@ -38,6 +38,8 @@ DRIVE = "drive."
 """Prefix that addresses a number of the motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
 MOTION = "motion"
 """Label of members that differ in their motion: the record of each (`jaxgait.contents`), so that results hold them."""
+
+_RENAMED = "(a table's index by table.rename_axis('row'))"
 
 Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
@@ -83,7 +85,9 @@ class Members:
             if np.shape(x)[: len(dims)] != tuple(sizes.get(d) for d in dims):
                 raise ParameterError(f"the label {name!r} has the shape {np.shape(x)}, which is not that of {dims}")
             if name in self.values and not self._labelled(name, dims, np.asarray(x)):
-                raise ParameterError(f"the axis {name!r} does not label the values given for {name!r}")
+                raise ParameterError(
+                    f"the axis {name!r} does not label the values given for {name!r}: give it another name {_RENAMED}"
+                )
 
     def _labelled(self, name: str, dims: tuple[str, ...], x: np.ndarray) -> bool:
         """Whether a label along some of the dimensions has the values of its name (`check_members` rejects NaN)."""
@@ -325,14 +329,6 @@ def check_members(model: Model, members: Members) -> None:
                 check_values(model, one_of(members.values, i))
 
 
-def warn_of_values(model: Model, given: Mapping[str, Any]) -> None:
-    """Warns of values by name, in their units, out of their plausible range, once per parameter."""
-    known = parameters(model)
-    for name in [name for name in given if name in known]:
-        info = known[name]
-        warn_implausible(f"{type(model).__name__}.{name} ({info.doc})", given[name], info.unit, info.plausible)
-
-
 def check_names(model: Model, members: Members) -> None:
     """Checks that a model has the names of members, with values of these shapes.
 
@@ -349,7 +345,8 @@ def check_names(model: Model, members: Members) -> None:
     for name in sorted({*members.labels} - {*members.values, *labels}):
         if name in known or name.startswith((INITIAL, DRIVE)):
             what = f"the members have the label {name!r}, but no values of it"
-            raise ParameterError(f"{what}: give them, or the axis another name")
+            advice = "give them (those of a table's index by table.reset_index()), or the label another name"
+            raise ParameterError(f"{what}: {advice} {_RENAMED}")
 
 
 def check_values(model: Model, given: Mapping[str, Any]) -> None:

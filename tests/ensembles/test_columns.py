@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee
+from jaxgait.checks import as_array
 from jaxgait.ensembles import ensemble, grid, zipped
 from jaxgait.ensembles.members import check_members
 from jaxgait.parameters import ParameterError
@@ -17,6 +18,9 @@ PEOPLE = pd.DataFrame(
     {"mass": [60.0, 70.0, 80.0], "stiffness": [20.0, 25.0, 30.0]},
     index=pd.Index(["anna", "ben", "cem"], name="subject"),
 )
+
+
+DATES = np.array(["2026-01-01", "2026-01-02"], "datetime64[ns]")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +64,25 @@ def test_missing_numbers_of_a_table_are_nan():
             check_members(Oscillator(), grid({"mass": values}))
 
 
+def test_advice_for_an_index_with_the_name_of_a_parameter_works():
+    named = PEOPLE[["mass"]].set_axis(pd.Index([20.0, 25.0, 30.0], name="stiffness"))
+    with pytest.raises(ParameterError, match="label 'stiffness', but no values of it"):
+        check_members(Bungee(), zipped(named))
+    for members in (zipped(named.reset_index()), zipped(named.rename_axis("row"))):
+        check_members(Bungee(), members)
+    assert members.labels["row"][1].tolist() == [20.0, 25.0, 30.0]
+
+
+def test_hidden_entries_keep_the_kind_of_the_others():
+    half = lambda data: as_array(np.ma.array(data, mask=[False, True]))
+    np.testing.assert_array_equal(half([60, 70]), [60.0, np.nan])
+    np.testing.assert_array_equal(half(np.array([60, 70], np.uint8)), [60.0, np.nan])
+    assert half(np.float32([60, 70])).dtype == np.float32
+    np.testing.assert_array_equal(half(DATES), [DATES[0], np.datetime64("NaT")])
+    assert half(DATES - DATES[0]).dtype == "timedelta64[ns]"
+    assert half(["a", "b"]).tolist() == ["a", None] and half([True, False]).tolist() == [True, None]
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -76,8 +99,12 @@ def test_missing_numbers_of_a_table_are_nan():
         (lambda: zipped(PEOPLE.set_axis([1, "a", 3])), "must be text, numbers or dates, got 1"),
         (
             lambda: check_members(Oscillator(), zipped(PEOPLE.rename_axis("limit"))),
-            "label 'limit', but no values of it",
+            r"label 'limit', but no values of it.*reset_index\(\).*rename_axis\('row'\)",
         ),
+        (lambda: zipped(PEOPLE.rename_axis("mass")), r"'mass' does not label .*rename_axis\('row'\)"),
+        (lambda: zipped({"mass": np.ma.array(["60", "70"], mask=[0, 1])}), "must be real numbers"),
+        (lambda: zipped({"mass": np.ma.array([True, False], mask=[0, 1])}), "must be real numbers"),
+        (lambda: zipped({"mass": np.ma.array(DATES, mask=[0, 1])}), "must be real numbers"),
     ],
 )
 def test_impossible_tables_raise(build, message):

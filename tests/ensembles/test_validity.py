@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee, RollingWalker, cli
-from jaxgait.ensembles import cost, ensemble, estimate, failed, grid, summary, zipped
+from jaxgait.ensembles import StoreError, cost, ensemble, estimate, failed, grid, summary, zipped
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import check_members
 from jaxgait.ensembles.validity import valid_members
@@ -39,6 +39,30 @@ def test_invalid_members_are_marked_and_change_no_other(tmp_path):
     for _ in range(2):  # begun, and continued with nothing left to do
         xr.testing.assert_equal(marked(store=tmp_path / "scan.zarr").load(), scan)
     assert {*spread(table(scan), 8, "peak_rope_force")} <= {0, 1, 6, 7}  # what pictures and pages run again
+
+
+def test_trajectories_and_starts_of_invalid_members_are_missing(tmp_path):
+    request = {"duration": 2.0, "samples": 10, "trajectories": True, "precision": "float32", "batch": 3}
+    members = {"mass": [-1.0, 70.0, 80.0], "initial.v": [0.5, 1.0, np.nan]}
+    store = tmp_path / "scan.zarr"
+    with pytest.warns(IncompleteRun, match="5: not valid: "):
+        scan = ensemble(Bungee(), grid(members), invalid="mark", store=store, **request).load()
+    valid = scan.status == 0
+    assert valid.values.tolist() == [[False] * 3, [True, True, False], [True, True, False]]
+    accepted = {"mass": [70.0, 80.0], "initial.v": [0.5, 1.0]}
+    alone = ensemble(Bungee(), accepted, **request)
+    for name in ("x", "v", "x_end"):
+        assert scan[name].dtype == np.float32 and scan[name].where(~valid).isnull().all()
+        np.testing.assert_array_equal(scan[name][1:, :2], alone[name])
+    np.testing.assert_array_equal(scan.v[1:, :2, 0], [[0.5, 1.0]] * 2)
+    assert scan.time.equals(alone.time)
+    with pytest.raises(ParameterError, match="mass .* must be positive, got -1 kg"):
+        ensemble(Bungee(), grid(members), store=store, **request)
+    with pytest.raises(StoreError, match="holds another scan"):  # the members are others
+        ensemble(Bungee(), accepted, store=store, **request)
+    for invalid in ("mark", "raise"):  # valid members make no difference
+        again = ensemble(Bungee(), accepted, store=tmp_path / "valid.zarr", invalid=invalid, **request)
+        xr.testing.assert_equal(again.load(), alone)
 
 
 def test_an_estimate_runs_valid_members_only():
