@@ -56,7 +56,7 @@ def test_trajectories_and_starts_of_invalid_members_are_missing(tmp_path):
         np.testing.assert_array_equal(scan[name][1:, :2], alone[name])
     np.testing.assert_array_equal(scan.v[1:, :2, 0], [[0.5, 1.0]] * 2)
     assert scan.time.equals(alone.time)
-    with pytest.raises(ParameterError, match="mass .* must be positive, got -1 kg"):
+    with pytest.raises(ParameterError, match=r"mass .* must be positive, got -1 kg"):
         ensemble(Bungee(), grid(members), store=store, **request)
     with pytest.raises(StoreError, match="holds another scan"):  # the members are others
         ensemble(Bungee(), accepted, store=store, **request)
