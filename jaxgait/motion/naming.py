@@ -76,6 +76,7 @@ def _walk_or_stride(motion: Any, side: str | None) -> Walk | Stride:
         _check_side(side, motion.side, motion.name)
         return _with_warnings(motion)
     if isinstance(motion, Mapping) or hasattr(motion, "columns"):
+        _check_no_walk(motion)
         _check_side(side, None, "a table")
         return table_stride(motion)
     if isinstance(motion, str | os.PathLike | Recording):
@@ -89,6 +90,15 @@ def _walk_or_stride(motion: Any, side: str | None) -> Walk | Stride:
     stride = named_stride(os.fspath(motion[0]))
     _check_side(side, _recorded_side(pathlib.Path(motion[0])), os.fspath(motion[0]))
     return stride
+
+
+def _check_no_walk(table: Any) -> None:
+    """Raises for what `measure_both` and `Walk.to_dataset` return, which are no columns of one stride."""
+    if isinstance(table, Mapping) and any(isinstance(x, Walk) for x in table.values()):
+        first = next(key for key, x in table.items() if isinstance(x, Walk))
+        raise TypeError(f"a dict of walks is no measured motion: give one of them, such as walks[{first!r}]")
+    if {"stride", "percent"} <= set(getattr(table, "dims", ())):
+        raise TypeError("curves of strides over percent of the gait cycle are no measured motion: give the Walk itself")
 
 
 def _recorded_side(path: pathlib.Path) -> str | None:
@@ -142,14 +152,14 @@ def _is_record(path: pathlib.Path) -> bool:
 
 
 def trial_recordings(files: Sequence[Any]) -> list[Recording] | None:
-    """The recordings of one person; None for a single file that is none: an embedded gait, a saved walk, a stride.
+    """The recordings of one person; None for a single file that is an embedded gait, a saved walk or a stride instead.
 
     Args:
         files: paths, or what was read from them.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        MotionFormatError: for a file that cannot be read.
+        FileNotFoundError: if a file does not exist.
+        MotionFormatError: if a file cannot be read.
         ValueError: for an embedded gait or a saved walk among several files.
         TypeError: for anything but paths and recordings.
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.checks import as_array, real
+from jaxgait.checks import as_array, real, shown
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import gait_record
 from jaxgait.motion.table import Header, Table, named_columns, read_table
@@ -240,7 +240,9 @@ def table_stride(table: Any, *, speed: float | None = None, name: str = "table")
             raise MotionFormatError(what, "give all columns as many numbers", name, column=column)
     if speed is None:
         speed = {**(table if isinstance(table, dict) else {}), **getattr(table, "attrs", {})}.get("speed_m_s")
-    if real(speed) is None:
+    if speed is not None and real(speed) is None:
+        raise MotionFormatError(f"speed_m_s is {shown(speed)}, not a number", "give it in m/s", name)
+    if speed is None:
         advice = "set attrs['speed_m_s'] of the table, in a dict the entry 'speed_m_s', to that of the walk"
         raise MotionFormatError("no walking speed", advice, name)
     signals = {column: x.astype(float) for column, x in columns.items()}

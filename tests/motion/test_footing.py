@@ -119,6 +119,13 @@ def test_a_ramp_turns_both_legs_of_a_short_trial():
         np.testing.assert_allclose(walk.mean["thigh_rad"].mean(), LEVEL.mean["thigh_rad"].mean(), atol=2e-3)
 
 
+def test_slopes_of_several_trials_are_one_warning():
+    trials = [dataclasses.replace(sloped(x), name=f"at {x}") for x in (0.1, 0.103)]
+    walk = measure(trials, options=EXACT)
+    (line,) = [x for x in walk.warnings if "the ground" in x]
+    assert line.startswith("the ground rises by 5.7 deg") and line.endswith("(likewise in 1 more trial)")
+
+
 def test_trials_too_short_to_show_a_tilt_have_that_of_the_others():
     lengths = {"short": 2.6, "long": 5.0}  # s
     trials = [

@@ -8,7 +8,7 @@ import xarray as xr
 
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.walk import measure
-from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
+from jaxgait.motion.drive import REFERENCE_GAITS, recorded, reference_gait
 from jaxgait.motion.naming import motion_drive, motion_strides, named_stride, recording_of
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import walk_record, write_record
@@ -100,12 +100,25 @@ def test_what_was_read_or_measured_drives_as_its_file_does(tmp_path):
         ([REFERENCE_GAITS[0], "b.trc"], ValueError, "is an embedded gait, not a recording: give it alone"),
         (pd.DataFrame({"time_s": [0.0, 1.0]}), MotionFormatError, "table, column hip_x_m: no columns 'hip_x_m'"),
         ({k: [0.0, 1.0] for k in ("time_s", *SIGNALS)}, MotionFormatError, "table: no walking speed; set attrs"),
+        (
+            {k: [0.0, 1.0] for k in ("time_s", *SIGNALS)} | {"speed_m_s": "1.26"},
+            MotionFormatError,
+            "table: speed_m_s is '1.26', not a number; give it in m/s",
+        ),
         ({k: "ab" for k in ("time_s", *SIGNALS)}, MotionFormatError, "column time_s: .* of shape"),
     ],
 )
 def test_what_is_no_motion_is_an_error(motion, error, message):
     with pytest.raises(error, match=message):
         motion_drive(motion)
+
+
+def test_what_measured_walks_are_kept_in_is_no_motion():
+    walk = measure([recorded(reference_gait())])
+    with pytest.raises(TypeError, match=r"give one of them, such as walks\['right'\]"):
+        motion_drive({"right": walk})
+    with pytest.raises(TypeError, match="give the Walk itself"):
+        motion_drive(walk.to_dataset())
 
 
 @pytest.mark.parametrize("motion", [REFERENCE_GAITS[0], reference_gait(), embedded_stride(REFERENCE_GAITS[0])])

@@ -10,6 +10,7 @@ import pytest
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options, leg_of
+from jaxgait.motion.capture.plates import joined
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import c3d_process, read_recording
@@ -277,6 +278,12 @@ def test_what_is_wrong_in_several_trials_is_said_once():
     warnings = [line for line in measure([*trials, other], mass=CARRIED).warnings if "is it zeroed" in line]
     shows = "plate {} shows +20 N while nobody is on it: is it zeroed?"
     assert warnings == [f"{shows.format(1)} (likewise in 2 more trials)", shows.format(12)]
+
+
+def test_digits_within_names_of_markers_tell_warnings_apart():
+    leg = leg_of(recording(), "right")
+    lines = ["T10 moves by 3.5 mm", "T12 moves by 3.5 mm", "T10 moves by -4 mm"]
+    assert joined((leg, [line]) for line in lines) == [f"{lines[0]} (likewise in 1 more trial)", lines[1]]
 
 
 def test_a_noisy_plate_is_not_used_for_events():

@@ -1,6 +1,7 @@
 """Measured walks as tables: spatiotemporal parameters, symmetry, curves over the gait cycle and over time."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -119,6 +120,32 @@ def test_sides_on_a_split_belt_have_their_own_speeds():
     assert [belt_of(side, speeds).speed for side in speeds] == [0.5, 1.0]
     assert "each side has its own speed" in belt_of("left", speeds).warnings[0]
     assert belt_of("left", {"right": 1.25, "left": np.nan}) == belt_of("left", {"right": 1.25}) == (1.25, ())
+
+
+def test_a_heel_that_is_not_seen_makes_no_step_lengths():
+    """An ankle is not compared with the other foot's heel; nothing is computed of markers without a position."""
+    unseen = {"LHEE": np.full_like(W.markers["LHEE"], np.nan)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = spatiotemporal(measure([_recording(W.markers | unseen)]))
+    assert np.isnan(table.step_length).all() and np.isnan(table.step_width).all()
+    assert np.isfinite(table.stride_length).all() and np.isfinite(table.step_time).all()
+
+
+def test_tables_take_the_walks_of_measure_both_as_they_are(both):
+    for tabulated in (spatiotemporal, stride_curves):
+        xr.testing.assert_identical(tabulated(both), tabulated(*both.values()))
+        with pytest.raises(ValueError, match="give at least one walk"):
+            tabulated()
+    with pytest.raises(ValueError, match=r"there is no trial 3: walk right has 1 trial, counted from 0"):
+        trial_curves(both["right"], 3)
+
+
+def test_tables_name_the_files_they_are_of():
+    trials = [dataclasses.replace(_recording(), name=x, file=f"{x}.trc") for x in ("one", "two")]
+    walk = measure(trials, options=Options(cutoff=None))
+    assert spatiotemporal(walk).attrs["files"] == "one.trc, two.trc"
+    assert trial_curves(walk, 1).attrs["files"] == "two.trc"
 
 
 def test_curves_have_units_and_are_kept(both, tmp_path):

@@ -41,6 +41,8 @@ class Axes(NamedTuple):
     warnings: tuple[str, ...] = ()
     slope: float = 0.0
     """Of a ramp in rad, positive uphill: forward and up are along and off the ground, and gravity leans by it."""
+    tilt: float = 0.0
+    """Of the laboratory's axes in rad, positive uphill, from which forward and up were levelled."""
 
     def turned(self, vectors: Float[np.ndarray, "samples 3"]) -> Float[np.ndarray, "samples 3"]:
         """Vectors in the walker's axes, in their own unit."""
@@ -51,12 +53,9 @@ class Axes(NamedTuple):
         forward, up, right = self.rotation
         along = math.cos(slope) * forward + math.sin(slope) * up
         rotation = np.stack([along, math.cos(slope) * up - math.sin(slope) * forward, right])
-        rises = slope_text(slope)
         if abs(slope) <= CALIBRATION_TILT:
-            note = f"{rises}: the laboratory's axes are tilted, and are levelled"
-            return self._replace(rotation=rotation, notes=(*self.notes, note))
-        warning = f"{rises}, a ramp or stairs: heights and angles are from the ground, not from the vertical"
-        return self._replace(rotation=rotation, warnings=(*self.warnings, warning), slope=slope)
+            return self._replace(rotation=rotation, tilt=slope)
+        return self._replace(rotation=rotation, slope=slope)
 
 
 def slope_text(slope: float) -> str:

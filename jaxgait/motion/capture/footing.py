@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
@@ -89,14 +90,22 @@ def level_legs(recordings: Sequence[Recording], side: str, options: Options) -> 
     Raises:
         MotionFormatError: as `leg_of`, for the leg of the side.
     """
-    found = [(leg_of(recording, side, options), _other_leg(recording, side, options)) for recording in recordings]
+    found = [
+        (leg_of(recording, side, options), _other_leg(_seen(recording), side, options)) for recording in recordings
+    ]
     slopes = slopes_of([[leg for leg in pair if leg is not None and leg.foot is not None] for pair in found])
     # from the recordings as they were given: that of a leg lacks the positions that are named in its warnings
     turned = lambda recording, leg, slope: leg_of(recording, leg.side, options, slope) if slope else leg
     return [
-        (turned(recording, own, slope), None if other is None else turned(recording, other, slope))
+        (turned(recording, own, slope), None if other is None else turned(_seen(recording), other, slope))
         for recording, (own, other), slope in zip(recordings, found, slopes, strict=True)
     ]
+
+
+def _seen(recording: Recording) -> Recording:
+    """The recording without markers that are never seen, which make no other leg."""
+    seen = {name: x for name, x in recording.markers.items() if np.isfinite(x).any()}
+    return dataclasses.replace(recording, markers=seen)
 
 
 def _other_leg(recording: Recording, side: str, options: Options) -> Leg | None:
@@ -168,8 +177,22 @@ def _crosses(leg: Leg) -> bool:
     return abs(way) > OVERGROUND_SPEED * float(leg.recording.time[seen[-1]] - leg.recording.time[seen[0]])
 
 
+def footing_notes(leg: Leg) -> list[str]:
+    """Notes about the ground under a leg.
+
+    Examples:
+        >>> from jaxgait.motion.capture.footing import footing_notes
+        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> footing_notes(leg_of(recorded(reference_gait()), "right"))
+        []
+    """
+    tilt = leg.axes.tilt
+    return [f"{slope_text(tilt)}: the laboratory's axes are tilted, and are levelled"] if tilt else []
+
+
 def footing_warnings(leg: Leg) -> list[str]:
-    """Warnings about where the foot of a leg stands: in the air, or on a slope that joint angles are not turned to.
+    """Warnings about where the foot of a leg stands: in the air, or on a slope.
 
     Examples:
         >>> from jaxgait.motion.capture.footing import footing_warnings
@@ -182,6 +205,9 @@ def footing_warnings(leg: Leg) -> list[str]:
     if moves and np.median(moves) > MAX_DEVIATION:
         what = f"the {leg.side} foot does not stand where it should: it moves by {1e3 * np.median(moves):.0f} mm (rms)"
         found.append(f"{what} off a steady motion: is it in the air, or are the markers of the foot wrong?")
+    if leg.axes.slope:
+        what = f"{slope_text(leg.axes.slope)}, a ramp or stairs"
+        found.append(f"{what}: heights and angles are from the ground, not from the vertical")
     # on a belt, generic segments hardly show it
     if leg.foot is None and _crosses(leg) and (slope := slopes_of([[leg]])[0]):
         found.append(f"{slope_text(slope)}, and so does the hip: joint angles are not turned to a slope, markers are")

@@ -62,8 +62,7 @@ def hip_centre(markers: Markers, marker_set: MarkerSet, side: str, regression: s
         [[-0.0456  0.928   0.0864]]
     """
     right, left = markers[marker_set.asis["right"]], markers[marker_set.asis["left"]]
-    both = len(marker_set.psis) == 2
-    back = 0.5 * sum(markers[n] for n in marker_set.psis.values()) if both else markers[marker_set.roles["sacrum"]]
+    back = np.mean([markers[name] for name in marker_set.back_of_pelvis], axis=0)
     middle = 0.5 * (right + left)
     width = float(np.nanmedian(np.linalg.norm(right - left, axis=1)))
     depth = float(np.nanmedian(np.linalg.norm(middle - back, axis=1)))

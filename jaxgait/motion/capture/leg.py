@@ -241,8 +241,7 @@ def _axes(recording: Recording, markers: Mapping[str, np.ndarray], marker_set: M
     back = marker_set.roles.get("heel", feet[0])
     pointing = markers[front] - markers[back]
     if marker_set.pelvis:
-        behind = [*marker_set.psis.values()] if len(marker_set.psis) == 2 else [marker_set.roles["sacrum"]]
-        pointing = pelvis - np.mean([markers[name] for name in behind], axis=0)
+        pointing = pelvis - np.mean([markers[name] for name in marker_set.back_of_pelvis], axis=0)
     if not np.isfinite(pelvis - foot).all(axis=1).any():
         raise recording.error("no frame has all markers of pelvis and foot", "fill gaps first")
     return find_axes(pelvis, foot, pointing, recording.rate, recording.file)
@@ -324,8 +323,8 @@ def _middle(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> np.ndar
 def _pelvis_tilt(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> np.ndarray | None:
     if not marker_set.pelvis:
         return None
-    behind = [*marker_set.psis.values()] if len(marker_set.psis) == 2 else [marker_set.roles["sacrum"]]
-    front, back = (np.mean([markers[n] for n in names], axis=0) for names in (marker_set.asis.values(), behind))
+    ends = (marker_set.asis.values(), marker_set.back_of_pelvis)
+    front, back = (np.mean([markers[name] for name in names], axis=0) for names in ends)
     return np.arctan2(back[:, 1] - front[:, 1], front[:, 0] - back[:, 0])
 
 

@@ -49,6 +49,11 @@ class MarkerSet(NamedTuple):
         """Whether the hip centre can be computed from the pelvis."""
         return len(self.asis) == 2 and (len(self.psis) == 2 or "sacrum" in self.roles)
 
+    @property
+    def back_of_pelvis(self) -> list[str]:
+        """The markers whose middle is the back of the pelvis: both PSIS, or the sacrum."""
+        return [*self.psis.values()] if len(self.psis) == 2 else [self.roles["sacrum"]]
+
     def lacks(self, carried: bool) -> list[str]:
         """What is missing for a planar leg; knee and ankle may be carried by a cluster from a static trial."""
         wants = [] if self.pelvis or {"hip_centre", "trochanter"} & set(self.roles) else ["hip (ASIS and PSIS/sacrum)"]

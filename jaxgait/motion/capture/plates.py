@@ -39,6 +39,8 @@ MAX_CLOCK_SHIFT = 0.03
 """Warn if the clocks of markers and plates differ by more, in s; events scatter by 0.015 s about `EARLY`."""
 MAX_STANCE_RATIO = 1.12
 """Warn if stance by the motion is longer or shorter than by the force by more than this factor."""
+_FIGURE = r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?!\w)"
+"""A number by itself; digits of a marker's name are none."""
 MIN_PRESSURE_PATH = 0.02
 """Least distance in m that the centre of pressure moves forward of the ankle in the middle half of a contact."""
 
@@ -98,7 +100,7 @@ def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for leg, lines in trials:
         names = sorted({plate.name for plate in leg.recording.forces}, key=len, reverse=True)
-        figures = re.compile("|".join([*(f"({re.escape(name)})" for name in names), r"[-+]?\d+(?:\.\d+)?"]))
+        figures = re.compile("|".join([*(f"({re.escape(name)})" for name in names), _FIGURE]))
         for line in lines:
             kinds.setdefault(figures.sub(lambda m: m[0] if m.lastindex else "#", line), []).append(line)
     more = lambda n: f" (likewise in {count_of(n, 'more trial', 'more trials')})" if n else ""

@@ -1,20 +1,22 @@
 """Measured walks as labelled tables: curves over the gait cycle or over time, and spatiotemporal parameters.
 
 walks = measure_both([read_recording("walk.c3d")])
-table = spatiotemporal(*walks.values())     # one row per stride: table.to_dataframe()
+table = spatiotemporal(walks)               # one row per stride: table.to_dataframe()
 side_means(table)                           # mean, standard deviation, symmetry
-stride_curves(*walks.values()).to_netcdf("walk.nc")
+stride_curves(walks).to_netcdf("walk.nc")
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from jaxgait import xr
+from jaxgait.checks import count_of
 from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
 from jaxgait.motion.capture.events import SAME_EVENT, StrideEvents, by_motion, only_one_by_motion
 from jaxgait.motion.capture.leg import Leg
@@ -73,16 +75,19 @@ _SIGNALS = dict(
 )
 
 
-def spatiotemporal(*walks: Walk) -> xr.Dataset:
+def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
     """Spatiotemporal parameters of all kept strides.
 
     Args:
-        walks: of one side, or of both (see `measure_both`).
+        walks: of one side, or of both, also as the dict from `measure_both`.
 
     Returns:
         `SPATIOTEMPORAL` over `stride`, with the coordinates `side`, `trial` and `start` (heel strike in s). Steps and
         double support are NaN where the other foot's events within the stride are not known, step width also where
-        joint angles were recorded.
+        joint angles were recorded; step length and width where only one foot has a marker on its heel.
+
+    Raises:
+        ValueError: without walks.
 
     Examples:
         >>> from jaxgait.motion.capture.tables import spatiotemporal
@@ -92,9 +97,10 @@ def spatiotemporal(*walks: Walk) -> xr.Dataset:
         >>> print(table.cadence.values.round(), table.stride_length.values.round(2))  # steps/min, m
         [106. 106.] [1.42 1.42]
     """
-    rows = [_parameters(walk, stride) for walk in walks for stride in walk.kept]
+    each = _each(walks)
+    rows = [_parameters(walk, stride) for walk in each for stride in walk.kept]
     columns = {k: ("stride", np.array([row[k] for row in rows]), q._asdict()) for k, q in SPATIOTEMPORAL.items()}
-    return xr.Dataset(columns, _strides(walks), _about(walks))
+    return xr.Dataset(columns, _strides(each), _about(each))
 
 
 def side_means(table: xr.Dataset) -> xr.Dataset:
@@ -139,17 +145,20 @@ def side_means(table: xr.Dataset) -> xr.Dataset:
     return xr.Dataset(found, {"side": sides}, table.attrs)
 
 
-def stride_curves(*walks: Walk) -> xr.Dataset:
+def stride_curves(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
     """The kept strides over percent of the gait cycle, from heel strike to heel strike.
 
     Args:
-        walks: of one side, or of both (see `measure_both`).
+        walks: of one side, or of both, also as the dict from `measure_both`.
 
     Returns:
         `CURVES`, as far as they were measured, and joint moments and powers (`hip_moment` in N m/kg, `hip_power` in
         W/kg, ...; flexion and dorsiflexion positive) over (stride, percent), NaN in strides without; with the
         coordinates `side`, `trial`, `start` (heel strike, s), `stride_time` (s), `speed` (m/s) and `toe_off` (%).
         Strides are as measured; means of a `Walk` and drives are closed by removing a drift.
+
+    Raises:
+        ValueError: without walks.
 
     Examples:
         >>> from jaxgait.motion.capture.tables import stride_curves
@@ -159,7 +168,8 @@ def stride_curves(*walks: Walk) -> xr.Dataset:
         >>> print(strides.knee_angle.dims, strides.knee_angle.attrs["units"], round(float(strides.knee_angle.max())))
         ('stride', 'percent') deg 64
     """
-    rows = [_curves(walk, stride) for walk in walks for stride in walk.kept]
+    each = _each(walks)
+    rows = [_curves(walk, stride) for walk in each for stride in walk.kept]
     loads = {_plain(k): k for k in (*MOMENTS, *POWERS)}
     about = {k: q._asdict() for k, q in CURVES.items()}
     about |= {
@@ -171,15 +181,15 @@ def stride_curves(*walks: Walk) -> xr.Dataset:
         for k in about
         if any(k in row for row in rows)
     }
-    kept = [stride for walk in walks for stride in walk.kept]
+    kept = [stride for walk in each for stride in walk.kept]
     offs = np.array([math.nan if s.toe_off is None else 100.0 * s.toe_off for s in kept])
-    coordinates = _strides(walks) | {
+    coordinates = _strides(each) | {
         "percent": ("percent", np.linspace(0.0, 100.0, POINTS_PER_STRIDE), {"units": "%", "long_name": "gait cycle"}),
         "stride_time": ("stride", np.array([s.stride_time for s in kept]), SPATIOTEMPORAL["stride_time"]._asdict()),
         "speed": ("stride", np.array([s.speed for s in kept]), {"units": "m/s", "long_name": "speed of hip and belt"}),
-        "toe_off": ("stride", offs, {"units": "%", "long_name": "toe-off"}),
+        "toe_off": ("stride", offs, {"units": "%", "long_name": "toe-off of this foot, in percent of the gait cycle"}),
     }
-    return xr.Dataset(columns, coordinates, _about(walks))
+    return xr.Dataset(columns, coordinates, _about(each))
 
 
 def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
@@ -194,6 +204,9 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
         `event_name` (heel strike, toe-off) with `event_side` and `event_time` in s over `event`, of both feet if the
         other one is known.
 
+    Raises:
+        ValueError: if there is no such trial.
+
     Examples:
         >>> from jaxgait.motion.capture.tables import trial_curves
         >>> from jaxgait.motion.capture.walk import measure
@@ -202,6 +215,9 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
         >>> print(trial.event_name.values[0], trial.event_time.values[0].round(2), trial.knee_angle.dims)  # s
         toe-off 0.75 ('time',)
     """
+    if not 0 <= trial < len(walk.legs):
+        there = count_of(len(walk.legs), "trial", "trials")
+        raise ValueError(f"there is no trial {trial}: {walk.name} has {there}, counted from 0")
     leg, events, other = walk.legs[trial], walk.events[trial], walk.others[trial]
     names = [("heel strike", walk.side, t) for t in events.strikes] + [("toe-off", walk.side, t) for t in events.offs]
     if other is not None:
@@ -229,7 +245,9 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
         {"units": "s", "long_name": "time of the event"},
     )
     time = ("time", leg.recording.time, {"units": "s", "long_name": "time"})
-    return xr.Dataset(columns, {"time": time}, _about([walk]) | {"trial": leg.recording.name})
+    return xr.Dataset(
+        columns, {"time": time}, _about([walk]) | {"files": leg.recording.file, "trial": leg.recording.name}
+    )
 
 
 def _plain(name: str) -> str:
@@ -286,9 +304,12 @@ def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
     }
     if step is None:
         return found
+    found["step_time"] = step.end - step.strike
+    both_heels = other is not None and ("heel" in leg.points) == ("heel" in other.leg.points)  # or both ankles
     forward, arm = (last - first) / length, between[0] - first
-    found |= {"step_time": step.end - step.strike, "step_length": float((last - between[0]) @ forward)}
-    if np.isfinite(leg.heel[:, 2]).any():
+    if both_heels:
+        found["step_length"] = float((last - between[0]) @ forward)
+    if both_heels and np.isfinite(leg.heel[:, 2]).any():
         across = float(forward[0] * arm[1] - forward[1] * arm[0])
         found["step_width"] = -across if walk.side == "right" else across
     both = np.maximum(0.0, [step.other_off - step.start, step.off - step.strike])  # NaN if one is not known
@@ -354,7 +375,15 @@ def _heel(own: Leg, of: Leg, stride: StrideCurve, times: Float[np.ndarray, " n"]
     return np.array([stride.scale * x + stride.belt * float(np.mean(times) - stride.start), z])
 
 
-def _strides(walks: tuple[Walk, ...]) -> dict[str, Any]:
+def _each(walks: Sequence[Walk | Mapping[str, Walk]]) -> list[Walk]:
+    """The walks, also those of mappings by side."""
+    each = [walk for one in walks for walk in (one.values() if isinstance(one, Mapping) else [one])]
+    if not each:
+        raise ValueError("give at least one walk, as from `measure` or `measure_both`")
+    return each
+
+
+def _strides(walks: Sequence[Walk]) -> dict[str, Any]:
     """The coordinates of all kept strides."""
     kept = [(walk.side, stride) for walk in walks for stride in walk.kept]
     return {
@@ -365,11 +394,11 @@ def _strides(walks: tuple[Walk, ...]) -> dict[str, Any]:
     }
 
 
-def _about(walks: tuple[Walk, ...] | list[Walk]) -> dict[str, Any]:
+def _about(walks: Sequence[Walk]) -> dict[str, Any]:
     """Attributes that a netCDF file can hold."""
     known = {k: v for k, v in walks[0].subject.items() if isinstance(v, str | float | int)}
     return {
-        "files": ", ".join(leg.recording.file for leg in walks[0].legs),
+        "files": ", ".join(dict.fromkeys(leg.recording.file for walk in walks for leg in walk.legs)),
         **{f"subject_{k}": v for k, v in known.items()},
         "notes": "\n".join(f"{walk.side} leg: {line}" for walk in walks for line in walk.notes),
         "warnings": "\n".join(f"{walk.side} leg: {line}" for walk in walks for line in walk.warnings),

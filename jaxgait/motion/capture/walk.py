@@ -34,7 +34,7 @@ from jaxgait.motion.stride import SIGNALS, UNITS, Stride, record_person
 from jaxgait.motion.text import distinct
 from jaxgait.motion.verdict import judge
 
-CURVES = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
+WALK_SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""
 LOADS = ("ground_x_N", "ground_y_N")
 MIN_KNEE_RANGE = 2.0
@@ -70,7 +70,7 @@ class Walk:
     strides: tuple[StrideCurve, ...]
     """All of them; those with a `reason` were dropped."""
     mean: dict[str, Float[np.ndarray, " samples"]]
-    """Mean of the kept strides at 101 even times, closed: `CURVES` and, if measured, `LOADS`."""
+    """Mean of the kept strides at 101 even times, closed: `WALK_SIGNALS` and, if measured, `LOADS`."""
     deviation: dict[str, Float[np.ndarray, " samples"]]
     """Standard deviation of the kept strides; empty for one stride."""
     gaps: dict[str, float]
@@ -191,7 +191,13 @@ def measure(
     return dataclasses.replace(
         walk,
         others=tuple(others),
-        notes=(*_collected(trials, "notes"), *ended, *scaled.notes, *walk.notes),
+        notes=(
+            *_collected(trials, "notes"),
+            *plates.joined((t.leg, footing.footing_notes(t.leg)) for t in trials),
+            *ended,
+            *scaled.notes,
+            *walk.notes,
+        ),
         warnings=(
             *_collected(trials, "warnings"),
             *plates.joined((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
@@ -317,7 +323,7 @@ def _averaged(trials: Sequence[_Trial], strides: list[StrideCurve], options: Opt
     legs = tuple(t.leg for t in trials)
     strides = strides if legs[0].foot is None else cutting.levelled(strides)
     kept = [s for s in strides if not s.reason]
-    closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in CURVES}
+    closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in WALK_SIGNALS}
     load, odd = _mean_load(kept)
     segments = _segments(legs, kept)
     body, heavy = person([leg.recording for leg in legs], legs, options.static, mass, kept)
@@ -339,7 +345,7 @@ def _averaged(trials: Sequence[_Trial], strides: list[StrideCurve], options: Opt
         events=tuple(t.events for t in trials),
         strides=tuple(strides),
         mean={k: curve for k, (curve, _) in closed.items()} | load,
-        deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in CURVES} if kept[1:] else {},
+        deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in WALK_SIGNALS} if kept[1:] else {},
         gaps={k: gap for k, (_, gap) in closed.items()},
         period=float(np.mean([s.period for s in kept])),
         speed=float(np.mean([s.speed for s in kept])),
