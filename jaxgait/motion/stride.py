@@ -246,7 +246,7 @@ def table_stride(table: Any, *, speed: float | None = None, name: str = "table")
         advice = "set attrs['speed_m_s'] of the table, in a dict the entry 'speed_m_s', to that of the walk"
         raise MotionFormatError("no walking speed", advice, name)
     signals = {column: x.astype(float) for column, x in columns.items()}
-    return Stride(name, signals.pop("time_s"), signals, float(speed))  # type: ignore[arg-type]
+    return Stride(name, signals.pop("time_s"), signals, float(speed))
 
 
 def _remark(table: Table, name: str) -> float | None:
