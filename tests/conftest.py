@@ -16,8 +16,8 @@ from jaxtyping import install_import_hook
 matplotlib.use("Agg")
 # Compiling makes millions of small objects that stay: collecting garbage took 5 % of the time of the knee's tests.
 gc.set_threshold(50_000, 20, 20)
-# For every check within diffrax, equinox asks JAX of each frame on the stack whether its file is JAX's own, and JAX asks
-# the file system: 6 % of the time of tests that compile solvers.
+# For each check within diffrax, equinox asks JAX of every frame on the stack whether its file belongs to JAX, and JAX
+# asks the file system: 6 % of the time of tests that compile solvers.
 if hasattr(traceback_util, "_path_starts_with"):
     traceback_util._path_starts_with = functools.cache(traceback_util._path_starts_with)
 

@@ -92,12 +92,13 @@ def made_of(function: T, *parts: Any) -> T:
     return function
 
 
-def identity(*things: Any, own: bool = False) -> str | None:
+def identity(*things: Any, own: bool = False, around: str | None = None) -> str | None:
     """A name for what some functions and values do, the same in every process in which they do the same.
 
     Args:
         things: functions, values, and pytrees of them; `jax.ShapeDtypeStruct` stands for an argument.
         own: whether only the user's own code may have changed, as within a process.
+        around: what `around` returned; by default it is called.
 
     Returns:
         Hexadecimal digits; None for what has no identity, or with `own`, where there is no such code.
@@ -105,9 +106,28 @@ def identity(*things: Any, own: bool = False) -> str | None:
     found = _Identity(own)
     try:
         found.add(things)
+        if not own:
+            found.put("around", around or _around())
         return found.digest() if found.has_own or not own else None
     except Unidentified:
         return None
+
+
+def around() -> str | None:
+    """A name for what affects all programs: settings, this package, its compiler, and what libraries were patched with.
+
+    It takes some 40 ms: pass it on to `identity` where that is called again for the same program.
+    """
+    try:
+        return _around()
+    except Unidentified:
+        return None
+
+
+def _around() -> str:
+    found = _Identity(own=False)
+    found.add_around()
+    return found.digest()
 
 
 @no_type_check  # (by tests: it makes a hundred thousand calls)
@@ -125,22 +145,22 @@ class _Identity:
     def add(self, thing: Any) -> None:
         self._visit(thing)
         self._work()
-        if self._own:
-            return
-        self._put("settings", *settings())
+
+    def add_around(self) -> None:
+        self.put("settings", *settings())
         self._whose = "package"
         for name in sorted(sys.modules):
             if _in_room(name):
                 self._room(sys.modules[name])
         for where, function in foreign():
-            self._put("put into", where)
+            self.put("put into", where)
             self._visit(function)
         self._work()
 
     def _work(self) -> None:
         while self._waiting:
             one = self._waiting.popleft()
-            self._put("definition")
+            self.put("definition")
             if isinstance(one, type):
                 self._class(one)
             else:
@@ -148,26 +168,26 @@ class _Identity:
 
     def digest(self) -> str:
         for name in () if self._own else sorted(self._libraries):
-            self._put("library", name, scanned(name))
+            self.put("library", name, scanned(name))
         text = "".join([f"{len(token)}:{token}" for token in self._tokens])
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
-    def _put(self, *tokens: str) -> None:
+    def put(self, *tokens: str) -> None:
         self._tokens += tokens
 
     def _unknown(self, x: Any) -> None:
         """Raises `Unidentified`, or skips it within a process."""
         if not self._own:
             raise Unidentified(x)
-        self._put("unknown", type(x).__qualname__)
+        self.put("unknown", type(x).__qualname__)
 
     def _visit(self, x: Any) -> None:
         if type(x) in _PLAIN:
-            self._put(type(x).__name__, repr(x))
+            self.put(type(x).__name__, repr(x))
         elif isinstance(x, Tracer):
             self._unknown(x)
         elif isinstance(x, jax.ShapeDtypeStruct):
-            self._put("argument", str(x.shape), str(x.dtype), str(getattr(x, "weak_type", False)))
+            self.put("argument", str(x.shape), str(x.dtype), str(getattr(x, "weak_type", False)))
         elif isinstance(x, types.FunctionType) and x.__code__.co_filename == _CHECKING and hasattr(x, "__wrapped__"):
             self._visit(x.__wrapped__)  # (the other one only checks its types)
         elif isinstance(x, types.FunctionType | type) and not isinstance(x, types.GenericAlias):
@@ -175,7 +195,7 @@ class _Identity:
             if self._new(x):
                 self._waiting.append(x)
         elif isinstance(x, enum.Enum):
-            self._put("member", x.name)
+            self.put("member", x.name)
             self._visit(type(x))
         elif isinstance(x, np.ndarray | np.generic | jax.Array):
             self._array(x)
@@ -184,7 +204,7 @@ class _Identity:
         elif isinstance(x, _BUILT_IN) or _is_known_ufunc(x):
             self._built_in(x)
         elif type(x).__module__ in _TYPING and not isinstance(x, types.MethodType | types.SimpleNamespace):
-            self._put("typing", repr(x))
+            self.put("typing", repr(x))
         else:
             self._object(x)
 
@@ -193,7 +213,7 @@ class _Identity:
         known = len(self._numbers)
         number = self._numbers.setdefault(id(x), known)
         self._alive.append(x)
-        self._put("reference", str(number))
+        self.put("reference", str(number))
         return number == known
 
     def _array(self, x: Any) -> None:
@@ -204,15 +224,15 @@ class _Identity:
         if data is None or data.dtype.kind == "O":
             self._unknown(x)
             return
-        self._put("array", type(x).__name__, str(data.dtype), str(data.shape), str(getattr(x, "weak_type", False)))
-        self._put(hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest())
+        self.put("array", type(x).__name__, str(data.dtype), str(data.shape), str(getattr(x, "weak_type", False)))
+        self.put(hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest())
         if isinstance(x, np.ndarray) and hasattr(x, "__dict__"):  # of a subclass
             self._container([type(x), vars(x)])
 
     def _container(self, x: Any) -> None:
-        self._put(type(x).__name__, str(len(x)))
+        self.put(type(x).__name__, str(len(x)))
         if isinstance(x, set | frozenset):
-            self._put(*sorted(x if all(type(one) is str for one in x) else map(self._apart, x)))
+            self.put(*sorted(x if all(type(one) is str for one in x) else map(self._apart, x)))
             return
         for one in x.items() if isinstance(x, Mapping) else x:
             self._visit(one)
@@ -228,7 +248,7 @@ class _Identity:
     def _built_in(self, x: Any) -> None:
         owner = getattr(x, "__self__", None)
         module = getattr(x, "__module__", None) or getattr(getattr(x, "__objclass__", None), "__module__", "")
-        self._put("built in", module or "", getattr(x, "__qualname__", x.__name__))
+        self.put("built in", module or "", getattr(x, "__qualname__", x.__name__))
         self._known(types.SimpleNamespace(__module__=module))
         self._library(module or "")
         if owner is not None and not isinstance(owner, types.ModuleType):
@@ -253,7 +273,7 @@ class _Identity:
         elif isinstance(x, np.ufunc):  # (made of a Python function, which it hides)
             self._unknown(x)
         elif self._whose == "package" and isinstance(x, _BOOKS):
-            self._put("books", type(x).__qualname__)
+            self.put("books", type(x).__qualname__)
         elif hasattr(x, "__wrapped__") and not hasattr(x, "__dict__"):
             self._container([type(x), x.__wrapped__])
         elif _plain_state(x):
@@ -278,7 +298,7 @@ class _Identity:
         self._alive.append(reduced)
         make, *parts = reduced
         if make.__module__ == "copyreg":  # as pickling makes instances of any class
-            self._put("instance", make.__name__)
+            self.put("instance", make.__name__)
         else:
             self._visit(make)
         for part in parts:
@@ -288,7 +308,7 @@ class _Identity:
         try:
             content = cell.cell_contents
         except ValueError:
-            self._put("empty")
+            self.put("empty")
             return
         self._visit(content)
 
@@ -298,7 +318,7 @@ class _Identity:
             self._visit(getattr(x, MADE_OF))
             return
         self._whose = owner(x.__code__.co_filename, x.__module__ or "")
-        self._put("function", self._whose, x.__module__ or "", x.__qualname__)
+        self.put("function", self._whose, x.__module__ or "", x.__qualname__)
         for cell in x.__closure__ or ():
             self._cell(cell)
         self.has_own |= self._whose == "own"
@@ -315,7 +335,7 @@ class _Identity:
             self._names(x)
 
     def _code(self, code: types.CodeType) -> None:
-        self._put("code", facts(code).digest)
+        self.put("code", facts(code).digest)
 
     def _names(self, x: types.FunctionType) -> None:
         found = facts(x.__code__)
@@ -325,12 +345,12 @@ class _Identity:
             if path[0] in x.__globals__:
                 if _in_room(x.__module__) and _is_book(path[0], x.__globals__[path[0]]):
                     continue
-                self._put("name", *path)
+                self.put("name", *path)
                 self._follow(x.__globals__[path[0]], path[1:])
             elif not hasattr(builtins, path[0]):
-                self._put("missing", path[0])
+                self.put("missing", path[0])
         for imported, level, name in found.imports:
-            self._put("import", imported, str(level), name)
+            self.put("import", imported, str(level), name)
             try:
                 package = x.__globals__.get("__package__") or ""
                 module = importlib.import_module("." * level + imported, package)
@@ -359,7 +379,7 @@ class _Identity:
         ):
             self._visit(x)
         else:
-            self._put("part of a library", type(x).__qualname__)
+            self.put("part of a library", type(x).__qualname__)
 
     def _look_into(self, module: types.ModuleType) -> bool:
         """Notes that a module's parts are used; returns whether it is a library's."""
@@ -371,18 +391,18 @@ class _Identity:
 
     def _whole(self, module: types.ModuleType) -> None:
         """A module as a value: a library's by its files, any other with all of its parts."""
-        self._put("module", module.__name__)
+        self.put("module", module.__name__)
         if not self._look_into(module):
             for name, value in sorted(vars(module).items()):
                 if not name.startswith("__"):
-                    self._put("part", name)
+                    self.put("part", name)
                     self._visit(value)
 
     def _room(self, module: types.ModuleType) -> None:
         """A module of the compiler: all that it defines except internal state."""
         for name, value in sorted(vars(module).items()):
             if not (name.startswith("__") or isinstance(value, types.ModuleType) or _is_book(name, value)):
-                self._put("part", module.__name__, name)
+                self.put("part", module.__name__, name)
                 self._visit(value)
 
     def _cached(self, x: Any) -> None:
@@ -392,7 +412,7 @@ class _Identity:
 
     def _class(self, x: type) -> None:
         whose = self._whose = owner(file_of(x.__module__), x.__module__)
-        self._put("class", whose, x.__module__, x.__qualname__)
+        self.put("class", whose, x.__module__, x.__qualname__)
         self.has_own |= whose == "own"
         if self._own and whose != "own":
             return
@@ -405,7 +425,7 @@ class _Identity:
             self._visit(base)
         for name, member in sorted(vars(x).items()):
             if not (name in _NO_PART or name.startswith("_abc")):
-                self._put("member", name)
+                self.put("member", name)
                 self._visit(member)
 
     def _known(self, x: Any) -> None:
