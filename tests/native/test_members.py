@@ -205,10 +205,9 @@ def test_loops_are_those_of_jax(name):
 @pytest.mark.parametrize("members", [1, 2, 3, 8, 13])
 def test_every_member_is_as_if_it_were_alone(members):
     """Bit for bit, in vectors of any width and in any order."""
-    x = jnp.linspace(0.3, 1.2, members)
-    together = kernel(history)(x)
-    alone = [kernel(history)(x[i : i + 1]) for i in range(members)]
-    turned = kernel(history)(x[::-1])
+    x, run = jnp.linspace(0.3, 1.2, members), kernel(history)
+    together, turned = run(x), run(x[::-1])
+    alone = [run(x[i : i + 1]) for i in range(members)]
     for leaf, *ones in zip(*map(jax.tree.leaves, (together, *alone)), strict=True):
         np.testing.assert_array_equal(leaf, np.concatenate(ones))
     for leaf, back in zip(*map(jax.tree.leaves, (together, turned)), strict=True):
@@ -217,7 +216,8 @@ def test_every_member_is_as_if_it_were_alone(members):
 
 def test_a_poisoned_member_changes_no_bit_of_the_others():
     x = jnp.asarray(REALS)
-    clean, poisoned = kernel(branching)(x), kernel(branching)(x.at[3].set(jnp.nan))
+    run = kernel(branching)
+    clean, poisoned = run(x), run(x.at[3].set(jnp.nan))
     others = np.arange(x.size) != 3
     for a, b in zip(clean, poisoned, strict=True):
         np.testing.assert_array_equal(a[others], b[others])
@@ -280,14 +280,16 @@ def test_a_stock_call_of_diffrax(adaptive):
 
 
 def test_derivatives_in_reverse_are_left_to_xla():
+    """Of ten steps of Euler's method here, whose derivative is known exactly."""
+
     def end(rate):
         field = diffrax.ODETerm(lambda t, y, args: -rate * y)
-        return diffrax.diffeqsolve(field, diffrax.Tsit5(), t0=0.0, t1=1.0, dt0=0.1, y0=jnp.ones(())).ys[0]
+        return diffrax.diffeqsolve(field, diffrax.Euler(), t0=0.0, t1=1.0, dt0=0.1, y0=jnp.ones(())).ys[0]
 
     assert explain(end, 1.0).startswith("a kernel of ")
     assert explain(jax.grad(end), 1.0) == "left to XLA: a derivative in reverse"
     rates = jnp.linspace(0.5, 2.0, 5)
-    np.testing.assert_allclose(kernel(jax.grad(end))(rates), -np.exp(-rates), rtol=1e-6)
+    np.testing.assert_allclose(kernel(jax.grad(end))(rates), -((1.0 - 0.1 * rates) ** 9), rtol=1e-12)
 
 
 def test_what_kernels_cannot_do_is_left_to_xla(monkeypatch):
@@ -370,7 +372,7 @@ def test_discarded_values_are_not_written():
 
     function = lambda x: jax.lax.while_loop(lambda c: c[1] < 90, body, (jnp.zeros(100) + x, jnp.asarray(1)))
     x = jnp.linspace(0.0, 1.0, 9)
-    np.testing.assert_array_equal(kernel(function)(x)[0], jax.vmap(function)(x)[0])
+    np.testing.assert_array_equal(kernel(function)(x)[0], jax.jit(jax.vmap(function))(x)[0])
 
 
 def test_long_programs_are_left_to_xla(monkeypatch):
