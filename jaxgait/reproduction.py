@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import multiprocessing
 import os
@@ -118,7 +117,6 @@ def _processes() -> Iterator[ProcessPoolExecutor | None]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-        gc.collect()  # frees the pool's semaphores: an interrupted command exits without doing so
 
 
 def _become_worker() -> None:

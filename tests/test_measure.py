@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jaxgait import ensemble, optimize, simulate
 from jaxgait.ensembles import zipped
-from jaxgait.measure import Measure, MeasureError, Measures, known, last, observer
+from jaxgait.measure import Measure, MeasureError, Measures, known, last, observed, observer
 from jaxgait.models.bungee.measures import clearance
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.creeper.chain import CreeperChain
@@ -17,10 +17,11 @@ from jaxgait.models.creeper.model import Creeper
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.optimization.goals import at_least
+from jaxgait.outcome import IncompleteRun
 from jaxgait.registry import model, models
-from jaxgait.run import Sampling, state_variables
+from jaxgait.run import Run, Sampling, Trajectory, state_variables
 from jaxgait.solve import simulate as module
-from tests.oscillator import Oscillator
+from tests.oscillator import Oscillator, Point
 
 LARGEST = Measure("largest", lambda run: jnp.max(run["x"]), "m", "largest position")
 ENDS = Measure("ends", lambda run: run.trajectory.t_end, "s", "time of the end", early=True)
@@ -68,16 +69,8 @@ def test_gradients_of_members_that_end_early_are_nan():
 
 
 def test_plain_functions_are_masked_too():
-    scan = ensemble(
-        Bungee(),
-        {"mass": np.linspace(40, 100, 10)},
-        observe=lambda run: {"low": run["height"].min()},
-        duration=10.0,
-        samples=50,
-        max_steps=30,
-        retry=False,
-        workers=1,
-    )
+    look = lambda run: {"low": run["x"].min()}
+    scan = ensemble(Oscillator(), {"mass": np.linspace(1, 2, 10)}, observe=look, max_steps=30, **OPTIONS)
     assert (scan.status != 0).all() and np.isnan(scan.low).all() and "low" in scan
 
 
@@ -99,7 +92,8 @@ def test_measures_of_every_model_have_units(name):
 def test_no_measure_has_the_name_of_a_time_history(name):
     """`observe` of all measures, with trajectories: a result has one meaning."""
     mechanism = model(name)
-    assert not set(known(mechanism)) & {*mechanism.variables, *state_variables(mechanism.initial_state())}
+    states = state_variables(jax.eval_shape(mechanism.initial_state))
+    assert not set(known(mechanism)) & {*mechanism.variables, *states}
 
 
 @pytest.mark.parametrize(
@@ -192,48 +186,66 @@ def test_a_periodic_model_runs_whole_strides_by_default():
 
 
 PLAIN = {
-    "float": lambda run: float(run["height"].min()),
-    "if": lambda run: 1.0 if run["height"].min() > 0.0 else 0.0,
-    "numpy": lambda run: np.asarray(run["height"]).max(),
-    "index": lambda run: jnp.zeros(8)[run["height"].argmin().__index__()],
-    "mask": lambda run: run["height"][run["height"] > 0.0].sum(),
+    "float": lambda run: float(run["x"].min()),
+    "if": lambda run: 1.0 if run["x"].min() > 0.0 else 0.0,
+    "numpy": lambda run: np.asarray(run["x"]).max(),
+    "index": lambda run: jnp.zeros(8)[run["x"].argmin().__index__()],
+    "mask": lambda run: run["x"][run["x"] > 0.0].sum(),
 }
+
+
+def at_samples(xs):
+    """A run of the mass, with its position at three samples."""
+    states = Point(xs, xs)
+    end = Point(xs[-1], xs[-1])
+    trajectory = Trajectory(jnp.arange(3.0), states, jnp.array(0), jnp.array(2.0), end, jnp.array(9), jnp.array(0))
+    return Run(Oscillator(), trajectory, Sampling(None, 2, 2.0))
 
 
 @pytest.mark.parametrize("code", PLAIN)
 def test_code_that_cannot_be_compiled_is_named_with_its_line(code):
-    deep, short = Measure("deep", PLAIN[code], "m", "a depth"), {"duration": 1.0, "samples": 8}
+    deep = Measure("deep", PLAIN[code], "m", "a depth")
     message = rf"the measure 'deep' needs a value .* \(line \d+ of .*test_measure.py: '\"{code}\": lambda.*jnp.where"
     with pytest.raises(MeasureError, match=message) as found:
-        ensemble(Bungee(), {"mass": [60.0]}, observe=[deep], **short)
+        jax.eval_shape(lambda xs: observed(Measures((deep,)), at_samples(xs)), jnp.ones(3))
     assert isinstance(found.value.__cause__, TypeError | IndexError)
 
 
+def test_an_ensemble_names_a_measure_that_cannot_be_compiled():
+    deep = Measure("deep", PLAIN["if"], "m", "a depth")
+    with pytest.raises(MeasureError, match=r"the measure 'deep' needs a value .* \(line \d+ of .*test_measure.py"):
+        ensemble(Oscillator(), {"mass": [60.0]}, observe=[deep], duration=1.0, samples=8)
+
+
 def test_objectives_that_cannot_be_compiled_are_named_too():
-    deep, asked = Measure("deep", PLAIN["if"], "m", "a depth"), {"over": {"mass": (50.0, 60.0)}, "duration": 1.0}
+    deep, asked = Measure("deep", PLAIN["if"], "m", "a depth"), {"over": {"mass": (1.0, 2.0)}, "duration": 1.0}
     with pytest.raises(MeasureError, match="the objective needs a value"):
-        optimize(Bungee(), maximize=PLAIN["if"], **asked)
+        optimize(Oscillator(), maximize=PLAIN["if"], **asked)
     with pytest.raises(MeasureError, match="the measure 'deep' needs a value"):
-        optimize(Bungee(), minimize="clearance", subject_to=[at_least(deep, 0.0)], **asked)
+        optimize(Oscillator(), minimize=LARGEST, subject_to=[at_least(deep, 0.0)], **asked)
 
 
 def test_after_a_measure_that_cannot_be_compiled_other_values_still_share_a_program(monkeypatch):
     monkeypatch.setattr(module, "_by_value", set())
     with pytest.raises(MeasureError, match="the function `observe` needs a value"):
-        simulate(Bungee(), observe=lambda run: {"deep": float(run["height"].min())}, duration=1.0, samples=8)
+        simulate(Oscillator(), observe=lambda run: {"deep": float(run["x"].min())}, duration=1.0, samples=8)
     assert not module._by_value
 
 
-def test_one_run_is_measured_like_the_members_of_an_ensemble():
-    short = {"duration": 20.0, "samples": 100, "observe": ["clearance", "peak_rope_force"]}
-    one, many = simulate(Bungee(), **short), ensemble(Bungee(), {"mass": [70.0, 80.0]}, **short)
-    for name in short["observe"]:
-        assert float(one[name]) == pytest.approx(float(many[name][0]), rel=1e-6)
-        assert one[name].attrs == many[name].attrs and one[name].dims == ()
-    fell = simulate(Walker(slope=0.1), observe=["velocity", "fell_at"])
-    assert np.isnan(fell.velocity) and float(fell.fell_at) > 0.0
-    with pytest.raises(ValueError, match="observe must not use the name 'height'"):
-        simulate(Bungee(), observe=lambda run: {"height": run["height"].min()}, duration=1.0)
+def test_one_run_is_measured_like_the_members_of_an_ensemble(undisturbed):
+    short = {"duration": OPTIONS["duration"], "samples": OPTIONS["samples"], "observe": ALL}
+    one = simulate(Oscillator(mass=1.0), **short)
+    for name in ("largest", "ends", "lows"):
+        assert float(one[name]) == pytest.approx(float(undisturbed[name][0]), rel=1e-6)
+        assert one[name].attrs == undisturbed[name].attrs and one[name].dims == ()
+    with pytest.warns(IncompleteRun, match="broke"):
+        broke = simulate(Oscillator(mass=1.0, limit=0.5), **short)
+    assert np.isnan(broke.largest) and broke.lows == -1 and 0.0 < float(broke.ends) < 2.0
+
+
+def test_measures_of_one_run_are_checked_too():
+    with pytest.raises(ValueError, match="observe must not use the name 'energy'"):
+        simulate(Oscillator(), observe=lambda run: {"energy": run["energy"].min()}, duration=1.0)
     with pytest.raises(MeasureError, match="needs at least 20 strides"):
         simulate(Prosthesis(), observe="order", strides=3)
 
@@ -254,7 +266,7 @@ def test_the_last_value_is_that_before_an_early_end():
         with pytest.raises(ValueError, match="last takes one time history"):
             last(several)
     np.testing.assert_array_equal(jax.vmap(last, in_axes=1)(histories.T), [2.0, 3.0, np.nan])
-    way = Measure("way", lambda run: last(run["x"]), "m", "hip at the end", early=True)
-    walks = ensemble(Walker(), {"initial.theta_1": [0.2, 0.1]}, duration=1.0, observe=[way])
-    assert walks.status.values.tolist() == [0, 10]
-    np.testing.assert_allclose(walks.way, walks.x_end, atol=2e-3)  # samples are 1 ms apart
+    way = Measure("way", lambda run: last(run["x"]), "m", "position at the end", early=True)
+    runs = ensemble(Oscillator(), {"limit": [2.0, 0.3]}, duration=1.0, samples=1000, observe=[way])
+    assert runs.status.values.tolist() == [0, 10]
+    np.testing.assert_allclose(runs.way, runs.x_end, atol=2.1e-3)  # samples are 1 ms apart, it moves at 2 m/s

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import time
+from concurrent.futures import ProcessPoolExecutor as Pool
 
 import jax.numpy as jnp
 import pytest
@@ -75,6 +76,7 @@ def test_the_first_failure_stops_the_others(processes, tmp_path):
 
 def test_a_process_that_dies_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduction, "default_workers", lambda devices: 2)
+    monkeypatch.setattr(reproduction, "ProcessPoolExecutor", lambda _, *others, **named: Pool(1, *others, **named))
     with (
         pytest.raises(NoResult, match=r"a process ended while 'dies' was running: out of memory, or .*__main__"),
         parts(Report("A title"), tmp_path, 1, progress=False) as part,
