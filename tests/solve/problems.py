@@ -4,6 +4,7 @@ Sources: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I (
 Prothero and Robinson, Math. Comput. 28 (1974) 145; Robertson in Numerical Analysis, an Introduction (1966) 178.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,13 +36,13 @@ class Problem:
         controller = (
             diffrax.ConstantStepSize() if steps else diffrax.PIDController(rtol, keywords.pop("atol", rtol / 100))
         )
+        dt0 = (self.t1 - self.t0) / steps if steps else keywords.pop("dt0", 1e-6)
+        times = [jnp.asarray(t, dtype=float) for t in (self.t0, self.t1, dt0)]  # not constants of the program
         saveat = diffrax.SaveAt(t1=True) if ts is None else diffrax.SaveAt(ts=jnp.asarray(ts))
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(self.field),
             solver,
-            self.t0,
-            self.t1,
-            (self.t1 - self.t0) / steps if steps else keywords.pop("dt0", 1e-6),
+            *times,
             self.start,
             args=self.args,
             saveat=saveat,
@@ -54,8 +55,8 @@ class Problem:
         """Final state by SciPy's Radau with the exact Jacobian."""
         keys = list(self.y0)
         as_dict = lambda y: dict(zip(keys, y, strict=True))
-        f = jax.jit(lambda t, y: jnp.stack(list(self.field(t, as_dict(y), self.args).values())))
-        J = jax.jit(jax.jacfwd(f, argnums=1))
+        f = lambda t, y: list(self.field(t, as_dict(y), self.args).values())  # in NumPy, which is faster here
+        J = jax.jit(jax.jacfwd(lambda t, y: jnp.stack(f(t, y)), argnums=1))
         y0 = np.array(list(self.y0.values()))
         run = solve_ivp(f, (self.t0, self.t1), y0, "Radau", rtol=rtol, atol=atol, jac=J)
         assert run.success
@@ -71,7 +72,7 @@ def largest_error(got, wanted):
 
 
 def order_between(problem, solver, steps):
-    """Order of convergence measured between so many steps and four times as many."""
+    """Order of convergence measured at the end between so many steps and four times as many."""
     errors = [largest_error(problem.solve(solver, steps=n), problem.exact(problem.t1)) for n in (steps, 4 * steps)]
     return np.log2(errors[0] / errors[1]) / 2
 
@@ -80,6 +81,7 @@ def largest_relative_error(got, wanted):
     return max(abs(float(got[k]) / float(wanted[k]) - 1.0) for k in wanted)
 
 
+@functools.cache
 def linear():
     """Damped oscillator with forcing: x'' + 0.4 x' + 4 x = 0, exact by its characteristic roots."""
     d, w = 0.2, np.sqrt(4 - 0.04)
@@ -93,6 +95,7 @@ def linear():
     )
 
 
+@functools.cache
 def nonlinear():
     """Two coupled equations that depend on time, with the solution x = 1 / (2 + sin t), z = x exp(-t)."""
 
