@@ -9,14 +9,25 @@ from jaxgait.cli.records import model_record, run_record, scan_record
 from jaxgait.files import plain
 from jaxgait.models.bungee.model import Bungee
 
-SHORT = {"duration": 2.0, "samples": 4, "rtol": 1e-4}
+STEPS = Measure("count", lambda run: run.trajectory.steps, "1", "accepted steps")
+SHORT = {"duration": 9.0, "samples": 4, "rtol": 1e-4, "observe": ["clearance", STEPS]}
 
 
-def test_a_run():
-    run = simulate(Bungee(), **SHORT | {"duration": 9.0}, observe="clearance")
+@pytest.fixture(scope="module")
+def run():
+    return simulate(Bungee(), **SHORT)
+
+
+@pytest.fixture(scope="module")
+def scan():
+    return ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, **SHORT)
+
+
+def test_a_run(run):
     record = plain(run_record(run))
     about = "smallest height above the ground (negative: the jumper hits it)"
-    assert record["measures"] == {"clearance": {"unit": "m", "long_name": about, "value": float(run.clearance)}}
+    clearance = {"unit": "m", "long_name": about, "value": float(run.clearance)}
+    assert list(record["measures"]) == ["clearance", "count"] and record["measures"]["clearance"] == clearance
     height = record["variables"]["height"]
     assert height["unit"] == "m" and height["first"] == run.height.values[0] and height["last"] == run.height.values[-1]
     assert height["lowest"] == run.height.values.min() and height["highest"] == run.height.values.max()
@@ -24,25 +35,20 @@ def test_a_run():
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 
 
-def test_counts_are_whole_numbers():
-    steps = Measure("count", lambda run: run.trajectory.steps, "1", "accepted steps")
-    run = simulate(Bungee(), **SHORT, observe=steps)
+def test_counts_are_whole_numbers(run, scan):
     value = plain(run_record(run))["measures"]["count"]["value"]
     assert isinstance(value, int) and value == run["count"].item()
-    scan = ensemble(Bungee(), {"mass": [60.0, 70.0]}, **SHORT, observe=steps)
     assert isinstance(plain(scan_record(scan))["results"]["count"]["highest"], int)
     missing = run.assign(count=run["count"].copy(data=-1))
     assert plain(run_record(missing))["measures"]["count"]["value"] is None
 
 
-def test_an_early_end_has_a_last_value():
-    run = simulate(Bungee(), **SHORT)
-    run = run.assign(height=run.height.where(run.time < 1.2))
+def test_an_early_end_has_a_last_value(run):
+    run = run.assign(height=run.height.where(run.time < 6.0))
     assert run_record(run)["variables"]["height"]["last"] == run.height.values[2]
 
 
-def test_a_scan():
-    scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, **SHORT | {"duration": 9.0}, observe=["clearance"])
+def test_a_scan(scan):
     scan = scan.assign(clearance=scan.clearance.where(scan.mass < 75))
     record = plain(scan_record(scan))
     assert record["members"] == 3 and record["outcomes"] == {"completed": 3}
