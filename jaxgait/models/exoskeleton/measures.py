@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,11 +54,17 @@ def histories(
     with precisions.use(precision):
         cast = precisions.cast(exo)
         ts = jnp.asarray(index, dtype=float) * (cast.gait.stride_time / samples)
-        values = jax.device_get(jax.jit(jax.vmap(cast.prescribed))(ts, jnp.asarray(step, dtype=float)))
+        values = jax.device_get(_prescribed(cast, ts, jnp.asarray(step, dtype=float)))
     time = xr.DataArray(np.asarray(ts), dims="time", attrs={"units": "s", "long_name": "time"})
     coords = {"time": time} | {dim: list(labels) for dim, labels in exo.labels.items()}
     data = {name: labelled(exo.variables, name, x, ("time",)) for name, x in values.items()}
     return xr.Dataset(data, coords=coords, attrs={"mode": exo.mode, "stride_time_s": float(exo.gait.stride_time)})
+
+
+@eqx.filter_jit
+def _prescribed(exo: Exoskeleton, ts: Array, step: Array) -> dict[str, Array]:
+    """All variables at each time; one program for all exoskeletons of one kind."""
+    return jax.vmap(exo.prescribed)(ts, step)
 
 
 def _samples(strides: float | int, samples: int) -> int:
