@@ -1,5 +1,6 @@
 """Extremes between the ends of steps: their values, their derivatives, and outputs that jump."""
 
+import functools
 from typing import ClassVar
 
 import jax
@@ -50,10 +51,19 @@ PEAKS = [
 ]
 
 
+RIGHT = Measure("right", lambda run: run.extremes("right").largest.sum(), "1", "was right", watch=("right",))
+
+
+@functools.cache
+def swings(scheme):
+    """Peaks and a flag of three swings, with the slopes of the peaks."""
+    members = {"rate": [9.9, 10.0, 10.1]}
+    return ensemble(Swinging(), members, scheme=scheme, samples=2, observe=[*PEAKS, RIGHT], gradient=["speed", "rate"])
+
+
 @pytest.mark.parametrize("scheme", ["EventDriven", "Smooth"])
 def test_peaks_and_their_slopes_are_those_of_the_motion(scheme):
-    members = {"rate": [9.9, 10.0, 10.1]}
-    found = ensemble(Swinging(), members, scheme=scheme, samples=2, observe=PEAKS, gradient=["speed", "rate"])
+    found = swings(scheme)
     exact = 3.0 * np.array([9.9, 10.0, 10.1])  # N: rate * speed
     for name, sign in (("top", 1.0), ("low", -1.0)):
         np.testing.assert_allclose(found[name], sign * exact, rtol=CUBIC)
@@ -62,9 +72,9 @@ def test_peaks_and_their_slopes_are_those_of_the_motion(scheme):
         np.testing.assert_allclose(slopes.sel(parameter="rate"), sign * 3.0, rtol=SLOPE)
 
 
-def test_a_flag_is_watched_without_a_slope():
-    right = Measure("right", lambda run: run.extremes("right").largest.sum(), "1", "was right", watch=("right",))
-    assert ensemble(Swinging(), {"rate": [10.0]}, samples=2, observe=[right], gradient=["rate"]).right == 1
+@pytest.mark.parametrize("scheme", ["EventDriven", "Smooth"])
+def test_a_flag_is_watched_without_a_slope(scheme):
+    assert (swings(scheme).right == 1).all()
 
 
 @pytest.mark.parametrize(("before", "after"), [((0.0, 1.0), (100.0, -20.0)), ((0.0, 0.1), (100.0, -0.1))])
