@@ -47,7 +47,16 @@ L = coordinates_of_tree()
 
 
 def link_vectors(z):
-    motion = spatial.kinematics(TREE, L @ z, jnp.zeros(TREE.nv))
+    """Axes of the rods, turned one after the other, times the lengths."""
+    axes = []
+    for i, p in enumerate(CHAIN.parent):
+        c, s, cp, sp = jnp.cos(z[i]), jnp.sin(z[i]), jnp.cos(z[N + i]), jnp.sin(z[N + i])
+        turn = jnp.array([[c * cp, -s, -c * sp], [s * cp, c, -s * sp], [sp, 0.0 * c, cp]])
+        axes.append(axes[p - 1] @ turn if p else turn)
+    return jnp.stack([R[:, 0] for R in axes]) * z[2 * N :, None]
+
+
+def link_vectors_of_tree(motion, z):
     return jnp.stack([motion.world[3 * i].R[:, 0] * z[2 * N + i] for i in range(N)])
 
 
@@ -80,9 +89,12 @@ def test_inverse_dynamics(state):
         theirs = L.T @ spatial.inverse_dynamics(TREE, motion, L @ acceleration)
         q, v, a, back = twice(angles, z, rate, acceleration)
         ours = dynamics.inverse_dynamics(CHAIN, *(Spatial(*jnp.split(x, 3)) for x in (q, v, a)))
-        return back(jnp.concatenate(ours))[0], theirs
+        places = link_vectors(z), link_vectors_of_tree(motion, z)
+        return (back(jnp.concatenate(ours))[0], theirs), places
 
-    close(*both(*state))
+    forces, places = both(*state)
+    close(*forces)
+    close(*places)
 
 
 @pytest.mark.slow

@@ -27,33 +27,42 @@ class Histories(Run):
 
 
 def test_figures_in_space_are_those_of_the_plane():
-    t = jnp.linspace(0.0, 1.0, 501)
-    depth = jnp.stack([0.35 - t, 0.31 - t], axis=1)
-    x, y, z = 0.3 * t, 0.2 * t**2, 0.9 + t - 0.5 * t**2
-    vx, vy, vz = jnp.full_like(t, 0.3), 0.4 * t, 1.0 - t
-    feet = jnp.stack([0.4 * 700.0 * jnp.sin(3.0 * t), 0.6 * 700.0 * jnp.sin(3.0 * t)], axis=1)
-    zero = jnp.zeros_like(feet)
-    run = Histories(
-        t,
-        depth=depth,
-        com=jnp.stack([x, y, z], axis=1),
-        com_velocity=jnp.stack([vx, vy, vz], axis=1),
-        angular_momentum=jnp.stack([t, -2.0 * t, 5.0 * t], axis=1),
-        grf=jnp.stack([zero, zero, feet], axis=2),
-    )
-    plane = {"com_x": x, "com_z": z, "com_vx": vx, "com_vz": vz, "angular_momentum": -2.0 * t, "pitch": t}
-    expected = assess({"time": t, "depth": depth, "grf_z": feet.sum(axis=1), **plane}, MASS)
-    for name, measure in SPATIAL_MEASURES.items():
+    @jax.jit
+    def both(t):
+        depth = jnp.stack([0.35 - t, 0.31 - t], axis=1)
+        x, y, z = 0.3 * t, 0.2 * t**2, 0.9 + t - 0.5 * t**2
+        vx, vy, vz = jnp.full_like(t, 0.3), 0.4 * t, 1.0 - t
+        feet = jnp.stack([0.4 * 700.0 * jnp.sin(3.0 * t), 0.6 * 700.0 * jnp.sin(3.0 * t)], axis=1)
+        zero = jnp.zeros_like(feet)
+        run = Histories(
+            t,
+            depth=depth,
+            com=jnp.stack([x, y, z], axis=1),
+            com_velocity=jnp.stack([vx, vy, vz], axis=1),
+            angular_momentum=jnp.stack([t, -2.0 * t, 5.0 * t], axis=1),
+            grf=jnp.stack([zero, zero, feet], axis=2),
+        )
+        plane = {"com_x": x, "com_z": z, "com_vx": vx, "com_vz": vz, "angular_momentum": -2.0 * t, "pitch": t}
+        expected = assess({"time": t, "depth": depth, "grf_z": feet.sum(axis=1), **plane}, MASS)
+        return {name: measure.function(run) for name, measure in SPATIAL_MEASURES.items()}, expected
+
+    found, expected = both(jnp.linspace(0.0, 1.0, 501))
+    for name, got in found.items():
         field = name if name == "take_off" else name.removeprefix("take_off_")
         value = 0.4 * 0.35 if field == "vy" else getattr(expected, field)
-        assert float(measure.function(run)) == pytest.approx(float(value), rel=1e-9), name
+        assert float(got) == pytest.approx(float(value), rel=1e-9), name
 
 
-@pytest.mark.parametrize("known", [40, 24], ids=["whole", "ended right after take-off"])
-def test_take_off_is_a_smooth_function_of_what_it_depends_on(known):
-    """Values and derivatives against a parabola whose zero is known, sampled every 10 ms; chords where samples lack."""
+def exact_take_off(p):
+    """Take-off and speed where the depth is p - t - t^2 and the speed sin(5 t)."""
+    t = (jnp.sqrt(1.0 + 4.0 * p) - 1.0) / 2.0
+    return jnp.stack([t, jnp.sin(5.0 * t)])
+
+
+@jax.jit
+def take_off_and_slopes(p, known):
+    """Figures of a parabola of which the first samples are known, their slopes by both modes, and exact ones."""
     t = jnp.linspace(0.0, 0.39, 40)
-    exact = lambda p: (jnp.sqrt(1.0 + 4.0 * p) - 1.0) / 2.0  # of p - t - t^2
 
     def figures(p):
         lost = lambda x: jnp.where(jnp.arange(40) < known, x, jnp.nan)
@@ -62,19 +71,24 @@ def test_take_off_is_a_smooth_function_of_what_it_depends_on(known):
         jump = assess({"time": t} | {name: lost(x) for name, x in (still | run).items()}, MASS)
         return jnp.stack([jump.take_off, jump.vz])
 
-    p = 0.277
-    wanted = lambda p: jnp.stack([exact(p), jnp.sin(5.0 * exact(p))])
+    slopes = [jax.jacfwd(figures)(p), jax.jacrev(figures)(p), jax.jacfwd(exact_take_off)(p)]
+    return figures(p), exact_take_off(p), *slopes
+
+
+@pytest.mark.parametrize("known", [40, 24], ids=["whole", "ended right after take-off"])
+def test_take_off_is_a_smooth_function_of_what_it_depends_on(known):
+    """Values and derivatives against a parabola whose zero is known, sampled every 10 ms; chords where samples lack."""
+    values, wanted, forward, reverse, slopes = take_off_and_slopes(0.277, known)
     whole = known == 40
-    np.testing.assert_allclose(figures(p), wanted(p), rtol=1e-6 if whole else 1e-3)
-    for slopes in (jax.jacfwd(figures)(p), jax.jacrev(figures)(p)):
-        np.testing.assert_allclose(slopes, jax.jacfwd(wanted)(p), rtol=1e-5 if whole else 5e-2)
+    np.testing.assert_allclose(values, wanted, rtol=1e-6 if whole else 1e-3)
+    for found in (forward, reverse):
+        np.testing.assert_allclose(found, slopes, rtol=1e-5 if whole else 5e-2)
 
 
 @pytest.mark.parametrize("samples", [120, 140, 200], ids=["in the air", "landed", "bounced"])
 def test_take_off_is_that_of_the_highest_flight(samples):
     """Whatever follows the jump, also in derivatives: it lands at 0.6 s and leaves the ground again at 0.8 s."""
     t = jnp.linspace(0.0, 0.995, 200)
-    exact = lambda p: (jnp.sqrt(1.0 + 4.0 * p) - 1.0) / 2.0  # of p - t - t^2
 
     def figures(p):
         depth = jnp.where(t < 0.45, p - t - t**2, 0.01 - (10.0 * (t - 0.7)) ** 2 / 100.0)
@@ -84,9 +98,10 @@ def test_take_off_is_that_of_the_highest_flight(samples):
         jump = assess({name: x[:samples] for name, x in run.items()}, MASS)
         return jnp.stack([jump.take_off, jump.vz])
 
-    wanted = lambda p: jnp.stack([exact(p), jnp.sin(5.0 * exact(p))])
-    np.testing.assert_allclose(figures(0.277), wanted(0.277), rtol=1e-6)
-    np.testing.assert_allclose(jax.jacfwd(figures)(0.277), jax.jacfwd(wanted)(0.277), rtol=1e-5)
+    both = lambda p: (figures(p), exact_take_off(p))
+    (found, wanted), slopes = jax.jit(lambda p: (both(p), jax.jacfwd(both)(p)))(0.277)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_allclose(*slopes, rtol=1e-5)
 
 
 def test_the_first_and_the_last_interval_have_lift_offs_too():
