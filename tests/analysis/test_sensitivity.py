@@ -142,7 +142,11 @@ def test_the_estimators_are_those_of_scipy():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"observe": ["nowhere"]}, NoResult, "all members have nowhere in only 0 of 16 rows, 16 are needed"),
+        (
+            {"observe": ["nowhere"], "local": False},
+            NoResult,
+            "all members have nowhere in only 0 of 16 rows, 16 are needed",
+        ),
         ({"observe": ["valu"]}, ValueError, "no measure 'valu': did you mean 'value'"),
         ({"observe": lambda run: {"x": run.ts[0]}}, TypeError, "needs measures or their names"),
         ({"over": {"w": (0.0, 1.0)}}, ValueError, "'w'"),

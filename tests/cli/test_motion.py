@@ -86,10 +86,11 @@ def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
     assert captured.err.startswith(f"jaxgait: {path}, line 78, column knee_rad: lowest value")
 
 
+@pytest.mark.usefixtures("unaligned")
 def test_a_stride_of_ones_own_drives_the_knee(tmp_path, capsys):
     path = tmp_path / "my.csv"
     path.write_text(GOOD)
-    cli.main(["run", "knee", "--motion", str(path), "--strides", "1"])
+    cli.main(["run", "knee", "--motion", str(path), "--strides", "1", "--samples", "20"])
     out = capsys.readouterr().out
     assert "driven by my: T = 1.1270 s" in out and "not fitted to a person: segments and masses of the model" in out
     assert "Prosthesis: completed, " in out
@@ -130,6 +131,7 @@ def test_both_legs_of_a_recording(tmp_path, capsys):
     assert {"side", "percent", "knee_angle", "hip_flexion"} <= set(pd.read_csv(tmp_path / "jo.csv").columns)
 
 
+@pytest.mark.usefixtures("unaligned")
 def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     w, out = _recorded(tmp_path), tmp_path / "walk.json"
     files = [str(tmp_path / "walk.trc"), str(tmp_path / "walk_grf.mot")]
