@@ -67,9 +67,8 @@ def test_adjoints(adjoint):
 
     derive = jax.jacfwd if isinstance(adjoint, diffrax.ForwardMode) else jax.grad
     exact = jax.grad(lambda x0: 1.0 / (1.0 / x0 + jnp.sin(2.0)))
-    one = float(jax.jit(derive(end))(0.5))
-    many = jax.jit(jax.vmap(derive(end)))(jnp.asarray([0.5, 0.7]))
-    np.testing.assert_allclose([one, *many], [exact(0.5), exact(0.5), exact(0.7)], rtol=1e-7)
+    found = jax.jit(jax.vmap(derive(end)))(jnp.asarray([0.5, 0.7]))
+    np.testing.assert_allclose(found, [exact(0.5), exact(0.7)], rtol=1e-7)
 
 
 def test_a_controller_for_a_fixed_step_solver_raises():
