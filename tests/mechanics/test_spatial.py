@@ -1,5 +1,7 @@
 """Spatial recursions: against an autodiff Lagrangian, against each other, and against the balances of mechanics."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +12,8 @@ from jaxgait.mechanics import spatial
 
 ROUND = 1e-10  # double-precision rounding through a chain of a few bodies
 G = 9.81
+quickly_compiled = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+"""For programs that run once: half the time."""
 
 
 def rod(mass, length):
@@ -58,7 +62,7 @@ def test_inverse_dynamics_is_lagranges_equation():
     def momentum(q, v):
         return jax.grad(lagrangian, 1)(q, v)
 
-    @jax.jit
+    @quickly_compiled
     def both(q, v, a):
         rate = jax.jvp(momentum, (q, v), (v, a))[1] - jax.grad(lagrangian, 0)(q, v)
         return rate, spatial.inverse_dynamics(tree, spatial.kinematics(tree, q, v), a)
@@ -72,6 +76,7 @@ def hybrid():
     tree = figure()
     prescribed = [False] * 6 + [True] * 3 + [False] + [True, False]
 
+    @quickly_compiled
     def run(q, v, x, tau, wrenches):
         motion = spatial.kinematics(tree, q, v)
         found = spatial.hybrid_dynamics(tree, motion, x, tau, prescribed, wrenches)
@@ -102,7 +107,8 @@ def test_balances_of_momentum_and_energy(hybrid):
         motion = spatial.kinematics(tree, q, v)
         return spatial.momentum(tree, motion), sum(spatial.energy(tree, motion, G))
 
-    _, (whole, power) = jax.jvp(quantities, (q, v), (tree.rate(q, v), found.vdot))
+    along = quickly_compiled(lambda q, v, rates: jax.jvp(quantities, (q, v), rates)[1])
+    whole, power = along(q, v, (tree.rate(q, v), found.vdot))
     np.testing.assert_allclose(whole.linear, [0.0, 0.0, -8.1 * G], atol=1e-9)
     np.testing.assert_allclose(whole.angular, np.zeros(3), atol=1e-9)
     assert float(power) == pytest.approx(float(found.tau @ v), abs=1e-9)
@@ -115,18 +121,18 @@ def test_forces_at_points_do_their_work():
     points = spatial.Points((2, 2, 3), np.random.default_rng(8).normal(size=(3, 3)))
     force = np.random.default_rng(9).normal(size=(3, 3))
 
+    @quickly_compiled
     def run(q, v, x):
         motion = spatial.kinematics(tree, q, v)
         position, velocity = spatial.point_motion(motion, points)
         wrenches = spatial.point_wrenches(motion, points, position, jnp.asarray(force))
         with_forces = spatial.inverse_dynamics(tree, motion, x, wrenches)
-        return position, velocity, spatial.inverse_dynamics(tree, motion, x) - with_forces
+        place = lambda q: spatial.point_motion(spatial.kinematics(tree, q, v), points)[0]
+        _, moved = jax.jvp(place, (q,), (tree.rate(q, v),))
+        return velocity, moved, spatial.inverse_dynamics(tree, motion, x) - with_forces
 
-    _, velocity, generalised = run(q, v, x)
+    velocity, moved, generalised = run(q, v, x)
     assert float(generalised @ v) == pytest.approx(float((velocity * force).sum()), abs=ROUND)
-    _, moved = jax.jvp(
-        lambda q: spatial.point_motion(spatial.kinematics(tree, q, v), points)[0], (q,), (tree.rate(q, v),)
-    )
     np.testing.assert_allclose(velocity, moved, atol=ROUND)
 
 
@@ -154,19 +160,21 @@ def test_cost_grows_in_proportion_to_the_number_of_bodies():
 
         return len(jax.make_jaxpr(run)(*[jnp.zeros(n)] * 3).eqns)
 
-    assert operations(16) - operations(8) == 2 * (operations(8) - operations(4))
+    two, four, eight = map(operations, (2, 4, 8))
+    assert eight - four == 2 * (four - two)
 
 
 def test_single_precision():
     tree = figure()
     q, v, x = state_of(tree, 1)
 
+    @quickly_compiled
     def run(tree, q, v, x):
         return spatial.forward_dynamics(tree, spatial.kinematics(tree, q, v), x)
 
-    double = jax.jit(run)(precision.cast(tree), q, v, x)
+    double = run(precision.cast(tree), q, v, x)
     with jax.enable_x64(False):
-        single = jax.jit(run)(*precision.cast((tree, *(np.asarray(z) for z in (q, v, x)))))
+        single = run(*precision.cast((tree, *(np.asarray(z) for z in (q, v, x)))))
     assert single.dtype == jnp.float32
     np.testing.assert_allclose(single, double, atol=2e-3 * float(jnp.abs(double).max()))
 
