@@ -87,7 +87,7 @@ class Sources:
         for module in sorted(_closure(frozenset(self._modules))):
             path = _file(module)
             folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
-            folders.setdefault(f"source of {folder}", {})[path.name] = _digest_of_file(path, path.stat().st_mtime_ns)
+            folders.setdefault(f"source of {folder}", {})[path.name] = _read(path, path.stat().st_mtime_ns)[0]
         return {**self._found, **folders}
 
     def _visit(self, x: Any, name: str) -> None:
@@ -434,8 +434,16 @@ def _lambda(x: types.FunctionType) -> ast.AST:
 
 
 @functools.cache
-def _digest_of_file(path: pathlib.Path, changed: int) -> str:
-    return digest(syntax(ast.parse(path.read_text(encoding="utf-8"))))
+def _read(path: pathlib.Path, changed: int) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The digest of a file, and what it imports of jaxgait: modules, each with a name in it or with none."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports: list[tuple[str, str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [(a.name, "") for a in node.names if a.name.startswith("jaxgait.")]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jaxgait":
+            imports += [(str(node.module), a.name) for a in node.names]
+    return digest(syntax(tree)), tuple(imports)
 
 
 @functools.cache
@@ -452,12 +460,12 @@ def _closure(modules: frozenset[str]) -> frozenset[str]:
 
 
 def _imports(module: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(_file(module).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.startswith("jaxgait."))
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jaxgait":
-            for alias in node.names:
-                yield from _imported(str(node.module), alias.name)
+    path = _file(module)
+    for imported, name in _read(path, path.stat().st_mtime_ns)[1]:
+        if name:
+            yield from _imported(imported, name)
+        else:
+            yield imported
 
 
 def _imported(module: str, name: str) -> Iterator[str]:
