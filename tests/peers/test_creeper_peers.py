@@ -28,10 +28,9 @@ def case():
         ops = soa.operators(tree, spatial.kinematics(tree, q, v))
         none = jnp.zeros((len(tree.names), 6))
         tau = soa.inverse_dynamics(ops, vdot, none).tau
-        return ops, tau, soa.forward_dynamics(ops, tau, none)
+        return tau, soa.mass_matrix(ops), soa.forward_dynamics(ops, tau, none)
 
-    ops, tau, back = ours(*map(jnp.asarray, (q, v, vdot)))
-    return tree, q, v, vdot, np.asarray(tau), np.asarray(soa.mass_matrix(ops)), np.asarray(back)
+    return tree, q, v, vdot, *jax.device_get(ours(*map(jnp.asarray, (q, v, vdot))))
 
 
 def linear_first(vector):
