@@ -4,32 +4,32 @@ import pytest
 
 from jaxgait.ensembles import StoreError, ensemble, estimate
 from jaxgait.ensembles.cost import duration
-from jaxgait.models.bungee.model import Bungee
 from tests.ensembles.small_scan import MEMBERS, lowest
+from tests.oscillator import Oscillator
 
 REQUEST = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": lowest, "retry": False, "workers": 1}
 
 
 def test_an_estimate_runs_a_sample_and_counts_the_blocks_of_a_store(tmp_path):
     place = tmp_path / "scan.zarr"
-    cost = estimate(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
+    cost = estimate(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
     assert not place.exists()
     assert (cost.members, cost.blocks, cost.workers, cost.done) == (42, 6, 1, 0)
     assert cost.sample == cost.block == 7 and cost.seconds == pytest.approx(6 * cost.sample_seconds)
-    data = ensemble(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
+    data = ensemble(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
     assert cost.result_bytes == sum(x.nbytes for x in data.data_vars.values())
     taken = sum(4096 * (1 if found.is_dir() else -(-found.stat().st_size // 4096)) for found in place.rglob("*"))
     assert cost.disk_bytes == pytest.approx(taken, rel=0.3) and cost.process_bytes > cost.working_bytes
-    after = estimate(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
+    after = estimate(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
     assert after.done == 6 and after.seconds == 0.0
     assert any("6 of 6 blocks are in the store" in line for line in after.lines())
     with pytest.raises(StoreError, match="holds another scan"):
-        estimate(Bungee(mass=80.0), MEMBERS, **REQUEST, batch=8, store=place)
+        estimate(Oscillator(mass=80.0), MEMBERS, **REQUEST, batch=8, store=place)
 
 
 def test_arguments_are_those_of_ensemble():
     with pytest.raises(TypeError, match="sample"):
-        estimate(Bungee(), {"mass": [60.0]}, sample=3)
+        estimate(Oscillator(), {"mass": [60.0]}, sample=3)
 
 
 @pytest.mark.parametrize(

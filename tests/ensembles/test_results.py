@@ -8,16 +8,17 @@ import xarray as xr
 
 from jaxgait import Bungee, ensemble
 from jaxgait.ensembles.results import open_result, rebuilt
+from tests.oscillator import Oscillator, peaks
 
 MASSES = {"mass": np.linspace(60.0, 80.0, 8)}
 
 
 def test_a_store_is_opened_without_dask_which_takes_longer_than_the_reading(tmp_path):
     store = tmp_path / "scan.zarr"
-    scan = ensemble(Bungee(), MASSES, duration=2.0, observe=["clearance"], batch=2, store=store, progress=False)
+    scan = ensemble(Oscillator(), MASSES, duration=2.0, observe=peaks, batch=2, store=store, progress=False)
     found = open_result(store)
     assert not found.chunks and open_result(found) is found
-    np.testing.assert_array_equal(found.clearance, scan.clearance)
+    np.testing.assert_array_equal(found.lowest, scan.lowest)
 
 
 def test_a_run_in_a_file_is_that_run(tmp_path):

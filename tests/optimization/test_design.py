@@ -197,7 +197,7 @@ LATEST = Measure("latest", lambda run: jnp.argmax(run["x"]), "1", "sample of the
 )
 def test_impossible_settings_of_a_search_raise(changes, message):
     with pytest.raises(ValueError, match=message):
-        optimize(Bungee(), **{"maximize": towards, "over": {"mass": (50.0, 60.0)}, **FAST, **changes})
+        optimize(Oscillator(), **{"maximize": towards, "over": {"k": (1.0, 2.0)}, "gradient": "run", **FAST, **changes})
 
 
 def test_failing_everywhere_is_said():
