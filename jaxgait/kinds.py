@@ -166,6 +166,9 @@ class ObservedContacts(Protocol):
 class Transition(NamedTuple):
     """An event: where `guard` falls through zero in phase `source` while `armed`, the state jumps and `target` begins.
 
+    Of a clock, such as a digital controller's, the state holds the time of the next tick: `guard` is that time less t,
+    `reset` moves it on, and with `target=None` the motion goes on in whatever phase it was in.
+
     A guard that is negative when its phase begins does not fire before it has been positive: a ball that starts below
     the ground falls on. Start above, or let a transition with `ends=True` catch what should not happen.
 
@@ -178,7 +181,8 @@ class Transition(NamedTuple):
 
     source: int | tuple[int, ...]
     """The phase in which it may happen, or several phases."""
-    target: int
+    target: int | None
+    """The phase after it; None: the same as before."""
     guard: Callable[[Scalar, State], Array]
     """Function of time in s and state, smooth near its zero."""
     reset: Callable[[Scalar, State], State] | None = None

@@ -261,7 +261,8 @@ def check_transitions(model: Any) -> None:
             raise TypeError(f"transitions()[{name!r}] must be a Transition(...), got {shown(transition)}")
         for end in ("source", "target"):
             for given in np.atleast_1d(getattr(transition, end)):
-                if not 0 <= given < phases:
+                open_ended = end == "target" and given is None
+                if not (open_ended or (isinstance(given, int | np.integer) and 0 <= given < phases)):
                     raise ValueError(
                         f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
                         f"0 to {phases - 1}, got {given}"

@@ -28,7 +28,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
-from jaxgait.kinds import HybridModel
+from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Model, State
 from jaxgait.native import kept
 from jaxgait.outcome import Outcome
@@ -188,10 +188,17 @@ class PoincareMap:
             raise ValueError(
                 f"section must be a transition that does not end the motion, {lasting}: got {self.section!r}"
             )
-        phases = {transitions[name].target for name in counted} if self.phase is None else {self.phase}
+        after = {phase for name in counted for phase in _phases_after(transitions[name])}
+        phases = after if self.phase is None else {self.phase}
         if len(phases) > 1:
             raise ValueError(f"the events {counted} lead to phases {sorted(phases)}: choose one by section= or phase=")
         return [list(transitions).index(name) for name in counted], phases.pop()
+
+
+def _phases_after(transition: Transition) -> tuple[int, ...]:
+    """The phases in which the motion may go on."""
+    after = transition.source if transition.target is None else transition.target
+    return after if isinstance(after, tuple) else (after,)
 
 
 @float64_default

@@ -46,11 +46,13 @@ class _Event(NamedTuple):
     t: Array
     y: Any
     fired: Int[Array, ""]
+    guards: Float[Array, " guards"]
+    """Guard values before the jump."""
     rates: Float[Array, " guards"]
-    """Time derivatives of the guards."""
+    """Their time derivatives."""
     located: Bool[Array, ""]
     """Whether its time is exact."""
-    armed: Bool[Array, ""]
+    armed: Bool[Array, " guards"]
 
 
 @float64_default
@@ -109,7 +111,7 @@ class Engine:
         """Integrates a run that has not ended to its next event, in the state's own units; was there one?"""
         bracket = self._search(point)
         event = self._locate(bracket, point.phase)
-        happens = bracket.found & ~bracket.failed & event.located & event.armed
+        happens = bracket.found & ~bracket.failed & event.located & event.armed[event.fired]
         t, y, fired = event.t, event.y, jnp.where(happens, event.fired, -1)
         y_after, phase, status = self._jump(t, y, point.phase, fired)
         status = jnp.where(all_finite(y_after), status, Outcome.NONFINITE)
@@ -128,12 +130,14 @@ class Engine:
     def _guards_after(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
         """Guard values just after an event, without differences from zero that are rounding errors.
 
-        A guard that fell in the same step but has not fired yet is still due: just above zero. The others are exactly
-        zero: the one that fired, and those that the reset has put there.
+        A guard that fell in the same step but has not fired yet, or is about to fall at the same instant, is still due:
+        just above zero. The others are exactly zero: the one that fired, and those that the reset has put there.
         """
         rounding = jnp.abs(event.rates) * _instant(bracket, event.t)
         near = jnp.abs(guards) <= rounding
-        due = bracket.fell & (jnp.arange(guards.shape[0]) != event.fired)
+        above = (bracket.guards > 0.0) & (jnp.abs(event.guards) <= rounding)
+        falling = bracket.fell | (above & (event.rates < 0.0) & event.armed)
+        due = falling & (jnp.arange(guards.shape[0]) != event.fired)
         zero = jnp.where(due, rounding, 0.0)
         return jax.lax.stop_gradient(jnp.where(near, zero, guards))
 
@@ -288,7 +292,7 @@ class Engine:
         located = (jnp.abs(shift) <= _instant(b, t)) | (jnp.abs(value / started)[fired] <= _instant(b, t) / b.dt)
         t, y = t + shift, jax.tree.map(lambda yi, vi: yi + shift * vi, y, velocity)
         t, y = select(b.found, (t, y), (b.t, b.y))
-        return _Event(t, y, fired, rates, located, self._armed(t, y, phase)[fired])
+        return _Event(t, y, fired, value + shift * rates, rates, located, self._armed(t, y, phase))
 
     def _next(self, b: _Bracket, t: Array, y: State, phase: Array) -> tuple[Array, Array, State, Array, Array]:
         """The guard that falls next (or fell last), when, the velocity, all guards and their rates."""
@@ -306,7 +310,8 @@ class Engine:
         for i, tr in enumerate(self.transitions):
             if tr.reset is not None:
                 after = select(fired == i, tr.reset(t, y), after)
-            new_phase = jnp.where(fired == i, tr.target, new_phase)
+            if tr.target is not None:
+                new_phase = jnp.where(fired == i, tr.target, new_phase)
             if tr.ends:
                 status = jnp.where(fired == i, FIRST_TERMINATION + endings, status)
                 endings += 1
