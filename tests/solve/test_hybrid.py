@@ -437,7 +437,7 @@ def test_members_that_end_before_others_keep_their_derivatives_in_reverse_mode()
     scheme = EventDriven.of(StiffBall(), differentiated=True, mode="reverse", max_steps=128)
 
     def end(gravity):
-        return hybrid(StiffBall(gravity=gravity), events=2, t_end=1.0, scheme=scheme).y_end.h
+        return scheme.run(StiffBall(gravity=gravity), Sampling(None, 4, 1.0)).y_end.h
 
     gravity = jnp.array([1.5, 9.8])  # without and with a bounce, which takes another iteration
     slopes = jax.jit(jax.vmap(jax.grad(end)))(gravity)
@@ -447,7 +447,7 @@ def test_members_that_end_before_others_keep_their_derivatives_in_reverse_mode()
 
 def test_a_stiff_run_that_fails_keeps_its_last_state():
     scheme = EventDriven.of(StiffBall(), max_steps=3)
-    found = run(StiffBall(), 1.0, scheme=scheme)
+    found = jax.jit(lambda model: scheme.run(model, Sampling(None, 4, 1.0)))(StiffBall())
     assert int(found.status) == Outcome.MAX_STEPS and np.isfinite(float(found.y_end.h))
 
 
