@@ -143,6 +143,8 @@ def test_the_lowest_point_does_not_depend_on_the_samples(samples):
     scan = ensemble(Bungee(), {"mass": [60.0, 70.0]}, duration=20.0, samples=samples, observe=["clearance"])
     exact = [float(clearance(Bungee(mass=m))) for m in (60.0, 70.0)]
     np.testing.assert_allclose(scan.clearance, exact, atol=1e-4)
+    one = simulate(Bungee(mass=70.0), duration=20.0, samples=samples, observe=["clearance"])
+    assert float(one.clearance) == pytest.approx(float(scan.clearance[1]), rel=1e-6)
 
 
 def test_steps_are_not_counted_from_samples_too_far_apart():
