@@ -1,6 +1,7 @@
 """Random trees against Pinocchio and MuJoCo: mass matrix, inverse dynamics, forward dynamics."""
 
 import dataclasses
+import functools
 
 import jax
 import numpy as np
@@ -12,6 +13,9 @@ pin = pytest.importorskip("pinocchio")
 mujoco = pytest.importorskip("mujoco")
 
 ROUND = 1e-10  # relative to the largest entry: independent double-precision recursions over a dozen bodies
+
+quickly_compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+"""For large programs that run once or a few times: compiling them took much longer than running them."""
 
 
 def unit(rng):
@@ -113,7 +117,7 @@ def test_random_trees_against_pinocchio(seed, kinds):
     data = model.createData()
     q_order, v_order = orders(tree)
 
-    @jax.jit
+    @quickly_compiled
     def ours(q, v, x, wrenches):
         motion = spatial.kinematics(tree, q, v)
         tau = spatial.inverse_dynamics(tree, motion, x, wrenches)
@@ -185,7 +189,7 @@ def test_random_tree_with_free_base_against_mujoco():
     model = to_mujoco(tree)
     data = mujoco.MjData(model)
 
-    @jax.jit
+    @quickly_compiled
     def ours(q, v, x):
         motion = spatial.kinematics(tree, q, v)
         return (

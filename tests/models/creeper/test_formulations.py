@@ -1,5 +1,7 @@
 """Spatial operator algebra: the identities of the operators, and the recursions against their global forms."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,8 @@ from jaxgait.models.creeper.chain import Bearing, CreeperChain
 
 ROUNDING = 1e-12  # relative to the largest entry
 ROUND_TRIP = 1e-9
+quickly_compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+"""For large programs that run once or a few times: compiling them took much longer than running them."""
 CHAINS = {
     "four bodies": CreeperChain(),
     "seven bodies": CreeperChain(units=3, bearing=Bearing()),
@@ -36,7 +40,7 @@ class Case:
         self.f_ext = jnp.asarray(rng.normal(scale=0.1, size=(n, 6)))
         self.f_tip = jnp.asarray(rng.normal(scale=0.1, size=6))
 
-        @jax.jit
+        @quickly_compiled
         def build(q, v, vdot, f_ext, f_tip):
             def momentum(q, v):
                 motion = spatial.kinematics(tree, q, v)
@@ -154,7 +158,7 @@ def test_the_chains_drive_force_is_that_of_the_operators():
     """In extension from the bodies ahead of the shaft, in retraction from the base behind it."""
     chain = CreeperChain(manoeuvre="steer")
 
-    @jax.jit
+    @quickly_compiled
     @jax.vmap
     def both(t, extending):
         tree, state = chain.tree(), chain.state_at(t)
