@@ -1,5 +1,7 @@
 """The creeping robot's chain against Pinocchio and MuJoCo, its axial motion against SciPy."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +15,8 @@ from jaxgait.models.creeper.model import Creeper, CreeperState
 from jaxgait.solve.simulate import simulate
 
 AGREEMENT = 1e-10  # relative to the largest entry
+quickly_compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+"""For large programs that run once: compiling them took much longer than running them."""
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +27,7 @@ def case():
     q[3:7] /= np.linalg.norm(q[3:7])
     v, vdot = rng.normal(size=(2, tree.nv))
 
-    @jax.jit
+    @quickly_compiled
     def ours(q, v, vdot):
         ops = soa.operators(tree, spatial.kinematics(tree, q, v))
         none = jnp.zeros((len(tree.names), 6))

@@ -4,6 +4,8 @@ The tree has angles relative to the parent and one slide for each mass of a link
 angles and lengths z, the chain's through the map from z to absolute angles and lengths, or to link vectors.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +17,8 @@ from jaxgait.models.exoskeleton.elements import Spatial
 from jaxgait.models.exoskeleton.model import Exoskeleton
 
 AGREEMENT = 1e-10  # relative to the largest entry
+quickly_compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+"""For large programs that run once: compiling them took much longer than running them."""
 CHAIN = Exoskeleton().chain
 N = CHAIN.size
 
@@ -83,7 +87,7 @@ def close(got, wanted):
 
 
 def test_inverse_dynamics(state):
-    @jax.jit
+    @quickly_compiled
     def both(z, rate, acceleration):
         motion = spatial.kinematics(TREE, L @ z, L @ rate)
         theirs = L.T @ spatial.inverse_dynamics(TREE, motion, L @ acceleration)
