@@ -3,6 +3,7 @@
 import ast
 import os
 import pathlib
+from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
@@ -12,6 +13,8 @@ from nbclient import NotebookClient
 import jaxgait
 
 NOTEBOOKS = sorted((pathlib.Path(jaxgait.__file__).parents[1] / "notebooks").glob("*.ipynb"))
+LONG = ("tuning", "design", "jumper", "your_capture")
+"""Notebooks that take more than a minute, the longest first."""
 INLINE = "module://matplotlib_inline.backend_inline"
 
 
@@ -41,7 +44,7 @@ def drawing(notebook: nbformat.NotebookNode) -> list[int]:
 
 def _draws_by_trade(module: str, name: str) -> bool:
     """Whether a module, or what is imported from it, makes pictures."""
-    return module.startswith(("matplotlib.pyplot", "jaxgait.plot")) or "pictures" in (module.split(".")[-1], name)
+    return module.startswith(("matplotlib.pyplot", "jaxgait.plot")) or "pictures" in (module.rpartition(".")[-1], name)
 
 
 def _draws(node: ast.AST, tools: set[str]) -> bool:
@@ -76,9 +79,24 @@ def test_stored_pictures_are_complete(path):
         assert shown(notebook) == drawing(notebook)
 
 
+@pytest.fixture(scope="module")
+def executed(request):
+    """The selected notebooks, executed in kernels of their own, two at a time and the long ones first."""
+    selected = {item.callspec.params["path"] for item in request.session.items if "executed" in item.fixturenames}
+    order = sorted(selected, key=lambda path: LONG.index(path.stem) if path.stem in LONG else len(LONG))
+
+    def run(path: pathlib.Path) -> nbformat.NotebookNode:
+        notebook = nbformat.read(path, as_version=4)
+        execute(notebook)
+        return notebook
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        yield {path: pool.submit(run, path) for path in order}
+        pool.shutdown(cancel_futures=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_every_cell_that_draws_shows_its_picture(path):
-    notebook = nbformat.read(path, as_version=4)
-    execute(notebook)
+def test_every_cell_that_draws_shows_its_picture(path, executed):
+    notebook = executed[path].result()
     assert shown(notebook) == drawing(notebook)
