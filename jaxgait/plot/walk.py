@@ -8,8 +8,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS
+from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal
 from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.embedded import joint_loads
 from jaxgait.motion.stride import SIGNALS, sampled
@@ -39,9 +41,10 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
             _joint_load(figure.add_subplot(grid[2 + i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]), walk, k)
         _sticks(figure.add_subplot(grid[2 + loaded, :]), walk)
         gapped = any(leg.gaps for leg in walk.legs)
-        _contacts(figure.add_subplot(grid[3 + loaded, : 3 if gapped else 6]), walk)
+        _contacts(figure.add_subplot(grid[3 + loaded, : 2 if gapped else 4]), walk)
         if gapped:
-            _gaps(figure.add_subplot(grid[3 + loaded, 3:]), walk)
+            _gaps(figure.add_subplot(grid[3 + loaded, 2:4]), walk)
+        _parameters(figure.add_subplot(grid[3 + loaded, 4:]), walk)
         assert first is not None
         handles, labels = first.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
@@ -159,6 +162,25 @@ def _contacts(ax: Axes, walk: Walk) -> None:
     ax.margins(x=0.03)
     ax.set_xlabel(axis_label("time", "s"))
     ax.set_title("stance (dark), swing (light), heel strikes; red: dropped", fontsize=9)
+
+
+def _parameters(ax: Axes, walk: Walk) -> None:
+    """The spatiotemporal parameters as a table: mean and standard deviation of the kept strides."""
+    means = side_means(spatiotemporal(walk)).isel(side=0)
+    known = [name for name in SPATIOTEMPORAL if np.isfinite(means[name])]
+    cells = []
+    for name in known:
+        spread = float(means[f"{name}_sd"])
+        deviation = f" ± {spread:.2g}" if np.isfinite(spread) else ""
+        cells.append([name.replace("_", " "), f"{float(means[name]):.4g}{deviation}", SPATIOTEMPORAL[name].units])
+    table = ax.table(cells, cellLoc="left", colWidths=(0.42, 0.38, 0.2), edges="horizontal", bbox=Bbox.unit())
+    table.auto_set_font_size(False)
+    table.set_fontsize(7.5)
+    for cell in table.get_celld().values():
+        cell.set_edgecolor(GREY)
+        cell.set_linewidth(0.4)
+    ax.set_axis_off()
+    ax.set_title("mean and SD of the kept strides" if means.strides > 1 else "the kept stride", fontsize=9)
 
 
 def _gaps(ax: Axes, walk: Walk) -> None:

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal
 from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.verdict import judge
@@ -40,5 +41,16 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
     assert "band shifted to this mean" in " ".join(titles) and "not norms" in figure.legends[0].texts[0].get_text()
     whole = dataclasses.replace(walk, legs=tuple(dataclasses.replace(leg, gaps={}) for leg in walk.legs))
     titles = [ax.get_title() for ax in sheet(whole, judge(walk_stride(whole))).axes]
-    assert "gaps of the leg's markers" not in titles and titles[-1].startswith("stance")
+    assert "gaps of the leg's markers" not in titles and titles[-2].startswith("stance")
+    plt.close("all")
+
+
+def test_the_sheet_lists_the_spatiotemporal_parameters(walk):
+    ax = sheet(walk, judge(walk_stride(walk))).axes[-1]
+    (table,) = ax.tables
+    rows = [[table[row, column].get_text().get_text() for column in range(3)] for row in range(len(SPATIOTEMPORAL))]
+    assert [row[0] for row in rows] == [name.replace("_", " ") for name in SPATIOTEMPORAL]
+    means = side_means(spatiotemporal(walk))
+    assert rows[2] == ["speed", f"{means.speed.item():.4g} ± {means.speed_sd.item():.2g}", "m/s"]
+    assert ax.get_title() == "mean and SD of the kept strides"
     plt.close("all")

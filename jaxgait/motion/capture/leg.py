@@ -39,6 +39,8 @@ SKIN_SHIFT = 0.015
 """Change in m of the distance of two markers on a shank that skin movement does not explain."""
 SOLE_DEPTH = 0.03
 """Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
+MOST_NAMED = 40
+"""Names of a recording that an error lists."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,11 +122,11 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
         return from_angles(recording, side, options.cutoff, options.max_gap)
     if recording.angles and not recording.markers:
         absent = ", ".join(name for name in angle_names(side) if name not in recording.angles)
-        recorded = ", ".join(recording.angles)[:400]
+        recorded = first_few([*recording.angles], MOST_NAMED)
         what = f"no {side} leg: of the joint angles that make one, {absent} not found among {recorded}"
         raise recording.error(what, "export the whole result of inverse kinematics, or name the columns so")
-    there = ", ".join([*recording.markers, *recording.angles][:40]) or "nothing"
-    what = f"no {side} leg: {', '.join(lacking)} not found among {there[:400]}"
+    there = first_few([*recording.markers, *recording.angles], MOST_NAMED) or "nothing"
+    what = f"no {side} leg: {', '.join(lacking)} not found among {there}"
     advice = "name the markers in a map of your own (--markers map.toml)"
     if not marker_set.lacks(carried=True):
         advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
