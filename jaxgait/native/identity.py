@@ -92,13 +92,12 @@ def made_of(function: T, *parts: Any) -> T:
     return function
 
 
-def identity(*things: Any, own: bool = False, around: str | None = None) -> str | None:
+def identity(*things: Any, own: bool = False) -> str | None:
     """A name for what some functions and values do, the same in every process in which they do the same.
 
     Args:
         things: functions, values, and pytrees of them; `jax.ShapeDtypeStruct` stands for an argument.
         own: whether only the user's own code may have changed, as within a process.
-        around: what `around` returned; by default it is called.
 
     Returns:
         Hexadecimal digits; None for what has no identity, or with `own`, where there is no such code.
@@ -106,28 +105,9 @@ def identity(*things: Any, own: bool = False, around: str | None = None) -> str 
     found = _Identity(own)
     try:
         found.add(things)
-        if not own:
-            found.put("around", around or _around())
         return found.digest() if found.has_own or not own else None
     except Unidentified:
         return None
-
-
-def around() -> str | None:
-    """A name for what affects all programs: settings, this package, its compiler, and what libraries were patched with.
-
-    It takes some 40 ms: pass it on to `identity` where that is called again for the same program.
-    """
-    try:
-        return _around()
-    except Unidentified:
-        return None
-
-
-def _around() -> str:
-    found = _Identity(own=False)
-    found.add_around()
-    return found.digest()
 
 
 @no_type_check  # (by tests: it makes a hundred thousand calls)
@@ -145,22 +125,22 @@ class _Identity:
     def add(self, thing: Any) -> None:
         self._visit(thing)
         self._work()
-
-    def add_around(self) -> None:
-        self.put("settings", *settings())
+        if self._own:
+            return
+        self._put("settings", *settings())
         self._whose = "package"
         for name in sorted(sys.modules):
             if _in_room(name):
                 self._room(sys.modules[name])
         for where, function in foreign():
-            self.put("put into", where)
+            self._put("put into", where)
             self._visit(function)
         self._work()
 
     def _work(self) -> None:
         while self._waiting:
             one = self._waiting.popleft()
-            self.put("definition")
+            self._put("definition")
             if isinstance(one, type):
                 self._class(one)
             else:
@@ -168,26 +148,26 @@ class _Identity:
 
     def digest(self) -> str:
         for name in () if self._own else sorted(self._libraries):
-            self.put("library", name, scanned(name))
+            self._put("library", name, scanned(name))
         text = "".join([f"{len(token)}:{token}" for token in self._tokens])
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
-    def put(self, *tokens: str) -> None:
+    def _put(self, *tokens: str) -> None:
         self._tokens += tokens
 
     def _unknown(self, x: Any) -> None:
         """Raises `Unidentified`, or skips it within a process."""
         if not self._own:
             raise Unidentified(x)
-        self.put("unknown", type(x).__qualname__)
+        self._put("unknown", type(x).__qualname__)
 
     def _visit(self, x: Any) -> None:
         if type(x) in _PLAIN:
-            self.put(type(x).__name__, repr(x))
+            self._put(type(x).__name__, repr(x))
         elif isinstance(x, Tracer):
             self._unknown(x)
         elif isinstance(x, jax.ShapeDtypeStruct):
-            self.put("argument", str(x.shape), str(x.dtype), str(getattr(x, "weak_type", False)))
+            self._put("argument", str(x.shape), str(x.dtype), str(getattr(x, "weak_type", False)))
         elif isinstance(x, types.FunctionType) and x.__code__.co_filename == _CHECKING and hasattr(x, "__wrapped__"):
             self._visit(x.__wrapped__)  # (the other one only checks its types)
         elif isinstance(x, types.FunctionType | type) and not isinstance(x, types.GenericAlias):
@@ -195,7 +175,7 @@ class _Identity:
             if self._new(x):
                 self._waiting.append(x)
         elif isinstance(x, enum.Enum):
-            self.put("member", x.name)
+            self._put("member", x.name)
             self._visit(type(x))
         elif isinstance(x, np.ndarray | np.generic | jax.Array):
             self._array(x)
@@ -204,7 +184,7 @@ class _Identity:
         elif isinstance(x, _BUILT_IN) or _is_known_ufunc(x):
             self._built_in(x)
         elif type(x).__module__ in _TYPING and not isinstance(x, types.MethodType | types.SimpleNamespace):
-            self.put("typing", repr(x))
+            self._put("typing", repr(x))
         else:
             self._object(x)
 
@@ -213,7 +193,7 @@ class _Identity:
         known = len(self._numbers)
         number = self._numbers.setdefault(id(x), known)
         self._alive.append(x)
-        self.put("reference", str(number))
+        self._put("reference", str(number))
         return number == known
 
     def _array(self, x: Any) -> None:
@@ -224,15 +204,15 @@ class _Identity:
         if data is None or data.dtype.kind == "O":
             self._unknown(x)
             return
-        self.put("array", type(x).__name__, str(data.dtype), str(data.shape), str(getattr(x, "weak_type", False)))
-        self.put(hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest())
+        self._put("array", type(x).__name__, str(data.dtype), str(data.shape), str(getattr(x, "weak_type", False)))
+        self._put(hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest())
         if isinstance(x, np.ndarray) and hasattr(x, "__dict__"):  # of a subclass
             self._container([type(x), vars(x)])
 
     def _container(self, x: Any) -> None:
-        self.put(type(x).__name__, str(len(x)))
+        self._put(type(x).__name__, str(len(x)))
         if isinstance(x, set | frozenset):
-            self.put(*sorted(x if all(type(one) is str for one in x) else map(self._apart, x)))
+            self._put(*sorted(x if all(type(one) is str for one in x) else map(self._apart, x)))
             return
         for one in x.items() if isinstance(x, Mapping) else x:
             self._visit(one)
@@ -248,7 +228,7 @@ class _Identity:
     def _built_in(self, x: Any) -> None:
         owner = getattr(x, "__self__", None)
         module = getattr(x, "__module__", None) or getattr(getattr(x, "__objclass__", None), "__module__", "")
-        self.put("built in", module or "", getattr(x, "__qualname__", x.__name__))
+        self._put("built in", module or "", getattr(x, "__qualname__", x.__name__))
         self._known(types.SimpleNamespace(__module__=module))
         self._library(module or "")
         if owner is not None and not isinstance(owner, types.ModuleType):
@@ -273,7 +253,7 @@ class _Identity:
         elif isinstance(x, np.ufunc):  # (made of a Python function, which it hides)
             self._unknown(x)
         elif self._whose == "package" and isinstance(x, _BOOKS):
-            self.put("books", type(x).__qualname__)
+            self._put("books", type(x).__qualname__)
         elif hasattr(x, "__wrapped__") and not hasattr(x, "__dict__"):
             self._container([type(x), x.__wrapped__])
         elif _plain_state(x):
@@ -298,7 +278,7 @@ class _Identity:
         self._alive.append(reduced)
         make, *parts = reduced
         if make.__module__ == "copyreg":  # as pickling makes instances of any class
-            self.put("instance", make.__name__)
+            self._put("instance", make.__name__)
         else:
             self._visit(make)
         for part in parts:
@@ -308,7 +288,7 @@ class _Identity:
         try:
             content = cell.cell_contents
         except ValueError:
-            self.put("empty")
+            self._put("empty")
             return
         self._visit(content)
 
@@ -318,7 +298,7 @@ class _Identity:
             self._visit(getattr(x, MADE_OF))
             return
         self._whose = owner(x.__code__.co_filename, x.__module__ or "")
-        self.put("function", self._whose, x.__module__ or "", x.__qualname__)
+        self._put("function", self._whose, x.__module__ or "", x.__qualname__)
         for cell in x.__closure__ or ():
             self._cell(cell)
         self.has_own |= self._whose == "own"
@@ -335,7 +315,7 @@ class _Identity:
             self._names(x)
 
     def _code(self, code: types.CodeType) -> None:
-        self.put("code", facts(code).digest)
+        self._put("code", facts(code).digest)
 
     def _names(self, x: types.FunctionType) -> None:
         found = facts(x.__code__)
@@ -345,12 +325,12 @@ class _Identity:
             if path[0] in x.__globals__:
                 if _in_room(x.__module__) and _is_book(path[0], x.__globals__[path[0]]):
                     continue
-                self.put("name", *path)
+                self._put("name", *path)
                 self._follow(x.__globals__[path[0]], path[1:])
             elif not hasattr(builtins, path[0]):
-                self.put("missing", path[0])
+                self._put("missing", path[0])
         for imported, level, name in found.imports:
-            self.put("import", imported, str(level), name)
+            self._put("import", imported, str(level), name)
             try:
                 package = x.__globals__.get("__package__") or ""
                 module = importlib.import_module("." * level + imported, package)
@@ -379,7 +359,7 @@ class _Identity:
         ):
             self._visit(x)
         else:
-            self.put("part of a library", type(x).__qualname__)
+            self._put("part of a library", type(x).__qualname__)
 
     def _look_into(self, module: types.ModuleType) -> bool:
         """Notes that a module's parts are used; returns whether it is a library's."""
@@ -391,18 +371,18 @@ class _Identity:
 
     def _whole(self, module: types.ModuleType) -> None:
         """A module as a value: a library's by its files, any other with all of its parts."""
-        self.put("module", module.__name__)
+        self._put("module", module.__name__)
         if not self._look_into(module):
             for name, value in sorted(vars(module).items()):
                 if not name.startswith("__"):
-                    self.put("part", name)
+                    self._put("part", name)
                     self._visit(value)
 
     def _room(self, module: types.ModuleType) -> None:
         """A module of the compiler: all that it defines except internal state."""
         for name, value in sorted(vars(module).items()):
             if not (name.startswith("__") or isinstance(value, types.ModuleType) or _is_book(name, value)):
-                self.put("part", module.__name__, name)
+                self._put("part", module.__name__, name)
                 self._visit(value)
 
     def _cached(self, x: Any) -> None:
@@ -412,7 +392,7 @@ class _Identity:
 
     def _class(self, x: type) -> None:
         whose = self._whose = owner(file_of(x.__module__), x.__module__)
-        self.put("class", whose, x.__module__, x.__qualname__)
+        self._put("class", whose, x.__module__, x.__qualname__)
         self.has_own |= whose == "own"
         if self._own and whose != "own":
             return
@@ -425,7 +405,7 @@ class _Identity:
             self._visit(base)
         for name, member in sorted(vars(x).items()):
             if not (name in _NO_PART or name.startswith("_abc")):
-                self.put("member", name)
+                self._put("member", name)
                 self._visit(member)
 
     def _known(self, x: Any) -> None:

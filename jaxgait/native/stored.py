@@ -27,7 +27,7 @@ from jax._src.core import trace_state_clean  # see jaxgait.precision
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from jaxgait.native import calls, disk
-from jaxgait.native.identity import around, identity, made_of
+from jaxgait.native.identity import identity, made_of
 from jaxgait.native.program import native
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
 from jaxgait.native.surroundings import opened
@@ -99,7 +99,7 @@ def program_of(function: Callable[..., Any], *args: Any, assured: Sequence[str] 
         float64 315.0
     """
     given = (args, options)
-    return _program(function, given, assured) or _traced(function, given, assured)
+    return _program(function, given, assured) or _traced(function, given, assured, None)
 
 
 def general(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program | None:
@@ -124,12 +124,11 @@ def general(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (
 
 def _program(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> Program | None:
     """The program of a function, from disk or traced; None if an earlier process found that there is none."""
-    naming = functools.partial(_name, function, given, assured, around() if _storable(given) else None)
-    name = naming()
+    name = _name(function, given, assured)
     found = _recalled(name, given)
     if isinstance(found, str):
         return None
-    return found or _traced(function, given, assured, name, naming)
+    return found or _traced(function, given, assured, name)
 
 
 BY_VALUE = "decides by the value of an argument"
@@ -155,14 +154,8 @@ def _recalled(name: str | None, given: Any) -> Program | str | None:
     return None
 
 
-def _traced(
-    function: Callable[..., Any],
-    given: Any,
-    assured: Sequence[str],
-    name: str | None = None,
-    naming: Callable[[], str | None] = lambda: None,
-) -> Program:
-    """The program of a function, traced, and stored for the next process if it has the same name afterwards."""
+def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], name: str | None) -> Program:
+    """The program of a function, traced, and stored under a name for the next process."""
     args, options = given
     begun = time.perf_counter()
     _log.info("compiling a new program, usually 2 to 20 s; %s", _later())
@@ -173,7 +166,7 @@ def _traced(
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
     if others or not _storable(given):
         return Program(lowered.out_info, lowered.compile, bool(others), lanes_of(text))
-    reliable = not files and name is not None and name == naming()
+    reliable = not files and name is not None and name == _name(function, given, assured)
     spent = time.perf_counter() - begun
     make = functools.partial(_made, lowered, text, name if reliable else None, spent)
     return Program(lowered.out_info, make, lanes=lanes_of(text))
@@ -327,12 +320,12 @@ def _storable(given: Any) -> bool:
     return disk.folder() is not None and jax.default_backend() == "cpu" and at_home
 
 
-def _name(function: Callable[..., Any], given: Any, assured: Sequence[str], known: str | None = None) -> str | None:
-    """The name of a program on disk before it is traced; None if it cannot be stored. For `known` see `around`."""
+def _name(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> str | None:
+    """The name of a program on disk before it is traced; None if it cannot be stored."""
     if _trace is None or not _storable(given):
         return None
-    found = identity(function, tuple(assured), jax.tree.map(_shape, given), around=known)
-    return None if found is None else disk.key("index", found)
+    known = identity(function, tuple(assured), jax.tree.map(_shape, given))
+    return None if known is None else disk.key("index", known)
 
 
 def _shape(x: Any) -> Any:

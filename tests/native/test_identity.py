@@ -407,6 +407,36 @@ def test_functions_with_side_effects_are_traced_each_time(cache):
         assert len(seen) == count and recalled(function, X) is None
 
 
+def noted(x, seen=[]):  # noqa: B006 (a state that stays)
+    seen.append(1)
+    return tower(0.3 * x)
+
+
+def precise(x):
+    jax.config.update("jax_default_matmul_precision", "highest")
+    return tower(0.3 * x)
+
+
+def patching(x, sinc=jnp.sinc):
+    jnp.sinc = lambda x: 2.0 * sinc(x)
+    return tower(0.3 * x)
+
+
+@pytest.mark.parametrize(
+    ("function", "undo"),
+    [
+        (noted, noted.__defaults__[0].clear),
+        (precise, lambda: jax.config.update("jax_default_matmul_precision", None)),
+        (patching, lambda: setattr(jnp, "sinc", patching.__defaults__[0])),
+    ],
+    ids=["its own state", "a setting", "a library"],
+)
+def test_what_a_function_changes_while_it_is_traced_is_changed_in_every_process(cache, function, undo):
+    compiled(function, X)
+    undo()  # as in a new process
+    assert recalled(function, X) is None
+
+
 def test_files_that_are_read_meanwhile_are_listed(tmp_path):
     (tmp_path / "table.csv").write_text("1.0")
     with opened() as files:

@@ -79,24 +79,28 @@ def test_stored_pictures_are_complete(path):
         assert shown(notebook) == drawing(notebook)
 
 
+def result_of(path: pathlib.Path) -> nbformat.NotebookNode:
+    notebook = nbformat.read(path, as_version=4)
+    execute(notebook)
+    return notebook
+
+
 @pytest.fixture(scope="module")
 def executed(request):
-    """The selected notebooks, executed in kernels of their own, two at a time and the long ones first."""
+    """A function from the path of a notebook to its result: two notebooks run at a time, and the long ones first."""
+    if "PYTEST_XDIST_WORKER" in os.environ:  # whose tests run at a time themselves
+        yield result_of
+        return
     selected = {item.callspec.params["path"] for item in request.session.items if "executed" in item.fixturenames}
     order = sorted(selected, key=lambda path: LONG.index(path.stem) if path.stem in LONG else len(LONG))
-
-    def run(path: pathlib.Path) -> nbformat.NotebookNode:
-        notebook = nbformat.read(path, as_version=4)
-        execute(notebook)
-        return notebook
-
     with ThreadPoolExecutor(max_workers=2) as pool:
-        yield {path: pool.submit(run, path) for path in order}
+        results = {path: pool.submit(result_of, path) for path in order}
+        yield lambda path: results[path].result()
         pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_every_cell_that_draws_shows_its_picture(path, executed):
-    notebook = executed[path].result()
+    notebook = executed(path)
     assert shown(notebook) == drawing(notebook)
