@@ -9,7 +9,10 @@ import pytest
 from jaxgait import Prosthesis, cli
 from jaxgait.cli import console
 from jaxgait.ensembles import people
+from jaxgait.models.prosthesis import fitting
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
+from jaxgait.motion.naming import motion_drive
+from jaxgait.parameters import with_parameters
 from tests.motion import walker
 from tests.motion.bad_strides import BAD, GOOD
 
@@ -86,7 +89,6 @@ def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
     assert captured.err.startswith(f"jaxgait: {path}, line 78, column knee_rad: lowest value")
 
 
-@pytest.mark.usefixtures("unaligned")
 def test_a_stride_of_ones_own_drives_the_knee(tmp_path, capsys):
     path = tmp_path / "my.csv"
     path.write_text(GOOD)
@@ -131,8 +133,11 @@ def test_both_legs_of_a_recording(tmp_path, capsys):
     assert {"side", "percent", "knee_angle", "hip_flexion"} <= set(pd.read_csv(tmp_path / "jo.csv").columns)
 
 
-@pytest.mark.usefixtures("unaligned")
-def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
+def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys, monkeypatch):
+    """At the height to which the leg is aligned; here a fixed lift replaces the search for it, which takes seconds."""
+    lift = 0.004  # m
+    raised = lambda leg: with_parameters(leg, {"height_offset": leg.height_offset + lift})
+    monkeypatch.setattr(fitting, "aligned", raised)
     w, out = _recorded(tmp_path), tmp_path / "walk.json"
     files = [str(tmp_path / "walk.trc"), str(tmp_path / "walk_grf.mot")]
     cli.main(["motion", *files, "--leg", "right", "--mass", "70", "--out", str(out)])
@@ -151,6 +156,10 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     cli.main(["run", "knee", "--motion", str(out), "--list"])  # another test runs a stride of one's own
     ran = capsys.readouterr().out
     assert f"driven by walk: T = {w.period:.3f}" in ran and "segments.shank = " in ran
+    height = float(fitting.with_drive(Prosthesis(), motion_drive(str(out))).height_offset) + lift
+    assert f"height_offset = {height:.4f} m" in ran
+    listed = next(line for line in ran.splitlines() if line.startswith("height_offset"))
+    assert float(listed.split()[1]) == pytest.approx(height, rel=1e-5)
 
 
 @pytest.mark.usefixtures("unaligned")
