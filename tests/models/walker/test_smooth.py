@@ -212,11 +212,11 @@ def test_a_foot_that_is_no_longer_ignored_creates_no_energy():
 
 def test_without_the_scuffing_rule_the_walker_falls_at_a_reported_time():
     """Spec: with the swing foot always in contact the walker falls within a second."""
-    run = simulate(
-        with_parameters(Walker(), {"clearance_angle": 1e-9, "clearance_width": 1e-9, "swing_rate": 1e9}), duration=2.0
-    )
+    always_in_contact = {"clearance_angle": 1e-9, "clearance_width": 1e-9, "swing_rate": 1e9}
+    run = simulate(with_parameters(Walker(), always_in_contact), duration=2.0, observe=["velocity", "fell_at"])
     assert run.attrs["status_text"] == "ended early: fell"
     assert 0.6 < run.attrs["t_end_s"] < 1.0
+    assert np.isnan(run.velocity) and float(run.fell_at) == run.attrs["t_end_s"]
 
 
 def test_single_precision_rolls_alike():
