@@ -75,7 +75,7 @@ def test_samples_and_events_are_those_of_the_closed_form():
 
 
 def test_sampling_changes_nothing():
-    few, many = (simulate(Bouncing(), samples=n) for n in (40, 500))
+    few, many = (simulate(Bouncing(), samples=n) for n in (2, 500))  # two: several bounces between samples
     np.testing.assert_allclose(few.event_time, many.event_time, atol=EXACT)
     np.testing.assert_allclose(few.h[-1], many.h[-1], atol=EXACT)
 

@@ -69,6 +69,8 @@ def test_adjoints(adjoint):
     exact = jax.grad(lambda x0: 1.0 / (1.0 / x0 + jnp.sin(2.0)))
     found = jax.jit(jax.vmap(derive(end)))(jnp.asarray([0.5, 0.7]))
     np.testing.assert_allclose(found, [exact(0.5), exact(0.7)], rtol=1e-7)
+    one = jax.jit(derive(end))(jnp.asarray(0.6))
+    np.testing.assert_allclose(one, exact(0.6), rtol=1e-7)
 
 
 def test_a_controller_for_a_fixed_step_solver_raises():
