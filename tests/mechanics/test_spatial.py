@@ -1,7 +1,5 @@
 """Spatial recursions: against an autodiff Lagrangian, against each other, and against the balances of mechanics."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,11 +7,10 @@ import pytest
 
 from jaxgait import precision
 from jaxgait.mechanics import spatial
+from tests.compiling import quickly_compiled
 
 ROUND = 1e-10  # double-precision rounding through a chain of a few bodies
 G = 9.81
-quickly_compiled = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-"""For programs that run once: half the time."""
 
 
 def rod(mass, length):

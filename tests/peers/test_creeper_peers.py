@@ -1,7 +1,5 @@
 """The creeping robot's chain against Pinocchio and MuJoCo, its axial motion against SciPy."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,10 +11,9 @@ from jaxgait.models.creeper import formulations as soa
 from jaxgait.models.creeper.chain import Bearing, CreeperChain
 from jaxgait.models.creeper.model import Creeper, CreeperState
 from jaxgait.solve.simulate import simulate
+from tests.compiling import quickly_compiled
 
 AGREEMENT = 1e-10  # relative to the largest entry
-quickly_compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-"""For large programs that run once: compiling them took much longer than running them."""
 
 
 @pytest.fixture(scope="module")

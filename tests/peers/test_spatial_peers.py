@@ -1,21 +1,17 @@
 """Random trees against Pinocchio and MuJoCo: mass matrix, inverse dynamics, forward dynamics."""
 
 import dataclasses
-import functools
 
-import jax
 import numpy as np
 import pytest
 
 from jaxgait.mechanics import spatial
+from tests.compiling import quickly_compiled
 
 pin = pytest.importorskip("pinocchio")
 mujoco = pytest.importorskip("mujoco")
 
 ROUND = 1e-10  # relative to the largest entry: independent double-precision recursions over a dozen bodies
-
-quickly_compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-"""For large programs that run once or a few times: compiling them took much longer than running them."""
 
 
 def unit(rng):

@@ -1,7 +1,5 @@
 """Spatial operator algebra: the identities of the operators, and the recursions against their global forms."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +9,10 @@ from scipy.linalg import block_diag
 from jaxgait.mechanics import spatial
 from jaxgait.models.creeper import formulations as soa
 from jaxgait.models.creeper.chain import Bearing, CreeperChain
+from tests.compiling import quickly_compiled
 
 ROUNDING = 1e-12  # relative to the largest entry
 ROUND_TRIP = 1e-9
-quickly_compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-"""For large programs that run once or a few times: compiling them took much longer than running them."""
 CHAINS = {
     "four bodies": CreeperChain(),
     "seven bodies": CreeperChain(units=3, bearing=Bearing()),

@@ -4,8 +4,6 @@ The tree has angles relative to the parent and one slide for each mass of a link
 angles and lengths z, the chain's through the map from z to absolute angles and lengths, or to link vectors.
 """
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,10 +13,9 @@ from jaxgait.mechanics import spatial
 from jaxgait.models.exoskeleton import dynamics, formulations, vectors
 from jaxgait.models.exoskeleton.elements import Spatial
 from jaxgait.models.exoskeleton.model import Exoskeleton
+from tests.compiling import quickly_compiled
 
 AGREEMENT = 1e-10  # relative to the largest entry
-quickly_compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-"""For large programs that run once: compiling them took much longer than running them."""
 CHAIN = Exoskeleton().chain
 N = CHAIN.size
 
