@@ -74,9 +74,14 @@ def test_the_first_failure_stops_the_others(processes, tmp_path):
     assert not (tmp_path / "report.md").exists()
 
 
+def one_process(workers, *arguments, **options):
+    """A pool of one process, whatever `workers`: one that dies needs no other, and each takes seconds to start."""
+    return Pool(1, *arguments, **options)
+
+
 def test_a_process_that_dies_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduction, "default_workers", lambda devices: 2)
-    monkeypatch.setattr(reproduction, "ProcessPoolExecutor", lambda _, *others, **named: Pool(1, *others, **named))
+    monkeypatch.setattr(reproduction, "ProcessPoolExecutor", one_process)
     with (
         pytest.raises(NoResult, match=r"a process ended while 'dies' was running: out of memory, or .*__main__"),
         parts(Report("A title"), tmp_path, 1, progress=False) as part,
