@@ -169,8 +169,12 @@ class Transition(NamedTuple):
     Of a clock, such as a digital controller's, the state holds the time of the next tick: `guard` is that time less t,
     `reset` moves it on, and with `target=None` the motion goes on in whatever phase it was in.
 
-    A guard that is negative when its phase begins does not fire before it has been positive: a ball that starts below
-    the ground falls on. Start above, or let a transition with `ends=True` catch what should not happen.
+    A guard that is zero or negative when its phase begins does not fire before it has been positive: a ball that starts
+    below the ground falls on. Start above, or let a transition with `ends=True` catch what should not happen. Friction
+    that reverses where a body comes to rest needs a phase of rest: the guard of its return is zero there, and falls.
+
+    Events at the same instant happen in the order of declaration, the end of the run last. The second one happens even
+    if the reset of the first one stops or turns the motion, as long as it leaves its guard at zero and itself armed.
 
     Examples:
         >>> from jaxgait import Transition

@@ -52,6 +52,8 @@ class Scheme(abc.ABC):
     """Why it cannot be differentiated, and what to do instead; empty if it can."""
     free_start: ClassVar[bool] = True
     """Whether a run may start from a state other than the model's own."""
+    exact_ends: ClassVar[bool] = False
+    """Whether derivatives go through the time of an early end; otherwise it is that of a step."""
 
     @classmethod
     def suits(cls, model: Any) -> bool:

@@ -72,9 +72,9 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
     # A NaN that `jnp.where` chose has the derivative zero.
     known = {name: ~jnp.isnan(results["observed"][name])[..., None] for name in stacked}
     stacked = {name: jnp.where(known[name], slope, jnp.nan) for name, slope in stacked.items()}
-    status = results["outcome"]["status"]
-    # The time of an early end is that of a step, which has no derivative, so gradients of early ends are blanked too.
-    return {**results, "gradient": mask(stacked, status)}
+    # Where the time of an early end is that of a step, nothing that is measured until then has a derivative.
+    early = frozenset(stacked) if job.scheme.exact_ends else frozenset()
+    return {**results, "gradient": mask(stacked, results["outcome"]["status"], early)}
 
 
 def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:

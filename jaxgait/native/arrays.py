@@ -320,7 +320,11 @@ def _arg(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 def _first(reader: Any, line: Sequence[int], better: str, to: Any) -> int:
     best, where, dtype = line[0], reader.constant(0, to), reader.code.dtypes[line[0]]
     for i, v in enumerate(line[1:], start=1):
-        wins = reader.number(better, [v, best], bool)
+        if dtype.kind == "b":
+            more, less = (v, best) if better == "gt" else (best, v)
+            wins = reader.number("and", [more, reader.number("not", [less], bool)], bool)
+        else:
+            wins = reader.number(better, [v, best], bool)
         if dtype.kind == "f":
             undefined = [reader.number("ne", [z, z], bool) for z in (v, best)]
             newly = reader.number("and", [undefined[0], reader.number("not", [undefined[1]], bool)], bool)

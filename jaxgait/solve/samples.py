@@ -125,25 +125,29 @@ class Samples:
         lands = (t + dt >= sample) & (t < sample)
         return jnp.where(lands, sample - t, dt), jnp.where(lands, sample, t + dt)
 
-    def step(self, seen: _Seen, t: Array, y: State, moved: Array, field: Field) -> _Seen:
+    def step(self, seen: _Seen, t: Array, y: State, moved: Array, field: Field, early: Scalar = 0.0) -> _Seen:
         """Records a step to time `t` in s (a scalar), if it was accepted (`moved`) and is without an event.
+
+        A sample is due up to `early` in s before its time.
 
         Samples are set one by one: a choice between whole arrays would copy them at every step.
         """
         i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
-        due = moved & (t >= self.ts[i]) & (seen.next < self.ts.shape[0])
+        due = moved & (t + early >= self.ts[i]) & (seen.next < self.ts.shape[0])
         here = self._snapshot(t, y, field)
         new = including_step(seen.extremes, seen.last, here), here
         extremes, last = select(moved, new, (seen.extremes, seen.last))
         ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
         return _Seen(seen.next + due.astype(int), ys, extremes, last)
 
-    def event(self, seen: _Seen, t: Array, states: tuple[State, State], fields: tuple[Field, Field]) -> _Seen:
+    def event(
+        self, seen: _Seen, t: Array, states: tuple[State, State], fields: tuple[Field, Field], rounding: Scalar
+    ) -> _Seen:
         """Records an event at time `t` in s (a scalar), with the states and vector fields before and after it.
 
-        A sample at the same instant is the state before it.
+        A sample at the same instant, but for a `rounding` error in s, is the state before it.
         """
-        seen = self.step(seen, t, states[0], jnp.asarray(True), fields[0])
+        seen = self.step(seen, t, states[0], jnp.asarray(True), fields[0], rounding)
         after = self._snapshot(t, states[1], fields[1])
         return seen._replace(extremes=including_step(seen.extremes, after, after), last=after)
 

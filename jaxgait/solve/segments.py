@@ -22,6 +22,8 @@ from jaxgait.solve.resolving import all_finite
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.steps import prepared, select, unfilled
 
+SPARE_SEGMENTS = 100
+"""Segments of a derivative in reverse mode beyond two per event."""
 POLISHING_STEPS = 2
 """Newton iterations in time after the secants: quadratic, and on one guard where the secants saw several."""
 
@@ -40,6 +42,8 @@ class Point(NamedTuple):
     rejected: Int[Array, ""]
     seen: Any
     """What has been recorded; None if only events are wanted."""
+    due: Float[Array, " guards"]
+    """Rounding errors of guards that fell at the instant of the last event and have not fired yet; 0 of the others."""
 
 
 class _Event(NamedTuple):
@@ -72,7 +76,10 @@ class Engine:
         """The point from which a run starts, at time `t` in s (a scalar)."""
         seen = None if self.samples is None else self.samples.start(y, self._field(phase))
         zero, status = jnp.asarray(0), jnp.where(all_finite(y), -1, Outcome.NONFINITE).astype(jnp.int32)
-        return Point(t, y, self.guards(t, y), phase, status, zero, zero, seen)
+        guards, rates = jax.lax.stop_gradient(self._guards_and_rates(t, y, self._field(phase)))
+        near = jnp.abs(guards) <= jnp.abs(rates) * _instant(jnp.asarray(self.scheme.dt, t.dtype), t)
+        near = near.at[-1].set(False)  # the end
+        return Point(t, y, jnp.where(near, 0.0, guards), phase, status, zero, zero, seen, jnp.zeros_like(guards))
 
     def through(self, start: Point, most: int) -> tuple[Point, Events, Array]:
         """Segment after segment, until the run ends or has had `most` events.
@@ -92,7 +99,8 @@ class Engine:
             return point, jax.tree.map(put, events, event), count + happened.astype(int)
 
         nothing = self._no_events(start.y, most)
-        end, events, count = _loop(self.scheme.mode, most + 1)(running, onward, (start, nothing, jnp.asarray(0)))
+        segments = 2 * most + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
+        end, events, count = _loop(self.scheme.mode, segments)(running, onward, (start, nothing, jnp.asarray(0)))
         status = jnp.where(end.status < 0, Outcome.EVENT_LIMIT, end.status).astype(jnp.int32)
         return end._replace(status=status), events, count
 
@@ -119,27 +127,34 @@ class Engine:
         status = jnp.where(event.located, status, lost)
         status = jnp.where(bracket.failed, bracket.why, status).astype(jnp.int32)
         failed = bracket.failed | ~event.located | ~all_finite(y_after)
-        guards = self._guards_after(bracket, event, self.guards(t, y_after))
         fields = self._field(point.phase), self._field(phase)
-        seen = None if self.samples is None else self.samples.event(bracket.seen, t, (y, y_after), fields)
+        guards, due = self._guards_after(point, bracket, event, self.guards(t, y_after))
+        seen = None
+        if self.samples is not None:
+            seen = self.samples.event(bracket.seen, t, (y, y_after), fields, _rounding(t))
         steps, rejected = bracket.steps + point.steps, bracket.rejected + point.rejected
-        end = Point(t, y_after, guards, phase, status, steps, rejected, seen)
+        end = Point(t, y_after, guards, phase, status, steps, rejected, seen, due)
         happened = ~failed & (fired >= 0) & (fired < len(self.transitions))
         return end, Events(t, fired.astype(jnp.int32), y, y_after, names=self.names), happened
 
-    def _guards_after(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
-        """Guard values just after an event, without differences from zero that are rounding errors.
+    def _guards_and_rates(
+        self, t: Scalar, y: State, field: Callable[[Scalar, State], State]
+    ) -> tuple[Float[Array, " guards"], Float[Array, " guards"]]:
+        """All guard values, and their time derivatives along the motion."""
+        return jax.jvp(self.guards, (t, y), (jnp.ones_like(t), field(t, y)))
 
-        A guard that fell in the same step but has not fired yet, or is about to fall at the same instant, is still due:
-        just above zero. The others are exactly zero: the one that fired, and those that the reset has put there.
+    def _guards_after(self, point: Point, bracket: _Bracket, event: _Event, guards: Array) -> tuple[Array, Array]:
+        """Guard values just after an event, exactly zero where they are so but for rounding, and which are still due.
+
+        It is due to fire what fell at the same instant, or would have done so a rounding error later, and has not been
+        moved away from zero by the reset.
         """
-        rounding = jnp.abs(event.rates) * _instant(bracket, event.t)
-        near = jnp.abs(guards) <= rounding
-        above = (bracket.guards > 0.0) & (jnp.abs(event.guards) <= rounding)
-        falling = bracket.fell | (above & (event.rates < 0.0) & event.armed)
-        due = falling & (jnp.arange(guards.shape[0]) != event.fired)
-        zero = jnp.where(due, rounding, 0.0)
-        return jax.lax.stop_gradient(jnp.where(near, zero, guards))
+        rounding = jnp.maximum(jnp.abs(event.rates) * _instant(bracket.dt, event.t), point.due)
+        near, here = jnp.abs(guards) <= rounding, jnp.abs(event.guards) <= rounding
+        falls = bracket.fell | ((bracket.guards > 0.0) & (event.rates < 0.0) & event.armed)
+        other = jnp.arange(guards.shape[0]) != event.fired
+        due = jnp.where(bracket.found & near & here & falls & other, rounding, 0.0)
+        return jax.lax.stop_gradient((jnp.where(near, 0.0, guards), due))
 
     def _no_events(self, y: State, most: int) -> Events:
         states = unfilled(y, most)
@@ -162,8 +177,11 @@ class Engine:
         """One step of the solver, without memory of earlier ones, and its error estimate."""
         solver, vector_field = self.scheme.solver, self._field(phase)
         term = diffrax.ODETerm(lambda t, y, args: vector_field(t, y))
-        state = solver.init(term, t, t + dt, y, None)
-        return solver.step(term, t, t + dt, y, None, state, made_jump=False)[:2]
+        still = t + dt == t  # linearly implicit steps of length 0 would be NaN
+        end = jnp.where(still, t + self.scheme.dt, t + dt)
+        state = solver.init(term, t, end, y, None)
+        after, error = solver.step(term, t, end, y, None, state, made_jump=False)[:2]
+        return select(still, y, after), jax.tree.map(lambda e: jnp.where(still, 0.0, e), error)
 
     def _search(self, point: Point) -> _Bracket:
 
@@ -177,6 +195,8 @@ class Engine:
 
     def _outset(self, point: Point) -> _Bracket:
         first, zero, guards = jnp.asarray(self.scheme.dt, dtype=point.t.dtype), jnp.asarray(0), point.guards
+        armed = self._armed(point.t, point.y, point.phase)
+        due = (point.due > 0.0) & armed & (point.status < 0)
         _, control = self.scheme.control.init(
             None, point.t, point.t + first, point.y, first, None, lambda *_: None, self._order
         )
@@ -186,11 +206,12 @@ class Engine:
             first,
             guards,
             guards,
-            self._armed(point.t, point.y, point.phase),
+            armed,
             self._leaving(point),
             jnp.asarray(False),
-            jnp.zeros(guards.shape, dtype=bool),
-            jnp.asarray(False),
+            due,
+            jnp.any(due),
+            jnp.any(due),
             point.status >= 0,  # in a batch, members whose run has ended wait here for the others
             jnp.asarray(Outcome.COMPLETED, jnp.int32),
             zero,
@@ -264,7 +285,7 @@ class Engine:
     def _leaving(self, point: Point) -> Bool[Array, " guards"]:
         """Which guards are at zero (or a rounding error below it) and about to be positive."""
         t, y, guards = jax.lax.stop_gradient((point.t, point.y, point.guards))
-        _, rates = jax.jvp(self.guards, (t, y), (jnp.ones_like(t), self._field(point.phase)(t, y)))
+        _, rates = self._guards_and_rates(t, y, self._field(point.phase))
         return (guards <= 0.0) & (guards + rates * _rounding(t) > 0.0)
 
     def _locate(self, b: _Bracket, phase: Array) -> _Event:
@@ -285,23 +306,31 @@ class Engine:
             return jnp.clip(dt + jax.lax.stop_gradient(shift), 0.0, b.dt)
 
         dt = _located(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.scheme.iterations)
-        # Without an event a whole step is taken and dropped: linearly implicit ones of length 0 would be NaN.
         dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING_STEPS, nearer, dt), b.dt)
+        dt = jnp.where(b.at_once, 0.0, dt)
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
         fired, shift, velocity, value, rates = self._next(b, t, y, phase)
-        located = (jnp.abs(shift) <= _instant(b, t)) | (jnp.abs(value / started)[fired] <= _instant(b, t) / b.dt)
+        crosses = (rates[fired] < 0.0) | ~b.found
+        near = crosses & (jnp.abs(shift) <= _instant(b.dt, t))
+        located = b.at_once | near | (jnp.abs(value / started)[fired] <= _instant(b.dt, t) / b.dt)
         t, y = t + shift, jax.tree.map(lambda yi, vi: yi + shift * vi, y, velocity)
-        t, y = select(b.found, (t, y), (b.t, b.y))
+        t, y = select(b.found & located, (t, y), (b.t, b.y))
         return _Event(t, y, fired, value + shift * rates, rates, located, self._armed(t, y, phase))
 
     def _next(self, b: _Bracket, t: Array, y: State, phase: Array) -> tuple[Array, Array, State, Array, Array]:
-        """The guard that falls next (or fell last), when, the velocity, all guards and their rates."""
+        """The guard that falls next (or fell last), when, the velocity, all guards and their rates.
+
+        Of guards that fall at the same instant it is the one that was declared first.
+        """
         velocity = self._field(phase)(t, y)
-        value, rate = jax.jvp(self.guards, (t, y), (jnp.ones_like(t), velocity))
-        falling = jnp.where(rate < 0.0, -value / rate, b.dt)
-        fired = jnp.argmin(jax.lax.stop_gradient(jnp.where(b.fell, falling, jnp.inf)))
-        slope = jax.lax.stop_gradient(jnp.where(b.found, rate[fired], 1.0))
-        return fired, jnp.where(b.found, -value[fired] / slope, 0.0), velocity, value, rate
+        value, rate = self._guards_and_rates(t, y, lambda *_: velocity)
+        falls = jax.lax.stop_gradient(rate < 0.0)
+        rates = jnp.where(falls, rate, -1.0)
+        until = jnp.where(b.at_once, 0.0, jnp.where(falls, -value / rates, b.dt))
+        until = jax.lax.stop_gradient(jnp.where(b.fell, until, jnp.inf))
+        fired = jnp.argmax(until <= jnp.min(until) + _instant(b.dt, t))
+        shift = -value[fired] / jax.lax.stop_gradient(rates[fired])
+        return fired, jnp.where(b.found & falls[fired], shift, 0.0), velocity, value, rate
 
     def _jump(self, t: Array, y: State, phase: Array, fired: Array) -> tuple[State, Array, Array]:
         """State, phase and status after an event; unchanged for none (`fired` = -1)."""
@@ -333,6 +362,8 @@ class _Bracket(NamedTuple):
     halved: Bool[Array, ""]
     """Whether a step was too long for one of these."""
     fell: Bool[Array, " guards"]
+    at_once: Bool[Array, ""]
+    """Whether these are due from the event before, without a step."""
     found: Bool[Array, ""]
     failed: Bool[Array, ""]
     why: Int[Array, ""]
@@ -386,10 +417,10 @@ def _located(f: Callable[[Array], Array], right: Array, f_left: Array, f_right: 
     return jax.lax.fori_loop(0, iterations, lambda _, b: b.narrowed(b.secant, f(b.secant)), bracket).right
 
 
-def _instant(bracket: _Bracket, t: Array) -> Array:
-    """Time in s below which two events near time t coincide: by the precision of a step and the rounding of t."""
+def _instant(dt: Array, t: Array) -> Array:
+    """Time in s below which two events near time t coincide: by the precision of a step of dt and the rounding of t."""
     eps = float(jnp.finfo(t.dtype).eps)
-    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(bracket.dt)) + _rounding(t)
+    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(dt)) + _rounding(t)
 
 
 def _rounding(t: Array) -> Array:

@@ -78,10 +78,11 @@ def solving(x):
 
 
 def largest(x):
-    """Positions of extremes, NaN and equal ones among them."""
+    """Positions of extremes, NaN and equal ones among them, and of the first flag that is set, or is not."""
     at = lambda k: jnp.stack([x, jnp.sin(x + k), 1.0 - x, jnp.where(k > 3.0, jnp.nan, x), x])
-    body = lambda c: (c[0] + 1.0, c[1] * 5 + jnp.argmax(at(c[0])), c[2] * 5 + jnp.argmin(at(c[0])))
-    return jax.lax.while_loop(lambda c: c[0] < 6.0, body, (0.0, 0, 0))
+    extremes = lambda y: (jnp.argmax(y), jnp.argmin(y), jnp.argmax(y > 0.6), jnp.argmin(y > 0.2))
+    body = lambda c: (c[0] + 1.0, [n * 5 + i for n, i in zip(c[1], extremes(at(c[0])), strict=True)])
+    return jax.lax.while_loop(lambda c: c[0] < 6.0, body, (0.0, [0, 0, 0, 0]))
 
 
 def history(x):

@@ -159,3 +159,14 @@ def test_terminations_that_are_not_transitions_raise():
     """They were ignored, and the status had the name of another one."""
     with pytest.raises(ValueError, match=r"its transitions with ends=True, \['ceiling'\], not at .* \['deep'\]"):
         simulate(Sinking(), samples=2)
+
+
+def test_what_is_measured_until_an_early_end_has_a_gradient():
+    """The ball thrown up reaches the ceiling, half a metre above its start, while it rises."""
+    reached = Measure("reached", lambda run: run.trajectory.t_end, "s", "time at the ceiling", early=True)
+    thrown = ensemble(Bouncing(), {"speed": [4.0, 5.0, 6.0]}, observe=[reached], gradient=["speed"], samples=2)
+    at_ceiling = np.sqrt(thrown.speed**2 - 9.8)
+    np.testing.assert_array_equal(thrown.status, FIRST_TERMINATION)
+    np.testing.assert_allclose(thrown.reached, (thrown.speed - at_ceiling) / 9.8, rtol=1e-9)
+    slope = (1.0 - thrown.speed / at_ceiling) / 9.8
+    np.testing.assert_allclose(thrown.reached_gradient.sel(parameter="speed"), slope, rtol=1e-9)
