@@ -100,7 +100,8 @@ def ensemble(
         trajectories: whether to keep the full time histories of states and outputs.
         gradient: parameters (or "initial." components) by which the observables are differentiated: for each
             observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
-        retry: whether to rerun failed members with tighter tolerances, then with a stiff solver, then in float64.
+        retry: whether to rerun failed members with tighter tolerances, then with a stiff solver, then in float64; not
+            those that reached the limit of events.
         invalid: what to do if the model rejects some members, because a value is out of its bounds or rules between
             parameters forbid their combination. "raise" raises an error before anything runs; "mark" runs the others:
             invalid members have the status -2 and no values, and one warning counts them.

@@ -26,7 +26,7 @@ from jaxgait.ensembles.batch import Job, compile_batch, lanes, member_of, run_ba
 from jaxgait.ensembles.members import Members
 from jaxgait.model import TAKEN, Model, Variable
 from jaxgait.native import Lanes
-from jaxgait.outcome import INVALID, failures
+from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.run import Sampling
 from jaxgait.scheme import Retry
 
@@ -198,7 +198,8 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     results["first_status"] = results["status"].copy()
     results["retries"] = np.zeros(len(members), dtype=np.int32)
     for number, retry in enumerate(task.retries, start=1):
-        failed = np.flatnonzero(failures(results["status"]))
+        status = results["status"]
+        failed = np.flatnonzero(failures(status) & (status != Outcome.EVENT_LIMIT))  # (it would reach that again)
         if not len(failed):
             break
         job = replace(task.job, scheme=retry.scheme)

@@ -330,7 +330,6 @@ def test_the_error_of_float32_has_all_samples():
 
 def test_members_with_unrecorded_events_are_not_complete():
     with pytest.warns(IncompleteRun, match="limit of events"):
-        few = ensemble(
-            Bungee(), {"mass": [70.0]}, duration=60.0, samples=50, trajectories=True, max_events=3, retry=False
-        )
+        few = ensemble(Bungee(), {"mass": [70.0]}, duration=60.0, samples=50, trajectories=True, max_events=3)
     assert few.status.item() == Outcome.EVENT_LIMIT and few.event_time.sizes["event"] == 3
+    assert few.retries.item() == 0, "they would reach the limit again"
