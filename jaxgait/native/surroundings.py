@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import operator
 import os
 import pathlib
 import sys
@@ -164,41 +163,23 @@ def _package() -> str:
 
 _theirs: dict[int, types.FunctionType] = {}
 """Functions of libraries that are their own, by address; kept alive, so that no other function gets the address."""
-_looked: dict[int, tuple[Any, tuple[Any, ...]]] = {}
-"""Modules and classes of libraries with their parts when nothing was patched into them, by address."""
 
 
 @no_type_check
 def foreign() -> Iterator[tuple[str, types.FunctionType]]:
     """Functions that were patched into modules and classes of libraries, with their names."""
     for name in sorted(n for n in sys.modules if n.partition(".")[0] in LIBRARIES):
-        module = sys.modules[name]
-        yield from _put_into(name, module)
-        for key, value in _classes(name, module):
-            yield from _put_into(f"{name}.{key}", value)
-
-
-@no_type_check
-def _classes(name: str, module: types.ModuleType) -> list[tuple[str, type]]:
-    return [(key, x) for key, x in list(vars(module).items()) if isinstance(x, type) and x.__module__ == name]
-
-
-@no_type_check
-def _put_into(where: str, home: types.ModuleType | type) -> Iterator[tuple[str, types.FunctionType]]:
-    parts = tuple(vars(home).values())
-    known = _looked.get(id(home), (None, ()))[1]
-    if len(parts) == len(known) and all(map(operator.is_, parts, known)):
-        return
-    found = []
-    for name, part in list(vars(home).items()):
-        kind = type(part)
-        wrapped = isinstance(home, type) and kind in (classmethod, staticmethod, property)
-        member = (part.fget if kind is property else part.__func__) if wrapped else part
-        if type(member) is types.FunctionType and id(member) not in _theirs and _is_foreign(member):
-            found.append((f"{where}.{name}", member))
-    if not found:
-        _looked[id(home)] = home, parts
-    yield from found
+        for key, value in list(vars(sys.modules[name]).items()):
+            if type(value) is types.FunctionType:
+                if id(value) not in _theirs and _is_foreign(value):
+                    yield f"{name}.{key}", value
+            elif isinstance(value, type) and value.__module__ == name:
+                for part, attribute in list(vars(value).items()):
+                    kind = type(attribute)
+                    wrapped = kind in (classmethod, staticmethod, property)
+                    member = (attribute.fget if kind is property else attribute.__func__) if wrapped else attribute
+                    if type(member) is types.FunctionType and id(member) not in _theirs and _is_foreign(member):
+                        yield f"{name}.{key}.{part}", member
 
 
 @no_type_check
