@@ -275,8 +275,14 @@ class Run:
             ValueError: if none were recorded, or the model has none.
         """
         if self.trajectory.events is None:
+            name = type(self.model).__name__
+            if not self.model.events() and hasattr(self.model, "transitions"):
+                raise ValueError(
+                    f"this run of {name} has no events: only event-driven runs record transitions. Define `events`, or "
+                    'give scheme="EventDriven"'
+                )
             if not self.model.events():
-                raise ValueError(f"{type(self.model).__name__} has no events: define `events` or `transitions`")
+                raise ValueError(f"{name} has no events: define `events` or `transitions`")
             raise NotRecorded(f"no events of {type(self.model).__name__} were recorded: give max_events")
         self._reads_events = True
         return self.trajectory.events

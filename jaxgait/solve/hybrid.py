@@ -28,6 +28,7 @@ Otherwise two zeros of one guard within a single step cancel and are missed: the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -79,7 +80,7 @@ class EventDriven(Scheme):
     max_steps: int = 4096
     """Number of steps between two events after which a trajectory is given up."""
     max_events: int = 1000
-    """Events after which a trajectory is given up."""
+    """Events of a trajectory; one that has more is given up."""
     iterations: int = 8
     """Safeguarded secant iterations that locate an event within its step."""
     mode: Mode = "forward"
@@ -232,9 +233,9 @@ class HybridSolution(NamedTuple):
     phase: Int[Array, ""]
     """Phase at the end."""
     count: Int[Array, ""]
-    """Number of events that happened."""
+    """Number of events that were recorded."""
     status: Int[Array, ""]
-    """A code of `jaxgait.outcome`: `COMPLETED` at the end time, `EVENT_LIMIT` after `events` events."""
+    """A code of `jaxgait.outcome`: `COMPLETED` at the end time, `EVENT_LIMIT` if it could continue."""
 
 
 @float64_default
@@ -247,21 +248,24 @@ def hybrid(
     phase: int | Int[Array, ""] = 0,
     t0: Scalar = 0.0,
     scheme: EventDriven | None = None,
+    counted: Sequence[str] | None = None,
 ) -> HybridSolution:
     """Solves a hybrid mechanism through a bounded number of events.
 
     Args:
         model: phases and transitions; its leaves may be traced.
-        events: largest number of events.
+        events: largest number of events to record; the solution stops there.
         t_end: end time in s.
         y0: state at `t0`; the model's own if None.
         phase: phase at `t0`.
         t0: start time in s.
         scheme: solver and step sizes; those that suit the model if None (`EventDriven.of`).
+        counted: names of the only transitions to record, such as the heel strike of a walker with a clock; up to the
+            `max_events` of the scheme may happen in all. None: all.
 
     Raises:
         TypeError: for a model without phases and transitions.
-        ValueError: for impossible counts, times, states and phases (unless they are traced), and for transitions
+        ValueError: for unknown names, impossible counts, times, states and phases (unless they are traced), and for transitions
             between phases that the model does not have.
         jaxgait.parameters.ParameterError: for impossible parameters.
 
@@ -285,11 +289,14 @@ def hybrid(
         [0.5 1.3] [4.  3.2]
     """
     y0 = _checked(model, events, t_end, y0, phase, t0)
+    for name in counted or ():
+        checks.one_of("counted", name, model.transitions())
     chosen = EventDriven.of(model) if scheme is None else scheme
     engine = Engine(model, jnp.asarray(t_end, dtype=float), chosen)
     t, y = jnp.asarray(t0, dtype=float), start_state(model, y0)
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
-    end, found, count = engine.through(start, events)
+    kinds = None if counted is None else [list(engine.names).index(name) for name in counted]
+    end, found, count, _ = engine.through(start, events, events if kinds is None else chosen.max_events, kinds)
     return HybridSolution(found.t, found.kind, found.before, found.after, end.t, end.y, end.phase, count, end.status)
 
 

@@ -18,7 +18,7 @@ Observables of the gait computed from this point have exact first derivatives; n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
@@ -142,7 +142,7 @@ class PoincareMap:
     phase: int | None = None
     """Phase on the section; None: the one to which the transition leads."""
     max_events: int | None = None
-    """Events of any name within which it must return; None: once every transition for each of `events`."""
+    """Events of any name within which it must return, such as a clock's ticks; None: the limit of the scheme."""
     coordinates: Coordinates | None = None
     """Coordinates of the section; None: those of the model (see `SectionedModel`)."""
 
@@ -158,15 +158,21 @@ class PoincareMap:
     def timed(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""]]:
         """The next point and the time in s until then."""
         to_state, to_point = self._coordinates(model)
-        numbers, phase = self._section(model)
-        events = self.max_events or self.events * (1 if self.section is None else len(model.transitions()))
+        counted, phase = self._section(model)
         checks.count("events", self.events)
-        y0 = to_state(model, z)
-        run = hybrid(model, events=events, t_end=self.max_time, y0=y0, phase=phase, scheme=self.scheme)
-        counted = jnp.isin(run.transitions, jnp.asarray(numbers, run.transitions.dtype))
-        last = counted & (jnp.cumsum(counted) == self.events)
-        pick = lambda leaf: jnp.sum(jnp.where(last.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0.0), axis=0)
-        y, t, came = jax.tree.map(pick, run.after), pick(run.ts), jnp.any(last)
+        scheme = EventDriven.of(model) if self.scheme is None else self.scheme
+        if self.max_events is not None:
+            scheme = replace(scheme, max_events=self.max_events)
+        run = hybrid(
+            model,
+            events=self.events,
+            t_end=self.max_time,
+            y0=to_state(model, z),
+            phase=phase,
+            scheme=scheme,
+            counted=counted,
+        )
+        y, t, came = jax.tree.map(lambda leaf: leaf[-1], run.after), run.ts[-1], run.count == self.events
         return only_if(came, to_point(model, y)), only_if(came, t)
 
     def _coordinates(self, model: HybridModel) -> Coordinates:
@@ -179,8 +185,8 @@ class PoincareMap:
             "give PoincareMap(coordinates=Coordinates(...))"
         )
 
-    def _section(self, model: HybridModel) -> tuple[list[int], int]:
-        """Numbers of the transitions to count, and the phase after them."""
+    def _section(self, model: HybridModel) -> tuple[list[str], int]:
+        """Names of the transitions to count, and the phase after them."""
         transitions = model.transitions()
         counted = [name for name, tr in transitions.items() if not tr.ends and self.section in (None, name)]
         if not counted:
@@ -192,7 +198,7 @@ class PoincareMap:
         phases = after if self.phase is None else {self.phase}
         if len(phases) > 1:
             raise ValueError(f"the events {counted} lead to phases {sorted(phases)}: choose one by section= or phase=")
-        return [list(transitions).index(name) for name in counted], phases.pop()
+        return counted, phases.pop()
 
 
 def _phases_after(transition: Transition) -> tuple[int, ...]:

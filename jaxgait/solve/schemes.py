@@ -74,11 +74,13 @@ def scheme_for(
     chosen = given_options(options)
     if isinstance(scheme, Scheme):
         _check_suits(model, type(scheme))
+        _check_endings(model, type(scheme))
         _check_options(model, type(scheme), chosen)
         changed = dataclasses.replace(scheme, **chosen)
         changed.check_precision(in_force() if precision is None else precision)
         return changed
     kind = _chosen(model, scheme)
+    _check_endings(model, kind)
     _check_options(model, kind, chosen)
     return kind.of(model, differentiated=differentiated, precision=precision, **chosen)
 
@@ -106,6 +108,20 @@ def _check_suits(model: Model, kind: type[Scheme]) -> None:
     if not kind.suits(model):
         able = checks.listed([s.__name__ for s in schemes(model)]) or "nothing"
         raise ValueError(f"{kind.__name__} needs {kind.needs}: {type(model).__name__} is integrated by {able}")
+
+
+def _check_endings(model: Any, kind: type[Scheme]) -> None:
+    """Checks that a run without phases does not depend on them: `Model.terminations` are the ending transitions."""
+    if kind is EventDriven or _depth(model, "terminations") <= _depth(model, "transitions"):
+        return
+    phases = set(range(len(model.phases())))
+    for name, transition in model.transitions().items():
+        sources = {*(transition.source if isinstance(transition.source, tuple) else (transition.source,))}
+        if transition.ends and sources != phases:
+            raise ValueError(
+                f"{type(model).__name__} by {kind.__name__} has no phases, but {name!r} ends a run only in some of "
+                f"them: define terminations() with a condition that holds in all of them"
+            )
 
 
 def _check_options(model: Model, kind: type[Scheme], options: dict[str, Any]) -> None:

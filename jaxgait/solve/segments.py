@@ -46,6 +46,19 @@ class Point(NamedTuple):
     """Rounding errors of guards that fell at the instant of the last event and have not fired yet; 0 of the others."""
 
 
+class Passage(NamedTuple):
+    """A run through several segments."""
+
+    end: Point
+    """Status `Outcome.EVENT_LIMIT` if it could continue."""
+    events: Events
+    """With a leading axis, in their own units; NaN after the last one."""
+    recorded: Int[Array, ""]
+    """How many of them there are."""
+    happened: Int[Array, ""]
+    """How many events of any kind happened."""
+
+
 class _Event(NamedTuple):
     t: Array
     y: Any
@@ -81,39 +94,45 @@ class Engine:
         near = near.at[-1].set(False)  # the end
         return Point(t, y, jnp.where(near, 0.0, guards), phase, status, zero, zero, seen, jnp.zeros_like(guards))
 
-    def through(self, start: Point, most: int) -> tuple[Point, Events, Array]:
-        """Segment after segment, until the run ends or has had `most` events.
+    def through(self, start: Point, room: int, most: int, kinds: Sequence[int] | None = None) -> Passage:
+        """Segment after segment, until the run ends or has had enough events.
 
-        Returns:
-            The end (status `Outcome.EVENT_LIMIT` if it could continue), the events with a leading axis `most`, in their
-            own units and NaN after the last one, and their number.
+        Args:
+            start: where the run starts.
+            room: how many events to record.
+            most: how many may happen; the run stops at the last of them.
+            kinds: the numbers of the only transitions to record; the run stops when there is no room for more.
         """
 
-        def running(carry: tuple[Point, Events, Array]) -> Bool[Array, ""]:
-            return (carry[0].status < 0) & (carry[2] < most)
+        def running(so_far: Passage) -> Bool[Array, ""]:
+            full = jnp.asarray(False) if kinds is None else so_far.recorded >= room
+            return (so_far.end.status < 0) & (so_far.happened < most) & ~full
 
-        def onward(carry: tuple[Point, Events, Array]) -> tuple[Point, Events, Array]:
-            point, events, count = carry
-            point, event, happened = self.segment(point)
-            put = lambda whole, one: whole.at[count].set(jnp.where(happened, one, whole[count]))
-            return point, jax.tree.map(put, events, event), count + happened.astype(int)
+        def onward(so_far: Passage) -> Passage:
+            point, event, happened = self.segment(so_far.end)
+            at = so_far.recorded
+            kept = happened if kinds is None else happened & jnp.isin(event.kind, jnp.array(kinds, jnp.int32))
+            put = lambda whole, one: whole.at[at].set(jnp.where(kept, one, whole[at]))  # (nothing beyond the room)
+            events = jax.tree.map(put, so_far.events, event)
+            return Passage(point, events, at + kept.astype(int), so_far.happened + happened.astype(int))
 
-        nothing = self._no_events(start.y, most)
+        zero = jnp.asarray(0)
         segments = 2 * most + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
-        end, events, count = _loop(self.scheme.mode, segments)(running, onward, (start, nothing, jnp.asarray(0)))
-        status = jnp.where(end.status < 0, Outcome.EVENT_LIMIT, end.status).astype(jnp.int32)
-        return end._replace(status=status), events, count
+        outset = Passage(start, self._no_events(start.y, room), zero, zero)
+        found = _loop(self.scheme.mode, segments)(running, onward, outset)
+        status = jnp.where(found.end.status < 0, Outcome.EVENT_LIMIT, found.end.status).astype(jnp.int32)
+        return found._replace(end=found.end._replace(status=status))
 
     def trajectory(self, y0: State) -> Trajectory:
-        """The whole trajectory with its samples and events."""
+        """The whole trajectory with its samples and events; more events than the scheme's `max_events` are a failure."""
         assert self.samples is not None
-        ts = self.samples.ts
-        start = self.start(ts[0], y0, jnp.asarray(0, jnp.int32))
-        end, events, _ = self.through(start, self.scheme.max_events)
-        completed = end.status == Outcome.COMPLETED
+        ts, most = self.samples.ts, self.scheme.max_events
+        end, events, _, happened = self.through(self.start(ts[0], y0, jnp.asarray(0, jnp.int32)), most, most + 1)
+        status = jnp.where(happened > most, jnp.int32(Outcome.EVENT_LIMIT), end.status)
+        completed = status == Outcome.COMPLETED
         t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
         ys, extremes = self.samples.samples(end.seen, t_end, end.y, completed), end.seen.extremes
-        return Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
+        return Trajectory(ts, ys, status, t_end, end.y, end.steps, end.rejected, extremes, events)
 
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
         """Integrates a run that has not ended to its next event, in the state's own units; was there one?"""

@@ -69,7 +69,7 @@ class TimeStepping(FixedSteps):
     """
 
     max_events: int = 1000
-    """Events after which a trajectory is given up."""
+    """Events of a trajectory; one that has more is given up."""
 
     kind: ClassVar[type] = NonsmoothModel
     needs: ClassVar[str] = "inertia and contacts, kinetics(y) and contacts(y)"

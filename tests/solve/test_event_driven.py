@@ -91,6 +91,14 @@ def test_too_many_events_are_a_status():
     with pytest.warns(IncompleteRun, match="raise max_events"):
         run = simulate(Bouncing(), max_events=2)
     assert run.attrs["status"] == Outcome.EVENT_LIMIT and run.sizes["event"] == 2
+    count = len(closed_form(P, 2.0)[1])
+    assert simulate(Bouncing(), max_events=count).attrs["status"] == Outcome.COMPLETED  # as many as there are
+
+
+def test_an_end_that_is_not_recorded_is_a_status():
+    with pytest.warns(IncompleteRun, match="raise max_events"):
+        run = simulate(Bouncing(e=1.4), max_events=1)  # the bounce leads to the ceiling
+    assert list(run.event_name.values) == ["bounce"]
 
 
 @pytest.mark.parametrize("steps", [3, 46], ids=["in_flight", "at_a_bounce"])

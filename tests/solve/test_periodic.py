@@ -14,7 +14,7 @@ from jaxgait import precision
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
 from jaxgait.models import Bungee
-from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.periodic import (
     CONVERGED,
     NO_GAIT,
@@ -263,12 +263,50 @@ def test_unknown_sections_raise_and_missed_returns_are_nan():
     z = jnp.array([1.3])
     lost = PoincareMap(STEPS, section="apex", coordinates=AT_APEX, max_events=2)
     assert all(np.isnan(x).all() for x in jax.jit(lambda z: linearised(lost, Hopper(), z))(z))
+    with pytest.raises(ValueError, match="counted must be 'touch-down' or .*, got 'jump'"):
+        hybrid(Hopper(), events=1, t_end=1.0, counted=["jump"])
     with pytest.raises(ValueError, match=r"section must be .* \['touch-down', 'lift-off', 'apex'\]: got 'lost'"):
         PoincareMap(section="lost", coordinates=AT_APEX)(Hopper(), z)
     with pytest.raises(ValueError, match=r"lead to phases \[0, 1\]: choose one by section= or phase="):
         PoincareMap(coordinates=AT_APEX)(Hopper(), z)
     with pytest.raises(TypeError, match=r"Hopper has no methods on_section and section"):
         PoincareMap(section="apex")(Hopper(), z)
+
+
+class TickingState(NamedTuple):
+    x: Scalar
+    v: Scalar
+    due: Scalar
+
+
+class Ticking(Hopper):
+    """With a clock, whose ticks change nothing, but are events."""
+
+    def initial_state(self):
+        return TickingState(*Hopper.initial_state(self), jnp.asarray(0.01))
+
+    def phases(self):
+        return [lambda t, y, f=f: TickingState(*f(t, HopState(y.x, y.v)), jnp.zeros(())) for f in super().phases()]
+
+    def transitions(self):
+        still = super().transitions()
+        kick = still["lift-off"].reset
+        still["lift-off"] = still["lift-off"]._replace(reset=lambda t, y: TickingState(*kick(t, y), y.due))
+        tick = Transition((0, 1), None, lambda t, y: y.due - t, lambda t, y: y._replace(due=y.due + 0.01))
+        return {"tick": tick, **still}
+
+
+def test_a_return_may_take_any_number_of_other_events():
+    """Some hundred ticks happen from apex to apex; and only what is counted is recorded."""
+    at_apex = Coordinates(
+        lambda model, z: TickingState(z[0], jnp.zeros(()), jnp.asarray(0.01)), lambda model, y: y.x[None]
+    )
+    z, time = jax.jit(PoincareMap(section="apex", coordinates=at_apex).timed)(Ticking(), jnp.array([1.3]))
+    expected, alone = PoincareMap(STEPS, section="apex", coordinates=AT_APEX).timed(Hopper(), jnp.array([1.3]))
+    np.testing.assert_allclose(z, expected, atol=1e-8)
+    np.testing.assert_allclose(time, alone, atol=1e-8)
+    found = hybrid(Ticking(), events=3, t_end=1.2, counted=["apex"])
+    assert int(found.count) == int(np.isfinite(found.ts).sum()) and set(np.asarray(found.transitions)) <= {3, -1}
 
 
 class Place(NamedTuple):

@@ -8,8 +8,10 @@ import pytest
 
 from jaxgait import simulate
 from jaxgait.kinds import Transition
-from jaxgait.model import Model, Variable
+from jaxgait.measure import Measure
+from jaxgait.model import Model, Variable, parameter
 from jaxgait.models import Bungee
+from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.plot.explorer import again
 from jaxgait.run import Sampling
@@ -73,6 +75,62 @@ def test_transitions_are_not_left_out_because_there_is_a_vector_field():
             return Ball(y.v, -9.8)
 
     assert schemes(Twin()) == [Smooth, EventDriven]
+    bounces = Measure("bounces", lambda run: run.happened("bounce").sum(), "1", "number of bounces")
+    with pytest.raises(ValueError, match="only event-driven runs record transitions. Define `events`, or give scheme="):
+        simulate(Twin(), observe=bounces)
+
+
+class Thrown(Bouncing):
+    """From the ground upwards; it ends where it lands, but only if it is fast."""
+
+    speed: float = parameter(4.9, unit="m/s", doc="velocity at the start")
+
+    def initial_state(self):
+        return Ball(0.0, 1.0 * self.speed)
+
+    def transitions(self):
+        fast = lambda t, y: y.v < -self.least
+        return {"landed": Transition(self.source, 0, lambda t, y: y.h, armed=fast, ends=True)}
+
+    least: ClassVar = 0.0
+    source: ClassVar = 0
+
+
+class SmoothlyThrown(Thrown):
+    def vector_field(self, t, y):
+        return Ball(y.v, -9.8)
+
+
+def test_inherited_transitions_end_a_smooth_run_as_they_end_an_event_driven_one():
+    with pytest.warns(IncompleteRun, match="ended early: landed"):
+        exact, smooth = simulate(Thrown(), duration=2.0), simulate(SmoothlyThrown(), duration=2.0, max_step=1e-3)
+    assert exact.attrs["scheme"] == "EventDriven" and smooth.attrs["scheme"] == "Smooth"
+    assert exact.attrs["t_end_s"] == pytest.approx(1.0, abs=1e-9)  # and not at the start, where the height is zero
+    assert smooth.attrs["t_end_s"] == pytest.approx(1.0, abs=2e-3)
+
+    class Softly(SmoothlyThrown):
+        least: ClassVar = 10.0
+
+    assert simulate(Softly(), duration=1.5).attrs["status"] == 0  # not armed
+
+
+def test_an_end_that_holds_in_one_phase_only_does_not_end_a_run_without_phases():
+    class InFlight(SmoothlyThrown):
+        def phases(self):
+            return (self.vector_field, self.vector_field)
+
+    with pytest.raises(ValueError, match=r"InFlight by Smooth has no phases, but 'landed' ends .*define terminations"):
+        simulate(InFlight())
+    assert scheme_for(InFlight(), "EventDriven")
+
+    class Anywhere(InFlight):
+        source: ClassVar = (0, 1)
+
+    class Own(InFlight):
+        def terminations(self):
+            return {"landed": lambda t, y: y.h < 0.0}
+
+    assert scheme_for(Anywhere()) == scheme_for(Own())
 
 
 def test_no_events_are_recorded_on_request():
