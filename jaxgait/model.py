@@ -202,7 +202,8 @@ class Model(Immutable):
     def terminations(self) -> Mapping[str, Callable[[Scalar, State], Bool[Array, ""]]]:
         """Conditions that end a trajectory early, by name ("folded", "fell"); the name becomes its status.
 
-        For a model with `transitions` (see `jaxgait.kinds.Transition`), these are the transitions that end it.
+        For a model with `transitions` (see `jaxgait.kinds.Transition`), these are the transitions that end it. A scheme
+        without events ends the run where such a guard is below zero and armed.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -210,13 +211,13 @@ class Model(Immutable):
             ['folded']
         """
         transitions = getattr(self, "transitions", dict)()
-        return {name: functools.partial(_fallen, tr.guard) for name, tr in transitions.items() if tr.ends}
+        return {name: functools.partial(_has_ended, tr) for name, tr in transitions.items() if tr.ends}
 
     def events(self) -> Mapping[str, Callable[[Scalar, State], Array]]:
         """Guards of a smooth motion, by name ("taut", "slack"): an event happens where one falls through zero.
 
         Guards are functions of time in s and state, smooth near their zeros. Events do not change the motion; their
-        times are recorded (`jaxgait.run.Events`). Models with `transitions` record these instead.
+        times are recorded (`jaxgait.run.Events`). Event-driven runs record the model's `transitions` instead.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -300,14 +301,16 @@ class Model(Immutable):
 def _no_field(cls: type, name: str, takes: Sequence[str]) -> str:
     """The error message for an unknown field, with the nearest ones or all of them, and their units."""
     metadata = {field.name: field.metadata for field in dataclasses.fields(cls)}
+    takes = [n for n in takes if not n.startswith("_")]
     unit = {n: f"{n} ({metadata[n]['unit']})" if "unit" in metadata.get(n, ()) else n for n in takes}
     near = difflib.get_close_matches(name, takes, n=3)
     hint = f"did you mean {' or '.join(unit[n] for n in near)}?" if near else f"it has {', '.join(unit.values())}"
     return f"{cls.__name__} has no field {name!r}: {hint}"
 
 
-def _fallen(guard: Callable[[Scalar, State], Array], t: Scalar, y: State) -> Bool[Array, ""]:
-    return guard(t, y) <= 0.0
+def _has_ended(transition: Any, t: Scalar, y: State) -> Bool[Array, ""]:
+    armed = True if transition.armed is None else transition.armed(t, y)
+    return (transition.guard(t, y) < 0.0) & armed
 
 
 TAKEN = (
