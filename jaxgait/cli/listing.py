@@ -19,7 +19,7 @@ from jaxgait.cli.motion import takes_motion
 from jaxgait.cli.records import model_record, run_record, scan_record
 from jaxgait.measure import Measure, known
 from jaxgait.model import TAKEN, Model
-from jaxgait.outcome import FIRST_TERMINATION, Outcome, legend
+from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION, Outcome, legend
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts
 from jaxgait.run import state_variables
@@ -31,11 +31,8 @@ MAX_HISTORIES = 12
 MAX_ELEMENTS = 36
 """Largest number of elements of an array to print, as `--set` takes them."""
 
-_UNDEFINED = {
-    False: "the run did not complete",
-    True: "the run does not contain what they measure; a longer run may",
-}
-"""Why a measure has no value, by whether the run completed."""
+_UNDEFINED = "not defined, because the run does not contain what they measure; a longer run may"
+"""Why a measure has no value although the run completed."""
 
 
 def show(model: Model, json: pathlib.Path | None = None) -> int:
@@ -111,7 +108,8 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
         yield f"  {name:18} {_amount(one['value'], one['unit']):24} {one['long_name']}".rstrip()
     yield from (f"  {name:18} {why}" for name, why in left_out.items())
     if any(one["value"] is None or np.isnan(one["value"]).all() for one in found.values()):
-        yield f"  -: not defined, because {_UNDEFINED[attrs.get('status') == Outcome.COMPLETED]}"
+        completed = attrs.get("status") == Outcome.COMPLETED
+        yield f"  -: {_UNDEFINED if completed else 'not defined, because the run did not complete'}"
     histories = record["variables"]
     if histories:
         yield f"{'histories:':20} {'lowest':>12} {'highest':>12} {'last':>12}"
@@ -123,8 +121,9 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
 
 
 def scan_lines(scan: xr.Dataset) -> Iterator[str]:
-    """The results of a scan in short: lowest, mean and highest value of each, and the members with the extremes."""
-    found = {name: one for name, one in scan_record(scan)["results"].items() if name not in TAKEN}
+    """The results of a scan in short: lowest, mean and highest value of each, which members have these, and gaps."""
+    record = scan_record(scan)
+    found = {name: one for name, one in record["results"].items() if name not in TAKEN}
     found = {name: one for name, one in found.items() if not name.endswith("_end")} or found
     if found:
         yield f"{'results:':20} {'lowest':>12} {'mean':>12} {'highest':>12}"
@@ -133,6 +132,10 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
         yield f"  {name:18} {numbers} {_plain(one['unit']):8} {one['long_name']}".rstrip()
         if one["highest_at"] is not None and one["lowest"] < one["highest"]:
             yield f"    lowest at {_where(one['lowest_at'])}; highest at {_where(one['highest_at'])}"
+        if one["undefined"]:
+            yield f"    not defined for {one['undefined']} of {record['outcomes'][COMPLETED_TEXT]} completed members"
+    if any(one["undefined"] for one in found.values()):
+        yield f"  {_UNDEFINED}"
 
 
 def _where(member: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.ensembles import Members, summary
+from jaxgait.ensembles.gaps import undefined
 from jaxgait.ensembles.members import MOTION
 from jaxgait.measure import known, with_gaps
 from jaxgait.model import Model
@@ -57,7 +58,8 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
 
     Returns:
         `attributes`, `members` (how many), `outcomes` (sentence to count), `axes` by name with unit and values, and the
-        scalar `results` by name with unit, long name, mean, lowest and highest value, and the members of the latter.
+        scalar `results` by name with unit, long name, mean, lowest and highest value, the members of the latter, and
+        `undefined`, the number of completed members without a value, which these numbers leave out.
     """
     dims = data["status"].dims
     axes = {str(n): x for n, x in data.coords.items() if set(x.dims) <= set(dims)}
@@ -67,7 +69,10 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
         "members": data["status"].size,
         "outcomes": summary(data),
         "axes": {name: {**_labels(x), "values": x.values} for name, x in axes.items()},
-        "results": {name: {**_labels(x), **_range(x), **_extremes(x)} for name, x in single.items()},
+        "results": {
+            name: {**_labels(x), **_range(x), **_extremes(x), "undefined": undefined(data, name)}
+            for name, x in single.items()
+        },
     }
 
 

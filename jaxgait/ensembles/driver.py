@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -16,7 +16,8 @@ import numpy as np
 from jaxgait import checks, xr
 from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
-from jaxgait.ensembles.labels import dataset, descriptions, summary, with_promotions
+from jaxgait.ensembles.gaps import warn_of_failures, warn_of_gaps, warn_of_gradients
+from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
 from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
 from jaxgait.ensembles.plan import (
     EFFICIENCY,
@@ -33,19 +34,13 @@ from jaxgait.ensembles.validity import valid_members
 from jaxgait.ensembles.workers import Meter, run_blocks
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
-from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
+from jaxgait.outcome import failures
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import NotRecorded, Sampling
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.checks import check_equations
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS
-from jaxgait.solve.solvers import is_implicit
-
-NUMBERS_PER_READ = 1 << 20
-"""Numbers of a result that are read from a store at a time."""
-LARGEST_GRADIENT = 1e30
-"""Magnitude, in SI units, above which a derivative counts as numerically lost."""
 
 
 @checks.by_name('write ensemble(model, {"mass": [60.0, 70.0]}, duration=60.0)')
@@ -136,7 +131,9 @@ def ensemble(
         longer member, or holds a copy that fills a batch. For a store, it is that of the blocks that this call ran.
 
     Warns:
-        jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed.
+        jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed;
+            if runs that completed do not contain what a measure needs, so that it is NaN there (not for measures that
+            are defined for early ends).
         UserWarning: if members of a scan in float32 had to be computed in float64.
 
     Raises:
@@ -162,55 +159,13 @@ def ensemble(
         data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
         data = _into_store(plan, store, batch is None, repair, workers, cluster, progress)
-    _warn_of_failures(data, plan.rejection)
-    _warn_of_gradients(data)
+    warn_of_failures(data, plan.rejection)
+    early = getattr(plan.job.observe, "early", ())
+    warn_of_gaps(data, [n for n, r in plan.results.items() if r.group == "observed" and n not in early])
+    warn_of_gradients(data)
     if "promoted" in data:
         warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=3)
     return data
-
-
-def _warn_of_failures(data: xr.Dataset, rejection: str) -> None:
-    """Warns once of all members that failed; the model's own terminations are results, not failures.
-
-    `rejection` is why the model rejects the first invalid one.
-    """
-    ended = summary(data)
-    completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
-    failed_members = int(failures(data["status"].to_numpy()).sum())
-    if failed_members or not completed:
-        why = {INVALID_TEXT: f" (the first: {rejection})"}
-        others = "; ".join(f"{n}: {text}{why.get(text, '')}" for text, n in ended.items() if text != COMPLETED_TEXT)
-        message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
-        warnings.warn(message, IncompleteRun, stacklevel=4)
-
-
-def _warn_of_gradients(data: xr.Dataset) -> None:
-    """Warns of derivatives that are not finite although their values are: step control sees only values."""
-    lost, status = {}, data["status"]
-    for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
-        name = str(gradient).removesuffix("_gradient")
-        if count := sum(_lost(part["status"], part[name], part[gradient]) for part in _parts(data, str(gradient))):
-            lost[name] = count
-    if lost:
-        listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
-        why = "explicit steps lost it: try solver='Ros4'"
-        if is_implicit(data.attrs.get("solver", "")):  # it differentiates forces twice
-            why = "a force has no finite second derivative (as max(d, 0)**1.5 has none for d <= 0)"
-        advice = f"the measure has no derivative there, or {why}"
-        warnings.warn(f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; {advice}", stacklevel=4)
-
-
-def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:
-    """The number of members with a value, but without a derivative."""
-    wrong = ~(abs(gradient) < LARGEST_GRADIENT) & np.isfinite(value) & (status == Outcome.COMPLETED)
-    return int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum())
-
-
-def _parts(data: xr.Dataset, name: str) -> Iterator[xr.Dataset]:
-    """The members in parts, so that a variable of a store is read piece by piece, and not kept."""
-    dim, size = max(((str(d), n) for d, n in data["status"].sizes.items()), key=lambda one: one[1])
-    rows = max(1, NUMBERS_PER_READ * size // max(1, data[name].size))
-    return (data.isel({dim: slice(start, start + rows)}) for start in range(0, size, rows))
 
 
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:

@@ -57,6 +57,7 @@ def test_a_scan(scan):
     clearance = record["results"]["clearance"]
     assert (clearance["lowest"], clearance["highest"]) == (low, high)
     assert clearance["lowest_at"] == {"mass": 70.0} and clearance["mean"] == pytest.approx((low + high) / 2)
+    assert clearance["undefined"] == 1, "it completed, but the numbers leave it out"
 
 
 def test_a_model():

@@ -1,0 +1,98 @@
+"""What is missing in the results of an ensemble: members that failed, measures without a value, lost gradients."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from jaxgait import xr
+from jaxgait.ensembles.labels import summary
+from jaxgait.measure import with_gaps
+from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
+from jaxgait.solve.solvers import is_implicit
+
+NUMBERS_PER_READ = 1 << 20
+"""Numbers of a result that are read from a store at a time."""
+LARGEST_GRADIENT = 1e30
+"""Magnitude, in SI units, above which a derivative counts as numerically lost."""
+_LEVEL = 4
+"""The caller of `ensemble`, as warnings count."""
+
+
+def undefined(data: xr.Dataset, name: str) -> int:
+    """Number of completed members of a scan for which a result has no value: means over the scan leave these out.
+
+    Args:
+        data: result of `ensemble`.
+        name: a result, in its unit; one with several numbers per member lacks a value where all of them are missing.
+
+    Examples:
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles.gaps import undefined
+        >>> scan = ensemble(Bungee(), {"stiffness": [15.0, 40.0]}, duration=20.0, observe=["clearance"])
+        >>> undefined(scan, "clearance")  # both runs reach the lowest point
+        0
+    """
+    return sum(_without(part["status"], part[name]) for part in _parts(data, name))
+
+
+def warn_of_failures(data: xr.Dataset, rejection: str) -> None:
+    """Warns once of all members that failed; the model's own terminations are results, not failures.
+
+    `rejection` is why the model rejects the first invalid one.
+    """
+    ended = summary(data)
+    completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
+    failed_members = int(failures(data["status"].to_numpy()).sum())
+    if failed_members or not completed:
+        why = {INVALID_TEXT: f" (the first: {rejection})"}
+        others = "; ".join(f"{n}: {text}{why.get(text, '')}" for text, n in ended.items() if text != COMPLETED_TEXT)
+        message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
+        warnings.warn(message, IncompleteRun, stacklevel=_LEVEL)
+
+
+def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
+    """Warns once of results, by name, without a value for completed members: means would leave these out unnoticed."""
+    found = {name: count for name in names if (count := undefined(data, name))}
+    if found:
+        listed = ", ".join(f"{name} ({n} of {data['status'].size} members)" for name, n in found.items())
+        message = f"not defined although the runs completed: {listed}; a longer run may contain what is measured"
+        warnings.warn(message, IncompleteRun, stacklevel=_LEVEL)
+
+
+def warn_of_gradients(data: xr.Dataset) -> None:
+    """Warns of derivatives that are not finite although their values are: step control sees only values."""
+    lost, status = {}, data["status"]
+    for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
+        name = str(gradient).removesuffix("_gradient")
+        if count := sum(_lost(part["status"], part[name], part[gradient]) for part in _parts(data, str(gradient))):
+            lost[name] = count
+    if lost:
+        listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
+        why = "explicit steps lost it: try solver='Ros4'"
+        if is_implicit(data.attrs.get("solver", "")):  # it differentiates forces twice
+            why = "a force has no finite second derivative (as max(d, 0)**1.5 has none for d <= 0)"
+        message = f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; "
+        warnings.warn(f"{message}the measure has no derivative there, or {why}", stacklevel=_LEVEL)
+
+
+def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:
+    """The number of members with a value, but without a derivative."""
+    wrong = ~(abs(gradient) < LARGEST_GRADIENT) & np.isfinite(value) & (status == Outcome.COMPLETED)
+    return int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum())
+
+
+def _without(status: xr.DataArray, value: xr.DataArray) -> int:
+    """The number of completed members without any value."""
+    found = value.copy(data=np.isnan(with_gaps(value.values)))
+    own = [d for d in value.dims if d not in status.dims]
+    return int((found.all(own) & (status == Outcome.COMPLETED)).sum())
+
+
+def _parts(data: xr.Dataset, name: str) -> Iterator[xr.Dataset]:
+    """The members in parts, so that a variable of a store is read piece by piece, and not kept."""
+    dim, size = max(((str(d), n) for d, n in data["status"].sizes.items()), key=lambda one: one[1])
+    rows = max(1, NUMBERS_PER_READ * size // max(1, data[name].size))
+    return (data.isel({dim: slice(start, start + rows)}) for start in range(0, size, rows))
