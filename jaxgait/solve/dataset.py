@@ -24,6 +24,8 @@ from jaxgait.outcome import legend
 from jaxgait.parameters import parameters
 from jaxgait.run import Events, Sampling, Trajectory, state_variables
 from jaxgait.scheme import Scheme
+from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.segments import rounding
 
 _IN_SECONDS = ("first_step", "max_step", "dt")
 """Options in seconds, whose attributes end in `_s`."""
@@ -66,6 +68,7 @@ def trajectory_dataset(
 ) -> xr.Dataset:
     """The Dataset of one trajectory, with the dimensions `time` and, if there are events, `event`.
 
+    If the motion has several phases, `phase` is the one of each sample.
     The outputs are in the order in which the model declares them, which compiled programs do not keep.
     """
     declared = {name: outputs[name] for name in model.variables if name in outputs}
@@ -73,6 +76,8 @@ def trajectory_dataset(
     found = xr.Dataset({name: labelled(model.variables, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
     found = found.assign(_events(model, trajectory.events))
+    if isinstance(scheme, EventDriven) and "phase" not in found:
+        found = found.assign(_phases(model, trajectory))
     coords = {"time": time, **model_coordinates(model, found.sizes)}
     return found.assign_coords(coords).assign_attrs(provenance(model, scheme, precision, sampling))
 
@@ -95,6 +100,23 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
             long_name = one.attrs.get("long_name", name)
             found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{long_name}, just {side} the event")
     return found
+
+
+def _phases(model: Any, trajectory: Any) -> dict[str, xr.DataArray]:
+    """Of several phases the one of each sample, which follows from the events; at an event, that before it."""
+    if len(model.phases()) == 1:
+        return {}
+    happened = np.flatnonzero(np.asarray(trajectory.events.kind) >= 0)
+    transitions = list(model.transitions().values())
+    after = [0]
+    for kind in np.asarray(trajectory.events.kind)[happened]:
+        target = transitions[kind].target
+        after.append(after[-1] if target is None else target)
+    ts, instants = np.asarray(trajectory.ts), np.asarray(trajectory.events.t)[happened]
+    past = np.searchsorted(instants + rounding(instants), ts)
+    phase = np.where(ts > np.asarray(trajectory.t_end), -1, np.array(after)[past])
+    attrs = {"units": "1", "long_name": "phase of the motion; -1 after its end"}
+    return {"phase": xr.DataArray(phase, dims="time", attrs=attrs)}
 
 
 def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling) -> dict[str, Any]:

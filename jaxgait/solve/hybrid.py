@@ -265,8 +265,8 @@ def hybrid(
 
     Raises:
         TypeError: for a model without phases and transitions.
-        ValueError: for unknown names, impossible counts, times, states and phases (unless they are traced), and for transitions
-            between phases that the model does not have.
+        ValueError: for unknown names, impossible counts, times, states and phases (unless they are traced), and for
+            transitions between phases that the model does not have.
         jaxgait.parameters.ParameterError: for impossible parameters.
 
     Examples:

@@ -124,7 +124,7 @@ class Engine:
         return found._replace(end=found.end._replace(status=status))
 
     def trajectory(self, y0: State) -> Trajectory:
-        """The whole trajectory with its samples and events; more events than the scheme's `max_events` are a failure."""
+        """The whole trajectory with its samples and events; it fails after more than `max_events` of them."""
         assert self.samples is not None
         ts, most = self.samples.ts, self.scheme.max_events
         end, events, _, happened = self.through(self.start(ts[0], y0, jnp.asarray(0, jnp.int32)), most, most + 1)
@@ -150,7 +150,7 @@ class Engine:
         guards, due = self._guards_after(point, bracket, event, self.guards(t, y_after))
         seen = None
         if self.samples is not None:
-            seen = self.samples.event(bracket.seen, t, (y, y_after), fields, _rounding(t))
+            seen = self.samples.event(bracket.seen, t, (y, y_after), fields, rounding(t))
         steps, rejected = bracket.steps + point.steps, bracket.rejected + point.rejected
         end = Point(t, y_after, guards, phase, status, steps, rejected, seen, due)
         happened = ~failed & (fired >= 0) & (fired < len(self.transitions))
@@ -290,7 +290,7 @@ class Engine:
     def _failure(self, b: _Bracket, tried: _Trial, lost: Array, back: Array) -> tuple[Array, Array]:
         """Whether the search ends without an event, and the outcome if it does."""
         spent = b.steps + b.rejected + 1 >= self.scheme.max_steps
-        crowded = back & (0.5 * tried.dt <= _rounding(b.t))
+        crowded = back & (0.5 * tried.dt <= rounding(b.t))
         why = jnp.where(tried.stuck, Outcome.STEP_UNDERFLOW, Outcome.MAX_STEPS)
         why = jnp.where(crowded, Outcome.EVENTS_CROWDED, why)
         why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
@@ -305,7 +305,7 @@ class Engine:
         """Which guards are at zero (or a rounding error below it) and about to be positive."""
         t, y, guards = jax.lax.stop_gradient((point.t, point.y, point.guards))
         _, rates = self._guards_and_rates(t, y, self._field(point.phase))
-        return (guards <= 0.0) & (guards + rates * _rounding(t) > 0.0)
+        return (guards <= 0.0) & (guards + rates * rounding(t) > 0.0)
 
     def _locate(self, b: _Bracket, phase: Array) -> _Event:
         """The first guard to fall within the bracketed step."""
@@ -439,12 +439,13 @@ def _located(f: Callable[[Array], Array], right: Array, f_left: Array, f_right: 
 def _instant(dt: Array, t: Array) -> Array:
     """Time in s below which two events near time t coincide: by the precision of a step of dt and the rounding of t."""
     eps = float(jnp.finfo(t.dtype).eps)
-    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(dt)) + _rounding(t)
+    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(dt) + rounding(t))
 
 
-def _rounding(t: Array) -> Array:
-    """Rounding error in s of times near t."""
-    return jax.lax.stop_gradient(8.0 * float(jnp.finfo(t.dtype).eps) * jnp.maximum(jnp.abs(t), 1e-3))
+def rounding(t: Any) -> Any:
+    """Rounding error in s of times near t, an array of NumPy or JAX."""
+    xp = t.__array_namespace__()
+    return 8.0 * float(xp.finfo(t.dtype).eps) * xp.maximum(xp.abs(t), 1e-3)
 
 
 def _in(sources: int | tuple[int, ...], phase: Array) -> Bool[Array, ""]:

@@ -178,3 +178,27 @@ def test_what_is_measured_until_an_early_end_has_a_gradient():
     np.testing.assert_allclose(thrown.reached, (thrown.speed - at_ceiling) / 9.8, rtol=1e-9)
     slope = (1.0 - thrown.speed / at_ceiling) / 9.8
     np.testing.assert_allclose(thrown.reached_gradient.sel(parameter="speed"), slope, rtol=1e-9)
+
+
+class Hopping(Bouncing):
+    """Lands on a spring instead of a hard floor."""
+
+    def phases(self):
+        return (lambda t, y: Ball(y.v, -self.gravity), lambda t, y: Ball(y.v, -self.gravity - 1e3 * y.h))
+
+    def transitions(self):
+        return {
+            "lands": Transition(0, 1, lambda t, y: y.h),
+            "leaves": Transition(1, 0, lambda t, y: -y.h),
+            "ceiling": Transition((0, 1), 0, lambda t, y: 1.5 - y.h, ends=True),
+        }
+
+
+def test_samples_know_their_phase():
+    run = simulate(Hopping(), samples=400)
+    np.testing.assert_array_equal(run.phase, run.h < 0.0)
+    assert run.sizes["event"] > 3 and run.phase.dtype.kind == "i"
+    with pytest.warns(IncompleteRun, match="ceiling"):
+        ended = simulate(Hopping(speed=4.0), samples=40)
+    np.testing.assert_array_equal(ended.phase, np.where(np.isnan(ended.h), -1, 0))
+    assert "phase" not in simulate(Bouncing())

@@ -263,7 +263,7 @@ def test_unknown_sections_raise_and_missed_returns_are_nan():
     z = jnp.array([1.3])
     lost = PoincareMap(STEPS, section="apex", coordinates=AT_APEX, max_events=2)
     assert all(np.isnan(x).all() for x in jax.jit(lambda z: linearised(lost, Hopper(), z))(z))
-    with pytest.raises(ValueError, match="counted must be 'touch-down' or .*, got 'jump'"):
+    with pytest.raises(ValueError, match=r"counted must be 'touch-down' or .*, got 'jump'"):
         hybrid(Hopper(), events=1, t_end=1.0, counted=["jump"])
     with pytest.raises(ValueError, match=r"section must be .* \['touch-down', 'lift-off', 'apex'\]: got 'lost'"):
         PoincareMap(section="lost", coordinates=AT_APEX)(Hopper(), z)

@@ -24,8 +24,8 @@ from jaxgait.precision import float64_default
 
 ALIGNED_WITHIN, HEIGHT_STEP = 0.015, 0.001
 """Heights in m that `aligned` tries: in steps of the second up to the first, above and below the reference."""
-ALIGNED_STRIDES = 10
-"""Strides of each trial; measures of the gait use the last five."""
+ALIGNED_STRIDES = 20
+"""Strides of each trial, as many as a knee may take to fold; measures of the gait use the last five."""
 EQUAL_RHO = 0.01
 """Difference in `rho` up to which two heights count as equally good: the lower one is taken."""
 MIN_CARRIED_LOAD = 0.25
@@ -74,7 +74,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     The measured path of the hip prescribes where the leg meets the floor, but markers locate the hip only to a
     centimetre, and two millimetres decide between a stiff stance and a knee that folds. A prosthetist tries; so does
     this function: the straight leg's ankle is at the depth of the default leg and up to 15 mm above and below it, in
-    steps of 1 mm, in 31 runs of ten strides (less than a second, and some seconds more to compile). Each height counts
+    steps of 1 mm, in 31 runs of twenty strides (about a second, and some seconds more to compile). Each height counts
     with the worst correlation (`rho`) of itself and its two neighbours, so that the leg also walks a millimetre off.
     It takes the lowest height within 0.01 of the best one, farthest from heights at which the knee folds. A leg that
     hardly touches the floor swings well, too: heights at which the leg carries less than a quarter of the body weight,
