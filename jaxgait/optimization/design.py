@@ -27,6 +27,7 @@ from jaxgait.ensembles.members import INITIAL, Members, as_members
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
+from jaxgait.optimization.evaluate import with_magnitudes
 from jaxgait.optimization.goals import Goal, Limit, Objective
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, SearchSettings
@@ -84,7 +85,7 @@ def optimize(
         robust: the objective over the scenarios: "mean", the default, or "worst", by the epigraph (`epigraph`).
         weights: weights of the mean, one positive number per scenario; equal if None.
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
-            their value; of an array, by every element.
+            their value (zero: of the measure's magnitude within the bounds); of an array, by every element.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is compared with
             differences of runs at the starts: if it is unreliable (see `jaxgait.optimization.trust`), "auto" is
             COBYQA, without gradients. If the gradient becomes unreliable during a search, that start continues from
@@ -144,12 +145,12 @@ def optimize(
     x = space.points(model, starts, seed)
     task = Task(model, space, goal, run, fixed, scenarios)
     evaluate = evaluator_for(task, None if chosen in GRADIENT_FREE else gradient, x)
-    if method == gradient == "auto" and (why := gradient_fault(evaluate, x)):
+    goal = goal.sized(evaluate.shapes(x))
+    judged = with_magnitudes(goal if scenarios is None else scenarios.goal(goal), evaluate, x)
+    if method == gradient == "auto" and (why := gradient_fault(evaluate, x, judged)):
         chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
         evaluate = evaluator_for(task, None, x)
         evaluate.name += f", since the gradient {name} is unreliable here: {why}"
-    goal = goal.sized(evaluate.shapes(x))
-    judged = goal if scenarios is None else scenarios.goal(goal)
     settings = SearchSettings(sign, judged, iterations, tolerance, learning_rate, seed)
     fallback = FALLBACK if method == "auto" else None
     search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback, {**run, **fixed})

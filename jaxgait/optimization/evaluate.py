@@ -26,12 +26,14 @@ from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.validity import UNSTABLE
-from jaxgait.outcome import INVALID, Outcome
+from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
 DIFFERENCE_STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
+_APART = 2_000_000
+"""Offset of search numbers, so that evaluators do not confuse them with those of the starts and of `trust`."""
 _POINTS_BETWEEN = 64
 """Number of points to search for the longest run, of which the model may reject some."""
 
@@ -97,10 +99,14 @@ class Evaluated(NamedTuple):
     """Modulus of the largest Floquet multiplier of the gait; NaN where no gait was solved for."""
 
     @property
+    def ran(self) -> Any:
+        """Whether the run has finite values: it completed, or all measures are defined for its early end."""
+        return ~failures(np.asarray(self.status)) & np.isfinite(self.values).all(axis=-1)
+
+    @property
     def valid(self) -> Any:
-        """Whether the run completed with finite numbers, so that a search may step to the points."""
-        values, slopes = np.isfinite(self.values).all(axis=-1), np.isfinite(self.slopes).all(axis=(-2, -1))
-        return (self.status == Outcome.COMPLETED) & values & slopes
+        """Whether the slopes are finite too, so that a search may step to the points."""
+        return self.ran & np.isfinite(self.slopes).all(axis=(-2, -1))
 
     def at(self, which: Any) -> Evaluated:
         """The results at one of several points (a number, without the leading axis) or at some (a slice, an array)."""
@@ -156,6 +162,22 @@ class Runs(Evaluator, Protocol):
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
         """Shapes of what the goal observes of one run, by name, before anything runs."""
         ...
+
+
+def with_magnitudes(goal: Goal, evaluate: Evaluator, starts: Float[np.ndarray, "starts n"]) -> Goal:
+    """The goal whose limits at zero are judged by the magnitude of their measures at starts and other points.
+
+    Args:
+        goal: objective and limits.
+        evaluate: evaluates the points, if there is such a limit.
+        starts: in the unit box (no dimension).
+    """
+    if all(one.value for one in goal.limits):
+        return goal
+    some = starts[: LANES // 2]
+    points = np.concatenate([some, qmc.Sobol(starts.shape[1], rng=0).random(LANES)[len(some) :]])
+    found = evaluate(_APART + np.arange(LANES), points)
+    return goal.with_magnitudes(found.values[found.ran])
 
 
 class BatchedProgram:

@@ -29,6 +29,8 @@ Objective: TypeAlias = Callable[[Run], Any] | Measure | str
 
 MAX_VIOLATION = 1e-8
 """Largest relative violation of a limit at the end of a search."""
+MAGNITUDE_QUANTILE = 0.75
+"""Quantile of a measure's magnitudes that is its typical one: those near the limit are small, single ones huge."""
 _LIMIT = re.compile(r"\s*([\w.]+)\s*(>=|<=)\s*(\S+)\s*")
 
 
@@ -51,6 +53,8 @@ class Limit:
     """Index of the limited element of a flattened array; None: all elements."""
     number: int | None = None
     """Which of several limits with the same text it is; None for the first."""
+    magnitude: float | None = None
+    """Typical magnitude of the measure within the bounds, in its unit, for a limit at zero; None: not known."""
 
     @property
     def sign(self) -> float:
@@ -59,8 +63,8 @@ class Limit:
 
     @property
     def scale(self) -> float:
-        """Scale of the slack in the measure's unit: the magnitude of the value, 1 for a value of zero."""
-        return abs(self.value) or 1.0
+        """Scale of the slack in the measure's unit: the magnitude of the value; of the measure for a value of zero."""
+        return abs(self.value) or self.magnitude or 1.0
 
     @property
     def name(self) -> str:
@@ -171,7 +175,7 @@ class Goal:
 
     def observed(self) -> Goal:
         """The goal without the values of its limits, which its results do not depend on: one program for all values."""
-        return replace(self, limits=tuple(replace(one, value=0.0) for one in self.limits))
+        return replace(self, limits=tuple(replace(one, value=0.0, magnitude=None) for one in self.limits))
 
     def sized(self, shapes: Mapping[str, tuple[int, ...]]) -> Goal:
         """The goal with the shapes of its results (see `names`), which defines the elements of limits on arrays."""
@@ -194,6 +198,26 @@ class Goal:
         pairs = zip(items, self.elements, strict=True)
         return [x for x, size in pairs for _ in range(1 if size is None else size)]
 
+    def with_magnitudes(self, values: Float[np.ndarray, "points values"]) -> Goal:
+        """The goal whose limits at zero know the magnitude of their measure, from its values at several points."""
+        if not len(values):
+            return self
+        found = np.quantile(self.magnitudes(values), MAGNITUDE_QUANTILE, axis=0)[1:].tolist()
+        typical = {one.what: magnitude for one, magnitude in zip(self.bounds, found, strict=True)}
+        known = lambda one: one if one.value else replace(one, magnitude=typical[one.what])
+        return replace(self, limits=tuple(map(known, self.limits)))
+
+    def magnitudes(self, values: Float[np.ndarray, "points values"]) -> Float[np.ndarray, "points known"]:
+        """Magnitudes of the objective and of the limited measures, in their units: the largest of an array's elements.
+
+        Scenarios share them too.
+        """
+        found = np.abs(values[:, : 1 + len(self.bounds)])
+        for k, one in enumerate(self.bounds, start=1):
+            alike = [1 + i for i, other in enumerate(self.bounds) if other.what == one.what]
+            found[:, k] = np.abs(values[:, alike]).max(axis=1)
+        return found
+
     def flat(self) -> Goal:
         """The goal with limits on arrays expanded to their elements, each with its measure."""
         return Goal((self.measures[0], *self._each(self.measures[1:])), self.bounds)
@@ -207,6 +231,12 @@ class Goal:
     def names(self) -> tuple[str, ...]:
         """Names of the observables."""
         return ("objective", *(f"limited_{i}" for i in range(len(self.limits))))
+
+    @property
+    def early(self) -> frozenset[str]:
+        """Names of the observables that are defined for early ends."""
+        named = zip(self.names, self.measures, strict=True)
+        return frozenset(name for name, m in named if getattr(m, "early", False))
 
     @property
     def watch(self) -> tuple[str, ...]:

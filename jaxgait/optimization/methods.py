@@ -35,7 +35,8 @@ FIRST_STEP = 0.1
 FAILURE_PENALTY = 10.0
 """Excess of a failed run over the worst value so far, in the scaled objective, so that its step is rejected."""
 MAX_RESTARTS = 3
-"""Number of restarts of a search that stops on a slope, because rejected steps look like convergence."""
+"""Number of restarts of a search that stops on a slope: rejected steps look like convergence, and a scale from a flat
+start makes a library give up."""
 STEEP_FACTOR = 100.0
 """A slope counts as steep if a first step along it promises this many times the tolerance."""
 MAX_FAILURES = 4
@@ -225,15 +226,18 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
             return SearchEnd(x0, False, FAILED_TEXT)
         x, ended = x0, SearchEnd(x0, False, "")
         for _ in range(1 + MAX_RESTARTS):
-            before = at.cost(x)
+            before, exhausted = at.cost(x), False
             try:
                 found = once(at, x, settings)
                 ended = SearchEnd(clip_to_box(found.x), bool(found.success), str(found.message))
+                exhausted = not found.success and found.get("nit", 0) >= settings.iterations
             except Stuck:
                 ended = SearchEnd(at.best, True, EDGE_TEXT)
+            if not (ended.converged or exhausted or name in GRADIENT_FREE):
+                ended = ended._replace(x=at.best)  # the library gave up, at any point
             gained = before - at.cost(ended.x) > STEEP_FACTOR * at.tolerance
             x = ended.x
-            if name in GRADIENT_FREE or not (gained and ended.converged and at.steep(x) and at.begin(x)):
+            if name in GRADIENT_FREE or exhausted or not (gained and at.steep(x) and at.begin(x)):
                 break
         return ended._replace(x=restore_limits(at.slack, at.slack_slopes, ended.x) if settings.goal.limits else ended.x)
 

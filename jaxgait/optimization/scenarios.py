@@ -23,7 +23,6 @@ from jaxgait.ensembles.members import MOTION, Members, as_members, check_members
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Extra, Runs
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
 
 ROBUST = ("mean", "worst")
@@ -108,7 +107,7 @@ class Scenarios:
     def goal(self, goal: Goal) -> RobustGoal:
         """The same objective, and every limit once for each scenario."""
         goal = goal.flat()
-        in_scenario = lambda x, name: ScenarioLimit(x.what, x.value, x.at_least, x.element, x.number, name)
+        in_scenario = lambda x, name: ScenarioLimit(**vars(x), scenario=name)
         limits = zip(goal.measures[1:], goal.limits, strict=True)
         rows = [(m, in_scenario(x, name)) for m, x in limits for name in self.names]
         return RobustGoal((goal.measures[0], *(m for m, _ in rows)), tuple(limit for _, limit in rows), scenarios=self)
@@ -190,7 +189,7 @@ class Robust(Runs):
         lanes = (np.asarray(searches)[:, None] * size + np.arange(size)).ravel()
         found = self._runs(lanes, np.repeat(x, size, axis=0))
         values, slopes, status, multiplier = (np.reshape(f, (len(x), size, *np.shape(f)[1:])) for f in found)
-        failed = status != Outcome.COMPLETED
+        failed = ~found.ran.reshape(status.shape)
         values = np.where(failed[..., None], np.nan, values)
         shares = self._shares(values[..., 0])
         first = np.argmax(failed, axis=1)

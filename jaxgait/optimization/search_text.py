@@ -73,7 +73,7 @@ def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, size
     if end.message == EDGE_TEXT:
         return f"ended at an edge{at} ({left}): {EDGE_TEXT}"
     if not end.converged:
-        return f"stopped{at}: {end.message}"
+        return f"stopped{at}: {end.message} ({left})"
     flat = FIRST_STEP * slope <= 10 * STEEP_FACTOR * record.settings.tolerance * max(size, FIRST_STEP * slope)
     return f"converged{at}: {left}" if flat else f"found no better point{at} ({left})"
 

@@ -1,4 +1,4 @@
-"""Checks whether a gradient is reliable, by comparing it with changes of the objective at the starts and later.
+"""Checks whether a gradient is reliable, by comparing it with changes of the values at the starts and later.
 
 Through irregular walks a derivative grows with every stride although the objective does not; a rounded or counted
 objective has zero slope; at a bifurcation the implicit derivative is infinite. Only the change of the objective over a
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.together import Ask
-from jaxgait.outcome import Outcome
 
 HALF_STEPS = (1e-3, 1e-2)
 """Half steps of the differences, as fractions of the box: a gradient that agrees with either is accepted."""
@@ -25,6 +25,8 @@ MAX_DEVIATION = 0.5
 """Deviation of slope and difference, relative to the larger one, above which they disagree."""
 IGNORED_DISAGREEMENT = 1e-3
 """Disagreements below this, relative to the objective and per box, are ignored."""
+ROUNDING = 1e-9
+"""Differences of values below this, relative to the values, are none."""
 MAX_STARTS = 8
 """Largest number of starts to check."""
 LARGEST_PROMISE = 100.0
@@ -35,8 +37,8 @@ _LANE = 1_000_000
 """Offset of search numbers, so that evaluators do not confuse them with those of the starts."""
 
 
-def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
-    """Why the gradient of the objective is unreliable; empty unless it disagrees at most starts.
+def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"], goal: Goal) -> str:
+    """Why the gradient of the objective or of a limit is unreliable; empty unless one disagrees at most starts.
 
     Takes three or five runs for each of at most eight starts (in the unit box, without dimension); ignores starts whose
     run fails.
@@ -46,36 +48,48 @@ def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str
     evaluate.recall({i: one for i, one in memories.items() if one is not None})  # the starts keep their own gaits
     x = x[chosen]
     found = evaluate(np.arange(len(x)) + _LANE, x)
-    valid = np.flatnonzero(found.valid)
-    if not valid.size:
-        return ""
-    if valid.size > 1 and not found.slopes[valid, 0].any() and np.ptp(found.values[valid, 0]) > 0.0:
-        return f"it is zero at {valid.size} starts although the objective differs between them"
-    wrong = valid
+    ran, valid = found.ran.sum(), np.flatnonzero(found.valid)
+    if 2 * valid.size < ran:
+        return f"it is not finite at {ran - valid.size} of {ran} starts"
+    names, found = ["", *(one.name for one in goal.bounds)], found.at(valid)
+    whose = lambda value: f"that of {names[value]}" if value else "it"
+    values, slopes, sizes = found.values[:, : len(names)], found.slopes[:, : len(names)], goal.magnitudes(found.values)
+    if valid.size > 1:
+        flat = ~slopes.any(axis=(0, 2)) & (np.ptp(values, axis=0) > ROUNDING * sizes.max(axis=0))
+        for value in np.flatnonzero(flat)[:1]:
+            differs = names[value] or "the objective"
+            return f"{whose(value)} is zero at {valid.size} starts although {differs} differs between them"
+    wrong = np.ones(values.shape, bool)
     for step in HALF_STEPS:
-        if wrong.size:
-            wrong = wrong[_disagree(evaluate, wrong, x[wrong], found.at(wrong), step)]
-    if 2 * wrong.size <= valid.size:
+        left = np.flatnonzero(wrong.any(axis=1))
+        if left.size:
+            wrong[left] &= _disagree(evaluate, valid[left], x[valid[left]], slopes[left], sizes[left], step)
+    often = wrong.sum(axis=0)
+    value = int(np.argmax(often))
+    if 2 * often[value] <= valid.size:
         return ""
-    return (
-        f"it disagrees with differences of runs by more than {MAX_DEVIATION:.0%} at {wrong.size} of {valid.size} starts"
-    )
+    how = f"disagrees with differences of runs by more than {MAX_DEVIATION:.0%}"
+    return f"{whose(value)} {how} at {often[value]} of {valid.size} starts"
 
 
 def _disagree(
-    evaluate: Evaluator, searches: np.ndarray, x: np.ndarray, evaluation: Evaluated, step: float
-) -> np.ndarray:
-    """The points where slope and difference disagree, along a direction in which all parameters change."""
-    along = _direction(evaluation.slopes[:, 0])
+    evaluate: Evaluator,
+    searches: np.ndarray,
+    x: np.ndarray,
+    slopes: Float[np.ndarray, "b values n"],
+    sizes: Float[np.ndarray, "b values"],
+    step: float,
+) -> Bool[np.ndarray, "b values"]:
+    """Where slopes and differences disagree, along a direction in which all parameters change."""
+    along = _direction(slopes[:, 0])
     ends = np.clip(np.concatenate([x - step * along, x + step * along]), 0.0, 1.0)
     sides = evaluate(np.concatenate([searches, searches]) + _LANE, ends)
-    apart, valid = ends[len(x) :] - ends[: len(x)], sides.valid.reshape(2, -1).all(axis=0)
-    change = np.diff(sides.values[:, 0].reshape(2, -1), axis=0)[0]
-    predicted, distance = (evaluation.slopes[:, 0] * apart).sum(axis=1), np.linalg.norm(apart, axis=1)
-    noticed = np.abs(change - predicted) > IGNORED_DISAGREEMENT * np.abs(evaluation.values[:, 0]) * distance
-    return (
-        valid & noticed & (np.abs(change - predicted) > MAX_DEVIATION * np.maximum(np.abs(change), np.abs(predicted)))
-    )
+    apart, valid = ends[len(x) :] - ends[: len(x)], sides.ran.reshape(2, -1).all(axis=0)
+    low, high = np.split(sides.values[:, : sizes.shape[1]], 2)
+    change, predicted = high - low, np.einsum("bvn,bn->bv", slopes, apart)
+    noticed = np.abs(change - predicted) > IGNORED_DISAGREEMENT * sizes * np.linalg.norm(apart, axis=1)[:, None]
+    larger = np.maximum(np.abs(change), np.abs(predicted))
+    return valid[:, None] & noticed & (np.abs(change - predicted) > MAX_DEVIATION * larger)
 
 
 def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
@@ -119,7 +133,7 @@ class Guard:
             UnreliableGradient: if the gradient proves unreliable.
         """
         found = self._asked(points)
-        for k in np.flatnonzero(_ran(found)):
+        for k in np.flatnonzero(found.ran):
             self._look(points[k], found.slopes[k])
         return found
 
@@ -129,7 +143,7 @@ class Guard:
 
     def _asked(self, points: np.ndarray) -> Evaluated:
         found = self._ask(points)
-        for k in np.flatnonzero(_ran(found)):
+        for k in np.flatnonzero(found.ran):
             self._points.append(np.array(points[k]))
             self._values.append(found.values[k])
         return found
@@ -144,10 +158,9 @@ class Guard:
         along = _direction(np.nan_to_num(slopes[[np.argmax(suspect)]], posinf=0.0, neginf=0.0))
         ends = np.clip(x + HALF_STEPS[0] * np.concatenate([-along, along]), 0.0, 1.0)
         sides = self._asked(ends)
-        ran = _ran(sides)
-        if not ran.any():
+        if not sides.ran.any():
             return
-        around = np.concatenate([slopes[None], sides.slopes[ran]])
+        around = np.concatenate([slopes[None], sides.slopes[sides.ran]])
         promised, varied = _promised(around, ends[1] - ends[0]).min(axis=0), self._varied()
         if (wrong := suspect & (promised > LARGEST_PROMISE * varied)).any():
             value = int(np.argmax(wrong))
@@ -179,11 +192,6 @@ class Guard:
             return f"the slopes of {what} promise a change, but there is none"
         span = f"{2 * HALF_STEPS[0]:g} of the box"
         return f"over {span} the slopes of {what} promise {promised / varied:.0e} times its entire variation"
-
-
-def _ran(evaluation: Evaluated) -> np.ndarray:
-    """Whether the runs completed with finite values, regardless of slopes."""
-    return np.equal(evaluation.status, Outcome.COMPLETED) & np.isfinite(evaluation.values).all(axis=-1)
 
 
 def _size(slopes: Float[np.ndarray, "values n"]) -> Float[np.ndarray, " values"]:

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -371,3 +372,17 @@ def test_a_search_leaves_filters_of_warnings_as_they_were_and_shows_those_of_run
         search.optimum(np.array([[0.9], [0.5], [0.0]]), False)
         assert warnings.filters == within
     assert warnings.filters == before and len([one for one in seen if one.category is OfRun]) > 2
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B"])
+def test_a_flat_start_is_scaled_anew_where_it_is_steep(method):
+    """A peak of a width of 1 % of the box, 20 widths from the start: there its slope is 1e-80."""
+
+    def asked(x):
+        values = np.exp(-0.5 * ((x - 0.4) ** 2).sum(axis=1) / 0.015**2)
+        slopes = -(x - 0.4) / 0.015**2 * values[:, None]
+        return Evaluated(values[:, None], slopes[:, None], np.zeros(len(x), np.int32), np.full(len(x), np.nan))
+
+    ended = METHODS[method](asked, np.array([0.5, 0.45]), replace(settings(), sign=1.0))
+    assert ended.converged
+    np.testing.assert_allclose(ended.x, 0.4, atol=1e-4)

@@ -38,6 +38,23 @@ class InClosedForm(Evaluator):
         return {"objective": ()}
 
 
+class Limited(InClosedForm):
+    """The same with a limited measure, whose slope is given too."""
+
+    def __init__(self, value, slope, limited, limited_slope):
+        super().__init__(value, slope)
+        self._limited = InClosedForm(limited, limited_slope)
+
+    def __call__(self, searches, x):
+        found, limited = super().__call__(searches, x), self._limited(searches, x)
+        join = lambda one, other: np.concatenate([one, other], axis=1)
+        return found._replace(values=join(found.values, limited.values), slopes=join(found.slopes, limited.slopes))
+
+
+def fault(evaluate, x, *limits):
+    return gradient_fault(evaluate, x, Goal.of(Oscillator(), "power", limits))
+
+
 def test_a_steeply_curved_objective_does_not_disagree_with_its_own_slopes():
     """Around the optimum: the mean of the slopes at the ends of the interval alone is 5 % off here."""
     curve = InClosedForm(lambda x: np.exp(20.0 * x[0]), lambda x: 20.0 * np.exp(20.0 * x))
@@ -58,41 +75,53 @@ def slope(x):
 
 def test_a_right_gradient_is_trusted_after_two_runs_a_start():
     evaluate = InClosedForm(bowl, slope)
-    assert gradient_fault(evaluate, STARTS) == "" and evaluate.count == 3 * len(STARTS)
-    assert gradient_fault(InClosedForm(bowl, slope), np.array([[0.3, 0.6]])) == ""  # at its own optimum
-    assert gradient_fault(InClosedForm(bowl, slope), np.array([[0.0, 1.0]])) == ""  # in a corner
+    assert fault(evaluate, STARTS) == "" and evaluate.count == 3 * len(STARTS)
+    assert fault(InClosedForm(bowl, slope), np.array([[0.3, 0.6]])) == ""  # at its own optimum
+    assert fault(InClosedForm(bowl, slope), np.array([[0.0, 1.0]])) == ""  # in a corner
 
 
 def test_a_slope_with_noise_of_the_solver_is_trusted():
     noise = np.random.default_rng(1)
-    assert gradient_fault(InClosedForm(lambda x: bowl(x) + 1e-5 * noise.standard_normal(), slope), STARTS) == ""
+    assert fault(InClosedForm(lambda x: bowl(x) + 1e-5 * noise.standard_normal(), slope), STARTS) == ""
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, 3.0, 1e6])
 def test_a_wrong_gradient_is_noticed(factor):
-    assert gradient_fault(InClosedForm(bowl, lambda x: factor * slope(x)), STARTS)
-    assert "at 1 of 1 starts" in gradient_fault(InClosedForm(bowl, lambda x: factor * slope(x)), STARTS[:1])
+    assert fault(InClosedForm(bowl, lambda x: factor * slope(x)), STARTS)
+    assert "at 1 of 1 starts" in fault(InClosedForm(bowl, lambda x: factor * slope(x)), STARTS[:1])
 
 
 def test_a_rounded_objective_has_no_gradient():
-    why = gradient_fault(InClosedForm(lambda x: np.floor(bowl(x) * 4.0), lambda x: np.zeros(2)), STARTS)
+    why = fault(InClosedForm(lambda x: np.floor(bowl(x) * 4.0), lambda x: np.zeros(2)), STARTS)
     assert why == "it is zero at 5 starts although the objective differs between them"
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_wrong_gradient_over_one_parameter_is_noticed_uphill_and_downhill(sign):
     evaluate = InClosedForm(lambda x: 2.0 + sign * x[0], lambda x: np.array([30.0 * sign]))
-    assert "at 1 of 1 starts" in gradient_fault(evaluate, np.array([[0.5]]))
+    assert "at 1 of 1 starts" in fault(evaluate, np.array([[0.5]]))
 
 
 def test_it_counts_by_most_of_the_starts_that_run():
     wrong = lambda x: slope(x) * (1e3 if x[0] > 0.5 else 1.0)
     few, most = np.array([[0.2, 0.2], [0.4, 0.1], [0.7, 0.3]]), np.array([[0.2, 0.2], [0.8, 0.1], [0.7, 0.3]])
-    assert gradient_fault(InClosedForm(bowl, wrong), few) == "" and "at 2 of 3 starts" in gradient_fault(
-        InClosedForm(bowl, wrong), most
-    )
-    assert gradient_fault(InClosedForm(bowl, wrong, fails=lambda x: x[0] > 0.5), most) == ""
-    assert gradient_fault(InClosedForm(bowl, wrong, fails=lambda x: True), most) == ""
+    assert fault(InClosedForm(bowl, wrong), few) == "" and "at 2 of 3 starts" in fault(InClosedForm(bowl, wrong), most)
+    assert fault(InClosedForm(bowl, wrong, fails=lambda x: x[0] > 0.5), most) == ""
+    assert fault(InClosedForm(bowl, wrong, fails=lambda x: True), most) == ""
+
+
+def test_a_limit_without_a_gradient_is_named_and_one_with_it_is_trusted():
+    floor = Limited(bowl, slope, lambda x: np.floor(8.0 * x[0]), lambda x: np.zeros(2))
+    wrong = Limited(bowl, slope, lambda x: x[0], lambda x: np.array([5.0, 0.0]))
+    right = Limited(bowl, slope, lambda x: 1e-9 * x[0], lambda x: np.array([1e-9, 0.0]))
+    text = "that of excursion is zero at 5 starts although excursion differs between them"
+    assert fault(floor, STARTS, "excursion >= 1") == text
+    assert fault(wrong, STARTS, "excursion >= 1").startswith("that of excursion disagrees with differences of runs")
+    assert fault(right, STARTS, "excursion >= 0") == ""
+
+
+def test_slopes_that_are_not_finite_at_most_starts_are_a_fault():
+    assert fault(InClosedForm(bowl, lambda x: np.full(2, np.nan)), STARTS) == "it is not finite at 5 of 5 starts"
 
 
 def test_where_the_gradient_means_nothing_the_search_goes_without():
@@ -165,14 +194,8 @@ def test_a_method_by_name_stops_there_and_the_other_starts_go_on():
 
 
 def test_a_limit_whose_slopes_mean_nothing_is_named():
-    class Limited(InClosedForm):
-        def __call__(self, searches, x):
-            found = super().__call__(searches, x)
-            slope = np.array([chaos(at) if at[0] > 0.5 else np.array([1.0, 0.0]) for at in x])
-            values = np.concatenate([found.values, x[:, :1]], axis=1)
-            return found._replace(values=values, slopes=np.stack([found.slopes[:, 0], slope], axis=1))
-
-    found = searched(Limited(hill, uphill), limits=["excursion <= 0.7"])
+    irregular = lambda x: chaos(x) if x[0] > 0.5 else np.array([1.0, 0.0])
+    found = searched(Limited(hill, uphill, lambda x: x[0], irregular), limits=["excursion <= 0.7"])
     assert "the slopes of excursion <= 0.7 promise" in found.why_stopped[0]
     assert found.best["k"] == pytest.approx(0.7, abs=1e-3) and found.objective == pytest.approx(1.99, abs=1e-3)
 

@@ -1,0 +1,80 @@
+"""What is sought and what is allowed: limits at zero, measures of runs that end early."""
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pytest
+
+from jaxgait.kinds import Transition
+from jaxgait.measure import Measure
+from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.optimization import at_least, at_most, optimize
+from jaxgait.optimization.goals import Goal
+from tests.optimization.oscillator import Oscillator
+
+QUICK = {"progress": False, "duration": 1.0, "samples": 20}
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "COBYQA"])
+def test_a_limit_at_zero_holds_for_a_measure_of_any_size(method):
+    tiny = Measure("tiny", lambda run: 1e-9 * (run.model.k - 1.0), "m", "a small distance")
+    found = optimize(
+        Oscillator(),
+        minimize=lambda run: run.model.k + 2.0,
+        over={"k": (0.2, 3.0)},
+        subject_to=[at_least(tiny, 0.0)],
+        method=method,
+        starts=1,
+        **QUICK,
+    )
+    assert found.best["k"] == pytest.approx(1.0, abs=1e-6) and found.limits["tiny >= 0"] > -1e-16
+
+
+def test_elements_of_an_array_share_their_magnitude_and_other_limits_keep_their_value():
+    curve = lambda run: run["x"]
+    goal = Goal.of(Oscillator(), "power", [at_least(curve, 0.0), at_most("excursion", 3.0)])
+    sized = goal.sized({"limited_0": (2,), "limited_1": ()})
+    values = np.array([[1.0, 0.0, -4e-3, 5.0], [1.0, 0.0, 4e-3, 5.0]])
+    known = sized.with_magnitudes(values)
+    assert [one.scale for one in known.bounds] == [4e-3, 4e-3, 3.0]
+    assert not known.met(np.array([1.0, 0.0, -1e-9, 2.0])) and sized.met(np.array([1.0, 0.0, -1e-9, 2.0]))
+    assert sized.with_magnitudes(values[:0]) == sized  # no run succeeded
+
+
+class Height(NamedTuple):
+    z: Scalar
+    v: Scalar
+
+
+class Fall(Model):
+    """Falls from rest: it lands after sqrt(2 h / g)."""
+
+    g: Scalar = parameter(10.0, unit="m/s^2", doc="gravity")
+    h: Scalar = parameter(1.0, unit="m", doc="height")
+
+    variables: ClassVar = {"z": Variable("m", "height"), "v": Variable("m/s", "velocity")}
+    duration: ClassVar = 2.0
+
+    def initial_state(self):
+        return Height(self.h, 0.0 * self.h)
+
+    def phases(self):
+        return (lambda t, y: Height(y.v, -self.g),)
+
+    def transitions(self):
+        return {"landed": Transition(0, 0, lambda t, y: y.z, ends=True)}
+
+
+LANDED = Measure("landed_at", lambda run: run.trajectory.t_end, "s", "time of landing", early=True)
+
+
+@pytest.mark.parametrize(
+    "way", [{}, {"method": "COBYQA"}, {"across": {"h": [0.5, 1.0]}}, {"across": {"h": [0.5, 1.0]}, "robust": "worst"}]
+)
+def test_measures_that_are_defined_for_early_ends_are_optimised(way):
+    found = optimize(Fall(), maximize=LANDED, over={"g": (5.0, 20.0)}, starts=2, progress=False, **way)
+    each = np.sqrt(2.0 * np.array(way.get("across", {"h": [1.0]})["h"]) / 5.0)
+    assert found.best == {"g": 5.0}
+    assert found.objective == pytest.approx(each.min() if "robust" in way else each.mean(), rel=1e-6)
+    if not way:  # d t / d g = -t / (2 g), over a box of 15 m/s^2
+        assert found.local.multipliers["g = 5"] == pytest.approx(each[0] / 10.0, rel=1e-4)
