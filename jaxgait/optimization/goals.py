@@ -148,6 +148,8 @@ class Goal:
     limits: tuple[Limit, ...]
     sizes: tuple[int | None, ...] = ()
     """Number of elements of each limited array, None for a single number; empty: all are single numbers."""
+    counts: bool = False
+    """Whether integers and flags are taken as real numbers, as methods without gradients can."""
 
     @classmethod
     def of(cls, model: Model, objective: Objective, limits: Sequence[Limit | str] = ()) -> Goal:
@@ -164,8 +166,27 @@ class Goal:
         """The objective as "objective" and the limited measures (or arrays) as "limited_0", ..., in their units."""
         first, *others = self.measures
         pairs = enumerate(zip(others, self.limits, strict=True))
-        limited = {f"limited_{i}": _real(f"the limited measure ({one.name})", m, run) for i, (m, one) in pairs}
-        return {"objective": _objective(first, run), **limited}
+        found = {f"limited_{i}": self._real(f"the limited measure ({one.name})", m, run) for i, (m, one) in pairs}
+        objective = self._real("the objective", first, run, "one real number")
+        if objective.ndim:
+            shape = objective.shape
+            raise ValueError(f"the objective must be one real number of a run, got an array of the shape {shape}")
+        return {"objective": objective, **found}
+
+    def _real(self, what: str, function: Callable[[Run], Any], run: Run, wanted: str = "real numbers") -> Array:
+        """Real numbers of a run, differentiable unless they are `counts`; `what` for messages."""
+        value = evaluated(what, function, run)
+        if not isinstance(value, float | np.generic | np.ndarray | jax.Array):
+            raise ValueError(f"{what} must be {wanted} of a run, got {type(value).__name__}")
+        number = jnp.asarray(value)
+        if jnp.issubdtype(number.dtype, jnp.floating):
+            return number
+        if not (jnp.issubdtype(number.dtype, jnp.integer) or number.dtype == bool):
+            raise ValueError(f"{what} must be {wanted} of a run, got {number.dtype}")
+        if not self.counts:
+            without = "methods without gradients take it, such as COBYQA, CMA-ES and, for fronts, NSGA-II"
+            raise ValueError(f"{what} must be {wanted} of a run, got {number.dtype}: it has no gradient; {without}")
+        return number.astype(float)
 
     def checked(self, sampling: Sampling) -> Goal:
         """The goal without the interval checks of its measures, see `Measure.checked`."""
@@ -307,24 +328,6 @@ def _found(model: Model, what: Objective) -> Callable[[Run], Any]:
     if not callable(what):
         raise TypeError(f"a limit needs a measure, its name, or a function of a run, got {what!r}")
     return what
-
-
-def _objective(function: Callable[[Run], Any], run: Run) -> Array:
-    found = _real("the objective", function, run, "one real number")
-    if found.ndim:
-        raise ValueError(f"the objective must be one real number of a run, got an array of the shape {found.shape}")
-    return found
-
-
-def _real(what: str, function: Callable[[Run], Any], run: Run, wanted: str = "real numbers") -> Array:
-    """Differentiable real numbers of a run, checked; `what` for messages."""
-    value = evaluated(what, function, run)
-    if not isinstance(value, float | np.floating | np.ndarray | jax.Array):
-        raise ValueError(f"{what} must be {wanted} of a run, got {type(value).__name__}")
-    number = jnp.asarray(value)
-    if not jnp.issubdtype(number.dtype, jnp.floating):
-        raise ValueError(f"{what} must be {wanted} of a run, got {number.dtype}: it has no gradient")
-    return number
 
 
 def name_of(what: Callable[[Run], Any], otherwise: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -76,7 +77,7 @@ def evaluator_for(
     runs = (model, space, goal, run, fixed, extra)
     combined = lambda one: one if scenarios is None else Robust(one, scenarios)
     if wanted is None:
-        return combined(Values(Differences(*runs)))
+        return combined(Values(Differences(model, space, replace(goal, counts=True), *runs[3:])))
     checks.one_of("gradient", wanted, _WAYS)
     if wanted == "differences":
         return combined(Differences(*runs, step=step))

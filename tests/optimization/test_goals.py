@@ -2,6 +2,7 @@
 
 from typing import ClassVar, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -78,3 +79,15 @@ def test_measures_that_are_defined_for_early_ends_are_optimised(way):
     assert found.objective == pytest.approx(each.min() if "robust" in way else each.mean(), rel=1e-6)
     if not way:  # d t / d g = -t / (2 g), over a box of 15 m/s^2
         assert found.local.multipliers["g = 5"] == pytest.approx(each[0] / 10.0, rel=1e-4)
+
+
+def test_methods_without_gradients_count():
+    """Whole seconds of the fall, and whether it is long enough: g = 2 h / t^2 with t = 0.5 s."""
+    pytest.importorskip("cma")
+    tenths = Measure("tenths", lambda run: jnp.floor(10.0 * run.trajectory.t_end).astype(int), "1", "", early=True)
+    slow = Measure("slow", lambda run: run.trajectory.t_end > 0.5, "1", "whether it is slow", early=True)
+    request = {"minimize": tenths, "over": {"g": (5.0, 20.0)}, "subject_to": [at_least(slow, 1)], "progress": False}
+    found = optimize(Fall(), **request, method="CMA-ES", starts=[{"g": 9.0}], iterations=8)
+    assert found.objective == 5.0 and 50.0 / 9.0 < found.best["g"] < 8.0
+    with pytest.raises(ValueError, match="got bool: it has no gradient; methods without gradients take it"):
+        optimize(Fall(), **request)
