@@ -10,10 +10,11 @@ from typing import Any
 import xarray as xr
 
 from jaxgait.cli import parsing
-from jaxgait.cli.console import DONE, print_outcomes, say, write_json
+from jaxgait.cli.console import DONE, NOT_ALL, print_outcomes, say, write_json
 from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
-from jaxgait.ensembles import summary
+from jaxgait.ensembles import damaged, summary
+from jaxgait.ensembles.checksums import damaged_labels
 from jaxgait.ensembles.results import members_dims, open_result
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run
 from jaxgait.plot.explorer.serving import serve as serve_page
@@ -21,6 +22,9 @@ from jaxgait.plot.film import WRITERS, animate
 from jaxgait.plot.histories import picture
 from jaxgait.plot.studies import Study, study
 from jaxgait.plot.style import kinds, save
+
+RESULTS = (".nc", ".zarr")
+"""Endings of the names of results; two that differ only in them have pages of their own."""
 
 
 def view(
@@ -32,7 +36,7 @@ def view(
     json: pathlib.Path | None = None,
     over: tuple[str, ...] = (),
 ) -> int:
-    """Prints a saved result and draws it into the requested file; a scan always becomes a page."""
+    """Prints a saved result and draws it into the requested file; the exit code is 1 for a store with damaged files."""
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
     if file.is_file() and is_page(file):
         raise ValueError(f"{file} is a page of the explorer: open it in a browser")
@@ -58,9 +62,9 @@ def view(
         print(f"wrote {out}")
     elif found is not None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")
-    elif not _is_run(data):
+    elif not _is_run(data) and (json is None or chosen or members is not None):  # the numbers alone need no page
         _page_next_to(file, data, chosen, members)
-    return DONE
+    return NOT_ALL if file.is_dir() and (damaged(file) or damaged_labels(file)) else DONE
 
 
 def _check_followed(
@@ -113,7 +117,8 @@ def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ..
             raise
         say(f"no page: {error}")
         return
-    out = file.with_suffix(".html")
+    others = [file.with_suffix(ending) for ending in RESULTS if ending != file.suffix]
+    out = file.with_suffix(f"{file.suffix}.html" if any(other.exists() for other in others) else ".html")
     if out.exists() and not is_page(out):
         raise FileExistsError(f"{out} exists and was not written by this command: give --out, the page to write")
     parsing.check_output(out)

@@ -1,6 +1,7 @@
 """Many trajectories: parameter sets, batches, statuses, gradients, the resumable store, clusters."""
 
 from jaxgait.ensembles.batch import starting as starting
+from jaxgait.ensembles.checksums import damaged as damaged
 from jaxgait.ensembles.cost import Estimate as Estimate
 from jaxgait.ensembles.cost import estimate as estimate
 from jaxgait.ensembles.driver import ensemble as ensemble
@@ -16,7 +17,6 @@ from jaxgait.ensembles.members import sobol as sobol
 from jaxgait.ensembles.members import zipped as zipped
 from jaxgait.ensembles.results import open_result as open_result
 from jaxgait.ensembles.store import StoreError as StoreError
-from jaxgait.ensembles.store import damaged as damaged
 from jaxgait.ensembles.store import read_store as read_store
 from jaxgait.ensembles.walks import people as people
 from jaxgait.ensembles.walks import single_strides as single_strides

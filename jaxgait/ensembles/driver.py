@@ -218,7 +218,7 @@ def _into_store(
         except KeyboardInterrupt:
             state = f"{len(store.done)} of {store.plan.size} blocks are safe in {store.path}"
             raise KeyboardInterrupt(f"stopped: {state}; run the same command again to continue") from None
-    return _with_efficiency(read_store(path), work)
+    return _with_efficiency(read_store(path, check=False), work)  # (its blocks were checked)
 
 
 def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None = None) -> Plan:

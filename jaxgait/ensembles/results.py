@@ -13,13 +13,11 @@ import numpy as np
 
 from jaxgait import registry, xr
 from jaxgait.contents import restored
+from jaxgait.ensembles.checksums import damaged, damaged_labels
 from jaxgait.ensembles.members import DRIVE, MOTION
-from jaxgait.ensembles.store import damaged, damaged_labels, read_store
+from jaxgait.ensembles.store import MAX_NAMED, read_store
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
-
-MAX_NAMED = 8
-"""Largest number of damaged blocks to name."""
 
 
 def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
@@ -53,14 +51,14 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         )
     labels = damaged_labels(path) if path.is_dir() else []
     if labels:
-        warnings.warn(f"{path} is damaged: {', '.join(labels)} of its coordinates; {repair}", stacklevel=1)
+        warnings.warn(f"{path} is damaged: do not trust {', '.join(labels)}; {repair}", stacklevel=1)
     if path.suffix.lower() == ".json":
         raise ValueError(
             f"{path} is a record of numbers, not a result that can be shown: give the file or the store that --out or "
             "--store wrote; pictures of a search and a fit are in their --report, and `jaxgait motion` shows a walk"
         )
     try:
-        data = read_store(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
+        data = read_store(path, check=False) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
     except Exception as error:  # the readers may raise anything
         kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
         why = f" ({error})"  # for a file of another kind, the library's message would not state what is needed

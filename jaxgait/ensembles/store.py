@@ -4,7 +4,7 @@
       zarr.json, NAME/zarr.json       labels, units, provenance
       NAME/c/0/3                      one file per result and block, raw little-endian numbers
       .jaxgait/plan.json              fingerprint of the scan; another scan is rejected
-      .jaxgait/labels.json            checksums of the coordinates
+      .jaxgait/labels.json            checksums of the coordinates, and of labels, units and provenance
       .jaxgait/manifest.jsonl         one line per finished block: its checksum and how its trajectories ended
       .jaxgait/sessions.jsonl         when and where the scan was worked on
 
@@ -24,23 +24,21 @@ import pathlib
 import platform
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jaxgait import checks, files, xr
+from jaxgait.ensembles import checksums
+from jaxgait.ensembles.checksums import LABELS, MANIFEST, METADATA, SCHEMA_VERSION
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan, fill_value
 
-SCHEMA_VERSION = 3
-"""Incremented whenever the meaning of the files changes."""
-
-LABELS = ".jaxgait/labels.json"
-"""The file with checksums of the coordinates."""
-
+MAX_NAMED = 8
+"""Largest number of damaged blocks and files to name."""
 _ADVICE = {
     errno.ENOENT: "choose another path",
     errno.ENOSPC: "free some disk space",
@@ -94,14 +92,14 @@ class Store:
             for name in sorted(self._described):
                 content = self._content(block, results[name], self._described[name])
                 checksum.update(content)
-                chunks.append(_chunk(self.path, name, self._extra, self.plan.blocks, block))
+                chunks.append(checksums.chunk_file(self.path, name, self._extra, self.plan.blocks, block))
                 _moved_into(self.path, chunks[-1], content)
             inside = {folder for file in chunks for folder in file.parents if folder.is_relative_to(self.path)}
             files.flush(*chunks, *inside)
             codes, counts = np.unique(results["status"], return_counts=True)
             histogram = {str(c): int(n) for c, n in zip(codes, counts, strict=True)}
             line = {"block": block, "sha256": checksum.hexdigest(), "status": histogram}
-            _append(self.path / ".jaxgait" / "manifest.jsonl", line)
+            _append(self.path / MANIFEST, line)
         except OSError as error:
             raise self._failure(f"block {block} could not be written", error) from error
         self.done[block] = line
@@ -116,7 +114,7 @@ class Store:
 
     def check(self) -> list[int]:
         """Blocks whose files fail their checksum."""
-        return _damaged(self.path, self._extra, self.plan.blocks, self.done)
+        return checksums.damaged_blocks(self.path, self._extra, self.plan.blocks, self.done)
 
     def forget(self, blocks: list[int]) -> None:
         """Removes blocks from the manifest, so that they are rerun."""
@@ -133,7 +131,7 @@ class Store:
 
     def _write_manifest(self) -> None:
         lines = "".join(json.dumps(self.done[block]) + "\n" for block in sorted(self.done))
-        _write_file(self.path, self.path / ".jaxgait" / "manifest.jsonl", lines.encode())
+        _write_file(self.path, self.path / MANIFEST, lines.encode())
 
     def _failure(self, what: str, error: OSError) -> StoreError:
         return StoreError(
@@ -163,7 +161,9 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
     try:
         plan = _same_scan(root, plan, any_blocks)
         _repair_labels(root, plan, repair)
-        store = Store(root, plan, lock, _read_manifest(root, plan.size, repair))
+        if not (root / MANIFEST).exists() and not repair:
+            raise StoreError(f"{root}: damaged: {root / MANIFEST} is missing; repair=True (--repair) reruns all blocks")
+        store = Store(root, plan, lock, checksums.read_manifest(root, plan.size))
         shutil.rmtree(root / ".jaxgait" / "tmp", ignore_errors=True)
         damaged = store.check()
         if damaged and not repair:
@@ -192,13 +192,21 @@ def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> t
     """
     root = _root(path)
     plan = _same_scan(root, plan, any_blocks)
-    return plan, frozenset(_read_manifest(root, plan.size))
+    return plan, frozenset(checksums.read_manifest(root, plan.size))
 
 
-def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
+def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Dataset:
     """Opens a scan for reading, lazily, even while it runs: pending members have `status` -1 and NaN results.
 
     The results are in the order in which the model declares them.
+
+    Args:
+        path: the store's directory.
+        check: whether to compare all files with their checksums first, which reads the whole store
+            once: 1 s for a million members with nine results in 4000 blocks.
+
+    Raises:
+        StoreError: if files are damaged, with the blocks, coordinates and metadata that they belong to.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -207,6 +215,8 @@ def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
         >>> print(read_store("scan.zarr").status.values)  # both completed
         [0 0]
     """
+    if check:
+        _check_files(pathlib.Path(path))
     data = xr.open_zarr(path, chunks=None)
     try:
         declared = json.loads((pathlib.Path(path) / ".jaxgait" / "plan.json").read_text())["results"]
@@ -216,55 +226,20 @@ def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
     return with_promotions(data[[*names]])
 
 
-def damaged(path: str | os.PathLike[str]) -> list[int]:
-    """Blocks of a store whose files fail their checksum; also while the scan runs.
-
-    Examples:
-        >>> import pathlib
-        >>> from jaxgait import Bungee, ensemble
-        >>> from jaxgait.ensembles import damaged
-        >>> scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"], store="scan.zarr")
-        >>> pathlib.Path("scan.zarr/clearance/c/0").unlink()
-        >>> damaged("scan.zarr")
-        [0]
-    """
-    root = pathlib.Path(path)
-    try:
-        plan = json.loads((root / ".jaxgait" / "plan.json").read_text())
-        arrays = json.loads((root / "zarr.json").read_text())["consolidated_metadata"]["metadata"]
-        dims = plan["dimensions"]
-        grid = tuple(-(-n // b) for n, b in zip(dims.values(), plan["blocks"], strict=True))
-        named = {name: arrays[name]["dimension_names"] for name in plan["results"] if name in arrays}
-        extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
-        return []  # of another program or an older version
-    return _damaged(root, extra, grid, _read_manifest(root, math.prod(grid), lenient=True))
-
-
-def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
-    """Files of a store's coordinates that fail their checksum, or the file of these checksums if it is unreadable."""
-    root = pathlib.Path(path)
-    if not (root / ".jaxgait").is_dir() or _schema(root) != SCHEMA_VERSION:
-        return []  # of another program or version
-    try:
-        written = json.loads((root / LABELS).read_text())
-        return [name for name, checksum in written.items() if _file_checksum(root / name) != checksum]
-    except (OSError, ValueError, AttributeError):
-        return [LABELS]
+def _check_files(root: pathlib.Path) -> None:
+    blocks = [f"block {block}" for block in checksums.damaged(root)]
+    if lost := [*blocks, *checksums.damaged_labels(root)]:
+        listed = ", ".join(lost[:MAX_NAMED]) + ", ..." * (len(lost) > MAX_NAMED)
+        raise StoreError(
+            f"{root}: damaged: {listed}, whose files fail their checksum; repair=True (--repair) in the call that "
+            "wrote them writes them again, and read_store(path, check=False) reads them as they are"
+        )
 
 
 def _root(path: str | os.PathLike[str]) -> pathlib.Path:
     if not os.fspath(path):  # which would be the present folder
         raise StoreError("the path of the store is empty: name a folder, such as 'scan.zarr'")
     return pathlib.Path(path)
-
-
-def _schema(root: pathlib.Path) -> int:
-    """The version of a store's files; the present one if that is unreadable."""
-    try:
-        return int(json.loads((root / ".jaxgait" / "plan.json").read_text())["schema"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return SCHEMA_VERSION
 
 
 def _create(root: pathlib.Path, plan: Plan) -> None:
@@ -317,14 +292,16 @@ def _write_template(draft: pathlib.Path, plan: Plan) -> None:
                 attributes=d.attrs,
             )
         zarr.consolidate_metadata(draft)
-    numbers = sorted(file for file in draft.rglob("*") if file.is_file() and file.name != "zarr.json")
     ours = draft / ".jaxgait"
     ours.mkdir()
-    sums = {file.relative_to(draft).as_posix(): _file_checksum(file) for file in numbers}
-    (draft / LABELS).write_text(json.dumps(sums, indent=1))
+    (draft / LABELS).write_bytes(_label_checksums(draft, plan))
     (ours / "plan.json").write_text(json.dumps({"schema": SCHEMA_VERSION, **fingerprint(plan)}, indent=1))
-    (ours / "manifest.jsonl").touch()
+    (draft / MANIFEST).touch()
     (ours / "lock").touch()
+
+
+def _label_checksums(root: pathlib.Path, plan: Plan) -> bytes:
+    return json.dumps(checksums.of_labels(root, coordinates(plan), descriptions(plan)), indent=1).encode()
 
 
 def _same_scan(root: pathlib.Path, plan: Plan, any_blocks: bool) -> Plan:
@@ -357,48 +334,27 @@ def _same_scan(root: pathlib.Path, plan: Plan, any_blocks: bool) -> Plan:
 def _writer(root: pathlib.Path) -> str:
     """The version of jaxgait that began a store, if recorded."""
     try:
-        attrs = json.loads((root / "zarr.json").read_text())["attributes"]
+        attrs = json.loads((root / METADATA).read_text())["attributes"]
         return "jaxgait " + " of commit ".join(part for part in (attrs["jaxgait"], attrs["commit"][:8]) if part)
     except (OSError, ValueError, KeyError):
         return "jaxgait of unknown version"
 
 
-def _read_manifest(root: pathlib.Path, size: int, lenient: bool = False) -> dict[int, dict[str, Any]]:
-    """The finished ones of `size` blocks, without incomplete lines of a killed process.
-
-    A missing manifest is an error, unless `lenient`: then no block is finished.
-    """
-    manifest, done = root / ".jaxgait" / "manifest.jsonl", {}
-    if not manifest.exists():
-        if lenient:
-            return done
-        raise StoreError(f"{root}: damaged: {manifest} is missing; repair=True (--repair) reruns all blocks")
-    for line in manifest.read_text(errors="replace").splitlines():
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            entry = json.loads(line)
-            if entry["block"] in range(size) and isinstance(entry["sha256"], str):
-                done[entry["block"]] = entry
-    return done
-
-
 def _repair_labels(root: pathlib.Path, plan: Plan, repair: bool) -> None:
     """Rewrites damaged metadata and coordinates; without `repair`, damage is an error."""
-    wanted = ["zarr.json", *(f"{name}/zarr.json" for name in {**coordinates(plan), **descriptions(plan)})]
-    lost = [*(name for name in wanted if not _is_json(root / name)), *damaged_labels(root)]
+    wanted = [METADATA, *(f"{name}/zarr.json" for name in {**coordinates(plan), **descriptions(plan)})]
+    lost = [*dict.fromkeys([*(n for n in wanted if not _is_json(root / n)), *checksums.damaged_labels(root)])]
     if lost and not repair:
         raise StoreError(f"{root}: damaged: {', '.join(lost)}; repair=True (--repair) rewrites these files")
     if lost:
         draft = root / ".jaxgait" / "tmp" / f"labels-{os.getpid()}"
         draft.parent.mkdir(exist_ok=True)
         _write_template(draft, plan)
-        again = [LABELS, *dict.fromkeys(name.partition("/")[0] for name in lost if name != LABELS)]
-        again += coordinates(plan) if LABELS in lost else []
+        again = {name.partition("/")[0] for name in lost if name != LABELS}
+        again |= {METADATA, *coordinates(plan)} if LABELS in lost else set()
         for file in (file for name in again for file in (draft / name, *(draft / name).rglob("*")) if file.is_file()):
             _write_file(root, root / file.relative_to(draft), file.read_bytes())
-
-
-def _file_checksum(file: pathlib.Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"
+        _write_file(root, root / LABELS, _label_checksums(root, plan))
 
 
 def _is_json(file: pathlib.Path) -> bool:
@@ -406,26 +362,6 @@ def _is_json(file: pathlib.Path) -> bool:
         return isinstance(json.loads(file.read_bytes()), dict)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return False
-
-
-def _chunk(root: pathlib.Path, name: str, extra: Mapping[str, int], grid: tuple[int, ...], block: int) -> pathlib.Path:
-    """The file of a result and a block in a grid of blocks; `extra` counts the result's own, undivided dimensions."""
-    return root.joinpath(name, "c", *(str(i) for i in np.unravel_index(block, grid)), *["0"] * extra[name])
-
-
-def _damaged(
-    root: pathlib.Path, extra: Mapping[str, int], grid: tuple[int, ...], done: Mapping[int, Mapping[str, Any]]
-) -> list[int]:
-    """The finished blocks whose results fail their common checksum; for the arguments see `_chunk`."""
-    found = []
-    for block, line in sorted(done.items()):
-        checksum = hashlib.sha256()
-        for name in sorted(extra):
-            file = _chunk(root, name, extra, grid, block)
-            checksum.update(file.read_bytes() if file.exists() else b"missing")
-        if checksum.hexdigest() != line["sha256"]:
-            found.append(block)
-    return found
 
 
 def _lock(root: pathlib.Path) -> int:

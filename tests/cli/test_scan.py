@@ -77,6 +77,8 @@ def test_precision_and_damage_are_said(tmp_path, capsys):
     assert "precision: float32" in capsys.readouterr().out
     assert "precision: float32 in the store, float64 now" in stopped(command, 2, capsys)
     (place / "clearance" / "c" / "0" / "0").unlink()
-    main(["view", str(place), "--out", str(tmp_path / "scan.png")])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        main(["view", str(place), "--out", str(tmp_path / "scan.png")])
     shown = capsys.readouterr()
-    assert "precision: float32" in shown.out and "damaged: do not trust block 0" in shown.err
+    assert "precision: float32" in shown.out and "damaged: do not trust block 0" in shown.err and stop.value.code == 1

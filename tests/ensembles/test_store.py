@@ -19,7 +19,7 @@ import pytest
 import xarray as xr
 
 from jaxgait import files, simulate
-from jaxgait.ensembles import StoreError, driver, ensemble, read_store, source, store, summary, workers
+from jaxgait.ensembles import StoreError, checksums, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.ensembles.results import open_result
 from jaxgait.ensembles.store import store_library
@@ -214,11 +214,11 @@ def test_a_damaged_block_is_named_and_repaired_on_request(copy, whole):
 
 def test_damage_is_found_without_the_scan(copy):
     """By whoever only reads it; block 9's file of one result is empty, and lines of no block do not count."""
-    assert store.damaged(copy) == []
+    assert checksums.damaged(copy) == []
     (copy / "lowest" / "c" / "1" / "2").write_bytes(b"\0" * 8)
     with open(copy / ".jaxgait" / "manifest.jsonl", "ab") as manifest:
         manifest.write(b'[1]\n{"block": 3}\n{"block": 99, "sha256": ""}\n\xff\n')
-    assert store.damaged(copy) == [9] and store.damaged(copy.parent) == []
+    assert checksums.damaged(copy) == [9] and checksums.damaged(copy.parent) == []
 
 
 @pytest.mark.parametrize(
@@ -241,19 +241,52 @@ def test_a_damaged_coordinate_is_named_and_written_again(copy, whole, harm):
         chunk.unlink()
     else:
         chunk.write_bytes(b"\0" * 48)
-    assert store.damaged_labels(copy) == ["mass/c/0"]
+    assert checksums.damaged_labels(copy) == ["mass/c/0"]
     with pytest.raises(StoreError, match=r"damaged: .*mass/c/0; repair=True"):
         small_scan(copy)
     small_scan(copy, repair=True)
-    assert content(copy) == content(whole) and store.damaged_labels(copy) == []
+    assert content(copy) == content(whole) and checksums.damaged_labels(copy) == []
 
 
 def test_coordinates_without_checksums_are_written_again(copy, whole):
     (copy / "mass" / "c" / "0").write_bytes(b"\0" * 48)
     (copy / ".jaxgait" / "labels.json").write_text('{"mass/c/0": ')
-    assert store.damaged_labels(copy) == [".jaxgait/labels.json"] and store.damaged_labels(copy.parent) == []
+    assert checksums.damaged_labels(copy) == [".jaxgait/labels.json"] and checksums.damaged_labels(copy.parent) == []
     small_scan(copy, repair=True)
     assert content(copy) == content(whole)
+
+
+@pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
+def test_changed_provenance_is_damage(copy, whole):
+    """An edited tolerance would be believed; another program may add an array of its own."""
+    metadata = copy / "zarr.json"
+    read_store(copy)[["lowest"]].assign(half=lambda scan: scan.lowest / 2).drop_vars("lowest").to_zarr(copy, mode="a")
+    assert checksums.damaged_labels(copy) == [] and "half" in read_store(copy)
+    text = metadata.read_text()
+    for old, new in (('"rtol": 0.0001', '"rtol": 1e-12'), ('"units": "kg"', '"units": "g"')):
+        assert old in text
+        metadata.write_text(text.replace(old, new))
+        with pytest.raises(StoreError, match=r"damaged: zarr\.json, whose files fail their checksum; repair=True"):
+            read_store(copy)
+        with pytest.raises(StoreError, match=r"damaged: zarr\.json; repair=True"):
+            small_scan(copy)
+    shutil.rmtree(copy / "half")
+    small_scan(copy, repair=True)
+    assert content(copy) == content(whole)
+
+
+def test_numbers_that_changed_on_the_disk_are_not_read_without_a_word(copy):
+    """One flipped bit, a missing chunk, a damaged coordinate."""
+    file = copy / "lowest" / "c" / "1" / "2"
+    before = bytearray(file.read_bytes())
+    before[-3] ^= 1
+    file.write_bytes(before)
+    (copy / "lowest" / "c" / "2" / "0").unlink()
+    (copy / "mass" / "c" / "0").write_bytes(b"\0" * 48)
+    with pytest.raises(StoreError, match=r"damaged: block 9, block 14, mass/c/0, whose files.*check=False\) reads"):
+        read_store(copy)
+    shutil.rmtree(copy / "mass")
+    assert np.isnan(read_store(copy, check=False).lowest).sum() == 1
 
 
 def test_blocks_of_an_unknown_plan_are_not_checked(copy):
@@ -261,7 +294,7 @@ def test_blocks_of_an_unknown_plan_are_not_checked(copy):
     contents = json.loads(plan.read_text())
     for odd in ({**contents, "blocks": [1]}, {**contents, "blocks": [0, 1]}, [1], {**contents, "dimensions": 3}):
         plan.write_text(json.dumps(odd))
-        assert store.damaged(copy) == []
+        assert checksums.damaged(copy) == []
 
 
 def test_a_disk_without_locks_warns(copy, monkeypatch):
@@ -379,7 +412,7 @@ def test_another_schema_raises(copy, schema, age):
     plan = copy / ".jaxgait" / "plan.json"
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "schema": schema}))
     (copy / ".jaxgait" / "labels.json").unlink()  # which that version need not have
-    assert store.damaged_labels(copy) == []
+    assert checksums.damaged_labels(copy) == []
     with pytest.raises(
         StoreError, match=rf"by {age} version \(jaxgait 0\.1.*schema {schema};.*: read it with `read_store`, finish"
     ):

@@ -131,7 +131,7 @@ def test_lines_of_starts_and_retries(scan):
     start = scan.isel(stiffness=0).rename({"mass": "initial.v"})
     made = scan_recipe(start.drop_vars("stiffness"), Bungee())
     text = line(made, 1)
-    assert "starting(model, {'v': 60.0})" in text["python"] and "--initial v=60.0" in text["shell"]
+    assert "initial_state={'v': 60.0}" in text["python"] and "--initial v=60.0" in text["shell"]
     legend = '{"0": "first attempt", "1": "tighter tolerance", "2": "stiff solver"}'
     retried = scan.assign(retries=scan.retries + 1).assign_attrs(retries_legend=legend)
     assert "rtol=1e-12" in line(scan_recipe(retried), 0)["python"]
@@ -232,7 +232,12 @@ def test_the_command_writes_the_page_next_to_the_scan(scan, tmp_path, capsys):
             cli.main(["view", str(file), *arguments])
         messages = capsys.readouterr().err
         assert stop.value.code == 2 and message in messages and messages.count("\n") == 1
-    assert (tmp_path / "scan.html").read_text() == "mine"
+    cli.main(["view", str(file), "--json", "-"])
+    assert json.loads(capsys.readouterr().out)["members"] == scan.status.size
+    assert (tmp_path / "scan.html").read_text() == "mine", "the numbers alone need no page"
+    (tmp_path / "scan.zarr").mkdir()
+    cli.main(["view", str(file), "--members", "0"])
+    assert page.is_page(tmp_path / "scan.nc.html"), "scan.zarr has another one"
 
 
 def test_the_command_without_plotly_fails_and_says_what_to_install(scan, tmp_path, capsys, monkeypatch):

@@ -1,0 +1,130 @@
+"""Whether a store's files are still what was written: blocks, coordinates, and the metadata with the provenance."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+SCHEMA_VERSION = 3
+"""Of a store; incremented whenever the meaning of its files changes."""
+LABELS = ".jaxgait/labels.json"
+"""The file with checksums of the coordinates and of the metadata."""
+MANIFEST = ".jaxgait/manifest.jsonl"
+"""The file with a line for each finished block."""
+METADATA = "zarr.json"
+"""The file with the attributes of a store, and what readers take for the description of each array."""
+_PART = f"{METADATA}: "
+"""Begins the name of a part of the metadata in `LABELS`: other programs may add attributes to other arrays."""
+
+
+def damaged(path: str | os.PathLike[str]) -> list[int]:
+    """Blocks of a store whose files fail their checksum; also while the scan runs.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles import damaged
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"], store="scan.zarr")
+        >>> pathlib.Path("scan.zarr/clearance/c/0").unlink()
+        >>> damaged("scan.zarr")
+        [0]
+    """
+    root = pathlib.Path(path)
+    try:
+        plan = json.loads((root / ".jaxgait" / "plan.json").read_text())
+        arrays = json.loads((root / METADATA).read_text())["consolidated_metadata"]["metadata"]
+        dims = plan["dimensions"]
+        grid = tuple(-(-n // b) for n, b in zip(dims.values(), plan["blocks"], strict=True))
+        named = {name: arrays[name]["dimension_names"] for name in plan["results"] if name in arrays}
+        extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
+        return damaged_blocks(root, extra, grid, read_manifest(root, math.prod(grid)))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+        return []  # of another program or an older version
+
+
+def damaged_blocks(
+    root: pathlib.Path, extra: Mapping[str, int], grid: tuple[int, ...], done: Mapping[int, Mapping[str, Any]]
+) -> list[int]:
+    """The finished blocks whose results fail their common checksum; for the arguments see `chunk_file`."""
+    found = []
+    for block, line in sorted(done.items()):
+        checksum = hashlib.sha256()
+        for name in sorted(extra):
+            file = chunk_file(root, name, extra, grid, block)
+            checksum.update(file.read_bytes() if file.exists() else b"missing")
+        if checksum.hexdigest() != line["sha256"]:
+            found.append(block)
+    return found
+
+
+def chunk_file(
+    root: pathlib.Path, name: str, extra: Mapping[str, int], grid: tuple[int, ...], block: int
+) -> pathlib.Path:
+    """The file of a result and a block in a grid of blocks; `extra` counts the result's own, undivided dimensions."""
+    return root.joinpath(name, "c", *(str(i) for i in np.unravel_index(block, grid)), *["0"] * extra[name])
+
+
+def read_manifest(root: pathlib.Path, size: int) -> dict[int, dict[str, Any]]:
+    """The finished ones of `size` blocks, without incomplete lines of a killed process."""
+    manifest, done = root / MANIFEST, {}
+    for line in manifest.read_text(errors="replace").splitlines() if manifest.exists() else ():
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            entry = json.loads(line)
+            if entry["block"] in range(size) and isinstance(entry["sha256"], str):
+                done[entry["block"]] = entry
+    return done
+
+
+def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
+    """Files of a store's coordinates and metadata that fail their checksum, or the unreadable file of the checksums."""
+    root = pathlib.Path(path)
+    if not (root / ".jaxgait").is_dir() or _schema(root) != SCHEMA_VERSION:
+        return []  # of another program or version
+    try:
+        written = json.loads((root / LABELS).read_text())
+        metadata = _of_metadata(root)
+        now = {name: metadata.get(name) if name.startswith(_PART) else _of_file(root / name) for name in written}
+        changed = [name for name, checksum in written.items() if now[name] != checksum]
+    except (OSError, ValueError, AttributeError):
+        return [LABELS]
+    return list(dict.fromkeys(METADATA if name.startswith(_PART) else name for name in changed))
+
+
+def of_labels(root: pathlib.Path, coordinates: Iterable[str], results: Iterable[str]) -> dict[str, str]:
+    """What `LABELS` holds: checksums of the files of coordinates and of the parts of the metadata, by name."""
+    numbers = (file for name in coordinates for file in (root / name).rglob("*") if file.is_file())
+    found = {file.relative_to(root).as_posix(): _of_file(file) for file in sorted(numbers) if file.name != METADATA}
+    ours = [f"{_PART}{name}" for name in ("attributes", *coordinates, *results)]
+    metadata = _of_metadata(root)
+    return found | {name: metadata[name] for name in ours}
+
+
+def _of_metadata(root: pathlib.Path) -> dict[str, str]:
+    """Checksums of the attributes and of the description of each array; empty if they are unreadable."""
+    try:
+        found = json.loads((root / METADATA).read_bytes())
+        parts = {**found["consolidated_metadata"]["metadata"], "attributes": found["attributes"]}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    text = {name: json.dumps(part, sort_keys=True).encode() for name, part in parts.items()}
+    return {f"{_PART}{name}": hashlib.sha256(content).hexdigest() for name, content in text.items()}
+
+
+def _of_file(file: pathlib.Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"
+
+
+def _schema(root: pathlib.Path) -> int:
+    """The version of a store's files; the present one if that is unreadable."""
+    try:
+        return int(json.loads((root / ".jaxgait" / "plan.json").read_text())["schema"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return SCHEMA_VERSION
