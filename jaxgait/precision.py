@@ -143,9 +143,9 @@ def in_force() -> Precision:
 def cast(tree: T) -> T:
     """Turns every float leaf, of Python or NumPy, into a JAX array of the precision in force.
 
-    Models keep their parameters as plain floats until an entry point calls this. Integers given for declared parameters
-    (see `jaxgait.parameters`) are converted too, unless the parameter's default is an integer; other integers are not,
-    because they may be counts.
+    Models keep their parameters as plain numbers until an entry point calls this. Integers of declared parameters
+    (see `jaxgait.parameters`), given or default, are converted too, unless the field is annotated as `int`; other
+    integers are not, because they may be counts.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -169,12 +169,12 @@ def _is(x: Any, scalar: type, dtype: Any) -> bool:
 
 
 def _is_declared(tree: Any, path: Any) -> bool:
-    """Whether a leaf lies in a field of a module that was declared with a unit and a default that is not an integer."""
+    """Whether a leaf lies in a field of a module that was declared with a unit, and not as a whole number."""
     for key in path:
         if isinstance(key, jax.tree_util.GetAttrKey):
             field = getattr(type(tree), "__dataclass_fields__", {}).get(key.name)
-            if field is not None and "unit" in field.metadata:
-                return not isinstance(field.default, int)
+            if field is not None and {"unit", "entries"} & field.metadata.keys():
+                return field.type not in (int, "int")  # the latter with `from __future__ import annotations`
             tree = getattr(tree, key.name)
         elif isinstance(key, jax.tree_util.DictKey | jax.tree_util.SequenceKey):
             tree = tree[key.key if isinstance(key, jax.tree_util.DictKey) else key.idx]

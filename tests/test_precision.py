@@ -269,6 +269,7 @@ class Part(eqx.Module):
     length: float = parameter(1.0, unit="m", doc="a length")
     masses: tuple[float, ...] = parameter((1.0, 2.0), unit="kg", doc="masses")
     links: int = parameter(4, unit="1", doc="a declared integer")
+    stiffness: float = parameter(8, unit="N/m", doc="a number whose default has no decimal point")
     count: int = 3
 
 
@@ -284,7 +285,9 @@ def test_declared_parameters_are_real_numbers_and_counts_stay_counts(dtype):
     with precision.use(dtype):
         cast = precision.cast(Whole((part,), {"a": part}, np.arange(3)))
     for found in (cast.parts[0], cast.named["a"]):
-        assert all(isinstance(x, jax.Array) and x.dtype == dtype for x in (found.length, *found.masses))
+        assert all(
+            isinstance(x, jax.Array) and x.dtype == dtype for x in (found.length, *found.masses, found.stiffness)
+        )
         assert (float(found.length), *map(float, found.masses), found.links, found.count) == (2.0, 1.0, 2.0, 4, 3)
     assert cast.table.dtype == dtype
 

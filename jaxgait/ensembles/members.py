@@ -408,11 +408,15 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
         if name.startswith(INITIAL):
             return np.shape(_initial(model, name.removeprefix(INITIAL)))
     value = parameter_info(model, name).value
-    if any(isinstance(leaf, int) for leaf in jax.tree.leaves(value)):
-        value = parameter_info(cast(model), name).value  # of real parameters too, such as Bungee(mass=80)
-    if not all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value)):
+    if not _is_real(value):
+        value = parameter_info(cast(model), name).value  # integers of real parameters, such as Bungee(mass=80)
+    if not _is_real(value):
         raise ParameterError(f"{name!r} is not a real number ({value!r}) and cannot vary within an ensemble")
     return np.shape(value)
+
+
+def _is_real(value: Any) -> bool:
+    return all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value))
 
 
 def _initial(model: Model, component: str) -> Any:

@@ -162,5 +162,6 @@ def test_empty_lists_of_text_raise():
         grid({"mass": np.array([], dtype=str)})
 
 
-def test_a_real_parameter_of_a_model_made_with_an_integer_can_vary():
-    check_members(Oscillator(mass=2), grid({"mass": [1.0, 3.0]}))
+@pytest.mark.parametrize("mass", [2, np.int32(2)])
+def test_a_real_parameter_of_a_model_made_with_an_integer_can_vary(mass):
+    check_members(Oscillator(mass=mass), grid({"mass": [1.0, 3.0]}))
