@@ -43,7 +43,7 @@ _SENTENCES = {
     Outcome.EVENT_LIMIT: "gave up: the limit of events was reached (raise max_events)",
     Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps)",
     Outcome.NOT_CONVERGED: "not found: the iteration stalled or ran out (see the residual; try another guess)",
-    Outcome.NO_RETURN: "not found: the motion does not return to the section from the guess",
+    Outcome.NO_RETURN: "not found: from the guess, the motion does not return to the section (in time: see max_time)",
     Outcome.EVENTS_CROWDED: "gave up: events follow each other too fast to be distinguished (give the mechanism a "
     "phase of rest, or a transition that ends the motion)",
     Outcome.CONTACTS_UNSOLVED: "gave up: no impulses satisfy the contact law (several contacts with much friction)",

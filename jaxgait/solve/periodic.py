@@ -219,7 +219,6 @@ class StroboscopicMap:
         >>> import jax.numpy as jnp
         >>> from jaxgait import Model, Variable, parameter
         >>> from jaxgait.solve.periodic import StroboscopicMap
-        >>> from jaxgait.solve.smooth import Smooth
         >>> class Driven(Model):  # x' = -x, sampled every second
         ...     variables = {"x": Variable("m", "position")}
         ...     duration = period = 1.0
@@ -227,12 +226,14 @@ class StroboscopicMap:
         ...         return {"x": jnp.array(1.0)}
         ...     def vector_field(self, t, y):
         ...         return {"x": -y["x"]}
-        >>> print(StroboscopicMap(Smooth.of(Driven()))(Driven(), jnp.array([1.0])).round(4))  # exp(-1)
+        >>> print(StroboscopicMap()(Driven(), jnp.array([1.0])).round(4))  # exp(-1)
         [0.3679]
     """
 
-    settings: Smooth
+    scheme: Smooth | None = None
+    """Solver and tolerances; None: those that suit the model (`Smooth.of`)."""
     periods: int = 1
+    """Periods that make one return."""
 
     def __post_init__(self) -> None:
         checks.count("periods", self.periods)
@@ -247,7 +248,7 @@ class StroboscopicMap:
             raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
         _, unravel = ravel_pytree(model.initial_state())
         ts = jnp.stack([jnp.zeros_like(z[0]), self.periods * jnp.asarray(model.period, z.dtype)])
-        run = integrate(model, ts, self.settings, unravel(z))
+        run = integrate(model, ts, Smooth.of(model) if self.scheme is None else self.scheme, unravel(z))
         return only_if(run.status == Outcome.COMPLETED, ravel_pytree(run.y_end)[0])
 
 

@@ -14,13 +14,13 @@ from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait import xr
-from jaxgait.checks import by_name, untraced
+from jaxgait.checks import by_name, nearest, untraced
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import Model, State, Variable, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
-from jaxgait.run import Run, Sampling, Trajectory, state_variables
+from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.checks import check_equations, check_start_values, check_state
 from jaxgait.solve.dataset import labelled, trajectory_dataset
@@ -35,7 +35,7 @@ def simulate(
     strides: int | None = None,
     duration: float | None = None,
     samples: int | None = None,
-    initial_state: State | None = None,
+    initial_state: State | Mapping[str, Any] | None = None,
     precision: precisions.Precision = "float64",
     scheme: Scheme | type[Scheme] | str | None = None,
     solver: diffrax.AbstractSolver | str | None = None,
@@ -56,7 +56,8 @@ def simulate(
         duration: length of the run in s, instead of `strides`. If both are None, the model's own duration.
         samples: samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000), not
             counting the start.
-        initial_state: where to start, for models with phases in the first one; the model's own initial state if None.
+        initial_state: where to start, for models with phases in the first one; or only some of its components, by name,
+            as in ``{"v": 3.0}``. The rest, or all if None, is the model's own initial state.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
             or a scheme with its options (see `jaxgait.solve.schemes`).
@@ -111,7 +112,7 @@ def simulate(
     with precisions.use(precision):
         cast = precisions.cast(model)
         check_equations(cast)
-        y0 = None if initial_state is None else precisions.cast(initial_state)
+        y0 = None if initial_state is None else precisions.cast(_start(cast, initial_state))
         if y0 is not None:
             check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
             check_start_values(model, state_variables(y0))
@@ -129,6 +130,18 @@ def simulate(
         recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
         warnings.warn(f"{recorded}: raise max_events", stacklevel=3)
     return data.assign_attrs(ended)
+
+
+def _start(model: Model, given: Any) -> State:
+    """The state that is given whole, or by components."""
+    shapes = jax.eval_shape(model.initial_state)
+    if not isinstance(given, Mapping) or (isinstance(shapes, Mapping) and given.keys() == shapes.keys()):
+        return given
+    known = state_variables(shapes)
+    for name in given:
+        if name not in known:
+            raise ValueError(f"initial_state of {type(model).__name__} has no {name!r}: {nearest(name, known)}")
+    return with_state_variables(model.initial_state(), given)
 
 
 def _recording(model: Model, scheme: Scheme) -> Scheme:

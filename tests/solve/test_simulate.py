@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jaxgait.model import Variable
+from jaxgait.models import Bungee
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
 from jaxgait.run import Sampling
@@ -39,6 +40,15 @@ def test_strides_are_counted_in_periods():
     data = simulate(Oscillator(), strides=3, samples=10)
     assert data.sizes["time"] == 31
     np.testing.assert_allclose(data.x[::10], 1.0, atol=1e-6)
+
+
+def test_a_start_may_be_given_by_components():
+    whole = simulate(Bungee(), duration=1.0, samples=2, initial_state=Bungee().initial_state()._replace(v=3.0))
+    part = simulate(Bungee(), duration=1.0, samples=2, initial_state={"v": 3})
+    np.testing.assert_array_equal(part.x, whole.x)
+    assert float(part.v[0]) == 3.0 and float(part.x[0]) == -30.0
+    both = simulate(Bungee(), duration=1.0, samples=2, initial_state={"v": 0.0, "x": 3.0})
+    assert float(both.x[0]) == 3.0
 
 
 def test_float32_is_a_choice():

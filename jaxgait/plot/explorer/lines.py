@@ -57,8 +57,7 @@ def _python(model: Model, plain: Values, started: Values, options: Values) -> st
     call = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
     arguments = "".join(f", {n}={x!r}" for n, x in options.items())
     if started:
-        lines += ["from jaxgait.ensembles import starting", f"model = {call}"]
-        return "\n".join([*lines, f"run = simulate(model, initial_state=starting(model, {_dict(started)}){arguments})"])
+        arguments = f", initial_state={_dict(started)}{arguments}"
     return "\n".join([*lines, f"run = simulate({call}{arguments})"])
 
 
