@@ -94,7 +94,7 @@ def ensemble(
         variables: unit and long name of the results of a function `observe`; measures have their own.
         trajectories: whether to keep the full time histories of states and outputs.
         gradient: parameters (or "initial." components) by which the observables are differentiated: for each
-            observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
+            real observable `NAME` (a warning names others) a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
         retry: whether to rerun failed members with tighter tolerances, then with a stiff solver, then in float64; not
             those that reached the limit of events.
         invalid: what to do if the model rejects some members, because a value is out of its bounds or rules between
@@ -292,6 +292,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
         rejection,
     )
     _check_names(plan)
+    _check_gradients(plan)
     return plan
 
 
@@ -376,6 +377,18 @@ def _check_names(plan: Plan) -> None:
         for clash in labels & {name, *described.dims}:
             what = "is a result" if clash == name else f"is a dimension of the result {name!r}"
             raise ParameterError(f"the members have the label {clash!r}, which {what}: give it another name")
+
+
+def _check_gradients(plan: Plan) -> None:
+    """Checks that something observed can be differentiated, and warns of what cannot."""
+    observed = {name: one for name, one in plan.results.items() if one.group == "observed"}
+    whole = {name: one.dtype for name, one in observed.items() if not np.issubdtype(one.dtype, np.inexact)}
+    if not (plan.job.gradient and whole):
+        return
+    message = f"no gradient of {', '.join(f'{name} ({dtype})' for name, dtype in whole.items())}: counts have none"
+    if len(whole) == len(observed):
+        raise ValueError(f"{message}; observe real numbers, or leave out gradient")
+    warnings.warn(message, stacklevel=5)
 
 
 def _gradient(gradient: Any) -> tuple[str, ...]:

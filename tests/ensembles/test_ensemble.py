@@ -13,6 +13,7 @@ from jaxgait.ensembles import batch as batches
 from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, latin_hypercube, product, summary, zipped
 from jaxgait.ensembles.plan import block_shape, task_of
 from jaxgait.ensembles.store import StoreError
+from jaxgait.measure import Measure
 from jaxgait.model import Variable
 from jaxgait.models.bungee import Bungee
 from jaxgait.outcome import IncompleteRun, Outcome
@@ -292,6 +293,16 @@ def test_names_of_a_gradient_have_an_order():
     for wrong, message in (({*names}, "because a set has no order"), (3, "list of names, such as"), ([3], "such as")):
         with pytest.raises(ValueError, match=f"gradient must be .*{message}"):
             driver.plan_of({**request, "gradient": wrong})
+
+
+def test_counts_have_no_gradient():
+    count = Measure("count", lambda run: jnp.sum(run["x"] > 0.0), "1", "samples beyond zero")
+    end = Measure("end", lambda run: run["x"][-1], "m", "position at the end")
+    request = {"model": Oscillator(), "members": {"mass": M}, **QUICK, "gradient": ["mass"]}
+    with pytest.raises(ValueError, match=r"no gradient of count \(int\d+\): counts have none; observe real numbers"):
+        driver.plan_of({**request, "observe": [count]})
+    with pytest.warns(UserWarning, match=r"no gradient of count"):
+        driver.plan_of({**request, "observe": [count, end]})
 
 
 def test_a_comparison_of_precisions_has_no_store(tmp_path):
