@@ -26,7 +26,7 @@ from jaxgait.motion.capture.dynamics import (
     body_of,
     joint_moments,
     labelled,
-    stride_dynamics,
+    strides_dynamics,
 )
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options
@@ -259,7 +259,7 @@ def test_moments_are_those_of_opensim(tmp_path):
     }
     theirs, stride = _by_opensim(task, tmp_path), walk.kept[0]
     load = load_of(rigid, np.array([stride.start]))
-    same = stride_dynamics(rigid, load, stride, walk.dynamics.body, 85.07)
+    (same,) = strides_dynamics(rigid, load, [stride], walk.dynamics.body, 85.07)
     times = np.linspace(stride.start, stride.start + stride.period, 101)
     for joint, sign in zip(JOINTS, (1, -1, 1), strict=True):
         peer = sign * np.interp(times, theirs["time"], theirs[joint]) / 85.07

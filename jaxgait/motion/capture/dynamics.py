@@ -156,26 +156,38 @@ def _cross(arm: np.ndarray, force: np.ndarray) -> np.ndarray:
     return arm[:, 0] * force[:, 1] - arm[:, 1] * force[:, 0]
 
 
-def stride_dynamics(
-    leg: Leg, load: Load, stride: StrideCurve, body: Mapping[str, Segment], mass: float
-) -> dict[str, Float[np.ndarray, " samples"]] | None:
-    """Moments in Nm/kg and powers in W/kg of one stride; None where forces or markers are missing.
+def strides_dynamics(
+    leg: Leg, load: Load, strides: Sequence[StrideCurve], body: Mapping[str, Segment], mass: float
+) -> list[dict[str, Float[np.ndarray, " samples"]] | None]:
+    """Moments in Nm/kg and powers in W/kg of strides of one trial; None where forces or markers are missing.
 
     Accelerations are those of quintic splines through the smoothed positions and angles; forces are averaged over a
     frame and not smoothed further, as in OpenSim's inverse dynamics.
 
     The mass is that of the person in kg; `body` is from `body_of`.
     """
-    at = lambda track, order=0: sampled_at(leg.recording.time, track, stride.times, degree=5, derivative=order)
-    ground = sampled_at(leg.recording.time, np.column_stack([load.force, load.moment]), stride.times)
-    angles = _angles(leg)
+    tracks, angles, ground = _tracks(leg, body), _angles(leg), np.column_stack([load.force, load.moment])
+    return [_one_stride(leg, stride.times, tracks, angles, ground, body, mass) for stride in strides]
+
+
+def _one_stride(
+    leg: Leg,
+    times: Numbers,
+    tracks: Mapping[str, _Tracks],
+    angles: Mapping[str, Float[np.ndarray, " frames"]],
+    ground: Float[np.ndarray, "frames 3"],
+    body: Mapping[str, Segment],
+    mass: float,
+) -> dict[str, Numbers] | None:
+    at = lambda track, order=0: sampled_at(leg.recording.time, track, times, degree=5, derivative=order)
+    ground = sampled_at(leg.recording.time, ground, times)
     rate, spin = (dict(zip(angles, at(np.column_stack([*angles.values()]), order).T, strict=True)) for order in (1, 2))
     tilt = GRAVITY * np.array([np.sin(leg.axes.slope), np.cos(leg.axes.slope) - 1.0])  # of gravity on a ramp
     moving = {
         name: SegmentMotion(
-            at(tracks.proximal), at(tracks.distal), at(tracks.centre), at(tracks.centre, 2) + tilt, spin[name]
+            at(points.proximal), at(points.distal), at(points.centre), at(points.centre, 2) + tilt, spin[name]
         )
-        for name, tracks in _tracks(leg, body).items()
+        for name, points in tracks.items()
     }
     moments = joint_moments(body, moving, Wrench(ground[:, :2], ground[:, 2]))
     turn = {"hip": rate["thigh"], "knee": rate["thigh"] - rate["shank"], "ankle": rate["foot"] - rate["shank"]}
@@ -229,7 +241,8 @@ def dynamics_of(
     Legs and loads are one per trial; the person's mass is in kg.
     """
     there = {leg.recording.name: (leg, load) for leg, load in zip(legs, loads, strict=True) if load is not None}
-    measured = [s for s in strides if s.load is not None and s.trial in there]
+    by_trial = {name: [s for s in strides if s.load is not None and s.trial == name] for name in there}
+    measured = [s for own in by_trial.values() for s in own]
     if not any(leg.recording.forces for leg in legs):
         return None, "no joint moments: no ground forces were recorded"
     if not measured:
@@ -238,8 +251,8 @@ def dynamics_of(
         return None, "no joint moments: the mass is not known (give --mass)"
     lengths = [np.mean([leg.segments[k] for leg in legs]) for k in ("thigh_m", "shank_m")]
     body = body_of(mass, *map(float, lengths))
-    found = [(s, stride_dynamics(*there[s.trial], s, body, mass)) for s in measured]
-    done = [(s, curves) for s, curves in found if curves is not None]
+    found = [curves for name, own in by_trial.items() for curves in strides_dynamics(*there[name], own, body, mass)]
+    done = [(s, curves) for s, curves in zip(measured, found, strict=True) if curves is not None]
     if not done:
         points = [plate.point is not None for leg, _ in there.values() for plate in leg.recording.forces]
         lacking = "is missing in a part of every stride" if any(points) else "is not recorded"

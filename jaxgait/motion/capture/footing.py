@@ -102,6 +102,11 @@ def level_legs(recordings: Sequence[Recording], side: str, options: Options) -> 
     ]
 
 
+def sees_all(recording: Recording) -> bool:
+    """Whether every marker of a recording is seen, so that its legs are the same as the own and as the other one."""
+    return len(_seen(recording).markers) == len(recording.markers)
+
+
 def _seen(recording: Recording) -> Recording:
     """The recording without markers that are never seen, which make no other leg."""
     seen = {name: x for name, x in recording.markers.items() if np.isfinite(x).any()}

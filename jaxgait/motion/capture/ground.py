@@ -88,13 +88,17 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
             force = -force
             notes.append(f"{plate.name}: forces point downward and are reversed: the reaction on the foot is needed")
         stood = stretches(force[:, 1], plate.time, SHORTEST_PART)
+        ours = [_ours(leg, plate, start, end, strikes) for start, end in stood]
+        if not any(ours):
+            continue
+        pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])
+        faded = np.flatnonzero(~(force[:, 1] > NOISE_FORCE))
         for i, (start, end) in enumerate(stood):
-            if _ours(leg, plate, start, end, strikes):
+            if ours[i]:
                 others = stood[i - 1][1] if i else None, stood[i + 1][0] if stood[i + 1 :] else None
-                first, last = _to_the_ends(force[:, 1], start, end, others)
-                pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])[first:last]
+                first, last = _to_the_ends(faded, plate.time.size, start, end, others)
                 contact, span = _contact(plate, number, start, end), (plate.time[start], plate.time[end - 1])
-                steps.append(_Step(*span, contact, plate.time[first:last], pressed))
+                steps.append(_Step(*span, contact, plate.time[first:last], pressed[first:last]))
     stances = [s for s in _stances(steps) if _lasts(s) >= MIN_CONTACT or _cut_off(s)]
     if not stances:
         return None
@@ -103,7 +107,8 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
     stances = [s for s in stances if s not in too_long]
     contacts = tuple(step.contact for stance in stances for step in stance)
     for step in (step for stance in stances for step in stance):
-        total += _averaged(leg, step.time, step.pressed)
+        frames, mean = _averaged(leg, step.time, step.pressed)
+        total[frames] += mean
     if contacts:
         plates = ", ".join(sorted({c.plate for c in contacts}))
         count = count_of(len(contacts), "contact", "contacts")
@@ -178,24 +183,26 @@ def stretches(
     return [(a, b) for a, b in runs(loaded) if (b - a) * step >= least]
 
 
-def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int | None, int | None]) -> tuple[int, int]:
-    """The samples of a contact, extended at both ends until the force has faded.
+def _to_the_ends(
+    faded: np.ndarray, samples: int, start: int, end: int, others: tuple[int | None, int | None]
+) -> tuple[int, int]:
+    """The samples of a contact, extended at both ends until the force has faded, in one of the `faded` samples.
 
     On a plate that is not zeroed no force fades: then half-way to the end of the contact before it and to the start of
     the one after it (`others`), or to the ends of the record.
     """
-    faded = np.flatnonzero(~(vertical > NOISE_FORCE))
-    left, right = others[0] or 0, vertical.size if others[1] is None else others[1]
-    before, after = faded[(faded < start) & (faded >= left)], faded[(faded >= end) & (faded < right)]
+    left, right = others[0] or 0, samples if others[1] is None else others[1]
+    bounds = np.searchsorted(faded, [left, start, end, right])
+    before, after = faded[bounds[0] : bounds[1]], faded[bounds[2] : bounds[3]]
     first = 0 if others[0] is None else (left + start) // 2
-    last = vertical.size if others[1] is None else (end + right) // 2 + 1
+    last = samples if others[1] is None else (end + right) // 2 + 1
     return (int(before[-1]) if before.size else first), (int(after[0]) + 1 if after.size else last)
 
 
 def _contact(plate: Force, number: int, start: int, end: int) -> PlateContact:
-    vertical = np.abs(plate.force).max(axis=1)
-    begins = float(plate.time[start]) if start > 0 and np.isfinite(vertical[start - 1]) else np.nan
-    ends = float(plate.time[end]) if end < plate.time.size and np.isfinite(vertical[end]) else np.nan
+    known = lambda sample: bool(np.isfinite(plate.force[sample]).all())
+    begins = float(plate.time[start]) if start > 0 and known(start - 1) else np.nan
+    ends = float(plate.time[end]) if end < plate.time.size and known(end) else np.nan
     return PlateContact(plate.name, begins, ends, number)
 
 
@@ -221,11 +228,11 @@ def distances(leg: Leg, plate: Force, start: int, end: int) -> tuple[float, floa
 
     The contact's samples are `start:end`.
     """
-    moments = leg.recording.time
-    within = (moments >= plate.time[start]) & (moments <= plate.time[end - 1])
-    if plate.point is None or not within.any():
+    clock, pressed = leg.recording.time, plate.time[start:end]
+    within = slice(np.searchsorted(clock, pressed[0], "left"), np.searchsorted(clock, pressed[-1], "right"))
+    if plate.point is None or within.start == within.stop:
         return np.nan, np.nan
-    point = np.stack([np.interp(moments[within], plate.time, x) for x in _spanned(plate.point, start, end).T], axis=1)
+    point = np.stack([np.interp(clock[within], pressed, x) for x in plate.point[start:end].T], axis=1)
     point = point @ leg.axes.rotation.T
     own, other = (np.nan if x is None else _distance(point, x[within]) for x in (leg.own_foot, leg.other_foot))
     return own, other
@@ -238,13 +245,6 @@ def _side_of(plate: str) -> str | None:
         if side in words or side[0] in words:
             return side
     return None
-
-
-def _spanned(point: np.ndarray, start: int, end: int) -> np.ndarray:
-    """The centre of pressure in contact only: outside of it, it is noise."""
-    there = np.zeros(point.shape[0], bool)
-    there[start:end] = True
-    return np.where(there[:, None], point, np.nan)
 
 
 def _distance(point: np.ndarray, foot: np.ndarray) -> float:
@@ -264,20 +264,21 @@ def _about_ankle(leg: Leg, plate: Force, force: np.ndarray) -> np.ndarray:
     return np.where(force[:, 1] > NOISE_FORCE, ahead * force[:, 1] + ankle[:, 1] * force[:, 0], 0.0)
 
 
-def _averaged(leg: Leg, time: np.ndarray, pressed: np.ndarray) -> np.ndarray:
-    """Signals of one contact averaged over every frame: differences of impulse over the frame's time."""
+def _averaged(leg: Leg, time: np.ndarray, pressed: np.ndarray) -> tuple[slice, np.ndarray]:
+    """Frames that a contact touches, and its signals averaged over each: differences of impulse over its time."""
     step = 1.0 / leg.recording.rate
     edges = np.append(leg.recording.time - 0.5 * step, leg.recording.time[-1] + 0.5 * step)
-    touched = (edges[1:] > time[0]) & (edges[:-1] < time[-1])
     there = (time >= edges[0]) & (time <= edges[-1])  # no marker is known beyond the frames, and no moment
-    if not touched.any() or not there.any():
-        return np.zeros((leg.recording.frames, pressed.shape[1]))
-    return np.stack([_mean_over(edges, time[there], x[there], touched) for x in pressed.T], axis=1)
+    first, last = np.searchsorted(edges[1:], time[0], "right"), np.searchsorted(edges[:-1], time[-1], "left")
+    if first >= last or not there.any():
+        return slice(0, 0), np.zeros((0, pressed.shape[1]))
+    means = [_mean_over(edges[first : last + 1], time[there], x[there]) for x in pressed.T]
+    return slice(first, last), np.stack(means, axis=1)
 
 
-def _mean_over(edges: np.ndarray, time: np.ndarray, signal: np.ndarray, touched: np.ndarray) -> np.ndarray:
-    """The mean of a signal between edges, zero outside of its times; NaN in all frames it touches if it has gaps."""
+def _mean_over(edges: np.ndarray, time: np.ndarray, signal: np.ndarray) -> np.ndarray:
+    """The mean of a signal between edges, zero outside of its times; NaN everywhere if it has gaps."""
     if not np.isfinite(signal).all():
-        return np.where(touched, np.nan, 0.0)
+        return np.full(edges.size - 1, np.nan)
     impulse = np.concatenate(([0.0], np.cumsum(0.5 * (signal[1:] + signal[:-1]) * np.diff(time))))
     return np.diff(np.interp(edges, time, impulse)) / np.diff(edges)

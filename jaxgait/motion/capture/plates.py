@@ -162,7 +162,7 @@ def _elsewhere(leg: Leg, plate: Force) -> Iterator[str]:
 
 def _contact_curves(leg: Leg, plate: Force, start: float, end: float) -> tuple[np.ndarray, np.ndarray]:
     """The force in the walker's axes in N, and the centre of pressure ahead of the ankle in m, of a contact."""
-    on = (plate.time >= start) & (plate.time < end)
+    on = slice(*np.searchsorted(plate.time, [start, end]))
     force = plate.force[on] @ leg.axes.rotation.T
     force = force if np.mean(force[:, 1]) > 0 else -force
     if plate.point is None:

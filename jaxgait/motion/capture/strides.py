@@ -98,8 +98,8 @@ def cut(
 ) -> list[StrideCurve]:
     """The strides on a belt with a speed in m/s, between the heel strikes of a leg, or from them to other ends in s."""
     ends = events.strikes[1:] if ends is None else ends
-    pairs = zip(events.strikes.tolist(), ends.tolist(), strict=False)
-    return [_forward(_stride(leg, a, b, events, load, belt)) for a, b in pairs]
+    pairs, angles = zip(events.strikes.tolist(), ends.tolist(), strict=False), _angles(leg)
+    return [_forward(_stride(leg, angles, a, b, events, load, belt)) for a, b in pairs]
 
 
 def foot_speed(leg: Leg, events: StrideEvents) -> float:
@@ -135,12 +135,20 @@ def _forward(stride: StrideCurve) -> StrideCurve:
     return dataclasses.replace(stride, reason=f"it does not go forward ({stride.speed:.2f} m/s)")
 
 
-def _stride(leg: Leg, start: float, end: float, events: StrideEvents, load: Load | None, belt: float) -> StrideCurve:
+def _stride(
+    leg: Leg,
+    angles: Mapping[str, np.ndarray],
+    start: float,
+    end: float,
+    events: StrideEvents,
+    load: Load | None,
+    belt: float,
+) -> StrideCurve:
     time, period = np.linspace(start, end, POINTS_PER_STRIDE), end - start
     points = {k: _at(leg, x, time) for k, x in {"hip": leg.hip, **leg.points}.items()}
     progression, drift = _progression(points["hip"][:, 0], time)
     points = {k: x - np.stack([progression, np.zeros_like(progression)], axis=1) for k, x in points.items()}
-    signals = _signals(leg, points["hip"], time)
+    signals = _signals(leg, angles, points["hip"], time)
     loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.stances)
     return StrideCurve(
         trial=leg.recording.name,
@@ -163,9 +171,9 @@ def _progression(hip_x: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, float
     return mean + drift * (time - time[0]), drift
 
 
-def _signals(leg: Leg, hip: np.ndarray, time: np.ndarray) -> dict[str, np.ndarray]:
-    """The signals of a stride; `hip` is in m, from its mean progression."""
-    signals = {k: without_turns(_at(leg, unwrapped(x)[:, None], time)[:, 0]) for k, x in _angles(leg).items()}
+def _signals(leg: Leg, angles: Mapping[str, np.ndarray], hip: np.ndarray, time: np.ndarray) -> dict[str, np.ndarray]:
+    """The signals of a stride; `angles` are those of `_angles`, `hip` is in m, from its mean progression."""
+    signals = {k: without_turns(_at(leg, x[:, None], time)[:, 0]) for k, x in angles.items()}
     signals |= {"hip_x_m": hip[:, 0], "hip_y_m": hip[:, 1]}
     signals["knee_rad"] = signals["thigh_rad"] - signals["shank_rad"]
     foot = signals["foot_rad"] if "foot_rad" in signals else signals["ankle_rad"] + signals["shank_rad"]
@@ -173,10 +181,11 @@ def _signals(leg: Leg, hip: np.ndarray, time: np.ndarray) -> dict[str, np.ndarra
 
 
 def _angles(leg: Leg) -> dict[str, np.ndarray]:
-    angles = {"thigh_rad": leg.thigh, "shank_rad": leg.shank}
-    if leg.foot is not None:
-        return angles | {"foot_rad": leg.foot}
-    return angles if leg.ankle_angle is None else angles | {"ankle_rad": leg.ankle_angle}
+    """The angles of a leg in rad, without jumps by a full turn."""
+    angles = {"thigh_rad": leg.thigh, "shank_rad": leg.shank, "foot_rad": leg.foot}
+    if leg.foot is None:
+        angles["ankle_rad"] = leg.ankle_angle
+    return {name: unwrapped(x) for name, x in angles.items() if x is not None}
 
 
 def unwrapped(angle: np.ndarray) -> np.ndarray:

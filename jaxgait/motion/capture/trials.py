@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+
 from jaxgait.motion.capture.coordinates import has_angles
+from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.recording import Recording, with_forces
+from jaxgait.motion.text import distinct
 
 
 def has_leg(found: Recording) -> bool:
@@ -58,3 +63,33 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     for other in forces:
         raise other.error("ground forces with several trials", "give each trial with its forces in one C3D file")
     return moving
+
+
+def with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
+    """The trials under different names, which their strides refer to, and a warning if one is given twice."""
+    twice: list[str] = []
+    for i, trial in enumerate(recordings):
+        same = next((other for other in recordings[:i] if _same(trial, other)), None)
+        if same is not None:
+            twice.append(f"{trial.file} contains the same frames as {same.file}: its strides count twice")
+    names = distinct([trial.name for trial in recordings], "{} ({})")
+    return [dataclasses.replace(trial, name=name) for trial, name in zip(recordings, names, strict=True)], twice
+
+
+def _same(one: Recording, other: Recording) -> bool:
+    columns = [(r.markers or r.angles) for r in (one, other)]
+    if not columns[0] or columns[0].keys() != columns[1].keys():
+        return False
+    return all(np.array_equal(x, columns[1][k], equal_nan=True) for k, x in columns[0].items())
+
+
+def check_one_kind(legs: Sequence[Leg]) -> None:
+    """Checks that all legs are from markers, or all from joint angles.
+
+    Raises:
+        MotionFormatError: if there are both, because strides of the same trial would count twice.
+    """
+    solved, marked = ([leg.recording for leg in legs if (leg.foot is None) == angles] for angles in (True, False))
+    if solved and marked:
+        what = f"contains joint angles, but {marked[0].file} markers"
+        raise solved[0].error(what, "give one of them: strides of the same trial would count twice")

@@ -1,0 +1,184 @@
+"""The strides of one leg, or of both, in all trials of a person, before they are averaged."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxgait import checks
+from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture import agreement, footing
+from jaxgait.motion.capture import strides as cutting
+from jaxgait.motion.capture.belt import Belt, belt_of
+from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of
+from jaxgait.motion.capture.ground import Load, load_of
+from jaxgait.motion.capture.leg import Leg, Options
+from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.trials import check_one_kind
+from jaxgait.motion.recording import Recording
+
+MIN_KNEE_RANGE = 2.0
+"""Range of the knee in deg below which joint angles are probably in rad: in walking it is above 30."""
+
+
+class Foot(NamedTuple):
+    """A leg and what its foot does."""
+
+    leg: Leg
+    moved: tuple[np.ndarray, np.ndarray]
+    """Heel strikes and toe-offs in s by the motion alone."""
+    load: Load | None
+    events: StrideEvents
+    speed: float
+    """On a belt, in m/s, as `strides.foot_speed`."""
+
+
+class Trial(NamedTuple):
+    """A trial as one leg walks in it."""
+
+    own: Foot
+    other: Foot | None
+    belt: Belt
+
+    @property
+    def leg(self) -> Leg:
+        """The leg that is measured."""
+        return self.own.leg
+
+    @property
+    def feet(self) -> list[tuple[Leg, StrideEvents]]:
+        """The legs that were recorded, and their events."""
+        return [(foot.leg, foot.events) for foot in (self.own, self.other) if foot is not None]
+
+
+class SideStrides(NamedTuple):
+    """The strides of one leg in all trials."""
+
+    trials: list[Trial]
+    cuts: list[StrideCurve]
+    """Before they are compared."""
+    alone: list[StrideCurve]
+    """Compared with those of their trial."""
+    judged: list[StrideCurve]
+    """Compared with all."""
+    ended: list[str]
+    """A note on the end of a single one."""
+
+    @property
+    def kept(self) -> list[tuple[Leg, StrideCurve]]:
+        """The kept strides, each with the leg of its trial."""
+        legs = {t.leg.recording.name: t.leg for t in self.trials}
+        return [(legs[s.trial], s) for s in self.judged if not s.reason]
+
+
+def sides_of(
+    recordings: Sequence[Recording], sides: Sequence[str], options: Options, mass: float | None
+) -> tuple[dict[str, SideStrides], dict[str, MotionFormatError]]:
+    """The strides by side, of those sides that have kept ones, and why the others have not."""
+    found: dict[str, SideStrides] = {}
+    failed: dict[str, MotionFormatError] = {}
+    for side in sides:
+        try:
+            trials = _trials(recordings, side, options, [t for one in found.values() for t in one.trials])
+        except MotionFormatError as error:
+            failed[side] = error
+            continue
+        check_one_kind([t.leg for t in trials])
+        strides = _strides(trials)
+        if strides.kept:
+            found[side] = strides
+        else:  # different people may be the reason
+            agreement.one_person(recordings, lengths_of(strides.trials, strides.cuts), options.static, mass)
+            failed[side] = _no_stride(strides.trials, strides.judged)
+    return found, failed
+
+
+def _trials(recordings: Sequence[Recording], side: str, options: Options, done: Sequence[Trial]) -> list[Trial]:
+    """The trials as the leg of a side walks in them; `done` are those of the other one, whose feet are the same."""
+    known = [(t.other, t.own) for t in done if t.other is not None]
+    if len(known) == len(recordings) and all(map(footing.sees_all, recordings)):
+        return [_trial(own, other) for own, other in known]
+    legs = footing.level_legs(recordings, side, options)
+    return [_trial(_foot(own), None if other is None else _foot(other)) for own, other in legs]
+
+
+def _foot(leg: Leg) -> Foot:
+    moved = by_motion(leg)
+    load = load_of(leg, moved[0])
+    events = events_of(leg, load)
+    return Foot(leg, moved, load, events, cutting.foot_speed(leg, events))
+
+
+def _trial(own: Foot, other: Foot | None) -> Trial:
+    speeds = {foot.leg.side: foot.speed for foot in (own, other) if foot is not None}
+    return Trial(own, other, belt_of(own.leg.side, speeds))
+
+
+def _strides(trials: list[Trial]) -> SideStrides:
+    cuts = [s for t in trials for s in cutting.cut(t.leg, t.own.events, t.own.load, t.belt.speed)]
+    cuts, ended = _ended(cuts, trials)
+    alone = cutting.judged_by_trial(cuts)
+    return SideStrides(trials, cuts, alone, cutting.judged(alone), ended)
+
+
+def _ended(cuts: list[StrideCurve], trials: Sequence[Trial]) -> tuple[list[StrideCurve], list[str]]:
+    """The strides; a single one ends where its angles repeat best, with a note."""
+    if len([s for s in cuts if not s.reason]) != 1:
+        return cuts, []
+    i = next(i for i, s in enumerate(cuts) if not s.reason)
+    trial = next(t for t in trials if t.leg.recording.name == cuts[i].trial)
+    end = cutting.best_end(trial.leg, cuts[i])
+    moved = end - cuts[i].start - cuts[i].period
+    starts = StrideEvents(np.array([cuts[i].start]), trial.own.events.offs, (), ())
+    cuts[i] = dataclasses.replace(
+        cutting.cut(trial.leg, starts, trial.own.load, trial.belt.speed, np.array([end]))[0], moved=moved
+    )
+    return cuts, [f"the only stride ends {1e3 * moved:+.0f} ms from its heel strike, where thigh and shank repeat best"]
+
+
+def _no_stride(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> MotionFormatError:
+    recording = trials[0].leg.recording
+    warnings = "".join(f"; {line}" for line in (*recording.warnings, *trials[0].leg.warnings)[:3])
+    if strides:
+        reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
+        what = f"no stride is usable of {len(strides)}: {reasons}{warnings}"
+        knee = max(float(np.ptp(s.signals["knee_rad"])) for s in strides)  # NaN where markers are missing
+        tiny = bool(recording.angles) and not recording.markers and math.degrees(knee) < MIN_KNEE_RANGE
+        header = "radians in a file that states degrees? correct its header"
+        advice = header if tiny else "see --gap and --cutoff, or correct the file"
+        return recording.error(what, advice)
+    strikes = [checks.count_of(t.own.events.strikes.size, "heel strike", "heel strikes") for t in trials]
+    if trials[1:]:
+        each = ", ".join(f"{count} in {t.leg.recording.name}" for count, t in zip(strikes, trials, strict=True))
+        what = f"no whole stride of the {trials[0].leg.side} leg: {each}{warnings}"
+        return MotionFormatError(what, "two in one trial are needed: give longer trials, or the other leg (--leg)")
+    what = f"no whole stride: {strikes[0]} of the {trials[0].leg.side} leg{warnings}"
+    return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
+
+
+def lengths_of(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> dict[str, dict[str, float]]:
+    """Lengths in m of the segments by trial, of those that have kept strides."""
+    kept = {
+        t.leg.recording.name: [s for s in strides if s.trial == t.leg.recording.name and not s.reason] for t in trials
+    }
+    return {name: segments_of([t.leg], own) for t in trials if (own := kept[name := t.leg.recording.name])}
+
+
+def segments_of(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, float]:
+    """Lengths in m over the kept strides, and where ankle, heel and toe are in the flat foot."""
+    lengths = {k: float(np.mean([leg.segments[k] for leg in legs])) for k in legs[0].segments}
+    for name, (above, below) in {"thigh_m": ("hip", "knee"), "shank_m": ("knee", "ankle")}.items():
+        if name in lengths and {above, below} <= kept[0].points.keys():
+            lengths[name] = float(np.mean([np.hypot(*(s.points[above] - s.points[below]).T) for s in kept]))
+    flat = lambda name: np.mean([s.points[name][cutting.FLAT] for s in kept], axis=(0, 1))
+    there = kept[0].points
+    if "ankle" in there and legs[0].foot is not None:
+        ankle = flat("ankle")
+        lengths["ankle_height_m"] = float(ankle[1])
+        lengths |= {"ankle_to_heel_marker_back_m": float(ankle[0] - flat("heel")[0])} if "heel" in there else {}
+        lengths |= {"ankle_to_toe_marker_fwd_m": float(flat("toe")[0] - ankle[0])} if "toe" in there else {}
+    return lengths
