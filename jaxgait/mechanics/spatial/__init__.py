@@ -39,7 +39,16 @@ from jaxgait.mechanics.spatial.frames import (
     to_world_axes,
 )
 from jaxgait.mechanics.spatial.joints import Joint, ball, fixed, free, hinge, planar, prismatic, screws, universal
-from jaxgait.mechanics.spatial.points import Momentum, Points, energy, momentum, point_motion, point_wrenches
+from jaxgait.mechanics.spatial.points import (
+    Feet,
+    Momentum,
+    Points,
+    energy,
+    feet,
+    momentum,
+    point_motion,
+    point_wrenches,
+)
 from jaxgait.mechanics.spatial.tree import (
     Link,
     Motion,
@@ -54,6 +63,7 @@ from jaxgait.mechanics.spatial.vectors import Placement, quaternion_about, rotat
 
 __all__ = [
     "Accelerations",
+    "Feet",
     "Joint",
     "Link",
     "Momentum",
@@ -67,6 +77,7 @@ __all__ = [
     "check_quaternions",
     "check_rotation",
     "energy",
+    "feet",
     "fixed",
     "forward_dynamics",
     "free",

@@ -23,6 +23,19 @@ class Points(NamedTuple):
     """In the body's frame, m."""
 
 
+class Feet(NamedTuple):
+    """Points of bodies above level ground at z = 0, and the points of the same bodies straight below them on it."""
+
+    height: Float[Array, " m"]
+    """Height of the points themselves, m."""
+    rise: Float[Array, " m"]
+    """Its rate, m/s."""
+    position: Float[Array, "m 3"]
+    """On the ground, m."""
+    slip: Float[Array, "m 2"]
+    """Horizontal velocity of the bodies there, m/s."""
+
+
 class Momentum(NamedTuple):
     """Mass, centre of mass and momentum of a tree, in world axes."""
 
@@ -89,6 +102,29 @@ def point_wrenches(
     wrench = jnp.concatenate([jnp.cross(_turn(Rt, position - origin), f), f], axis=1)
     total = jnp.zeros((len(motion.world), 6), dtype=wrench.dtype)
     return total.at[np.asarray(points.body)].add(wrench)
+
+
+@float64_default
+def feet(motion: Motion, points: Points) -> Feet:
+    """The motion of points, such as centres of balls, over level ground, and of the bodies where they touch it.
+
+    Raises:
+        TypeError: for the motion of a planar tree.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Link, Points, Tree, feet, kinematics, planar
+        >>> wheel = Tree.build(Link("wheel", None, planar(), mass=1.0))  # 0.2 m above the ground
+        >>> motion = kinematics(wheel, jnp.array([0.0, 0.2, 0.0]), jnp.array([0.6, 0.0, 2.0]))  # 0.6 m/s, 2 rad/s
+        >>> found = feet(motion, Points((0,), jnp.zeros((1, 3))))
+        >>> print(found.height, found.position[0], found.slip[0].round(6))  # m, m, m/s
+        [0.2] [0. 0. 0.] [0.2 0. ]
+    """
+    centre, velocity = point_motion(motion, points)
+    spin = {b: motion.world[b].R @ motion.twist[b][:3] for b in points.body}
+    turn = jnp.stack([jnp.stack([-spin[b][1], spin[b][0]]) for b in points.body])
+    slip = velocity[:, :2] + centre[:, 2:] * turn
+    return Feet(centre[:, 2], velocity[:, 2], centre.at[:, 2].set(0.0), slip)
 
 
 @overload

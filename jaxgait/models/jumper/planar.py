@@ -303,8 +303,7 @@ class PlanarJumper(Model):
         ahead, below = sole.row_positions, sole.radius - sole.drop
         arm_x, arm_z = c * ahead + s * below, c * below - s * ahead
         depth, rate = sole.radius - (y.z + arm_z), -(y.vz - y.spin * arm_x)
-        # the material point at the contact: straight below the stud's centre
-        slip = y.vx + y.spin * (arm_z - (y.z + arm_z))
+        slip = jnp.broadcast_to(y.vx - y.spin * y.z, depth.shape)  # of the foot on the ground, below the studs' centres
         bristle = None if y.bristle is None else y.bristle[:, None]
         if dt is None:
             studs = sole.forces(depth, rate, slip[:, None], bristle, y.approach)

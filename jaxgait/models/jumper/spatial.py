@@ -175,17 +175,10 @@ class SpatialJumper(Model):
 
     def ground(self, tree: spatial.Tree, motion: spatial.Motion, y: SpatialState) -> Ground:
         """Compression, sliding and forces of all studs."""
-        points = self._studs(tree)
-        centre, velocity = spatial.point_motion(motion, points)
-        spin = [motion.world[b].R @ motion.twist[b][:3] for b in sorted(set(points.body))]
-        omega = jnp.repeat(jnp.stack(spin), len(points.body) // 2, axis=0)
-        lever = -centre[:, 2]  # straight down to the ground
-        slip = velocity[:, :2] + jnp.stack([omega[:, 1] * lever, -omega[:, 0] * lever], axis=1)
-        depth = self.plane.sole.radius - centre[:, 2]
-        position = centre.at[:, 2].set(0.0)
-        return Ground(
-            depth, position, slip, self.plane.sole.forces(depth, -velocity[:, 2], slip, y.bristle, y.approach)
-        )
+        feet, sole = spatial.feet(motion, self._studs(tree)), self.plane.sole
+        depth = sole.radius - feet.height
+        studs = sole.forces(depth, -feet.rise, feet.slip, y.bristle, y.approach)
+        return Ground(depth, feet.position, feet.slip, studs)
 
     def _solve(self, t: Scalar, y: SpatialState) -> tuple[spatial.Tree, spatial.Motion, Ground, spatial.Accelerations]:
         tree = self.tree()
