@@ -158,8 +158,7 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
         search = optimizing.search(request, self.sampling | self.options)
         effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
-        limits = parsing.limits(search.model, self.subject_to)
-        wanted = {"subject_to": limits, "method": self.method, "gradient": self.gradient}
+        wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
         wanted |= {"robust": self.robust}
         return optimizing.run_search(search, wanted | effort, self.json, self)
 

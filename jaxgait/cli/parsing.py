@@ -23,7 +23,6 @@ from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, shape_of
 from jaxgait.fields import choices as alternatives
 from jaxgait.fields import replaced
-from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
@@ -37,7 +36,6 @@ _UNIT = r"(?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*"
 _QUANTITY = re.compile(rf"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*({_UNIT})")
 """A number and its unit."""
 _DECIMAL_COMMA = re.compile(r"\s*([-+]?\d+),(\d+(?:[eE][-+]?\d+)?\s*(?:[^\d,].*)?)")
-_LIMIT = re.compile(r"\s*(\S+?)\s*(>=|<=)(.*)")
 
 
 def with_settings(model: M, texts: Sequence[str]) -> M:
@@ -125,23 +123,6 @@ def box(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
         ParameterError: for malformed text, unknown and repeated names, and incompatible units.
     """
     return pairs(texts, "--over", _BOX, lambda name, span: _bounds(model, name, span))
-
-
-def limits(model: Model, texts: Sequence[str]) -> tuple[str, ...]:
-    """Limits of measures with values in the measures' units, from text such as "clearance>=50cm".
-
-    Raises:
-        ParameterError: for incompatible units.
-    """
-    units = {name: measure.unit for name, measure in known(model).items()}
-
-    def converted(text: str) -> str:
-        found = _LIMIT.fullmatch(text)
-        if not (found and found[1] in units and _QUANTITY.fullmatch(found[3].strip())):
-            return text  # without a unit, or an error that `optimize` explains
-        return f"{found[1]} {found[2]} {quantities([found[3]], units[found[1]], found[1])[0]!r}"
-
-    return tuple(map(converted, texts))
 
 
 def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence[str], option: str = "--over") -> None:

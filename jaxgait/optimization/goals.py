@@ -19,10 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxgait.measure import Measure, Measures, evaluated, observer
+from jaxgait.measure import Measure, MeasureError, Measures, evaluated, known, observer
 from jaxgait.model import Model
 from jaxgait.optimization.space import finite_number
+from jaxgait.parameters import parameters
 from jaxgait.run import Run, Sampling
+from jaxgait.units import factor
 
 Objective: TypeAlias = Callable[[Run], Any] | Measure | str
 """A measure, its name, or a function of a run."""
@@ -31,7 +33,11 @@ MAX_VIOLATION = 1e-8
 """Largest relative violation of a limit at the end of a search."""
 MAGNITUDE_QUANTILE = 0.75
 """Quantile of a measure's magnitudes that is its typical one: those near the limit are small, single ones huge."""
-_LIMIT = re.compile(r"\s*([\w.]+)\s*(>=|<=)\s*(\S+)\s*")
+_COMPARED = re.compile(r"(>=|<=|==|=|>|<)")
+_TURNED = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "=": "=", "==": "=="}
+_NAME = re.compile(r"[A-Za-z_]\S*")
+_QUANTITY = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*|)")
+"""A number, and its unit or nothing."""
 
 
 @dataclass(frozen=True)
@@ -106,28 +112,50 @@ def at_most(what: Objective, value: float | int) -> Limit:
     return Limit(what, finite_number(value, "the value of a limit"), at_least=False)
 
 
-def limit(condition: Limit | str) -> Limit:
-    """A limit from a text such as "peak_flexion >= 60"; a `Limit` unchanged.
+def limit(condition: Limit | str, model: Model | None = None) -> Limit:
+    """A limit from a text such as "peak_flexion >= 60" or "clearance >= 50 cm"; a `Limit` unchanged.
+
+    Args:
+        condition: the text; a number without a unit is in the measure's one.
+        model: the mechanism whose measures have units.
 
     Raises:
-        ValueError: for anything else.
+        ValueError: for anything else, and for another unit than that of the measure.
 
     Examples:
+        >>> from jaxgait import Bungee
         >>> from jaxgait.optimization.goals import limit
-        >>> limit("peak_flexion >= 60").value
-        60.0
+        >>> limit("peak_flexion >= 60").value, limit("clearance >= 50 cm", Bungee()).value
+        (60.0, 0.5)
     """
     if isinstance(condition, Limit):
         return condition
-    found = _LIMIT.fullmatch(condition) if isinstance(condition, str) else None
+    parts = [part.strip() for part in _COMPARED.split(condition)] if isinstance(condition, str) else []
+    if len(parts) == 3 and _QUANTITY.fullmatch(parts[0]):  # "2 <= clearance"
+        parts = [parts[2], _TURNED[parts[1]], parts[0]]
+    found = _QUANTITY.fullmatch(parts[2]) if len(parts) == 3 and parts[1] in (">=", "<=") else None
+    if not found or not _NAME.fullmatch(parts[0]) or not np.isfinite(float(found[1])):
+        what = "a limit is text such as 'peak_flexion >= 60' (>= or <=, and a number, in the measure's unit or another)"
+        raise ValueError(f"{what}, or made by at_least or at_most, got {condition!r}{_rewritten(parts)}")
+    measures = {} if model is None else known(model)
+    own = measures[parts[0]].unit if parts[0] in measures else found[2]
     try:
-        value = float(found[3]) if found else float("nan")
-    except ValueError:
-        value = float("nan")
-    if not found or not np.isfinite(value):
-        what = "a limit is text such as 'peak_flexion >= 60' (>= or <=, and a number in the measure's unit)"
-        raise ValueError(f"{what}, or made by at_least or at_most, got {condition!r}")
-    return Limit(found[1], value, found[2] == ">=")
+        scale = factor(found[2] or own, own, parts[0], of="the value")
+    except ValueError as error:
+        raise ValueError(f"the limit {condition!r}: {error}") from error
+    return Limit(parts[0], float(found[1]) * scale, parts[1] == ">=")
+
+
+def _rewritten(parts: list[str]) -> str:
+    """What to write instead of a comparison that is not a limit."""
+    names, pairs = parts[::2], list(zip(parts[::2], parts[1::2], parts[2::2], strict=False))
+    if len(parts) == 3 and all(names):
+        each = [f"{names[0]} {sign} {names[1]}" for sign in {">": (">=",), "<": ("<=",)}.get(parts[1], (">=", "<="))]
+        right = parts[1] not in (">=", "<=")
+    else:
+        each = [f"{b} {_TURNED[sign]} {a}" if _QUANTITY.fullmatch(a) else f"{a} {sign} {b}" for a, sign, b in pairs]
+        right = len(parts) == 5 and all(names) and {sign for _, sign, _ in pairs} <= {">=", "<="}
+    return f": write {' and '.join(map(repr, each))}" if right else ""
 
 
 @dataclass(frozen=True)
@@ -159,7 +187,7 @@ class Goal:
             jaxgait.measure.MeasureError: for an unknown measure.
             ValueError: for an invalid limit.
         """
-        chosen = _numbered([limit(one) for one in limits])
+        chosen = _numbered([limit(one, model) for one in limits])
         return cls(tuple(_found(model, what) for what in (objective, *(one.what for one in chosen))), chosen)
 
     def __call__(self, run: Run) -> dict[str, Array]:
@@ -323,6 +351,9 @@ def _numbered(limits: Sequence[Limit]) -> tuple[Limit, ...]:
 
 
 def _found(model: Model, what: Objective) -> Callable[[Run], Any]:
+    if isinstance(what, str) and what not in known(model) and what in parameters(model):
+        made = f"make it a measure, Measure({what.rpartition('.')[2]!r}, lambda run: run.model.{what}, unit)"
+        raise MeasureError(f"{what!r} is a parameter: limit it by its bounds in `over`, or {made}")
     if isinstance(what, str | Measure):
         return cast(Measures, observer(model, what)).members[0]
     if not callable(what):

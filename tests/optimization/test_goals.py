@@ -9,8 +9,9 @@ import pytest
 from jaxgait.kinds import Transition
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, optimize
-from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.goals import Goal, Limit
 from tests.optimization.oscillator import Oscillator
 
 QUICK = {"progress": False, "duration": 1.0, "samples": 20}
@@ -91,3 +92,33 @@ def test_methods_without_gradients_count():
     assert found.objective == 5.0 and 50.0 / 9.0 < found.best["g"] < 8.0
     with pytest.raises(ValueError, match="got bool: it has no gradient; methods without gradients take it"):
         optimize(Fall(), **request)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "lower"),
+    [
+        ("clearance >= 50 cm", 0.5, True),
+        ("clearance<=9", 9.0, False),
+        ("0.2e1 <= clearance", 2.0, True),
+        ("50cm>=clearance", 0.5, False),
+    ],
+)
+def test_a_limit_may_have_another_unit_and_either_order(text, value, lower):
+    (found,) = Goal.of(Bungee(), "peak_rope_force", [text]).limits
+    assert found == Limit("clearance", value, lower)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("clearance == 2", "got 'clearance == 2': write 'clearance >= 2' and 'clearance <= 2'"),
+        ("clearance > 2m", ": write 'clearance >= 2m'"),
+        ("1 <= clearance <= 2", ": write 'clearance >= 1' and 'clearance <= 2'"),
+        ("clearance >= 2,5", "a number, in the measure's unit or another.*got 'clearance >= 2,5'$"),
+        ("clearance >= 2 kg", "the limit 'clearance >= 2 kg': the value is in 'kg', but clearance in 'm': give it in"),
+        ("rope_length <= 25", r"'rope_length' is a parameter: limit it by its bounds in `over`, or make it a measure"),
+    ],
+)
+def test_what_is_no_limit_says_what_to_write_instead(text, message):
+    with pytest.raises(ValueError, match=message):
+        Goal.of(Bungee(), "peak_rope_force", [text])
