@@ -94,7 +94,8 @@ def ensemble(
         variables: unit and long name of the results of a function `observe`; measures have their own.
         trajectories: whether to keep the full time histories of states and outputs.
         gradient: parameters (or "initial." components) by which the observables are differentiated: for each
-            real observable `NAME` (a warning names others) a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
+            real observable `NAME` (a warning names others) a result `NAME_gradient` along `parameter`. Forward mode up
+            to 20 of them, reverse above.
         retry: whether to rerun failed members with tighter tolerances, then with a stiff solver, then in float64; not
             those that reached the limit of events.
         invalid: what to do if the model rejects some members, because a value is out of its bounds or rules between
