@@ -54,10 +54,14 @@ def show_log() -> Iterator[None]:
 
 
 class _Unbroken:
-    """A text stream that keeps working silently when its reader, such as `head`, has exited."""
+    """A text stream that keeps working silently when its reader, such as `head`, has exited.
 
-    def __init__(self, stream: Any) -> None:
+    Other failures, such as a full disk, raise an `OSError` that names the stream, unless it is the one for messages.
+    """
+
+    def __init__(self, stream: Any, name: str = "") -> None:
         self._stream = stream
+        self._name = name
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -73,20 +77,31 @@ class _Unbroken:
     def _unless_closed(self, act: Callable[[], Any]) -> Any:
         try:
             return act()
-        except BrokenPipeError:
+        except OSError as error:
             with open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), self._stream.fileno())  # takes what is still waiting, too
+            if self._name and not isinstance(error, BrokenPipeError):
+                raise OSError(f"cannot write to {self._name}: {error.strerror or error}") from error
             return None
+
+
+def open_streams() -> None:
+    """Gives a process that was started without a standard output or error (`2>&-`) one that nobody reads."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
 @contextlib.contextmanager
 def unbroken() -> Iterator[None]:
-    """Keeps a command running, and writing its files, when the reader of its output exits."""
-    with contextlib.ExitStack() as streams:
-        if sys.stdout is not None:
-            streams.enter_context(contextlib.redirect_stdout(_Unbroken(sys.stdout)))
-        if sys.stderr is not None:
-            streams.enter_context(contextlib.redirect_stderr(_Unbroken(sys.stderr)))
+    """Keeps a command running, and writing its files, when the reader of its output exits.
+
+    Raises:
+        OSError: if the standard output cannot be written for another reason.
+    """
+    out: Any = _Unbroken(sys.stdout, "the standard output")
+    errors: Any = _Unbroken(sys.stderr)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         yield
 
 
@@ -156,27 +171,32 @@ def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
     elif missing:
         what = _missing(*missing.groups())
     see = found[1] if found else "jaxgait --help"
-    if unknown and not what.startswith("no command"):
-        see = " ".join(["jaxgait", *arguments[:1], "--help"])
+    if arguments and not arguments[0].startswith("-") and not what.startswith("no command"):
+        see = f"jaxgait {arguments[0]} --help"
     return f"{what} See {see}" if what.endswith("?") else f"{what.rstrip('. ')}; see {see}"
 
 
 def _unknown(words: Sequence[str], text: str, arguments: Sequence[str]) -> str:
     """The message for unrecognised words, with the parser's suggestions."""
     given, command = " ".join(words), next(iter(arguments), "")
-    some = re.search(r"Available subcommands: ([\w, -]+)", text)
+    some = re.search(r"Available subcommands: ((?:\w+, )*\w+)", text)
+    if command.startswith("-"):
+        return "--version goes alone" if "--version" in arguments else f"give a command before {command}"
     if some:
-        return f"no command {words[0]!r}: there are {some[1].strip()}"
+        return f"no command {words[0]!r}: there are {some[1]}"
     option, _, value = words[0].partition("=")
     value = value or next((word for word in words[1:2] if "=" not in word and not word.startswith("--")), "")
     hints = re.split(r"Perhaps you meant:|Arguments similar to \S+:", text)[1:]
     offered = re.findall(r"(--(?!help\b)[\w-]+).*? in jaxgait ([\w-]+) --help", " ".join(hints))
-    alike = lambda one: difflib.SequenceMatcher(a=option, b=one[0]).ratio()
+    begun = lambda one: one[0] == option or (one[1] == command and one[0].startswith(option))
+    alike = lambda one: (begun(one), difflib.SequenceMatcher(a=option, b=one[0]).ratio())
     near, where = max(offered, key=alike, default=("", ""))
     if near and not (value and near == option):  # otherwise a parameter with the name of another command's option
         return f"unknown option {given}: did you mean {near}{'' if where == command else f' of jaxgait {where}'}?"
     if option.startswith("--"):
-        return f"unknown option {given}" + (f": a parameter is given as --set {option[2:]}={value}" if value else "")
+        also = f"; {option} is an option of jaxgait {where}" if near else ""
+        hint = f": a parameter is given as --set {option[2:]}={value}" if value else ""
+        return f"unknown option {given}{hint}{also}"
     before = arguments[: arguments.index(words[0])] if words[0] in arguments else ()
     if len(before) > 1 and before[-2].startswith("--") and not before[-1].startswith("--"):
         several = "; several are for jaxgait scan and optimize" * (before[-2] == "--motion")

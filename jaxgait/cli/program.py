@@ -14,9 +14,9 @@ Examples:
 version. With `--json FILE` a command writes its results as JSON, with `--json -` to the standard output.
 
 Exit codes: 0, success; 1, the work did not fully succeed (a run that did not reach its end, a scan without a completed
-member, a store with damaged files, a search without a result, a fit that is not a minimum or leaves parameters undetermined, a reproduction that
-misses the specification); 2, bad input or usage, explained in one line; 130 and 143, interrupted by Ctrl-C and `kill`:
-what is in a store or a checkpoint is safe, and the same command resumes from there.
+member, a store with damaged files, a search without a result, a fit that is not a minimum or leaves parameters
+undetermined, a reproduction that misses the specification); 2, bad input or usage, explained in one line; 130 and 143,
+interrupted by Ctrl-C and `kill`: what is in a store or a checkpoint is safe, and the same command resumes from there.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ Command = (
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of the command `jaxgait`; for the exit codes see the module."""
     given = sys.argv[1:] if arguments is None else arguments
+    console.open_streams()
     for fault in registry.faults():
         console.say(fault)
     interrupted = False
@@ -97,8 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
+        stream.flush()
 
 
 def _exit_code(arguments: list[str]) -> int:
@@ -121,7 +121,9 @@ def _exit_code(arguments: list[str]) -> int:
                 from jaxgait.cli.parsing import check_json
 
                 check_json(json)
-            return command() or 0
+            code = command() or 0
+        sys.stdout.flush()
+        return code
     except Exception as error:
         if interruptions.caused_by_signal(error):
             raise KeyboardInterrupt from error

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import pathlib
 import subprocess
 import sys
 
@@ -80,6 +81,17 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         ("view --lst", "view needs PATH (NetCDF file or Zarr store"),
         ("scan knee --dt", "--dt needs a value; see jaxgait scan --help"),
         ("view", "view needs PATH (NetCDF file or Zarr store"),
+        ("--version --json", "--version goes alone; see jaxgait --help"),
+        ("--json - run bungee", "give a command before --json; see jaxgait --help"),
+        (
+            "run walker --store x",
+            "unknown option --store x: a parameter is given as --set store=x; --store is an option of jaxgait scan",
+        ),
+        ("run walker --st 5", "unknown option --st 5: did you mean --strides? See jaxgait run --help"),
+        (
+            "run bungee --duration 20m",
+            "--duration: the value is in 'm', but this option in 's': give it in s, ms; see jaxgait run",
+        ),
     ],
 )
 def test_what_is_no_command_is_one_line(command, output, capsys):
@@ -88,6 +100,23 @@ def test_what_is_no_command_is_one_line(command, output, capsys):
     message = capsys.readouterr().err
     assert stop.value.code == 2 and message.startswith(f"jaxgait: {output}") and message.count("\n") == 1
     assert "--help" in message
+
+
+@pytest.mark.skipif(not pathlib.Path("/dev/full").exists(), reason="no such file here")
+@pytest.mark.parametrize("command", ["--version", "motion --json -"])
+def test_a_full_disk_behind_the_standard_output_is_one_line(command):
+    run = f"{sys.executable} -m jaxgait {command} > /dev/full"
+    done = subprocess.run(run, shell=True, check=False, stderr=subprocess.PIPE)
+    message = b"jaxgait: cannot write to the standard output: No space left on device\n"
+    assert done.returncode == 2 and done.stderr.endswith(message) and b"Traceback" not in done.stderr
+
+
+def test_a_command_runs_without_an_output_or_messages(tmp_path):
+    """As from a service: `2>&-` leaves `sys.stderr` None, on which JAX and progress bars fail."""
+    run = f"{sys.executable} -m jaxgait run bungee --duration 1 --samples 4 --out {tmp_path}/run.nc >&- 2>&-"
+    assert subprocess.run(run, shell=True, check=False).returncode == 0 and (tmp_path / "run.nc").exists()
+    shown = subprocess.run(f"{sys.executable} -m jaxgait --help >&-", shell=True, check=False, stderr=subprocess.PIPE)
+    assert shown.returncode == 0 and not shown.stderr
 
 
 PIPED = """
