@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import units
 from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value
-from jaxgait.model import LABELS, TAKEN, Model, Variable
+from jaxgait.model import RESERVED, RESERVED_RESULTS, Model, Variable
 from jaxgait.outcome import Outcome, failures
 from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
@@ -83,8 +83,8 @@ class Measure:
         units.check(self.unit, f"the measure {self.name!r}")
         ours = {self.name: "measure"} | dict.fromkeys(self.dims, f"dimension of the measure {self.name!r}")
         for name, whose in ours.items():
-            if name in (*TAKEN, *LABELS):
-                what = "result" if name in TAKEN else "dimension"
+            if name in RESERVED:
+                what = "result" if name in RESERVED_RESULTS else "dimension"
                 raise MeasureError(f"a {whose} must not be named {name!r}: every ensemble has a {what} of that name")
 
     @property

@@ -313,17 +313,17 @@ def _has_ended(transition: Any, t: Scalar, y: State) -> Bool[Array, ""]:
     return (transition.guard(t, y) < 0.0) & armed
 
 
-TAKEN = (
+RESERVED_RESULTS = (
     *("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "promoted"),
     *("event_time", "event_kind", "event_name"),
 )
 """Names of the results that runs and ensembles have anyway."""
-LABELS = ("time", "instant", "sample", "parameter", "member")
-"""Names of their dimensions."""
+RESERVED = (*RESERVED_RESULTS, "time", "instant", "sample", "parameter", "member")
+"""These and the names of their dimensions."""
 _ENDINGS = ("_end", "_before", "_after", "_gradient")
 """Endings of the names of results that are derived from others."""
 
-_MOVES = ("vector_field", "phases", "kinetics", "advance", "state_at")
+_MOTION_METHODS = ("vector_field", "phases", "kinetics", "advance", "state_at")
 """The methods by which a model may define its motion, see `jaxgait.kinds`."""
 
 _REQUIRED = {
@@ -338,7 +338,7 @@ def _check_complete(cls: type) -> None:
     if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
         return
     lacks = [f"{name}, {what}" for name, what in _REQUIRED.items() if _undefined(cls, name)]
-    if not any(hasattr(cls, name) for name in _MOVES):
+    if not any(hasattr(cls, name) for name in _MOTION_METHODS):
         lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
@@ -356,7 +356,7 @@ def _check_complete(cls: type) -> None:
             raise TypeError(f"variables[{name!r}] of {cls.__name__} must be {what}, got {shown(variable)}")
         units.check(variable.unit, f"variables[{name!r}] of {cls.__name__}")
         stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
-        taken = {name, *variable.dims} & {*TAKEN, *LABELS} or {name for stem in stems if stem in named}
+        taken = {name, *variable.dims} & {*RESERVED} or {name for stem in stems if stem in named}
         if taken:
             raise TypeError(f"variables of {cls.__name__} must not use the name {min(taken)!r}: results have it anyway")
     brought = vars(cls).get("measures", {})

@@ -13,7 +13,7 @@ import xarray as xr
 
 from jaxgait import ensemble
 from jaxgait.ensembles.members import zipped
-from jaxgait.mechanics.linalg import length
+from jaxgait.mechanics.linalg import norm
 from jaxgait.models.exoskeleton import vectors
 from jaxgait.models.exoskeleton.measures import StepFigures, step_figures
 from jaxgait.models.exoskeleton.model import five_links
@@ -94,7 +94,7 @@ def disturbed() -> xr.Dataset:
 def _last_error(run: Run) -> dict[str, jax.Array]:
     """Largest distance in m of a link vector from the prescribed one, at the end."""
     wanted = vectors.link_vectors(run.model.motion(run.ts[-1]).q)  # type: ignore[attr-defined]
-    return {"error": jnp.max(length(run.ys.x[-1] - wanted))}
+    return {"error": jnp.max(norm(run.ys.x[-1] - wanted))}
 
 
 def add(report: Report, out: pathlib.Path) -> None:

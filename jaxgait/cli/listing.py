@@ -18,7 +18,7 @@ from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
 from jaxgait.cli.records import model_record, run_record, scan_record
 from jaxgait.measure import Measure, known
-from jaxgait.model import TAKEN, Model
+from jaxgait.model import RESERVED_RESULTS, Model
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION, Outcome, legend
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts
@@ -123,7 +123,7 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
 def scan_lines(scan: xr.Dataset) -> Iterator[str]:
     """The results of a scan in short: lowest, mean and highest value of each, which members have these, and gaps."""
     record = scan_record(scan)
-    found = {name: one for name, one in record["results"].items() if name not in TAKEN}
+    found = {name: one for name, one in record["results"].items() if name not in RESERVED_RESULTS}
     found = {name: one for name, one in found.items() if not name.endswith("_end")} or found
     if found:
         yield f"{'results:':20} {'lowest':>12} {'mean':>12} {'highest':>12}"

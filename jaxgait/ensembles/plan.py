@@ -24,7 +24,7 @@ from jaxgait import precision as precisions
 from jaxgait.checks import UNKNOWN_MEMORY, free_memory
 from jaxgait.ensembles.batch import Job, compile_batch, lanes, member_of, run_batch, shapes
 from jaxgait.ensembles.members import Members
-from jaxgait.model import TAKEN, Model, Variable
+from jaxgait.model import RESERVED_RESULTS, Model, Variable
 from jaxgait.native import Lanes
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.run import Sampling
@@ -239,7 +239,7 @@ def result_shapes(
     names = {_flat_name(group, key): group for group, results in groups.items() for key in results}
     found = {n: Shape(names[n], x.shape, np.dtype(x.dtype)) for n, x in _flat(groups).items()}
     found |= dict.fromkeys(_BLOCK_OUTCOME, Shape("outcome", (), np.dtype(np.int32)))
-    rank = {name: number for number, name in enumerate(["time", *TAKEN, *model.variables, *variables])}
+    rank = {name: number for number, name in enumerate(["time", *RESERVED_RESULTS, *model.variables, *variables])}
 
     def position(name: str) -> tuple[int, int]:
         group = found[name].group

@@ -33,7 +33,7 @@ from jaxtyping import Array, Float
 from jaxgait.checks import is_concrete
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Real, RealArray, Scalar
-from jaxgait.mechanics.linalg import length
+from jaxgait.mechanics.linalg import norm
 from jaxgait.parameters import ParameterError, choice, parameter
 from jaxgait.precision import float64_default
 
@@ -192,7 +192,7 @@ class Stribeck(_Breakaway, FrictionLaw):
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N, without memory. See `FrictionLaw.force`."""
-        speed = length(jnp.asarray(velocity)) if axes else velocity  # the coefficient is even in it
+        speed = norm(jnp.asarray(velocity)) if axes else velocity  # the coefficient is even in it
         coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
         return _along(-coefficient * normal, velocity, self.slip_velocity, self.regularisation, axes), None
 
@@ -350,9 +350,9 @@ class Incremental(_Breakaway):
             dt: time step in s.
         """
         trial = deflection + velocity * dt
-        speed = length(velocity)
+        speed = norm(velocity)
         coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
-        sticks = (self.stiffness * length(trial) < self.static * normal)[..., None]
+        sticks = (self.stiffness * norm(trial) < self.static * normal)[..., None]
         slipping = -(coefficient * normal)[..., None] * _slip_direction(velocity, trial, _SLOW * self.stribeck_velocity)
         force = jnp.where(sticks, -self.stiffness * trial, slipping)
         return force, jnp.where(sticks, trial, -slipping / self.stiffness)
@@ -362,8 +362,8 @@ def _slip_direction(
     velocity: Float[Array, "... axes"], trial: Float[Array, "... axes"], slow: Real
 ) -> Float[Array, "... axes"]:
     """Unit vector along the velocity in m/s, below the speed `slow` along the trial deflection in m; zero at zero."""
-    along = jnp.where((length(velocity) < slow)[..., None], trial, velocity)
-    size = length(along)
+    along = jnp.where((norm(velocity) < slow)[..., None], trial, velocity)
+    size = norm(along)
     return along / jnp.where(size > 0.0, size, 1.0)[..., None]
 
 
@@ -377,7 +377,7 @@ def _along(
     if regularisation == "algebraic":
         square = jnp.sum(velocity * velocity, axis=-1)
         return strength[..., None] * velocity / jnp.sqrt(square + slip_velocity**2)[..., None]
-    speed = length(velocity)
+    speed = norm(velocity)
     moving = speed > 0.0
     smooth = sign(speed, slip_velocity, regularisation) / jnp.where(moving, speed, 1.0)
     per_velocity = jnp.where(moving, smooth, _SLOPES[regularisation] / slip_velocity)
@@ -385,7 +385,7 @@ def _along(
 
 
 def _speed(velocity: RealArray, axes: bool) -> RealArray:
-    return length(velocity) if axes else jnp.abs(velocity)
+    return norm(velocity) if axes else jnp.abs(velocity)
 
 
 def _spread(value: Real, axes: bool) -> RealArray:

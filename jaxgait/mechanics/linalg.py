@@ -257,13 +257,13 @@ def dot(a: Vector, b: Vector) -> Entry:
 
 
 @float64_default
-def length(vectors: Float[Array, "... axes"]) -> Float[Array, " ..."]:
+def norm(vectors: Float[Array, "... axes"]) -> Float[Array, " ..."]:
     """Length of vectors along the last axis, in their unit; its derivative at the zero vector is zero, not NaN.
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.mechanics.linalg import length
-        >>> print(length(jnp.array([[3.0, 4.0], [0.0, 2.0]])))
+        >>> from jaxgait.mechanics.linalg import norm
+        >>> print(norm(jnp.array([[3.0, 4.0], [0.0, 2.0]])))
         [5. 2.]
     """
     square = jnp.sum(vectors * vectors, axis=-1)

@@ -41,10 +41,10 @@ from jax.core import Tracer
 
 from jaxgait.native.facts import facts
 from jaxgait.native.surroundings import (
+    COMPILER,
     LIBRARIES,
     PACKAGE,
     PURE,
-    ROOM,
     Unidentified,
     defined_there,
     file_of,
@@ -56,8 +56,8 @@ from jaxgait.native.surroundings import (
 
 MADE_OF = "__made_of__"
 """Attribute of functions with internal state: what determines their behaviour."""
-KEEPERS = frozenset([f"{ROOM}.{name}" for name in ("disk", "facts", "identity", "stored", "surroundings")])
-KEEPERS |= {f"{PACKAGE}.libraries"}
+CACHE_MODULES = frozenset([f"{COMPILER}.{name}" for name in ("disk", "facts", "identity", "stored", "surroundings")])
+CACHE_MODULES |= {f"{PACKAGE}.libraries"}
 """Modules that keep and find programs, but make none."""
 
 _PLAIN = frozenset(
@@ -80,7 +80,7 @@ _NO_PART = frozenset(
 """Attributes of functions and classes that describe them; what follows from these is in their other attributes."""
 _CHECKING = jaxtyping.jaxtyped.__code__.co_filename
 """Origin of the functions that check types of others, in tests."""
-_BOOKS = (ContextVar, threading.local, type(threading.Lock()), type(threading.RLock()))
+_INTERNAL_STATE = (ContextVar, threading.local, type(threading.Lock()), type(threading.RLock()))
 """Types of this package's internal state, which affects no program."""
 
 T = Callable[..., Any]
@@ -130,8 +130,8 @@ class _Identity:
         self._put("settings", *settings())
         self._whose = "package"
         for name in sorted(sys.modules):
-            if _in_room(name):
-                self._room(sys.modules[name])
+            if _in_compiler(name):
+                self._compiler_module(sys.modules[name])
         for where, function in foreign():
             self._put("put into", where)
             self._visit(function)
@@ -252,8 +252,8 @@ class _Identity:
             self._cached(x)
         elif isinstance(x, np.ufunc):  # (made of a Python function, which it hides)
             self._unknown(x)
-        elif self._whose == "package" and isinstance(x, _BOOKS):
-            self._put("books", type(x).__qualname__)
+        elif self._whose == "package" and isinstance(x, _INTERNAL_STATE):
+            self._put("internal state", type(x).__qualname__)
         elif hasattr(x, "__wrapped__") and not hasattr(x, "__dict__"):
             self._container([type(x), x.__wrapped__])
         elif _plain_state(x):
@@ -302,7 +302,7 @@ class _Identity:
         for cell in x.__closure__ or ():
             self._cell(cell)
         self.has_own |= self._whose == "own"
-        if self._whose != "own" and (self._own or x.__module__ in KEEPERS):
+        if self._whose != "own" and (self._own or x.__module__ in CACHE_MODULES):
             return
         self._code(x.__code__)
         self._visit(x.__defaults__)
@@ -323,7 +323,7 @@ class _Identity:
             self._unknown(x)
         for path in found.paths:
             if path[0] in x.__globals__:
-                if _in_room(x.__module__) and _is_book(path[0], x.__globals__[path[0]]):
+                if _in_compiler(x.__module__) and _is_internal_state(path[0], x.__globals__[path[0]]):
                     continue
                 self._put("name", *path)
                 self._follow(x.__globals__[path[0]], path[1:])
@@ -378,10 +378,10 @@ class _Identity:
                     self._put("part", name)
                     self._visit(value)
 
-    def _room(self, module: types.ModuleType) -> None:
+    def _compiler_module(self, module: types.ModuleType) -> None:
         """A module of the compiler: all that it defines except internal state."""
         for name, value in sorted(vars(module).items()):
-            if not (name.startswith("__") or isinstance(value, types.ModuleType) or _is_book(name, value)):
+            if not (name.startswith("__") or isinstance(value, types.ModuleType) or _is_internal_state(name, value)):
                 self._put("part", module.__name__, name)
                 self._visit(value)
 
@@ -440,13 +440,13 @@ _CACHED = type(functools.cache(len))
 
 
 @no_type_check
-def _in_room(module: str | None) -> bool:
+def _in_compiler(module: str | None) -> bool:
     """Whether a module belongs to the compiler proper, and not to what keeps and finds its programs."""
-    return (module or "").startswith(ROOM + ".") and module not in KEEPERS
+    return (module or "").startswith(COMPILER + ".") and module not in CACHE_MODULES
 
 
 @no_type_check
-def _is_book(name: str, value: Any) -> bool:
+def _is_internal_state(name: str, value: Any) -> bool:
     """Whether a name of a module of the compiler is internal state, which affects no program."""
     defined = isinstance(value, types.FunctionType | type | tuple) or hasattr(value, "__wrapped__")
     return name.startswith("_") and name.islower() and not defined

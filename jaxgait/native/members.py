@@ -65,7 +65,7 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
     """
     whole = lambda program, args: jaxpr_as_fun(program)(*args)
     parts = lambda program, args: _evaluate(program, args, tuple(assured))
-    evaluate = lambda program, args: (whole if _goes_back(program.jaxpr) else parts)(program, args)
+    evaluate = lambda program, args: (whole if _is_reverse_mode(program.jaxpr) else parts)(program, args)
     return made_of(rewritten(function, evaluate, anywhere=True), "looped", function, tuple(assured))
 
 
@@ -96,14 +96,14 @@ def _is_derived(equation: Any) -> bool:
     return "jvp(" in str(equation.source_info.name_stack)
 
 
-def _goes_back(jaxpr: Any) -> bool:
+def _is_reverse_mode(jaxpr: Any) -> bool:
     """Whether a program is a reverse-mode derivative, which runs back through the steps of a solve.
 
     Equinox's loops then count steps for all members together (`nonbatchable`), and are left to XLA.
     """
     for e in jaxpr.eqns:
         found = read(e.primitive.name, e.params, len(e.invars))
-        if e.primitive.name == "nonbatchable" or (isinstance(found, Call) and _goes_back(found.program.jaxpr)):
+        if e.primitive.name == "nonbatchable" or (isinstance(found, Call) and _is_reverse_mode(found.program.jaxpr)):
             return True
     return False
 
@@ -205,7 +205,7 @@ def outermost(function: Callable[..., Any], *args: Any, assured: Sequence[str] =
     """What `looped` makes of the outermost loops of a function; arguments as for `explain`."""
     arrays, rest = eqx.partition(args, lambda x: eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct))
     program = jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays)
-    if _goes_back(program.jaxpr):
+    if _is_reverse_mode(program.jaxpr):
         return [Seen("a derivative in reverse")]
     return _seen(program, tuple(assured), (False,) * len(program.jaxpr.invars))
 

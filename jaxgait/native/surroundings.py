@@ -32,7 +32,7 @@ LIBRARIES |= {"scipy", "typing_extensions"}
 OUTSIDE = ("open", "os.listdir", "os.scandir", "socket.connect", "subprocess.Popen")
 """Audit events of Python by which a function may depend on something not covered here."""
 
-ROOM = __name__.rpartition(".")[0]
+COMPILER = __name__.rpartition(".")[0]
 PACKAGE = __name__.partition(".")[0]
 _ROOT = pathlib.Path(__file__).parents[1]
 _IMPORTED = time.time_ns()

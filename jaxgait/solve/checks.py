@@ -19,7 +19,7 @@ from jaxgait import precision
 from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_a_value, shown
 from jaxgait.kinds import Transition
 from jaxgait.mechanics.spatial import check_quaternions
-from jaxgait.model import LABELS, TAKEN, Model, System
+from jaxgait.model import RESERVED, Model, System
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
@@ -202,7 +202,7 @@ def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
     components = state_variables(y)
     if len(components) < len(jax.tree.leaves(y)):
         raise ValueError(f"two components of the state of {name} have one name: it has {', '.join(components)}")
-    for taken, by in ((components, "a component of the state"), ((*TAKEN, *LABELS), "part of every result")):
+    for taken, by in ((components, "a component of the state"), (RESERVED, "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
 

@@ -15,7 +15,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from jaxgait.mechanics.linalg import length
+from jaxgait.mechanics.linalg import norm
 from jaxgait.models.exoskeleton import dynamics, vectors
 from jaxgait.models.exoskeleton.elements import Coordinates, Matrices, Planar, Spatial, matrices_of
 from jaxgait.models.exoskeleton.tree import Chain, Real, descendants
@@ -111,7 +111,7 @@ def coordinates(x: Vectors) -> Coordinates:
         >>> print(round(float(jnp.tan(q.phi[0])), 6), round(float(q.l[0]), 6))  # slope, m
         1.333333 0.5
     """
-    l = length(x)
+    l = norm(x)
     if x.shape[1] == 2:
         return Planar(jnp.arctan2(x[:, 1], x[:, 0]), l)
     return Spatial(jnp.arctan2(x[:, 1], x[:, 0]), jnp.arctan2(x[:, 2], jnp.hypot(x[:, 0], x[:, 1])), l)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.batches import each
-from jaxgait.mechanics.linalg import length
+from jaxgait.mechanics.linalg import norm
 from jaxgait.models.exoskeleton import vectors
 from jaxgait.precision import float64_default
 
@@ -59,4 +59,4 @@ def warn_of_jumps(exo: Any) -> None:
 def _largest_jump(exo: Any) -> tuple[Array, Array]:
     """The largest jump of a joint, and the height of the landing, in m."""
     jump, height = step_mismatch(exo)
-    return jnp.max(length(jump)), height
+    return jnp.max(norm(jump)), height

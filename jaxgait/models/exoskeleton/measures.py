@@ -134,7 +134,7 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
         work=work,
         work_per_metre=jnp.sum(work) / jnp.abs(length),
         ankle=jnp.max(jnp.abs(out["torque"][:, 0])),
-        friction=jnp.max(linalg.length(reaction[:, :-1]) / reaction[:, -1]),
+        friction=jnp.max(linalg.norm(reaction[:, :-1]) / reaction[:, -1]),
         lift=jnp.min(reaction[:, -1]),
     )
 

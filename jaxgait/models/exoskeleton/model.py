@@ -41,7 +41,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxgait.mechanics.linalg import length
+from jaxgait.mechanics.linalg import norm
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.exoskeleton import dynamics, vectors
 from jaxgait.models.exoskeleton.elements import Planar, Spatial
@@ -391,9 +391,9 @@ class Exoskeleton(Model):
         _, axial = vectors.actuation(y.x, force)
         return {
             **self._observed(y.x, y.v, force, self._accelerations(force)),
-            "l": length(y.x),
+            "l": norm(y.x),
             "F": axial,
-            "tracking_error": jnp.max(length(y.x - x)),
+            "tracking_error": jnp.max(norm(y.x - x)),
         }
 
     def _observed(self, x: Array, v: Array, force: Array, acceleration: Array) -> dict[str, Array]:
@@ -414,7 +414,7 @@ class Exoskeleton(Model):
 
     def terminations(self) -> Mapping[str, Callable[[Scalar, ExoskeletonState], Bool[Array, ""]]]:
         """A link collapsed; in the mode "gait" the swing foot landed (the next step starts from `exchanged`)."""
-        ends = {"collapsed": lambda t, y: jnp.any(length(y.x) < self.shortest * jnp.asarray(self.lengths))}
+        ends = {"collapsed": lambda t, y: jnp.any(norm(y.x) < self.shortest * jnp.asarray(self.lengths))}
         if self.mode == "gait":
             ends["landed"] = lambda t, y: t > self.duration * (1 + 1e-9)
         return ends

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.linalg import length
+from jaxgait.mechanics.linalg import norm
 from jaxgait.models.exoskeleton.elements import Coordinates, Planar, Spatial
 from jaxgait.models.exoskeleton.tree import Chain, Real, descendants, subtrees
 from jaxgait.precision import float64_default
@@ -157,7 +157,7 @@ def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"])
         >>> print(link_forces(upright, moment=jnp.array([10.0]), axial=jnp.array([300.0])))  # N
         [[-20. 300.]]
     """
-    l = length(x)[:, None]
+    l = norm(x)[:, None]
     u = x / l
     across = jnp.cross(moment, u) if x.shape[1] == 3 else moment[:, None] * jnp.stack([-u[:, 1], u[:, 0]], axis=1)
     return axial[:, None] * u + across / l
@@ -174,7 +174,7 @@ def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
         >>> print(moment, axial)  # N m, N
         [10.] [300.]
     """
-    return _cross(x, force), jnp.sum(x * force, axis=1) / length(x)
+    return _cross(x, force), jnp.sum(x * force, axis=1) / norm(x)
 
 
 @float64_default
