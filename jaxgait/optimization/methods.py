@@ -101,9 +101,14 @@ class Scaled:
         self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * size else 1.0 / size)
         self.tolerance = abs(self.scale) * self._settings.tolerance * size
         self._good, self._worst, self._failed = first, self.scale * first.values[0, 0], 0
-        self.best = x0 if np.isinf(self._least) else self.best
+        self.best = self.best if self.met else x0
         self._keep(x0, first)
         return True
+
+    @property
+    def met(self) -> bool:
+        """Whether any point met the limits."""
+        return bool(np.isfinite(self._least))
 
     def _keep(self, x: np.ndarray, evaluation: Evaluated) -> None:
         """Makes a point the best one if it meets the limits and none was better."""
@@ -166,6 +171,12 @@ class Scaled:
         """The derivative of `value`."""
         return self.scale * self._usable(x)[0].slopes[0, 0]
 
+    def shortfall(self, x: Float[np.ndarray, " n"]) -> float:
+        """Sum of the squared violations of the limits, to minimise; larger if the run failed."""
+        found, valid = self._usable(x)
+        violated = np.minimum(self._settings.goal.slack(found.values)[0], 0.0)
+        return float((violated**2).sum()) + (0.0 if valid else FAILURE_PENALTY)
+
     def slack(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " limits"]:
         """The slacks of the limits."""
         return self._settings.goal.slack(self._usable(x)[0].values)[0]
@@ -224,7 +235,7 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
         at = Scaled(ask, settings, np.inf if name in GRADIENT_FREE else MAX_FAILURES)
         if not at.begin(x0):
             return SearchEnd(x0, False, FAILED_TEXT)
-        x, ended = x0, SearchEnd(x0, False, "")
+        x, ended = _within_limits(at, x0, settings) if name == "COBYQA" else x0, SearchEnd(x0, False, "")
         for _ in range(1 + MAX_RESTARTS):
             before, exhausted = at.cost(x), False
             try:
@@ -233,8 +244,10 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
                 exhausted = not found.success and found.get("nit", 0) >= settings.iterations
             except Stuck:
                 ended = SearchEnd(at.best, True, EDGE_TEXT)
-            if not (ended.converged or exhausted or name in GRADIENT_FREE):
-                ended = ended._replace(x=at.best)  # the library gave up, at any point
+            outside = bool(settings.goal.limits) and at.slack(ended.x).min() < -MAX_VIOLATION
+            gave_up = outside if name in GRADIENT_FREE else not (ended.converged or exhausted)
+            if gave_up and at.met:
+                ended = ended._replace(x=at.best)
             gained = before - at.cost(ended.x) > STEEP_FACTOR * at.tolerance
             x = ended.x
             if name in GRADIENT_FREE or exhausted or not (gained and at.steep(x) and at.begin(x)):
@@ -242,6 +255,19 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
         return ended._replace(x=restore_limits(at.slack, at.slack_slopes, ended.x) if settings.goal.limits else ended.x)
 
     return search
+
+
+def _within_limits(at: Scaled, x0: np.ndarray, settings: SearchSettings) -> np.ndarray:
+    """A point that meets the limits, for COBYQA, which otherwise follows the objective away from them; or the nearest.
+
+    The start itself if it meets them.
+    """
+    if not settings.goal.limits or at.slack(x0).min() >= -MAX_VIOLATION:
+        return x0
+    most = settings.iterations * (len(x0) + 1)
+    options = {"maxfev": most, "initial_tr_radius": FIRST_STEP, "f_target": 0.0}
+    bounds = [(0.0, 1.0)] * len(x0)
+    return clip_to_box(scipy.optimize.minimize(at.shortfall, x0, method="COBYQA", bounds=bounds, options=options).x)
 
 
 def restore_limits(

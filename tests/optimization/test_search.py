@@ -386,3 +386,14 @@ def test_a_flat_start_is_scaled_anew_where_it_is_steep(method):
     ended = METHODS[method](asked, np.array([0.5, 0.45]), replace(settings(), sign=1.0))
     assert ended.converged
     np.testing.assert_allclose(ended.x, 0.4, atol=1e-4)
+
+
+def test_cobyqa_first_looks_for_a_point_within_the_limits():
+    """The least x + y with x y >= 0.04, x and y >= 0.02; SciPy's own follows the objective to the corner from here."""
+
+    def asked(x):
+        values = np.stack([x.sum(axis=1), (0.02 + x).prod(axis=1)], axis=1)
+        return Evaluated(values, np.zeros((len(x), 2, 2)), np.zeros(len(x), np.int32), np.full(len(x), np.nan))
+
+    ended = METHODS["COBYQA"](asked, np.array([0.08, 0.04]), settings("excursion >= 0.04"))
+    np.testing.assert_allclose(ended.x, 0.18, atol=1e-3)
