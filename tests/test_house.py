@@ -171,6 +171,7 @@ COVERED = {
     "optimization/goals.py": "optimization/test_search.py",
     "optimization/methods.py": "optimization/test_search.py",
     "optimization/optimum.py": "optimization/test_search.py",
+    "optimization/parabola.py": "optimization/test_surroundings.py",
     "optimization/space.py": "optimization/test_design.py",
     "optimization/tradeoff.py": "optimization/test_pareto.py",
     "optimization/gradients.py": "optimization/test_search.py",

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from jaxgait.optimization.parabola import determined
+
 RANK_TOLERANCE = 1e-6
 """Singular values below this fraction of the largest count as zero: derivatives are only as exact as the solver."""
-TAKES_PART = 1e-3
-"""Least component of a parameter that counts as part of a direction."""
 NAMED_COMPONENT = 0.1
 """Least component of a parameter to be named in the description of a direction."""
 ON_A_BOUND = 1e-3
@@ -53,17 +53,16 @@ def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"])
     values, directions = _decomposed(slopes)
     own, turned = _decomposed(slopes[:, free])
     least = RANK_TOLERANCE * values.max(initial=0.0)
-    lost = _part(directions[values <= least]) > TAKES_PART
-    lost[free] |= _part(turned[own <= least]) > TAKES_PART
-    inverse = _inverse(own, least)
-    covariance = np.full(2 * lost.shape, np.nan)
-    covariance[np.ix_(free, free)] = (turned.T * inverse**2) @ turned
+    covariance = np.full(2 * free.shape, np.nan)
+    without, lost = determined(values**2, directions, least**2)
+    covariance[np.ix_(free, free)], lost_too = determined(own**2, turned, least**2)
+    lost[free] |= lost_too
     with np.errstate(invalid="ignore", divide="ignore"):
-        released = _part(directions * _inverse(values, least)[:, None]) / np.sqrt(np.diagonal(covariance))
+        released = np.sqrt(np.diagonal(without) / np.diagonal(covariance))
     released[lost] = np.nan
     covariance[lost] = covariance[:, lost] = np.nan
     covariance[lost, lost] = np.inf
-    spread = slopes[:, free] @ turned.T * inverse
+    spread = slopes[:, free] @ turned.T / np.where(own > least, own, np.inf)
     return Laplace(values, directions, covariance, released, (spread**2).sum(axis=1), int((own > least).sum()))
 
 
@@ -103,16 +102,6 @@ def _decomposed(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Singular values, padded with zeros if there are fewer points than parameters, and directions as rows."""
     _, values, directions = np.linalg.svd(slopes, full_matrices=True)
     return np.append(values, np.zeros(slopes.shape[1] - len(values))), directions
-
-
-def _inverse(values: np.ndarray, least: float) -> np.ndarray:
-    """Standard errors along directions: the inverse singular values; zero along those that are lost."""
-    return np.where(values > least, values, np.inf) ** -1.0
-
-
-def _part(rows: np.ndarray) -> np.ndarray:
-    """How much of each parameter lies in the space that some directions span."""
-    return np.sqrt((rows**2).sum(axis=0))
 
 
 def _sentence(parabola: Laplace, k: int, names: list[str]) -> str:

@@ -53,15 +53,14 @@ def write(
     The model is the one before the search; by default the first two scalar states are shown before and after. `reached`
     is a sentence on runs of the best design (see `from_the_start`).
     """
-    sign = 1.0 if "maximize" in arguments else -1.0
     drawn = [
-        ("paths", designs.paths(found, arguments["over"]), _PATHS),
-        ("convergence", designs.convergence(found, sign), _CONVERGENCE),
+        ("paths", designs.paths(found), _PATHS),
+        ("convergence", designs.convergence(found), _CONVERGENCE),
     ]
     if found.local is not None:
         drawn.append(("room", designs.room(found), "Tolerances of the parameters."))
         drawn.append(("slopes", *_slopes(model, arguments, found)))
-    worst, where = _worst_scenario(found, sign), ""
+    worst, where = _worst_scenario(found), ""
     if found.scenarios is not None:
         where = f", in the worst scenario at the best point: {found.scenarios.scenario.values.ravel()[worst]}"
     change, measures = _before_after(model, arguments, found, shown, worst)
@@ -95,7 +94,7 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     first = found.history.isel(start=slice(0, CHECKED_STARTS), iteration=0)
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
-    scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
+    scenarios = Scenarios.of(model, across, robust, weights, found.sign, [])
     task = Task(model, space, goal, given(arguments, RUN), _start(arguments), scenarios)
     by_differences = evaluator_for(task, "differences", points)
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
@@ -116,8 +115,8 @@ def _start(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {INITIAL + name: value for name, value in (arguments.get("initial") or {}).items()}
 
 
-def _worst_scenario(found: Optimum, sign: float) -> int | None:
-    return None if found.scenarios is None else int(np.argmin(sign * found.scenarios.objective.values.ravel()))
+def _worst_scenario(found: Optimum) -> int | None:
+    return None if found.scenarios is None else int(np.argmin(found.sign * found.scenarios.objective.values.ravel()))
 
 
 @float64_default
@@ -156,30 +155,29 @@ def _number(x: Any) -> str:
 
 
 def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: Sequence[str], reached: str) -> str:
-    goal = "maximize" if "maximize" in arguments else "minimize"
-    name, kind = arguments[goal], type(model).__name__
-    title = f"{kind}: {goal} {name if isinstance(name, str) else getattr(name, 'name', 'an objective')}"
+    title = f"{type(model).__name__}: {found.sense} {found.measure}"
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
     if is_interim(found.best, found.ends):
         paragraphs.append(f"{INTERIM[0].upper()}{INTERIM[1:]}.")
-    units = {one: parameter_info(found.model, one).unit for one in found.best}
-    lines = [*conclusions(found, arguments["over"], units), *([reached] if reached else [])]
+    lines = [*conclusions(found), *([reached] if reached else [])]
     parts = [*map(paragraph, paragraphs), listed(f"{line}." for line in lines)]
-    parts += [_parameters(model, arguments, found), _limits(found), _scenarios(found), *figures, _starts(found)]
+    parts += [_parameters(model, found), _limits(found), _scenarios(found), *figures, _starts(found)]
     return page(title, parts)
 
 
-def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> str:
+def _parameters(model: Model, found: Optimum) -> str:
     rows = []
     for name, best in found.best.items():
-        info, (low, high) = parameter_info(model, name), arguments["over"][name]
-        row = [name, f"{float(get_parameter(model, name)):.6g}", f"{best:.6g}", info.unit, f"{low:g} to {high:g}"]
+        before, (low, high) = float(get_parameter(model, name)), found.bounds[name]
+        row = [name, f"{before:.6g}", f"{best:.6g}", found.units[name], f"{low:g} to {high:g}"]
         if found.local is not None:
             down, up = found.local.room[name]
             row.append(f"{0.0 - down:+.3g} to {up:+.3g}")
         rows.append(row)
     head = ["parameter", "before", "best", "unit", "bounds"]
-    return table(head + ([f"room for a loss of {found.local.loss:.2g}"] if found.local else []), rows)
+    if found.local is not None:
+        head.append(f"room for a loss of {found.local.loss:.2g} {found.unit}".removesuffix(" 1").rstrip())
+    return table(head, rows)
 
 
 def _limits(found: Optimum) -> str:
@@ -256,7 +254,6 @@ def _starts(found: Optimum) -> str:
         ]
         for i, why in enumerate(found.why_stopped)
     ]
-    units = {name: parameter_info(found.model, name).unit for name in names}
-    basins = listed(describe_basins(found.basins, units, found.why_stopped))
+    basins = listed(describe_basins(found.basins, found.units, found.why_stopped))
     head = ["start", "optimum", *names, "objective", "evaluations", "why it stopped"]
     return "<h2>Starts</h2>" + paragraph(_BASINS) + basins + table(head, rows)

@@ -22,7 +22,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.optimum import Local, Optimum
-from jaxgait.parameters import parameter_info, parameters
+from jaxgait.parameters import parameters
 
 
 class Request(NamedTuple):
@@ -98,7 +98,7 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
     begin = time.perf_counter()
     found = optimize(wanted.model, **arguments)
     seconds, extras, reached = time.perf_counter() - begin, dict[str, xr.Dataset](), ""
-    print("\n".join(description(found, arguments["over"])), flush=True)
+    print("\n".join(description(found)), flush=True)
     try:
         if reached := from_the_start(found, arguments):
             print(f"  {reached}", flush=True)
@@ -116,13 +116,12 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
     return DONE
 
 
-def description(found: Optimum, over: Mapping[str, tuple[float, float]] | None = None) -> Iterator[str]:
-    """The lines that the console shows of an optimum, with conclusions if the bounds are given."""
-    units = {name: parameter_info(found.model, name).unit for name in found.best}
+def description(found: Optimum) -> Iterator[str]:
+    """The lines that the console shows of an optimum."""
+    units = found.units
     best = ", ".join(f"{k}={v:.6g} {units[k]}" for k, v in found.best.items())
     yield f"best objective {found.objective:.6f} at {best}"
-    if over is not None:
-        yield from (f"  {line}" for line in conclusions(found, over, units))
+    yield from (f"  {line}" for line in conclusions(found))
     if is_interim(found.best, found.ends):
         yield f"  {INTERIM}"
     yield f"  by {found.method}; gradient: {found.gradient}"
@@ -130,7 +129,7 @@ def description(found: Optimum, over: Mapping[str, tuple[float, float]] | None =
     if found.scenarios is not None:
         yield from _scenarios(found.scenarios)
     if found.local is not None:
-        yield from _local(found.local, units)
+        yield from _local(found.local, found)
     if len(found.why_stopped) > 1:
         yield from (f"  {line}" for line in describe_basins(found.basins, units, found.why_stopped))
     for i, why in enumerate(found.why_stopped):
@@ -150,7 +149,8 @@ def _scenarios(each: xr.Dataset) -> Iterator[str]:
         yield f"  {name}: objective {value:.6f}{counts}"
 
 
-def _local(local: Local, units: Mapping[str, str]) -> Iterator[str]:
+def _local(local: Local, found: Optimum) -> Iterator[str]:
+    loss = f"{local.loss:.2g} {found.unit}".removesuffix(" 1").rstrip()
     for name, (down, up) in local.room.items():
-        room = f"{0.0 - down:+.3g} to {up:+.3g} {units[name]}"
-        yield f"  {name} alone may change by {room} before the objective is {local.loss:.2g} worse"
+        room = f"{0.0 - down:+.3g} to {up:+.3g} {found.units[name]}"
+        yield f"  {name} alone may change by {room} before the objective is {loss} worse"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,22 +18,17 @@ BOUND_MARGIN = 1e-6
 """Distance from a bound, as a fraction of the bounds, below which a design lies on it."""
 
 
-def conclusions(found: Optimum, over: Mapping[str, tuple[float, float]], units: Mapping[str, str]) -> Iterator[str]:
-    """Sentences on the best design of a search within bounds: how sure it is, and what to do next.
-
-    Args:
-        found: the result of the search.
-        over: lowest and highest value of each parameter, in its unit.
-        units: of the parameters.
-    """
+def conclusions(found: Optimum) -> Iterator[str]:
+    """Sentences on the best design of a search within bounds: how sure it is, and what to do next."""
     yield _starts(found)
     if found.local is not None:
         yield from _shape(found.local, list(found.best))
     gains = {} if found.local is None else found.local.multipliers
-    for name, (low, high) in over.items():
+    for name, (low, high) in found.bounds.items():
         best, margin = found.best[name], BOUND_MARGIN * (high - low)
         if min(best - low, high - best) <= margin:
-            end, unit = "lower" if best - low <= margin else "upper", "" if units[name] == "1" else units[name]
+            end, unit = "lower" if best - low <= margin else "upper", found.units[name]
+            unit = "" if unit == "1" else unit
             gain = next((x for text, x in gains.items() if text.startswith(f"{name} = ") and x > 0.0), None)
             more = "" if gain is None else f", by about {gain:.3g} per {unit or 'unit'}"
             yield f"{name} lies on its {end} bound, {best:.6g} {unit}".rstrip() + (
@@ -72,5 +67,6 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
     else:
         yield (
             f"the gradient and differences of values disagree by {local.difference:.0%} around it (below "
-            f"{AGREEMENT:.0%} is good): compare with a search with the gradient by differences"
+            f"{AGREEMENT:.0%} is good), so that its curvature and tolerances mean little: compare with a search with "
+            "the gradient by differences"
         )

@@ -28,9 +28,9 @@ from jaxgait.optimization.methods import (
     SearchSettings,
     clip_to_box,
 )
-from jaxgait.optimization.optimum import ACTIVE_SLACK, active_normals
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
+from jaxgait.optimization.surroundings import ACTIVE_SLACK, active_normals
 from jaxgait.optimization.together import Ask
 
 RAISED = ("SLSQP", "trust-constr", "COBYQA")
@@ -140,7 +140,7 @@ def worst_balance(
 
     Returns:
         Norm of the unbalanced slope, in units of the objective per box; the multipliers of bounds and limits as from
-        `jaxgait.optimization.optimum.balance`; and the shares in the worst case, which sum to one.
+        `jaxgait.optimization.surroundings.balance`; and the shares in the worst case, which sum to one.
     """
     each, normals = goal.each(values), active_normals(space, goal, x, values, slopes)
     near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE_SLACK * abs(values[0]))

@@ -19,13 +19,14 @@ from jaxgait.optimization.epigraph import RAISED, with_epigraph
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import OPTIMUM, Wording, no_result
 from jaxgait.optimization.fingerprint import fingerprint
-from jaxgait.optimization.goals import MAX_VIOLATION
+from jaxgait.optimization.goals import MAX_VIOLATION, name_of
 from jaxgait.optimization.methods import GRADIENT_FREE, METHODS, SERIAL, SearchEnd, SearchSettings, quiet
-from jaxgait.optimization.optimum import Optimum, around
+from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
 from jaxgait.optimization.search_text import lost_gradients, rejection_of, unverified, why_stopped
 from jaxgait.optimization.space import Space
+from jaxgait.optimization.surroundings import around
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import Guard, UnreliableGradient
 from jaxgait.parameters import with_parameters
@@ -191,7 +192,8 @@ class Search:
         named = space.named(best.x)
         local = None
         if record.method not in GRADIENT_FREE and record.worst is None and best.search not in record.unreliable:
-            local = around(self._evaluate, space, goal, sign, best.search, best.x, Evaluated.stacked([best.evaluation]))
+            at, apart = Evaluated.stacked([best.evaluation]), self._variation(best)
+            local = around(self._evaluate, space, goal, sign, best.search, best.x, at, apart)
         return Optimum(
             with_parameters(record.model, named),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},
@@ -205,4 +207,12 @@ class Search:
             goal.slack_by_limit(goal.slack(best.evaluation.values)),
             local,
             tabulate_scenarios(record, best),
+            sense="maximize" if sign > 0.0 else "minimize",
+            measure=name_of(goal.measures[0], "a function of the run"),
+            bounds=dict(zip(space.names, zip(space.low.tolist(), space.high.tolist(), strict=True), strict=True)),
         )
+
+    def _variation(self, best: Row) -> float:
+        """Typical difference of the objective between a start and the best point, in its unit."""
+        first = [rows[0].evaluation for rows in self._record.rows if rows and rows[0].evaluation.valid]
+        return float(np.median([abs(one.values[0] - best.evaluation.values[0]) for one in first] or [0.0]))

@@ -25,9 +25,9 @@ from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import ENDS
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, SearchSettings, quiet
-from jaxgait.optimization.optimum import active_normals
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
+from jaxgait.optimization.surroundings import active_normals
 from jaxgait.optimization.together import Ask, together
 
 ACCEPTED_LOSS = 1e-4

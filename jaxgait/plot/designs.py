@@ -18,16 +18,13 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, s
 
 _MIN_DISTANCE = 1e-6
 """Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""
-_MAX_CHANGE = 100.0
-"""Largest change in percent to draw."""
 
 
-def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr.DataArray | None = None) -> Figure:
+def paths(found: Optimum, *, scan: xr.DataArray | None = None) -> Figure:
     """Starts, evaluations and ends of a search, over one parameter, or over every pair of up to four.
 
     Args:
         found: result of a search.
-        bounds: of the box, by name.
         scan: the objective over a grid of two of the parameters, in its own unit, to draw behind the paths.
 
     Raises:
@@ -38,7 +35,7 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
         >>> from jaxgait.plot.designs import paths
         >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
         >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
-        >>> print(paths(found, box).axes[0].get_xlabel())
+        >>> print(paths(found).axes[0].get_xlabel())
         stiffness (N/m)
     """
     names = list(found.best)[:4]
@@ -54,7 +51,7 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
             ax.set_visible(False)
         for ax, (a, b) in zip(axes.flat, pairs, strict=False):
             points = _path(ax, found, a, b, scan if scan is not None and {a, b} == set(scan.dims) else None)
-            _span(ax, bounds, a, b)
+            _span(ax, found.bounds, a, b)
             ax.set_xlabel(axis_label(a, found.history[a].attrs["units"]))
             ax.set_ylabel(goal if b is None else axis_label(b, found.history[b].attrs["units"]))
         axes[0, 0].legend(
@@ -118,20 +115,18 @@ def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | 
             set_limits(low - 0.03 * (high - low), high + 0.03 * (high - low))
 
 
-def convergence(found: Optimum, sign: float) -> Figure:
+def convergence(found: Optimum) -> Figure:
     """Distance of each start's best value from the best of all, in the objective's unit, over its evaluations.
-
-    `sign` is 1 if the objective was maximised, -1 if it was minimised.
 
     Examples:
         >>> from jaxgait import Bungee, optimize
         >>> from jaxgait.plot.designs import convergence
         >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
         >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
-        >>> convergence(found, sign=-1.0).axes[0].get_xlabel()
+        >>> convergence(found).axes[0].get_xlabel()
         'evaluations of a start'
     """
-    history = found.history
+    history, sign = found.history, found.sign
     values = np.where(history.allowed.values == 1, sign * history.objective.values, -np.inf)
     gap = sign * found.objective - np.maximum.accumulate(values, axis=1)
     least = _MIN_DISTANCE * (abs(found.objective) or 1.0)
@@ -153,7 +148,7 @@ def convergence(found: Optimum, sign: float) -> Figure:
 
 
 def room(found: Optimum) -> Figure:
-    """How far each parameter may move for a small loss, alone and if the others follow; up to 100 %.
+    """How far each parameter may move for a small loss, alone and if the others follow, within the bounds.
 
     Raises:
         ValueError: for an optimum without known surroundings.
@@ -172,19 +167,18 @@ def room(found: Optimum) -> Figure:
     with style():
         figure, ax = plt.subplots(figsize=(6.4, 1.2 + 0.6 * len(names)))
         for i, name in enumerate(names):
-            size = abs(found.best[name]) or 1.0
-            down, up = (100.0 * x / size for x in local.room[name])
-            follows = min(100.0 * local.ridge[name] / size, _MAX_CHANGE)
-            ax.barh(i, down + up, left=-down, height=0.6, color=BLUE, alpha=0.8)
-            if follows > 0.0:
-                ax.plot((-follows, follows), (i, i), "|-", color="black", lw=1.2, ms=8)
+            scale = 100.0 / np.ptp(found.bounds[name])
+            alone, follow = (scale * np.array([-down, up]) for down, up in (local.room[name], local.ridge[name]))
+            ax.barh(i, np.ptp(alone), left=alone[0], height=0.6, color=BLUE, alpha=0.8)
+            ax.plot(follow, (i, i), "|-", color="black", lw=1.2, ms=8)
         ax.axvline(0.0, color="black", lw=1)
         ax.use_sticky_edges = False
         ax.autoscale_view()
         ax.set_yticks(range(len(names)), names)
-        ax.set_xlabel("change (% of the optimum)")
+        ax.set_xlabel("change (% of the width of the bounds)")
+        loss = f"{local.loss:.2g} {found.unit}".removesuffix(" 1").rstrip()
         ax.set_title(
-            f"Tolerance for a loss of {local.loss:.2g}: blue, each alone within the bounds; line, if the others follow",
+            f"Tolerance for a loss of {loss}, within the bounds: blue, each alone; line, if the others follow",
             loc="left",
             fontsize=8,
         )

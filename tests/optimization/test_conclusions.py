@@ -7,7 +7,7 @@ import xarray as xr
 
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.optimum import Local, Optimum
-from tests.oscillator import Oscillator
+from tests.optimization.oscillator import Oscillator
 
 
 def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
@@ -16,21 +16,23 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
         np.array([[0.6, -0.8], [0.8, 0.6]]), 1.0, {}, {}, 0.26,
     )  # fmt: skip
     basins = xr.Dataset({"starts": ("basin", [2, 1])})
-    found = Optimum(Oscillator(), {}, {"k": 1.4, "c": 2.0}, 1.0, [""] * 3, xr.Dataset(), basins=basins, local=local)
-    over, units = {"k": (1.0, 2.0), "c": (0.0, 2.0)}, {"k": "N/m", "c": "N s/m"}
-    starts, limit, ridge, gradient, bound = conclusions(found, over, units)
+    found = Optimum(
+        Oscillator(), {}, {"k": 1.4, "c": 2.0}, 1.0, [""] * 3, xr.Dataset(), basins=basins, local=local,
+        bounds={"k": (1.0, 2.0), "c": (0.0, 2.0)},
+    )  # fmt: skip
+    starts, limit, ridge, gradient, bound = conclusions(found)
     assert starts.startswith("2 of 3 starts ended at this design: more starts")
     assert limit == "clearance >= 0 holds the design back: relaxing it improves the objective by 11 per unit"
     assert ridge.startswith("changing k and c together, in opposite directions, affects the objective least")
     assert gradient.startswith("the gradient and differences of values disagree by 26% around it (below 5% is good)")
-    assert bound.startswith("c lies on its upper bound, 2 N s/m: ") and bound.endswith("by about 3 per N s/m")
+    assert bound.startswith("c lies on its upper bound, 2: ") and bound.endswith("by about 3 per unit")
     sure = dataclasses.replace(
         found, local=dataclasses.replace(local, multipliers={}, active=("c = 2",), difference=1e-9),
-        basins=basins.isel(basin=[0]).assign(starts=("basin", [3])),
+        basins=basins.isel(basin=[0]).assign(starts=("basin", [3])), bounds={"k": (1.0, 2.0)},
     )  # fmt: skip
-    assert list(conclusions(sure, {"k": (1.0, 2.0)}, units)) == [
+    assert list(conclusions(sure)) == [
         "all 3 starts ended at this design: it is probably the best within the bounds",
         "the gradient is reliable: differences of values confirm it within 0.1%",
     ]
-    one = dataclasses.replace(found, why_stopped=[""], local=None)
-    assert [text.partition(":")[0] for text in conclusions(one, {"k": (1.0, 2.0)}, units)] == ["only one start"]
+    one = dataclasses.replace(found, why_stopped=[""], local=None, bounds={"k": (1.0, 2.0)})
+    assert [text.partition(":")[0] for text in conclusions(one)] == ["only one start"]

@@ -156,6 +156,10 @@ def test_the_record_has_all_that_is_known(held, tmp_path):
     record = json.loads((tmp_path / "found.json").read_text())
     assert record["local"]["active"] == ["excursion <= 1.25"] and record["method"] == "SLSQP"
     assert len(record["ends"]["k"]) == 3 and set(record["limits"]) == {"excursion <= 1.25"}
+    task = {name: record[name] for name in ("model", "sense", "measure", "unit", "bounds", "units")}
+    box, units = {"k": [0.3, 2.5], "c": [0.2, 1.5]}, {"k": "1", "c": "1"}
+    assert list(task.values()) == ["Oscillator", "maximize", "power", "1", box, units]
+    assert repr(held).startswith("<Optimum of Oscillator, maximize power: 0.78125 at k = ")
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.methods import SearchSettings
-from jaxgait.optimization.optimum import around
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
+from jaxgait.optimization.surroundings import around
 from jaxgait.optimization.trust import Guard, UnreliableGradient, gradient_fault
 from tests.optimization.oscillator import Oscillator
 

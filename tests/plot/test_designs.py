@@ -20,14 +20,14 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     grid = {name: np.linspace(*bounds, 3) for name, bounds in reversed(BOX.items())}
     scan = ensemble(Bungee(), grid, observe=["peak_rope_force", "clearance"], **RUN)
     found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=1, iterations=2, **RUN)
-    ax = designs.paths(found, BOX, scan=scan.peak_rope_force).axes[0]
+    ax = designs.paths(found, scan=scan.peak_rope_force).axes[0]
     (mesh,) = (one for one in ax.collections if isinstance(one, QuadMesh))
     (points,) = (one for one in ax.collections if isinstance(one, PathCollection))
     assert mesh.norm is points.norm and points.norm.vmin == points.get_array().min(), "the best are not clipped"
     np.testing.assert_array_equal(mesh.get_array(), scan.peak_rope_force.transpose("rope_length", "stiffness"))
-    assert all(tick == int(tick) for tick in designs.convergence(found, -1.0).axes[0].get_xticks())
+    assert all(tick == int(tick) for tick in designs.convergence(found).axes[0].get_xticks())
     with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, got one over rope_length"):
-        designs.paths(found, BOX, scan=scan.clearance.isel(stiffness=0))
+        designs.paths(found, scan=scan.clearance.isel(stiffness=0))
     plt.close("all")
 
 
@@ -35,7 +35,7 @@ def test_a_start_that_failed_is_a_cross_alone():
     found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=2, iterations=2, **RUN)
     history = found.history.copy(deep=True)
     history["objective"][1], history["status"][1, 0], history["status"][1, 1:] = np.nan, 4, -1
-    ax = designs.paths(dataclasses.replace(found, history=history), BOX).axes[0]
+    ax = designs.paths(dataclasses.replace(found, history=history)).axes[0]
     drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
     assert drawn["start"] == drawn["end"] == 1 and drawn["failed"] == 1
     assert len(ax.get_legend().get_texts()) == 4
@@ -46,9 +46,23 @@ def test_points_that_may_not_be_the_result_are_ringed():
     found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, subject_to=["clearance >= 0"], starts=1, **RUN)
     history = found.history
     outside = ((history.status == 0) & (history.allowed == 0)).values.sum()
-    ax = designs.paths(found, BOX).axes[0]
+    ax = designs.paths(found).axes[0]
     drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
     assert outside > 0 and drawn["unstable, or outside limits"] == outside and "failed" not in drawn
+    plt.close("all")
+
+
+def test_tolerances_are_drawn_within_the_bounds_with_the_unit_of_the_loss():
+    found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=1, iterations=2, **RUN)
+    room, ridge = (
+        {"stiffness": (1.0, 2.5), "rope_length": (0.3, 0.6)},
+        {"stiffness": (5.0, 10.0), "rope_length": (3, 6)},
+    )
+    local = dataclasses.replace(found.local, room=room, ridge=ridge, loss=1.5)
+    ax = designs.room(dataclasses.replace(found, local=local)).axes[0]
+    assert [bar.get_bbox().intervalx.round(6).tolist() for bar in ax.patches] == [[-4.0, 10.0], [-2.5, 5.0]]
+    lines = [line.get_xdata().round(6).tolist() for line in ax.lines if line.get_marker() == "|"]
+    assert lines == [[-20.0, 40.0], [-25.0, 50.0]] and "a loss of 1.5 N, within" in ax.get_title(loc="left")
     plt.close("all")
 
 

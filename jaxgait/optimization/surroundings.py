@@ -1,0 +1,291 @@
+"""The objective around an optimum: what holds it, its curvature, and the tolerances of the parameters.
+
+Second derivatives are differences of exact slopes. A step must be short against the width of the peak and long against
+the errors of runs, and neither is known; slopes are therefore compared with differences of values at two steps, and for
+each parameter the step at which they agree better is used.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import xarray as xr
+from jaxtyping import Bool, Float
+from scipy.optimize import nnls
+
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.optimum import Local
+from jaxgait.optimization.parabola import determined
+from jaxgait.optimization.space import Space
+from jaxgait.report import labels
+
+TOLERATED_LOSS = 1e-3
+"""Loss, relative to the objective, for which the tolerances around an optimum are computed."""
+NEAR_ZERO = 0.1
+"""An objective smaller than this fraction of its variation is near zero: losses are then relative to this fraction."""
+STEPS = (0.02, 0.001)
+"""Steps of the differences around an optimum, as fractions of the box."""
+SHORTEST_SIDE = 0.5
+"""A wall nearer than this fraction of a step leaves the differences to the other side."""
+IGNORED_SLOPE = 1e-3
+"""Slopes below this, relative to the objective and per box, need not agree with differences of values."""
+ACTIVE_SLACK = 1e-5
+"""A limit with less slack than this, relative to its value, can be active at an optimum."""
+FLAT = 1e-6
+"""Curvatures below this fraction of the largest count as zero."""
+
+
+def balance(
+    space: Space, goal: Goal, sign: float, x: np.ndarray, values: np.ndarray, slopes: np.ndarray
+) -> tuple[float, dict[str, float]]:
+    """The unbalanced slope at a point, and the multipliers of the bounds and limits that balance the rest.
+
+    Args:
+        space: the box.
+        goal: the limits.
+        sign: 1 to maximise, -1 to minimise.
+        x: the point in the unit box, (n,).
+        values: objective and limited measures, (1 + bounds,).
+        slopes: their derivatives by the unit box, (1 + bounds, n).
+
+    Returns:
+        Norm of the unbalanced slope, in units of the objective per box, and the multipliers: gain of the objective per
+        unit by which a bound or a limit is relaxed, by "name = value" or the text of the limit; of arrays only the
+        active elements.
+    """
+    pushing, normals = sign * slopes[0], active_normals(space, goal, x, values, slopes)
+    if not normals.names:
+        return float(np.linalg.norm(pushing)), {}
+    forces, left = nnls(normals.slopes.T, -pushing)
+    multipliers = zip(normals.names, (forces / normals.widths).tolist(), normals.elements, strict=True)
+    return float(left), {name: force for name, force, element in multipliers if force > 0.0 or not element}
+
+
+class Normals(NamedTuple):
+    """Bounds and limits on which a point lies."""
+
+    names: list[str]
+    slopes: Float[np.ndarray, "active n"]
+    """Derivatives of their slacks by the unit box, in the units of measures."""
+    widths: Float[np.ndarray, " active"]
+    """Widths of the box in the units of the parameters for bounds, one for limits."""
+    elements: Bool[np.ndarray, " active"]
+    """Which of them are elements of an array."""
+    scales: Float[np.ndarray, " active"]
+    """Scales of the slacks of limits in the units of measures, one for bounds."""
+
+
+def active_normals(
+    space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray, near: float = ACTIVE_SLACK
+) -> Normals:
+    """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units.
+
+    A limit can be active if its slack, relative to its value, is less than `near` (no dimension).
+    """
+    scales = np.array([one.scale for one in goal.bounds])
+    binding = goal.slack(values) < near if goal.limits else np.zeros(0, bool)
+    normals = goal.slack_slopes(slopes)[binding] * scales[binding, None] if goal.limits else np.zeros((0, len(x)))
+    low, high = np.eye(len(x))[x <= 0.0], -np.eye(len(x))[x >= 1.0]
+    active = [one for one, binds in zip(goal.bounds, binding, strict=True) if binds]
+    names = [*map(str, active), *space.walls(x)]
+    widths = np.concatenate([np.ones(len(active)), space.width[x <= 0.0], space.width[x >= 1.0]])
+    elements = np.zeros(len(names), bool)
+    elements[: len(active)] = [one.element is not None for one in active]
+    scales = np.concatenate([scales[binding], np.ones(len(low) + len(high))])
+    return Normals(names, np.concatenate([normals, low, high]), widths, elements, scales)
+
+
+def around(
+    evaluate: Evaluator,
+    space: Space,
+    goal: Goal,
+    sign: float,
+    search: int,
+    x: np.ndarray,
+    evaluation: Evaluated,
+    variation: float = 0.0,
+) -> Local | None:
+    """The objective around a point, from values and slopes on both sides of it along each parameter (one batch).
+
+    Args:
+        evaluate: evaluates the slopes.
+        space: the box.
+        goal: objective and limits.
+        sign: 1 to maximise, -1 to minimise.
+        search: the search that found the point.
+        x: the point in the unit box, (n,).
+        evaluation: the evaluation at the point.
+        variation: of the objective within the box, in its unit, for the loss if the objective is near zero.
+
+    Returns:
+        None if runs next to the point failed along a parameter.
+    """
+    sides = _sides(evaluate, search, x, evaluation)
+    if not sides.valid.any(axis=0).all():
+        return None
+    slope, multipliers = balance(space, goal, sign, x, evaluation.values[0], evaluation.slopes[0])
+    forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.bounds])
+    size = abs(float(evaluation.values[0, 0]))
+    hessian = _hessian(sides, np.concatenate([[1.0], sign * forces]), size)
+    curvature, directions = np.linalg.eigh(hessian)
+    order = np.argsort(np.abs(curvature))
+    named = {"parameter": space.names, "by": space.names}
+    unit = f"{goal.label['units']} per product of the parameters' units".strip()
+    loss, free = TOLERATED_LOSS * max(size, NEAR_ZERO * variation), (x > 0.0) & (x < 1.0)
+    room = _rooms(space, goal, sign, x, evaluation, hessian, loss)
+    normals = goal.slack_slopes(evaluation.slopes[0])[forces != 0.0]
+    return Local(
+        slope,
+        tuple(name for name, force in multipliers.items() if force > 0.0),
+        multipliers,
+        xr.DataArray(
+            hessian / np.outer(space.width, space.width),
+            named,
+            ("parameter", "by"),
+            attrs=labels(unit, "second derivatives of the objective"),
+        ),
+        curvature[order],
+        directions.T[order],
+        loss,
+        room,
+        _along_ridge(space, x, -sign * hessian, free, normals, loss, room),
+        _difference(sides, size),
+    )
+
+
+class _Sides(NamedTuple):
+    """Evaluations around a point of the unit box, with leading axes over steps, the two sides, and the parameters.
+
+    A side that a wall leaves no room for has the length zero, and the values at the point.
+    """
+
+    lengths: Float[np.ndarray, "steps 2 n"]
+    values: Float[np.ndarray, "steps 2 n values"]
+    slopes: Float[np.ndarray, "steps 2 n values n"]
+    valid: Bool[np.ndarray, "steps n"]
+    at: Evaluated
+    """The evaluation at the point."""
+
+    def gaps(self, weights: Float[np.ndarray, " some"]) -> tuple[np.ndarray, np.ndarray]:
+        """Compares the slopes of a weighted sum of the first values with differences of its values.
+
+        The mean slope on a side is that of the parabola through the slopes on both sides and at the point; without the
+        other side, of a line. The two sides count separately: at a symmetric optimum their differences cancel, right or
+        wrong.
+
+        Returns:
+            For each step and parameter, in units of the sum per box: the largest distance between the mean slope on a
+            side and the difference of values (infinite where runs failed), and the largest mean slope.
+        """
+        count, (a, b) = len(weights), np.moveaxis(self.lengths, 1, 0)
+        left, right = np.moveaxis(np.einsum("v,...kvk->...k", weights, self.slopes[..., :count, :]), 1, 0)
+        centre = weights @ self.at.slopes[0, :count]
+        rise = self.values[..., :count] @ weights - self.at.values[0, :count] @ weights
+        with np.errstate(divide="ignore", invalid="ignore"):
+            before, after = (centre - left) / a, (right - centre) / b
+            bend = np.where((a > 0.0) & (b > 0.0), (after - before) / (a + b), 0.0)
+            slant = np.where(b > 0.0, after - bend * b, before)
+            means = np.stack(
+                [centre - slant * a / 2.0 + bend * a**2 / 3.0, centre + slant * b / 2.0 + bend * b**2 / 3.0], 1
+            )
+            apart = np.abs(rise * np.array([[-1.0], [1.0]]) / self.lengths - means)
+        largest = lambda x: np.where(self.lengths > 0.0, np.abs(x), 0.0).max(axis=1)
+        return np.where(self.valid, largest(apart), np.inf), np.where(self.valid, largest(means), 0.0)
+
+
+def _sides(evaluate: Evaluator, search: int, x: np.ndarray, evaluation: Evaluated) -> _Sides:
+    """Evaluates points at `STEPS` from a point of the unit box, on both sides along each parameter."""
+    n, steps = len(x), np.array(STEPS)[:, None, None]
+    moved = steps[..., None] * np.array([-1.0, 1.0])[:, None, None] * np.eye(n)
+    points = np.clip(x + moved, 0.0, 1.0)
+    lengths = np.abs(np.einsum("...kk->...k", points) - x)
+    used = lengths >= SHORTEST_SIDE * steps
+    found = evaluate(np.full(points.size // n, search), points.reshape(-1, n))
+    valid = np.reshape(found.valid, used.shape) | ~used
+    return _Sides(
+        np.where(used, lengths, 0.0),
+        np.where(used[..., None], found.values.reshape(*used.shape, -1), evaluation.values[0]),
+        np.where(used[..., None, None], found.slopes.reshape(*used.shape, -1, n), evaluation.slopes[0]),
+        valid.all(axis=1),
+        evaluation,
+    )
+
+
+def _hessian(sides: _Sides, weights: np.ndarray, size: float) -> Float[np.ndarray, "n n"]:
+    """Second derivatives of a weighted sum of the first values by the unit box.
+
+    For each parameter at the step at which differences of slopes and of values imply more nearly the same curvature.
+    `size` is the magnitude of the objective.
+    """
+    slopes = np.einsum("v,...vn->...n", weights, sides.slopes[..., : len(weights), :])
+    changes = slopes[:, 1] - slopes[:, 0]
+    bends = np.maximum(np.abs(np.einsum("sii->si", changes)), IGNORED_SLOPE * size)
+    best = np.argmin(sides.gaps(weights)[0] / np.where(bends > 0.0, bends, 1.0), axis=0), np.arange(changes.shape[-1])
+    hessian = changes[best] / sides.lengths.sum(axis=1)[best][:, None]
+    return 0.5 * (hessian + hessian.T)
+
+
+def _difference(sides: _Sides, size: float) -> float:
+    """Largest deviation of the objective's slopes from differences of its values, relative to the slopes, up to 1.
+
+    Of each parameter at the step at which it is smaller, but not at one where neither slopes nor values say anything.
+    `size` is the magnitude of the objective.
+    """
+    gaps, means = sides.gaps(np.ones(1))
+    scale = np.maximum(means.max(axis=1), IGNORED_SLOPE * size)[:, None]
+    silent = (means == 0.0) & (gaps == 0.0)
+    relative = np.where(silent, np.inf, gaps / np.where(scale > 0.0, scale, 1.0)).min(axis=0)
+    return min(float(relative[np.isfinite(relative)].max(initial=0.0)), 1.0)
+
+
+def _rooms(
+    space: Space, goal: Goal, sign: float, x: np.ndarray, evaluation: Evaluated, hessian: np.ndarray, loss: float
+) -> dict[str, tuple[float, float]]:
+    """For each parameter alone, the distances down and up to a loss of `loss`, a wall of the box, or a limit.
+
+    The objective is a parabola, the limits are linear.
+    """
+    rooms = {}
+    slack, tightens = goal.slack(evaluation.values[0]).clip(min=0.0), -goal.slack_slopes(evaluation.slopes[0])
+    for i, name in enumerate(space.names):
+        falls, bend = -sign * evaluation.slopes[0, 0, i], max(-sign * hessian[i, i], 0.0)
+        reaches = []
+        for sense, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
+            rate = max(sense * falls, 0.0)  # at a bound the slope points outwards; elsewhere it is noise
+            steep = rate + np.sqrt(rate**2 + 2.0 * bend * loss)  # zero on a parabola too if no loss is tolerated
+            reach = 2.0 * loss / steep if steep else 0.0 if bend else np.inf
+            nearer = sense * tightens[:, i] > 0.0
+            limits = slack[nearer] / np.abs(tightens[nearer, i])
+            reaches.append(float(min(reach, wall, *limits) * space.width[i]))
+        rooms[name] = (reaches[0], reaches[1])
+    return rooms
+
+
+def _along_ridge(
+    space: Space,
+    x: np.ndarray,
+    bend: np.ndarray,
+    free: np.ndarray,
+    normals: np.ndarray,
+    loss: float,
+    alone: dict[str, tuple[float, float]],
+) -> dict[str, tuple[float, float]]:
+    """By how much each parameter may fall and rise, within its bounds, if the others follow; no less than alone.
+
+    Free parameters move along the active limits, of slopes `normals`. Those that take part in a direction without
+    curvature may move as far as the bounds.
+    """
+    along = scipy.linalg.null_space(normals[:, free]) if len(normals) and free.any() else np.eye(free.sum())
+    curvature, turned = np.linalg.eigh(along.T @ bend[np.ix_(free, free)] @ along)
+    least = FLAT * np.abs(curvature).max(initial=0.0)
+    inverse, flat = determined(curvature, (along @ turned).T, least)
+    reach = np.zeros(len(x))
+    reach[free] = np.where(flat, np.inf, np.sqrt(2.0 * loss * np.diagonal(inverse)))
+    ridge = {}
+    for name, width, far, at in zip(space.names, space.width, reach, x, strict=True):
+        down, up = (min(far, wall) * width for wall in (at, 1.0 - at))
+        ridge[name] = (float(max(down, alone[name][0])), float(max(up, alone[name][1])))
+    return ridge

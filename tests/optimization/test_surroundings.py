@@ -1,0 +1,65 @@
+"""The surroundings of an optimum in closed form: peaks of any width, flat directions, objectives near zero."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+from jaxgait.optimization.surroundings import around
+from tests.optimization.oscillator import Oscillator
+from tests.optimization.test_trust import InClosedForm
+
+SPACE = Space(Oscillator(), {"k": (-2.0, 2.0), "c": (-2.0, 2.0)})
+
+
+def around_best(objective, best, sign=1.0, fails=lambda x: False, variation=0.0, error=0.0):
+    """The surroundings of the best point of an objective of k and c, whose slopes are too large by a fraction."""
+    at = lambda x: -2.0 + 4.0 * x
+    with jax.enable_x64(True):
+        value, slope = jax.jit(lambda x: objective(*at(x))), jax.jit(jax.grad(lambda x: objective(*at(x))))
+        evaluate = InClosedForm(value, lambda x: (1.0 + error) * slope(x), lambda x: fails(at(x)))
+        x, goal = (np.array(best) + 2.0) / 4.0, Goal.of(Oscillator(), "power")
+        return around(evaluate, SPACE, goal, sign, 0, x, evaluate([0], x[None]), variation)
+
+
+@pytest.mark.parametrize("width", [1.0, 0.05, 0.0125])
+def test_the_curvature_of_a_peak_of_any_width(width):
+    """Also one that is a third of the coarse step wide, where differences of values and slopes at that step vanish."""
+    local = around_best(lambda k, c: jnp.cos(k / width) + jnp.exp(-((c / width) ** 2) / 2.0), (0.0, 0.0))
+    np.testing.assert_allclose(np.diagonal(local.hessian), -1.0 / width**2, rtol=0.06 if width < 0.05 else 0.02)
+    assert local.difference < 0.05
+    assert local.room["k"] == pytest.approx((np.sqrt(4e-3) * width,) * 2, rel=0.05)
+    assert local.hessian.attrs["units"] == "1 per product of the parameters' units"
+
+
+def test_slopes_are_checked_where_both_vanish_by_symmetry():
+    """Differences over both sides are zero at a symmetric optimum, whatever the slopes."""
+    peak = lambda k, c: 2.0 - k**2 - c**2
+    assert around_best(peak, (0.0, 0.0)).difference < 1e-9
+    assert around_best(peak, (0.0, 0.0), error=1.0).difference > 0.3
+    assert around_best(lambda k, c: 2.0 - jnp.abs(k) - c**2, (0.0, 0.0)).difference > 0.3  # a kink
+    needle = around_best(lambda k, c: jnp.exp(-((k / 1e-4) ** 2)) - c**2, (0.0, 0.0))  # narrower than both steps
+    assert needle.difference > 0.3
+
+
+def test_where_runs_fail_at_the_coarse_step_the_fine_one_remains():
+    local = around_best(lambda k, c: 2.0 - k**2 - c**2, (0.0, 0.0), fails=lambda x: x[0] > 0.05)
+    assert float(local.hessian[0, 0]) == pytest.approx(-2.0) and local.difference < 1e-6
+    assert around_best(lambda k, c: 2.0 - k**2, (0.0, 0.0), fails=lambda x: x[0] > 0.003) is None
+
+
+@pytest.mark.parametrize("bend", [0.0, 1e-9, -1e-9])
+def test_a_flat_direction_leaves_open_only_the_parameters_that_take_part_in_it(bend):
+    local = around_best(lambda k, c: 1.0 + (k - 0.3) ** 2 + bend * c**2, (0.3, 1.0), sign=-1.0)
+    assert local.ridge["k"] == pytest.approx((np.sqrt(1e-3),) * 2) and local.ridge["c"] == (3.0, 1.0)  # to the bounds
+    both = around_best(lambda k, c: 1.0 + (k - c) ** 2, (0.0, 0.0), sign=-1.0)
+    assert both.room["k"] == pytest.approx((np.sqrt(1e-3),) * 2) and both.ridge["k"] == both.ridge["c"] == (2.0, 2.0)
+    assert all(np.greater_equal(local.ridge[name], local.room[name]).all() for name in ("k", "c"))
+
+
+def test_the_loss_of_an_objective_near_zero_is_relative_to_its_variation():
+    valley = lambda k, c: k**2 + c**2 + 1e-12
+    assert around_best(valley, (0.0, 0.0), sign=-1.0, variation=10.0).loss == pytest.approx(1e-3)
+    assert around_best(lambda k, c: 5.0 + k**2, (0.0, 0.0), sign=-1.0, variation=10.0).loss == pytest.approx(5e-3)
