@@ -12,6 +12,7 @@ import operator
 import os
 import pathlib
 import re
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,8 @@ from jaxgait.libraries import is_installed
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
+"""Packages between the user's code and a warning."""
 UNKNOWN_MEMORY = 4 << 30
 """Bytes assumed free where the platform does not report them."""
 
@@ -269,6 +272,24 @@ def free_memory() -> int:
 def shown(value: Any) -> str:
     """A value as error messages show it: on one short line; a traced one as "a traced value"."""
     return "a traced value" if not is_concrete(value) else " ".join(repr(value).split())[:60]
+
+
+def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warns at the line of the first caller outside this package: the user's, whatever calls are between.
+
+    Examples:
+        >>> import warnings
+        >>> from jaxgait.checks import warn_user
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     warn_user("the walk is slow")
+        >>> print(caught[0].message)
+        the walk is slow
+    """
+    frame, level = sys._getframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:

@@ -13,13 +13,12 @@ The declaration states the range, or it follows from unit and default:
 from __future__ import annotations
 
 import math
-import sys
-import types
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
+
+from jaxgait.checks import warn_user
 
 Bounds = Literal["any", "nonnegative", "positive", "fraction"]
 Range = tuple[float, float]
@@ -28,8 +27,6 @@ _FACTORS: dict[str, float] = dict.fromkeys(
     ("m", "kg", "kg m^2", "N/m", "N s/m", "N m/rad", "N m s/rad", "kg/s", "kg/m", "kg/m^3", "s", "m/s^2", "Pa"), 100.0
 )
 """Factors by which a value may differ from the default, by unit."""
-_BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
-"""Packages between the user's code and a warning."""
 _OTHER_FACTOR = 1000.0
 _FARTHEST = 100.0
 """Plausible size in m of a length whose default is zero."""
@@ -97,11 +94,8 @@ def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None
         hint = f"{slip} instead of {unit}?" if slip else f"is it in {unit}?"
         hint += f" (On the command line: {odd[0]:g}deg)" if unit == "rad" else ""
         many = f" ({odd.size} of {x.size} values)" if x.size > 1 else ""
-        warnings.warn(
-            f"{label} is {odd[0]:g} {unit}{many}, out of its plausible range {low:.3g} to {high:.3g}: {hint}",
-            ImplausibleValue,
-            stacklevel=_level_of_user(sys._getframe()),
-        )
+        what = f"{label} is {odd[0]:g} {unit}{many}, out of its plausible range {low:.3g} to {high:.3g}"
+        warn_user(f"{what}: {hint}", ImplausibleValue)
 
 
 def warn_turned(model: Any, start: Mapping[str, Any]) -> None:
@@ -124,11 +118,3 @@ def warn_turned(model: Any, start: Mapping[str, Any]) -> None:
         if variable is not None and variable.unit == "rad":
             label = f"initial.{name} of {type(model).__name__} ({variable.long_name})"
             warn_implausible(label, values, "rad", plausible_range(0.0, "rad", "any"))
-
-
-def _level_of_user(frame: types.FrameType | None) -> int:
-    """The `stacklevel` of `warnings.warn` that points at the first caller outside this package."""
-    level = 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
-        frame, level = frame.f_back, level + 1
-    return level

@@ -7,6 +7,7 @@ import html
 import math
 import pathlib
 import shlex
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -14,10 +15,11 @@ import numpy as np
 
 from jaxgait import files, registry
 from jaxgait.checks import count_of
-from jaxgait.cli import parsing
+from jaxgait.cli import console, parsing
 from jaxgait.cli.console import write_json
 from jaxgait.cli.gait_table import table_lines, table_record
 from jaxgait.model import Model
+from jaxgait.motion import NotAligned
 from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.maps import read_map
@@ -33,6 +35,8 @@ from jaxgait.motion.record import key_figures, walk_record, write_record
 from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
 
+LARGE, LONG = 5 * 2**20, 10_000
+"""Bytes of a file and frames of a walk that take seconds, which a terminal is told."""
 RECORDS = (".json",)
 PAGES = (".html",)
 TABLES = (".nc", ".csv")
@@ -88,12 +92,17 @@ def show(request: Any) -> None:
         _write_table([*walks.values()], request.out)
     elif request.out is not None:
         for side, walk in walks.items():
-            out = request.out if len(walks) == 1 else request.out.with_stem(f"{request.out.stem}_{side}")
+            out = request.out.with_stem(f"{request.out.stem}_{side}") if request.leg == "both" else request.out
             _write(out, walk, verdicts[side], request.harmonics)
     records = {side: _record(walk, verdicts[side]) for side, walk in walks.items()}
-    found = records if len(walks) == 2 else records[request.leg]
+    found = records if request.leg == "both" else records[request.leg]
     write_json(request.json, found | {"spatiotemporal": table_record([*walks.values()])})
-    _check_and_show_changes([*verdicts.values()])
+    _check_usable([*verdicts.values()])
+    if request.out is None or request.out.suffix.lower() in (
+        *RECORDS,
+        *PAGES,
+    ):  # else it was no drive that was asked for
+        _show_changes([*verdicts.values()])
 
 
 def _show_stride(request: Any) -> None:
@@ -110,14 +119,19 @@ def _show_stride(request: Any) -> None:
     if request.out is not None:
         print(f"wrote {save(stride(verdict), request.out)}")
     write_json(request.json, _record(None, verdict))
-    _check_and_show_changes([verdict])
+    _check_usable([verdict])
+    _show_changes([verdict])
 
 
-def _check_and_show_changes(verdicts: Sequence[Verdict]) -> None:
-    """Checks that strides can drive a model, and prints how that changes it."""
+def _check_usable(verdicts: Sequence[Verdict]) -> None:
+    """Checks that strides can drive a model."""
     for verdict in verdicts:
         if not verdict.usable:
             raise verdict.error()
+
+
+def _show_changes(verdicts: Sequence[Verdict]) -> None:
+    """Prints how strides change the models that they drive."""
     for verdict in verdicts:
         for name in registry.models():
             if takes_motion(registry.model_class(name)):
@@ -134,9 +148,15 @@ def check_unused(request: Any, names: Collection[str], why: str) -> None:
 
 def _walks(request: Any) -> dict[str, Walk] | None:
     """The walks of recordings by side; None for an embedded gait, a stride or a saved walk."""
+    for path in (path for path in map(pathlib.Path, request.files) if path.is_file()):
+        if path.stat().st_size > LARGE:
+            console.note(f"reading {path}, {path.stat().st_size / 2**20:.0f} MB")
     trials = trial_recordings(request.files)
     if trials is None:
         return None
+    frames = sum(trial.frames for trial in trials)
+    if frames > LONG:
+        console.note(f"measuring {frames} frames: this takes some seconds")
     check_harmonics(request.harmonics)  # before anything is measured and printed
     options = Options(
         own_map=None if request.markers is None else read_map(request.markers),
@@ -262,7 +282,12 @@ def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
     """Lines with the parameters that a stride changes in a model, for every parameter set."""
     drive, model = verdict_drive(verdict), registry.model(name)
     sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
-    found = {label: _differences(before, before.driven(drive)) for label, before in sets.items()}
+    found, not_aligned = {}, {}
+    for label, before in sets.items():
+        with warnings.catch_warnings(record=True) as caught:
+            found[label] = _differences(before, before.driven(drive))
+        not_aligned[label] = {w.message.parameter for w in caught if isinstance(w.message, NotAligned)}
+        yield from (f"warning: {f'parameter set {label}: ' if label else ''}{w.message}" for w in caught)
     own = {label: parameters(before) for label, before in sets.items()}
     for parameter in dict.fromkeys(p for changes in found.values() for p in changes):
         info = next(own[label][parameter] for label, changes in found.items() if parameter in changes)
@@ -270,7 +295,8 @@ def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
         for label, changes in found.items():
             which = f" for the parameter set {label} (--preset {label})" if label else ""
             if parameter in changes:
-                yield f"  {changes[parameter]:.4f} {info.unit}{which}".rstrip()
+                how = " (not aligned)" if parameter in not_aligned[label] else ""
+                yield f"  {changes[parameter]:.4f} {info.unit}{how}{which}".rstrip()
             elif parameter in own[label]:
                 yield f"  {float(own[label][parameter].value):.4f} {info.unit} (unchanged){which}"
 

@@ -7,6 +7,17 @@ class MotionWarning(UserWarning):
     """Measured motion that is usable but unusual: pathological gait, or a mistake that looks like one."""
 
 
+class NotAligned(MotionWarning):
+    """A mechanism walks at no alignment with a measured motion; `parameter` names what was left as it was."""
+
+    def __init__(self, text: str, parameter: str):
+        super().__init__(text)
+        self.parameter = parameter
+
+    def __reduce__(self):
+        return type(self), (str(self), self.parameter)
+
+
 class MotionFormatError(ValueError):
     """Measured motion that is unusable; its text is one line: where, what is wrong, and how to correct it.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import pathlib
-import warnings
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -263,7 +262,7 @@ def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = 
     if check and not verdict.usable:
         raise verdict.error()
     for line in verdict.warnings() if check else ():
-        warnings.warn(line, MotionWarning, stacklevel=5)  # past this function, its caller and their decorators
+        checks.warn_user(line, MotionWarning)
     return verdict_drive(verdict)
 
 

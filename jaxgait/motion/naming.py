@@ -6,7 +6,6 @@ import dataclasses
 import os
 import pathlib
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -116,7 +115,7 @@ def _check_side(side: str | None, measured: str | None, name: str) -> None:
 
 def _with_warnings(walk: Walk) -> Walk:
     for line in walk.warnings:
-        warnings.warn(f"{walk.legs[0].recording.file}: {line}", MotionWarning, stacklevel=4)
+        checks.warn_user(f"{walk.legs[0].recording.file}: {line}", MotionWarning)
     return walk
 
 
@@ -247,7 +246,7 @@ def motion_strides(motion: Any, *, side: str | None = None) -> list[GaitDrive]:
         file, record = str(path), read_record(path)
         _check_side(side, _recorded_side(path), file)
         for line in unrepeated_strides(record):
-            warnings.warn(f"{file}: {line}", MotionWarning, stacklevel=3)
+            checks.warn_user(f"{file}: {line}", MotionWarning)
     else:
         found = _walk_or_stride(motion, side)
         file, record = found.name, {} if isinstance(found, Stride) else walk_record(found)

@@ -12,14 +12,13 @@ import math
 import pathlib
 import re
 import reprlib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.checks import count_of, first_few
+from jaxgait.checks import count_of, first_few, warn_user
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.text import (
     GAPS,
@@ -166,7 +165,7 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
         raise MotionFormatError(what, "fill them, or leave the column out", file, int(gaps[0]), column)
     if gaps.size:
         what = count_of(gaps.size, "row with gaps is left out (line", "rows with gaps are left out (lines")
-        warnings.warn(f"{file}: {what} {first_few([*map(str, gaps)])})", MotionWarning, stacklevel=4)
+        warn_user(f"{file}: {what} {first_few([*map(str, gaps)])})", MotionWarning)
     return whole
 
 

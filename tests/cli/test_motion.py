@@ -1,15 +1,18 @@
 """Measured motion on the command line: drives by name and by file, and the verdict on a stride."""
 
+import dataclasses
 import json
 import re
+import warnings
 
 import pandas as pd
 import pytest
 
 from jaxgait import Prosthesis, cli
-from jaxgait.cli import console
+from jaxgait.cli import console, motion
 from jaxgait.ensembles import people
 from jaxgait.models.prosthesis import fitting
+from jaxgait.motion import NotAligned
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.naming import motion_drive
 from jaxgait.parameters import with_parameters
@@ -114,7 +117,7 @@ def _recorded(tmp_path):
 
 
 @pytest.mark.usefixtures("unaligned")
-def test_both_legs_of_a_recording(tmp_path, capsys):
+def test_both_legs_of_a_recording(tmp_path, capsys, monkeypatch):
     _recorded(tmp_path)
     files = [str(tmp_path / "walk.trc"), str(tmp_path / "walk_grf.mot"), "--leg", "both"]
     cli.main(["motion", *files, "--out", str(tmp_path / "jo.json"), "--json", str(tmp_path / "found.json")])
@@ -129,8 +132,43 @@ def test_both_legs_of_a_recording(tmp_path, capsys):
     assert set(found["spatiotemporal"]["symmetry_index"]) == {"step_time", "step_length", "stance", "swing"}
     _, walkers = people(Prosthesis(), [reference_gait(), str(tmp_path / "jo_left.json")])
     assert walkers.labels["subject"][1].tolist() == [reference_gait().name, "jo_left"]
+    monkeypatch.setattr(fitting, "aligned", None)  # a table is written without the search for the height of a knee
     cli.main(["motion", *files, "--out", str(tmp_path / "jo.csv")])
+    assert "--motion adapts" not in capsys.readouterr().out
     assert {"side", "percent", "knee_angle", "hip_flexion"} <= set(pd.read_csv(tmp_path / "jo.csv").columns)
+
+
+@pytest.mark.usefixtures("unaligned")
+def test_one_leg_is_written_if_the_other_one_has_no_whole_stride(tmp_path, capsys):
+    w = walker.walker(duration=4.0)
+    cut = dataclasses.replace(w, time=w.time[:170], markers={k: x[90:260] for k, x in w.markers.items()})
+    (tmp_path / "short.trc").write_text(walker.trc(cut))
+    arguments = ["motion", str(tmp_path / "short.trc"), "--leg", "both", "--out", str(tmp_path / "short.json")]
+    cli.main([*arguments, "--json", str(tmp_path / "found.json")])
+    assert "warning: the left leg is not measured: no whole stride: 1 heel strike of" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.glob("short_*")} == {
+        f"short_right.{kind}" for kind in ("json", "png", "html")
+    }
+    assert set(json.loads((tmp_path / "found.json").read_text())) == {"right", "spatiotemporal"}
+
+
+def test_a_leg_that_is_not_aligned_is_marked_with_its_parameter_set(tmp_path, capsys, monkeypatch):
+    def unaligned(leg):
+        warnings.warn(NotAligned("walk: the leg walks at no height_offset", "height_offset"), stacklevel=2)
+        return leg
+
+    said: list[str] = []
+    _recorded(tmp_path)
+    monkeypatch.setattr(fitting, "aligned", unaligned)
+    monkeypatch.setattr(motion, "LONG", 100)
+    monkeypatch.setattr(console, "note", said.append)
+    cli.main(["motion", str(tmp_path / "walk.trc")])
+    assert "measuring 500 frames: this takes some seconds" in said
+    out = capsys.readouterr().out
+    (label, *_) = Prosthesis.presets
+    assert f"warning: parameter set {label}: walk: the leg walks at no height_offset\n" in out
+    assert re.search(rf"  -0\.\d+ m \(not aligned\) for the parameter set {label} ", out)
+    assert "kg (not aligned)" not in out
 
 
 def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys, monkeypatch):

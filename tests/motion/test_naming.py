@@ -86,6 +86,20 @@ def test_what_was_read_or_measured_drives_as_its_file_does(tmp_path):
         assert motion_drive(given).thigh.a == pytest.approx(reference_gait().thigh.a, abs=1e-3)
 
 
+def test_warnings_point_at_the_line_of_the_user(tmp_path):
+    """Also those of a reader, and through the decorators of a model."""
+    (tmp_path / "a.trc").write_text(walker.trc(W))
+    with pytest.warns(MotionWarning, match=r"a\.trc: ") as caught:
+        motion_drive(tmp_path / "a.trc")
+    with pytest.warns(MotionWarning) as more:
+        motion_drive(measure([read_recording(tmp_path / "a.trc")]))
+    lines = GOOD.splitlines()
+    (tmp_path / "gap.csv").write_text("\n".join([*lines[:40], *lines[41:]]))
+    with pytest.warns(MotionWarning, match="times are uneven") as gap:
+        motion_drive(tmp_path / "gap.csv")
+    assert {w.filename for w in (*caught, *more, *gap)} == {__file__}
+
+
 @pytest.mark.parametrize(
     ("motion", "error", "message"),
     [

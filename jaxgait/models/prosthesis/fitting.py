@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision
+from jaxgait.checks import warn_user
 from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.models.prosthesis.measures import correlation, ground_force
 from jaxgait.models.prosthesis.model import Prosthesis
-from jaxgait.motion import MotionWarning
+from jaxgait.motion import NotAligned
 from jaxgait.motion.drive import GaitDrive
 from jaxgait.motion.stride import Person
 from jaxgait.outcome import IncompleteRun
@@ -87,7 +88,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
         The leg with another `height_offset`; the same leg if it walks at no height, nor a millimetre above and below.
 
     Warns:
-        MotionWarning: if it walks at no height.
+        NotAligned: if it walks at no height.
 
     Examples:
         >>> from jaxgait import Prosthesis
@@ -116,7 +117,8 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     worst[1:-1] = np.min(np.lib.stride_tricks.sliding_window_view(rho, 3), axis=-1)
     if not np.isfinite(worst).any():
         what = f"{leg.drive.name}: the leg walks at no height_offset from {heights[0]:.4f} to {heights[-1]:.4f} m"
-        warnings.warn(MotionWarning(f"{what}, with a millimetre to spare; it was not aligned"), stacklevel=2)
+        text = f"{what}, with a millimetre to spare; it was not aligned"
+        warn_user(NotAligned(text, "height_offset"))
         return leg
     return tried[int(np.argmax(worst >= np.max(worst) - EQUAL_RHO))]
 

@@ -66,7 +66,15 @@ def together(found: Sequence[Recording]) -> list[Recording]:
 
 
 def with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
-    """The trials under different names, which their strides refer to, and a warning if one is given twice."""
+    """The trials under different names, which their strides refer to, and a warning if one is given twice.
+
+    Examples:
+        >>> from jaxgait.motion.capture.trials import with_own_names
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> trials, warnings = with_own_names(2 * [recorded(reference_gait())])
+        >>> print([trial.name for trial in trials], len(warnings))
+        ['rajagopal_1.26ms', 'rajagopal_1.26ms (2)'] 1
+    """
     twice: list[str] = []
     for i, trial in enumerate(recordings):
         same = next((other for other in recordings[:i] if _same(trial, other)), None)
@@ -88,6 +96,12 @@ def check_one_kind(legs: Sequence[Leg]) -> None:
 
     Raises:
         MotionFormatError: if there are both, because strides of the same trial would count twice.
+
+    Examples:
+        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.capture.trials import check_one_kind
+        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> check_one_kind(2 * [leg_of(recorded(reference_gait()), "right")])
     """
     solved, marked = ([leg.recording for leg in legs if (leg.foot is None) == angles] for angles in (True, False))
     if solved and marked:
