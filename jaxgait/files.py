@@ -24,6 +24,8 @@ ABANDONED_AGE = 2 * 86400.0
 """Age in s of a draft that no process still writes: on a shared disk, it is unknown which processes still run."""
 _AT_ONCE = 16
 """Largest number of files that are flushed at once."""
+_LONGEST_ENDING = 8
+"""Characters of the ending of a draft's name: names may have 255."""
 _LINKS = 40
 """Largest number of links to follow, as on Linux."""
 
@@ -39,7 +41,7 @@ def text(path: str | os.PathLike[str], content: str) -> None:
 
 def data(path: str | os.PathLike[str], content: bytes) -> None:
     """Writes a file of any kind; see `text`."""
-    with _replaced(pathlib.Path(path)) as draft:
+    with replaced(path) as draft:
         draft.write_bytes(content)
 
 
@@ -90,20 +92,50 @@ def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
 
 
 def _netcdf(path: pathlib.Path, result: xr.Dataset) -> None:
-    with _replaced(path) as draft:
+    with replaced(path) as draft:
         # First, because HDF5 on a full disk leaves objects behind that crash the process at its end.
-        need = result.nbytes + _PER_VARIABLE * len(result.variables) + _PER_FILE
-        if need > shutil.disk_usage(draft.parent).free:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        _check_room(draft, result.nbytes + _PER_VARIABLE * len(result.variables) + _PER_FILE)
         try:
             result.to_netcdf(draft, engine="h5netcdf")
         except RuntimeError as error:  # from HDF5, such as for a quota exceeded when the file is closed
             raise OSError(str(error)) from error
 
 
+def _check_room(draft: pathlib.Path, need: int) -> None:
+    """Checks that a file can have a size in bytes: on the disk, and within quotas and the limit of the process.
+
+    Raises:
+        OSError: if it cannot.
+    """
+    if need > shutil.disk_usage(draft.parent).free:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if hasattr(os, "posix_fallocate"):
+        with open(draft, "rb+") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, need)
+            except OSError as error:
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # of disks without it
+                    raise
+            file.truncate(0)
+
+
 @contextlib.contextmanager
-def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A draft next to a file, which finally replaces it; where it must not or cannot, its content is copied."""
+def replaced(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
+    """A draft next to a file, for any writer; it finally replaces the file, if it is complete.
+
+    The draft's name has the same ending. Where it must not or cannot replace the file, its content is copied.
+
+    Raises:
+        OSError: naming the file.
+
+    Examples:
+        >>> from jaxgait import files
+        >>> with files.replaced("run.csv") as draft:
+        ...     _ = draft.write_text("time (s),height (m)")
+        >>> print(draft.suffix, draft.exists())
+        .csv False
+    """
+    path = pathlib.Path(path)
     target = pathlib.Path(os.path.realpath(path))
     draft = None
     try:
@@ -112,11 +144,11 @@ def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
             raise PermissionError(errno.EACCES, "it is read-only")
         in_place = _is_descriptor(path) or (old and not path.is_file())
         try:
-            draft = _draft(pathlib.Path(tempfile.gettempdir()) if in_place else target.parent, private=old)
+            draft = _draft(pathlib.Path(tempfile.gettempdir()) if in_place else target.parent, path.suffix, old)
         except PermissionError:
             if not old:
                 raise
-            in_place, draft = True, _draft(pathlib.Path(tempfile.gettempdir()), private=True)
+            in_place, draft = True, _draft(pathlib.Path(tempfile.gettempdir()), path.suffix, True)
         yield draft
         if in_place:
             with open(draft, "rb") as content, open(path, "wb") as file:
@@ -145,9 +177,9 @@ def draft_of(folder: pathlib.Path) -> pathlib.Path:
     return folder.with_name(prefix + uuid.uuid4().hex)
 
 
-def _draft(folder: pathlib.Path, private: bool) -> pathlib.Path:
+def _draft(folder: pathlib.Path, ending: str, private: bool) -> pathlib.Path:
     """A new empty file with a unique short name."""
-    draft = folder / f".{uuid.uuid4().hex}.draft"
+    draft = folder / f".{uuid.uuid4().hex}.draft{ending[:_LONGEST_ENDING]}"
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
     return draft
 

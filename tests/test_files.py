@@ -6,6 +6,8 @@ import pathlib
 import re
 import shutil
 import stat
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -46,6 +48,33 @@ def test_a_result_too_large_for_the_disk_is_saved_elsewhere(tmp_path, monkeypatc
     assert xr.load_dataset(pathlib.Path(str(error.value).rpartition(" to ")[2])).equals(DATA) and not any(
         full.iterdir()
     )
+
+
+LIMITED = """
+import resource, sys
+import xarray as xr
+from jaxgait import files
+resource.setrlimit(resource.RLIMIT_FSIZE, (20480, 20480))
+try:
+    files.netcdf(sys.argv[1], xr.Dataset({"x": ("time", [0.0] * 10_000)}))
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no such limits here")
+def test_the_limit_of_a_process_is_found_before_hdf5_finds_it(tmp_path):
+    path = tmp_path / "x.nc"
+    done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"cannot write {path}: File too large\n", "")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_disk_that_reserves_no_room_is_written_all_the_same(tmp_path, monkeypatch):
+    unsupported = lambda *_: (_ for _ in ()).throw(OSError(errno.EOPNOTSUPP, "not supported"))
+    monkeypatch.setattr("os.posix_fallocate", unsupported, raising=False)
+    files.netcdf(tmp_path / "x.nc", DATA)
+    assert xr.load_dataset(tmp_path / "x.nc").equals(DATA)
 
 
 def test_a_result_that_fits_nowhere_raises(tmp_path, monkeypatch):

@@ -28,20 +28,26 @@ MAX_RATE = 50.0
 class _OnePalette(PillowWriter):
     """Writes GIF files with one palette for all frames: in less time, and half as large as with one for each."""
 
+    def setup(self, *arguments: Any, **options: Any) -> None:
+        super().setup(*arguments, **options)
+        self._counts = collections.Counter[Any]()
+
+    def grab_frame(self, **options: Any) -> None:
+        """Takes a frame, and counts its colours: at the end that would be most of the encoding's time."""
+        super().grab_frame(**options)
+        frame = self._frames[-1] = self._frames[-1].convert("RGB")
+        for count, colour in frame.getcolors(frame.width * frame.height):
+            self._counts[colour] += count
+
     def finish(self) -> None:
-        frames = [frame.convert("RGB") for frame in self._frames]
-        counts = collections.Counter[Any]()
-        for frame in frames:
-            for count, colour in frame.getcolors(frame.width * frame.height):
-                counts[colour] += count
-        colours = np.array([sorted(counts, key=counts.__getitem__)], np.uint8)
+        colours = np.array([sorted(self._counts, key=self._counts.__getitem__)], np.uint8)
         few = Image.fromarray(colours).quantize(method=Image.Quantize.MAXCOVERAGE)
         index = lambda image: image.quantize(palette=few, dither=Image.Dither.NONE)
         # Pillow's few colours lie near those of the film: white would be grey. Each gives way to the most frequent one
         # that it stands for.
         palette = np.zeros((256, 3), np.uint8)
         palette[np.asarray(index(Image.fromarray(colours)))] = colours
-        self._frames = [index(frame) for frame in frames]
+        self._frames = [index(frame) for frame in self._frames]
         for frame in self._frames:
             frame.putpalette(palette.ravel().tolist())
         first, *others = self._frames

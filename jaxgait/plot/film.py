@@ -9,6 +9,7 @@ import itertools
 import math
 import os
 import pathlib
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from tqdm import tqdm
 
-from jaxgait import checks
+from jaxgait import checks, files
 from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT
@@ -121,6 +122,7 @@ class Film(FuncAnimation):
             options: further ones of matplotlib's `Animation.save`.
 
         Raises:
+            OSError: if it cannot be written; an old film stays as it is.
             ValueError: for another extension, impossible fps and dpi, fps together with a writer (which has its own),
                 and without the writer on this machine.
 
@@ -153,10 +155,22 @@ class Film(FuncAnimation):
             self._frames = self._at_rate(rate)
             bar.total = len(self._frames)
             own = rate if isinstance(writer, str) else None  # matplotlib accepts no other rate than that of a writer
-            further = {"fps": own, "dpi": dpi, "progress_callback": lambda frame, frames: bar.update(), **options}
+
+            def shown(frame: int, frames: int) -> None:
+                bar.update()
+                if frame + 1 == frames:
+                    bar.set_description(f"{path.name}: encoding")
+
+            further = {"fps": own, "dpi": dpi, "progress_callback": shown, **options}
             pixels = writer in WRITERS.values()  # others may draw frames without
-            with drawn_once(figure.canvas), only_moving(figure, self._moving) if pixels else contextlib.nullcontext():
-                super().save(str(path), writer=writer, **further)
+            once = only_moving(figure, self._moving) if pixels else contextlib.nullcontext()
+            at = files.replaced(path) if pixels else contextlib.nullcontext(path)  # others write folders, too
+            with at as draft, drawn_once(figure.canvas), once:
+                try:
+                    super().save(str(draft), writer=writer, **further)
+                except subprocess.CalledProcessError as error:
+                    raise OSError("the encoder failed: is the disk full?") from error
+            bar.set_description(path.name)
         plt.close(figure)
         return path
 

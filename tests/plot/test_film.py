@@ -1,6 +1,9 @@
 """Films are written in the format of their extension, frame by frame."""
 
+import os
 import re
+import subprocess
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,6 +42,29 @@ def frame_times(path):
     """In ms."""
     with Image.open(path) as image:
         return [image.seek(i) or image.info["duration"] for i in range(image.n_frames)]
+
+
+LIMITED = """
+import resource, sys
+from tests.plot.test_film import dot
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    dot().save(sys.argv[1])
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no such limits here")
+@pytest.mark.parametrize(("kind", "why"), [("gif", "File too large"), ("mp4", "the encoder failed: is the disk full?")])
+def test_a_full_disk_leaves_the_old_film(kind, why, tmp_path):
+    """A GIF that is cut off between two frames is a shorter one."""
+    path = dot().save(tmp_path / f"dot.{kind}")
+    before = path.read_bytes()
+    assert len(before) > 1000
+    done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=False)
+    assert done.stdout == f"cannot write {path}: {why}\n" and not done.stderr
+    assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
 
 
 def test_a_gif_has_the_frames_and_the_pace_of_the_film(tmp_path, capsys):
