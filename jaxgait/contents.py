@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from jaxgait import registry
+from jaxgait.fields import made_of, with_fields
 
 M = TypeVar("M")
 
@@ -35,39 +36,63 @@ def contents(model: Any) -> dict[str, Any]:
         {} printed
     """
     usual = _usual(type(model))
-    fields = [f for f in dataclasses.fields(model) if not _is_parameter(model, f)]
-    values = {f.name: getattr(model, f.name) for f in fields}
-    changed = {n: _record(x) for n, x in values.items() if n not in usual or usual[n] != _record(x, numbers=False)}
+    fields = {f: getattr(model, f.name) for f in dataclasses.fields(model) if not _is_parameter(model, f)}
+    changed = {f.name: _record(x) for f, x in fields.items() if f.name not in usual or usual[f.name] != _bare(f, x)}
     return {n: x if len(json.dumps(x)) <= MAX_LENGTH else {_OTHER: "too long"} for n, x in changed.items()}
 
 
-def restored(model: M, recorded: Mapping[str, Any]) -> M:
-    """A model of default values with recorded `contents`.
+def restored(model: M | type[M], recorded: Mapping[str, Any]) -> M:
+    """A model with recorded `contents`.
+
+    Args:
+        model: one of default values, or a class, of which parameters without default become None.
+        recorded: its contents.
 
     Raises:
-        ValueError: if a field was not recorded completely, or not by this version.
+        ValueError: if a field was not recorded, or not completely, or not by this version.
 
     Examples:
         >>> from jaxgait import Creeper
         >>> from jaxgait.contents import contents, restored
         >>> from jaxgait.models.creeper.artery import Inflow
-        >>> robot = restored(Creeper(), contents(Creeper(inflow=Inflow(backflow="printed"))))
+        >>> robot = restored(Creeper, contents(Creeper(inflow=Inflow(backflow="printed"))))
         >>> print(robot.inflow.backflow)
         printed
     """
-    fields = {name: _value(record, type(model), name) for name, record in recorded.items()}
+    kind: Any = model if isinstance(model, type) else type(model)
+    fields = {name: _value(record, kind, name) for name, record in recorded.items()}
+    known = {f.name: f for f in dataclasses.fields(kind)}
     for name, value in fields.items():
-        if json.dumps(_record(value)) != json.dumps(recorded[name]):
+        if name not in known or json.dumps(_record(value)) != json.dumps(recorded[name]):
             raise ValueError(f"its {name} was recorded by another version")
-    return dataclasses.replace(model, **fields) if fields else model  # type: ignore[type-var]
+    if not isinstance(model, type):
+        return with_fields(model, fields) if fields else model
+    parameters = {name: None for name, field in known.items() if "unit" in field.metadata}
+    values = parameters | _defaults(kind) | fields
+    if lacking := [name for name in known if name not in values]:
+        raise ValueError(f"its {lacking[0]} was not recorded")
+    return made_of(kind, values)
 
 
 @functools.cache
 def _usual(kind: type) -> dict[str, Any]:
-    """The records of a class's default values, or of those that its own constructor gives without arguments."""
-    made = kind() if len(inspect.signature(kind.__init__).parameters) == 1 else None
-    defaults = {f.name: default_of(f) if made is None else getattr(made, f.name) for f in dataclasses.fields(kind)}
-    return {n: _record(x, numbers=False) for n, x in defaults.items() if x is not dataclasses.MISSING}
+    """The records of a class's default values, without parameters."""
+    usual, fields = _defaults(kind), dataclasses.fields(kind)
+    return {f.name: _bare(f, usual[f.name]) for f in fields if f.name in usual}
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    """The values of a class's fields that its constructor gives without arguments, otherwise their defaults."""
+    fields: Any = dataclasses.fields(kind)
+    if len(inspect.signature(kind.__init__).parameters) == 1:
+        made = kind()
+        return {f.name: getattr(made, f.name) for f in fields}
+    return {f.name: x for f in fields if (x := default_of(f)) is not dataclasses.MISSING}
+
+
+def _bare(field: dataclasses.Field, value: Any) -> Any:
+    """The record of a field without its parameters; of a mapping of parameters, the keys."""
+    return sorted(value) if "entries" in field.metadata else _record(value, numbers=False)
 
 
 def default_of(field: dataclasses.Field) -> Any:
@@ -99,8 +124,9 @@ def _record(value: Any, numbers: bool = True) -> Any:
     if isinstance(value, tuple):
         return {"tuple": [_record(x, numbers) for x in value]}
     if isinstance(value, Mapping):
-        pairs = value.items() if isinstance(value, OrderedDict) else sorted(value.items())  # as JAX orders a dict
-        return {"mapping": [[key, _record(x, numbers)] for key, x in pairs]}
+        ordered = isinstance(value, OrderedDict)
+        pairs = value.items() if ordered else sorted(value.items())  # as JAX orders a dict
+        return {"ordered" if ordered else "mapping": [[key, _record(x, numbers)] for key, x in pairs]}
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.generic | np.ndarray | jax.Array) and np.asarray(value).dtype.kind in "biuf":
@@ -115,8 +141,9 @@ def _value(record: Any, kind: type, name: str) -> Any:
         return record
     if "tuple" in record:
         return tuple(_value(x, kind, name) for x in record["tuple"])
-    if "mapping" in record:
-        return {key: _value(x, kind, name) for key, x in record["mapping"]}
+    for word, made in (("ordered", OrderedDict), ("mapping", dict)):
+        if word in record:
+            return made((key, _value(x, kind, f"{name}.{key}")) for key, x in record[word])
     if "array" in record:
         return np.asarray(record["array"], record["dtype"])
     if _KIND not in record:

@@ -1,6 +1,7 @@
-"""The fields of modules: the base class of those whose fields cannot be set, and the values that fields may hold.
+"""The fields of modules: the base class of those whose fields cannot be set, what fields may hold, and dotted names.
 
-Exchangeable parts are known by their type, static choices by their alternatives.
+Exchangeable parts are known by their type, static choices by their alternatives. Dotted names lead through modules and
+mappings.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ import dataclasses
 import functools
 import types
 import typing
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
 
-from jaxgait.checks import listed
+from jaxgait.checks import first_few, listed, nearest, shown
+
+T = TypeVar("T")
 
 
 class Immutable(eqx.Module):
@@ -107,3 +111,97 @@ def _hints(kind: type) -> dict[str, Any]:
         return typing.get_type_hints(kind)
     except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
         return {}
+
+
+def first_step(owner: Any, name: str) -> tuple[str, str]:
+    """The first step of a dotted name in a module or mapping, and the rest; keys of mappings may contain dots."""
+    keys = [key for key in owner if f"{name}.".startswith(f"{key}.")] if isinstance(owner, Mapping) else []
+    step = max(keys, key=len, default=name.partition(".")[0])
+    return step, name[len(step) + 1 :]
+
+
+def entered(owner: Any, step: str) -> Any:
+    """What is at one step in a module or mapping."""
+    return owner[step] if isinstance(owner, Mapping) else getattr(owner, step)
+
+
+def with_fields(owner: T, values: Mapping[str, Any]) -> T:
+    """A copy of a module or mapping with some fields replaced, static or not, without calling its constructor."""
+    kind: Any = type(owner)
+    if isinstance(owner, Mapping):
+        return kind({**owner, **values})
+    return made_of(kind, {f.name: getattr(owner, f.name) for f in dataclasses.fields(kind)} | dict(values))
+
+
+def made_of(kind: type[T], values: Mapping[str, Any]) -> T:
+    """A module of a class with these values of all its fields, checked but without calling its constructor."""
+    made = object.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(made, name, value)
+    for cls in kind.__mro__:
+        if "__check_init__" in vars(cls):
+            vars(cls)["__check_init__"](made)
+    return made
+
+
+def no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
+    """The error message for a name that is not one of a model's known parameters, with how to change what it names."""
+    kind = type(model).__name__
+    if not isinstance(name, str):
+        return f"parameters are addressed by dotted names, such as {next(iter(known), 'damper.k')!r}, got {name!r}"
+    if inside := [n for n in known if n.startswith(name + ".")]:
+        return f"{kind}.{name} is a group of parameters: set {first_few(inside, 8)} one by one"
+    return (all(name.split(".")) and _dead_end(model, kind, name)) or _unknown(kind, name, known)
+
+
+def _dead_end(owner: Any, here: str, name: str) -> str:
+    """The error message for what a dotted name leads to, which is no parameter; empty if it leads nowhere."""
+    possible: Mapping[str, Any] = {}
+    while name:
+        step, rest = first_step(owner, name)
+        if isinstance(owner, Mapping):
+            if step not in owner:
+                return f"{here} has no {name!r}: give it when the model is made" if name in possible else ""
+        else:
+            field = {f.name: f for f in dataclasses.fields(owner)}.get(step)
+            if field is None or step.startswith("_"):
+                return ""
+            value = getattr(owner, step)
+            if exchanged := _exchanged(owner, field, f"{here}.{step}", value):
+                return exchanged
+            if not (rest or isinstance(value, eqx.Module | Mapping)):
+                declared = f"{step}: Scalar = parameter({shown(value)}, unit=..., doc=...)"
+                where = f"declare it in {type(owner).__name__}, as {declared}"
+                return f"{here}.{step} is a plain field, not a parameter: {where}"
+            possible = field.metadata["entries"](owner) if "entries" in field.metadata else {}
+        owner, here, name = entered(owner, step), f"{here}.{step}", rest
+        if name and not isinstance(owner, eqx.Module | Mapping):
+            return ""
+    return f"{here} is a {type(owner).__name__} without parameters: replace it when the model is made"
+
+
+def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
+    """The error message for an unknown name, with the nearest known ones."""
+    inside = " or ".join(repr(n) for n in known if n.endswith("." + name))
+    others = f"did you mean {inside}?" if inside else f"it has {first_few(sorted(known), 8)}"
+    hint = nearest(name, known, otherwise=others) if known else "it declares none (see jaxgait.model.parameter)"
+    return f"{kind} has no parameter {name!r}: {hint}"
+
+
+def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
+    """The error message for a field that is a choice, exchanged or missing; otherwise empty."""
+    maker, name = type(owner).__name__, field.name
+    if field.metadata.get("static"):
+        return (
+            f"{label} is a choice ({value!r}), not a parameter: make it with {maker}({name}=...), or exchange it with "
+            "jaxgait.parts.with_parts"
+        )
+    if replaced(owner, field):
+        of = field.metadata["of"]
+        present = getattr(owner, of)
+        what = f"a {type(present).__name__} with its own" if isinstance(present, eqx.Module) else repr(present)
+        return f"{label} has no meaning here: {label.removesuffix(name)}{of} is {what}"
+    if value is None:
+        kind, _, here = label.partition(".")
+        return f"{kind} has no {here}: make it with {maker}({name}={parts_of(field, owner)}(...))"
+    return ""

@@ -13,7 +13,7 @@ Values outside their plausible range are accepted with a warning (see `jaxgait.p
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, get_args
 
 import equinox as eqx
@@ -23,8 +23,8 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait import units
-from jaxgait.checks import as_array, by_name, first_few, listed, nearest, shown
-from jaxgait.fields import Immutable, misfit, parts_of, replaced
+from jaxgait.checks import as_array, by_name, listed, shown
+from jaxgait.fields import Immutable, entered, first_step, misfit, no_parameter, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
 M = TypeVar("M")
@@ -60,8 +60,8 @@ class ParameterInfo(NamedTuple):
     value: Any
     unit: str
     doc: str
-    bounds: Bounds
-    source: str
+    bounds: Bounds = "any"
+    source: str = ""
     plausible: Range | None = None
     rank: int = 0
     """Number of axes of its value, without those of a batch."""
@@ -81,7 +81,8 @@ def parameter(
     """Declares a physical parameter of a model: an `equinox.Module` field with a unit, a meaning and bounds.
 
     Args:
-        default: value in SI units (the paper's); a float, or a tuple, list or array of floats.
+        default: value in SI units (the paper's); a number, or a tuple, list or array. Parameters are real numbers, also
+            if written without a decimal point, unless the field is annotated as `int`, for counts.
         unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension.
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative", "positive", or a "fraction" (from 0 to 1).
@@ -118,7 +119,14 @@ def parameter(
     return eqx.field(default=default, metadata=metadata)
 
 
-def part(default: Any, *, doc: str, standard: str = "", options: Sequence[Any] = ()) -> Any:
+def part(
+    default: Any,
+    *,
+    doc: str,
+    standard: str = "",
+    options: Sequence[Any] = (),
+    converter: Callable[[Any], Any] | None = None,
+) -> Any:
     """Declares an exchangeable part of a model: a field whose type says which modules fit; see `jaxgait.parts`.
 
     Args:
@@ -127,6 +135,7 @@ def part(default: Any, *, doc: str, standard: str = "", options: Sequence[Any] =
         doc: its role in a few words.
         standard: name of the default law, if `default` is None.
         options: alternatives to offer, with numbers that suit the model; if empty, every class that fits is offered.
+        converter: makes a module of other values that users may give, such as functions.
 
     Examples:
         >>> import equinox as eqx
@@ -137,7 +146,26 @@ def part(default: Any, *, doc: str, standard: str = "", options: Sequence[Any] =
         >>> list(parameters(Foot()))
         ['sole.stiffness', 'sole.damping', 'sole.steepness']
     """
-    return eqx.field(default=default, metadata={"doc": doc, "standard": standard, "options": tuple(options)})
+    made: dict[str, Any] = {} if converter is None else {"converter": converter}
+    return eqx.field(default=default, metadata={"doc": doc, "standard": standard, "options": tuple(options)}, **made)
+
+
+def entries(possible: Callable[[Any], Mapping[str, ParameterInfo]], *, converter: Callable[[Any], Any] = dict) -> Any:
+    """Declares a mapping of parameters by name, empty by default, such as the starts of the joints of any tree.
+
+    Args:
+        possible: function of the model: declarations of all entries that there may be, by key.
+        converter: makes the mapping of what users give.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> from jaxgait.parameters import ParameterInfo, entries, parameters
+        >>> class Rig(eqx.Module):
+        ...     loads: dict = entries(lambda rig: {"bag": ParameterInfo(None, "kg", "mass of the bag")})
+        >>> list(parameters(Rig({"bag": 2.0})))
+        ['loads.bag']
+    """
+    return eqx.field(default_factory=dict, converter=converter, metadata={"entries": possible})
 
 
 def choice(default: Any, *, doc: str, of: str = "") -> Any:
@@ -194,9 +222,12 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
             m = field.metadata
             yield name, ParameterInfo(value, m["unit"], m["doc"], m["bounds"], m["source"], m["plausible"], m["rank"])
         elif isinstance(value, Mapping):
+            entries = field.metadata["entries"](module) if "entries" in field.metadata else {}
             for key, part in value.items():
                 if isinstance(part, eqx.Module):
                     yield from _walk(part, f"{name}.{key}.")
+                elif key in entries:
+                    yield f"{name}.{key}", entries[key]._replace(value=part)
 
 
 def parameter_info(model: Any, name: str) -> ParameterInfo:
@@ -215,71 +246,8 @@ def parameter_info(model: Any, name: str) -> ParameterInfo:
     """
     known = parameters(model)
     if name not in known:
-        raise ParameterError(_no_parameter(model, name, known))
+        raise ParameterError(no_parameter(model, name, known))
     return known[name]
-
-
-def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
-    """The error message for a name that is not a parameter."""
-    kind = type(model).__name__
-    if not isinstance(name, str):
-        return f"parameters are addressed by dotted names, such as {next(iter(known), 'damper.k')!r}, got {name!r}"
-    parts, owner = name.split("."), model
-    for i, part in enumerate(parts):
-        if isinstance(owner, Mapping):
-            if part not in owner:
-                break
-            owner = owner[part]
-            continue
-        field = {f.name: f for f in dataclasses.fields(owner)}.get(part)
-        if field is None or part.startswith("_"):
-            break
-        value, here = getattr(owner, part), ".".join(parts[: i + 1])
-        exchanged = _exchanged(owner, field, f"{kind}.{here}", value)
-        if exchanged:
-            return exchanged
-        if not isinstance(value, eqx.Module | Mapping):
-            break
-        owner = value
-    else:
-        inside = [n for n in known if n.startswith(name + ".")]
-        if inside:
-            return f"{kind}.{name} is a group of parameters: set {first_few(inside, 8)} one by one"
-        return f"{kind}.{name} is a {type(owner).__name__} without parameters: replace it when the model is made"
-    plain = field is not None and field.name == parts[-1] and not field.name.startswith("_")
-    if not plain:
-        return _unknown(kind, name, known)
-    return (
-        f"{kind}.{name} is a plain field, not a parameter: declare it in {type(owner).__name__}, as "
-        f"{parts[-1]}: Scalar = parameter({shown(getattr(owner, parts[-1]))}, unit=..., doc=...)"
-    )
-
-
-def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
-    """The error message for an unknown name, with the nearest known ones."""
-    inside = " or ".join(repr(n) for n in known if n.endswith("." + name))
-    others = f"did you mean {inside}?" if inside else f"it has {first_few(sorted(known), 8)}"
-    hint = nearest(name, known, otherwise=others) if known else "it declares none (see jaxgait.model.parameter)"
-    return f"{kind} has no parameter {name!r}: {hint}"
-
-
-def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
-    """The error message for a field that is a choice, exchanged or missing; otherwise empty."""
-    maker, name = type(owner).__name__, field.name
-    if field.metadata.get("static"):
-        return (
-            f"{label} is a choice ({value!r}), not a parameter: make it with {maker}({name}=...), or exchange it with "
-            "jaxgait.parts.with_parts"
-        )
-    if replaced(owner, field):
-        of = field.metadata["of"]
-        present = getattr(owner, of)
-        what = f"a {type(present).__name__} with its own" if isinstance(present, eqx.Module) else repr(present)
-        return f"{label} has no meaning here: {label.removesuffix(name)}{of} is {what}"
-    if value is None:
-        kind, _, here = label.partition(".")
-        return f"{kind} has no {here}: make it with {maker}({name}={parts_of(field, owner)}(...))"
-    return ""
 
 
 def get_parameter(model: Any, name: str) -> Any:
@@ -291,8 +259,9 @@ def get_parameter(model: Any, name: str) -> Any:
         >>> get_parameter(Bungee(mass=80.0), "mass")
         80.0
     """
-    for part in name.split("."):
-        model = model[part] if isinstance(model, Mapping) else getattr(model, part)
+    while name:
+        step, name = first_step(model, name)
+        model = entered(model, step)
     return model
 
 
@@ -340,9 +309,13 @@ def _like(value: Any, info: ParameterInfo) -> Any:
     if not isinstance(value, list):
         return value
     try:
-        return tuple(value) if isinstance(info.value, tuple) else np.asarray(value)
+        return _tuples(value) if isinstance(info.value, tuple) else np.asarray(value)
     except ValueError:  # rows of different lengths
         return value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:

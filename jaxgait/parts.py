@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import equinox as eqx
 
 from jaxgait.checks import nearest, shown
-from jaxgait.fields import choices, misfit, part_types, replaced
+from jaxgait.fields import choices, entered, first_step, misfit, part_types, replaced, with_fields
 from jaxgait.parameters import ParameterError, is_real, parameters, with_parameters
 
 M = TypeVar("M")
@@ -89,8 +89,11 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, Part]]:
         if len(options) > 1:
             doc = field.metadata.get("doc", "")
             yield prefix + field.name, Part(value, _present(field, value), options, doc)
-        if isinstance(value, eqx.Module):
-            yield from _walk(value, prefix + field.name + ".")
+        name = prefix + field.name
+        inside = {f"{name}.{key}.": one for key, one in value.items()} if isinstance(value, Mapping) else {}
+        for path, one in (inside or {f"{name}.": value}).items():
+            if isinstance(one, eqx.Module):
+                yield from _walk(one, path)
 
 
 def _options(owner: Any, field: dataclasses.Field) -> dict[str, Any]:
@@ -123,33 +126,35 @@ def _present(field: dataclasses.Field, value: Any) -> str:
 
 
 def _with_part(model: M, name: str, value: Any) -> M:
-    owners, leaf = _owners(model, name)
-    owner = owners[-1]
+    owners, steps = _owners(model, name)
+    owner, leaf = owners[-1], steps[-1]
     field = next(f for f in dataclasses.fields(owner) if f.name == leaf)
     new = _resolved(model, name, owner, field, value)
     if "unit" in field.metadata and is_real(new) and not isinstance(getattr(owner, leaf), eqx.Module):
         return with_parameters(model, {name: new})
-    for holder, step in zip(reversed(owners), reversed(name.split(".")), strict=True):
-        new = _replaced(holder, step, new)
+    for holder, step in zip(reversed(owners), reversed(steps), strict=True):
+        new = with_fields(holder, {step: new})
     return new
 
 
-def _owners(model: Any, name: str) -> tuple[list[Any], str]:
-    """The modules on the path to a part, the model first, and the name of its field in the last one."""
+def _owners(model: Any, name: str) -> tuple[list[Any], list[str]]:
+    """The modules and mappings on the path to a part, the model first, and the step taken in each of them."""
     known = parts(model)
     if not isinstance(name, str):
         raise ParameterError(f"parts are addressed by dotted names, such as 'ground.friction', got {shown(name)}")
-    owners, steps = [model], name.split(".")
-    for i, step in enumerate(steps):
-        here = {f.name for f in dataclasses.fields(owners[-1])}
-        value = getattr(owners[-1], step, None) if step in here and not step.startswith("_") else None
-        last = i == len(steps) - 1
-        if step not in here or step.startswith("_") or (not last and not isinstance(value, eqx.Module)):
+    owner: Any = model
+    owners, steps, rest = [], [], name or "."
+    while rest:
+        step, rest = first_step(owner, rest)
+        within = owner if isinstance(owner, Mapping) else [f.name for f in dataclasses.fields(owner)]
+        found = step in within and not step.startswith("_")
+        inner = entered(owner, step) if found else None
+        leads_on = isinstance(inner, eqx.Module | Mapping)
+        if not (leads_on if rest else found and not isinstance(owner, Mapping)) or name.endswith("."):
             hint = nearest(name, known) if known else "it has none"
             raise ParameterError(f"{type(model).__name__} has no part {name!r}: {hint}")
-        if not last:
-            owners.append(value)
-    return owners, steps[-1]
+        owners, steps, owner = [*owners, owner], [*steps, step], inner
+    return owners, steps
 
 
 def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value: Any) -> Any:
@@ -165,6 +170,8 @@ def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value
             raise ParameterError(f"{label} {wanted}" + (f": did you mean {by_name[near[0]]}?" if near else ""))
         value = options[by_name[value.lower()]]
         value = value() if isinstance(value, type) else value
+    if "converter" in field.metadata and not isinstance(value, type):
+        value = field.metadata["converter"](value)
     if isinstance(value, type):
         raise ParameterError(f"{label}: give an instance, {value.__name__}(...), not the class")
     modules = part_types(type(owner)).get(field.name)
@@ -179,11 +186,3 @@ def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value
         offered = f" (one of {', '.join(options)})" if options else ""
         raise ParameterError(f"{label} must be {wrong}{offered}, got {shown(value)}")
     return value
-
-
-def _replaced(module: Any, name: str, value: Any) -> Any:
-    """A copy of a module with one field replaced, static or not, without calling its constructor."""
-    copy = object.__new__(type(module))
-    for field in dataclasses.fields(module):
-        object.__setattr__(copy, field.name, value if field.name == name else getattr(module, field.name))
-    return copy

@@ -23,7 +23,7 @@ from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.models.tree import Spring, Torque, TreeModel
 from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.stride import Person
-from jaxgait.parameters import parameters
+from jaxgait.parameters import parameter, parameters
 from jaxgait.plot.explorer import again, explore
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.run import Sampling
@@ -65,7 +65,7 @@ CHANGED = {
 @pytest.mark.parametrize("name", CHANGED)
 def test_a_changed_model_is_made_from_its_record(name):
     model = CHANGED[name]()
-    found = restored(type(model)(), stored(model))
+    found = restored(type(model), stored(model))
     values = {n: p.value for n, p in parameters(model).items()}
     assert same(with_parameters(found, values), with_parameters(model, values)) and contents(model)
 
@@ -130,6 +130,45 @@ def test_a_tree_with_default_contents_needs_no_record(monkeypatch):
         rebuilt(result_of(other))
 
 
+def test_a_tree_is_made_from_its_record():
+    """Its bodies are in the record, in their order; functions are not."""
+    hip = {"hip": Spring("trunk", stiffness=5.0)}
+    com = {"trunk": (0.0, 0.0, 0.2), "arm": (0.0, 0.0, -0.4)}
+    links = [Link(n, p, hinge((0, 1, 0)), mass=2.0, com=com[n]) for n, p in (("trunk", None), ("arm", "trunk"))]
+    model = with_parameters(TreeModel(links, drives=hip, start={"trunk": 0.2}), {"start.trunk": 0.4, "duration": 3.0})
+    found = rebuilt(result_of(model))
+    assert same(found, model) and list(found.links) == ["trunk", "arm"]
+    member = result_of(model).assign_coords({"start.trunk": 0.7, "links.arm.mass": 9.0})
+    assert (rebuilt(member).start["trunk"], rebuilt(member).links["arm"].mass) == (0.7, 9.0)
+    driven = TreeModel(links, drives={"motor": Torque("arm", lambda t, q, v: 1.0)})
+    with pytest.raises(ValueError, match=r"its drives\.motor\.law\.function .* was not recorded\): give it, model="):
+        rebuilt(result_of(driven))
+    repeated = again(simulate(driven, duration=0.1, samples=2), model=driven)
+    assert repeated.attrs["status_text"] == "completed"
+
+
+def test_a_tree_that_makes_itself_is_made_with_what_was_exchanged():
+    stiffer = dict(Leg().drives, hip=Spring("arm", stiffness=7.0))
+    other = eqx.tree_at(lambda m: (m.drives["hip"], m.start["leg"]), Leg(), (stiffer["hip"], 0.9))
+    found = rebuilt(result_of(other))
+    assert same(found, other) and found.drives["hip"].joint == "arm" and found.start["leg"] == 0.9
+    assert contents(with_parameters(Leg(), {"start.leg": 0.9})) == {}
+
+
+class Rod(eqx.Module):
+    """A class of whose fields some have no default."""
+
+    mass: float = parameter(dataclasses.MISSING, unit="kg", doc="mass", plausible=(0.0, 9.0))
+    shape: str = eqx.field(static=True)
+
+
+def test_fields_without_default_come_from_the_record():
+    rod = with_parameters(restored(Rod, contents(Rod(2.0, "flat"))), {"mass": 2.0})
+    assert (rod.mass, rod.shape) == (2.0, "flat")
+    with pytest.raises(ValueError, match="its shape was not recorded"):
+        restored(Rod, {})
+
+
 def result_of(model):
     """As much of a result as tells from which model it came."""
     short = Sampling.of(model, None, duration=0.1, samples=2)
@@ -165,12 +204,12 @@ def test_records_that_cannot_be_restored_raise(record, message):
 def test_a_result_of_an_unrecorded_part_asks_for_the_model():
     run = result_of(Bungee())
     run.attrs["contents"] = json.dumps({"mass": {"not recorded": "spring"}})
-    with pytest.raises(ValueError, match=r"Bungee of this result .*its mass \(spring\) was not recorded\): give the m"):
+    with pytest.raises(ValueError, match=r"Bungee of this result .*its mass \(spring\) was not recorded\): give it"):
         rebuilt(run)
 
 
 def test_a_result_of_a_version_that_did_not_record_contents_asks_for_the_model():
     run = result_of(Bungee())
     del run.attrs["contents"]
-    with pytest.raises(ValueError, match=r"its laws, choices and motion were not recorded.*: give the model"):
+    with pytest.raises(ValueError, match=r"its laws, choices and motion were not recorded.*: give it, model="):
         rebuilt(run)

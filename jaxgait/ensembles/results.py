@@ -142,9 +142,8 @@ def rebuilt(run: xr.Dataset) -> Model:
             recorded["drive"] = json.loads(own[MOTION])
         elif any(n.startswith(DRIVE) for n in own):
             raise ValueError("its motion was not recorded")
-        model = restored(kind(), recorded)
-        model = with_parameters(model, json.loads(run.attrs["parameters"]))
+        model = with_parameters(restored(kind, recorded), json.loads(run.attrs["parameters"]))
         return with_parameters(model, {n: x for n, x in own.items() if n in parameters(model)})
     except (ValueError, KeyError, TypeError) as error:
-        message = f"the {name} of this result cannot be made from its attributes ({error}): give the model"
+        message = f"the {name} of this result cannot be made from its attributes ({error}): give it, model=..."
         raise ValueError(message) from error

@@ -34,8 +34,8 @@ from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.tree.parts import ContactPoint, Force, PrescribedJoint, Spring, Torque, law
-from jaxgait.parameters import ParameterError
-from jaxgait.precision import float64_default
+from jaxgait.parameters import ParameterError, ParameterInfo, entries
+from jaxgait.plausible import plausible_range
 
 __all__ = ["TreeModel", "TreeState"]
 
@@ -104,10 +104,37 @@ def _named(what: str, example: str, mapping: Any) -> OrderedDict[str, Any]:
     return OrderedDict(mapping)
 
 
+def _skeleton(links: Mapping[str, Link]) -> Tree:
+    """The tree for names, without its numbers, which may have batch axes."""
+    return Tree.build(*(Link(link.name, link.parent, link.joint, 0.0) for link in links.values()))
+
+
+def _start_coordinates(model: TreeModel) -> dict[str, ParameterInfo]:
+    """What `start` may contain, by coordinate."""
+    tree, unit_of = _skeleton(model.links), {"turn": "rad", "q": "1"}
+    units = [unit_of.get(name.partition("_")[0], "m") for joint in tree.joints for name in joint.coordinates]
+    plausible = {"rad": plausible_range(0.0, "rad", "any")}  # bodies may have any size
+    return {
+        name: ParameterInfo(None, unit, f"{name} at t = 0", plausible=plausible.get(unit))
+        for name, unit in zip(tree.coordinate_names, units, strict=True)
+    }
+
+
+def _start_velocities(model: TreeModel) -> dict[str, ParameterInfo]:
+    """What `start_rates` may contain, by velocity."""
+    tree, unit_of = _skeleton(model.links), {"turn": "rad/s", "w": "rad/s"}
+    units = [unit_of.get(name.partition("_")[0], "m/s") for joint in tree.joints for name in joint.velocities]
+    return {
+        name: ParameterInfo(None, unit, f"velocity {name} at t = 0")
+        for name, unit in zip(tree.velocity_names, units, strict=True)
+    }
+
+
 class TreeModel(Model):
     """A tree of bodies with contact points and drives; see the module's docstring.
 
-    Every number is a parameter: `links.<body>.mass`, `contacts.<name>.normal.<...>`, `drives.<name>.stiffness`, ...
+    Every number is a parameter: `links.<body>.mass`, `contacts.<name>.normal.<...>`, `drives.<name>.stiffness`,
+    `start.<coordinate>`, ...; the laws of contacts are parts: `contacts.<name>.normal`, `contacts.<name>.friction`.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, hinge
@@ -115,7 +142,7 @@ class TreeModel(Model):
         >>> turning, middle, end = hinge((0.0, 1.0, 0.0)), (0.0, 0.0, -0.5), (0.0, 0.0, -1.0)  # m
         >>> upper = Link("upper", None, turning, mass=1.0, com=middle)
         >>> lower = Link("lower", "upper", turning, mass=1.0, com=middle, offset=end)
-        >>> pendulum = TreeModel([upper, lower], span=2.0)
+        >>> pendulum = TreeModel([upper, lower], duration=2.0)
         >>> print(pendulum.labels["coordinate"], pendulum.tree().names, pendulum.duration, pendulum.numerics.stiff)
         ('upper', 'lower') ('upper', 'lower') 2.0 False
     """
@@ -126,13 +153,13 @@ class TreeModel(Model):
     """Contact points by name."""
     drives: Mapping[str, Any] = eqx.field(converter=_drives, default_factory=OrderedDict)
     """`Spring`, `Torque`, `Force`, `PrescribedJoint` by name, or functions of t, q, v for all forces, shape (nv,)."""
-    start: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
+    start: Mapping[str, Scalar] = entries(_start_coordinates, converter=_start)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
-    start_rates: Mapping[str, Scalar] = eqx.field(converter=_start, default_factory=dict)
+    start_rates: Mapping[str, Scalar] = entries(_start_velocities, converter=_start)
     """Velocities at t = 0 in m/s and rad/s, by name; the others are zero. Those of `free` and `ball` joints are in the
     axes of the body (`jaxgait.mechanics.spatial.free` shows how to convert them)."""
     gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
-    span: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
+    duration: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
     _tree: Tree | None = None
     """Only in the result of `prepared`."""
 
@@ -163,7 +190,7 @@ class TreeModel(Model):
     @property
     def labels(self) -> Mapping[str, Sequence[Any]]:
         """Names of bodies, coordinates, velocities, contacts and axes."""
-        tree, axes = self._skeleton(), ("x", "y", "z")
+        tree, axes = _skeleton(self.links), ("x", "y", "z")
         return {
             "body": tree.names,
             "coordinate": tree.coordinate_names,
@@ -173,19 +200,10 @@ class TreeModel(Model):
             "tangent": axes[:2],
         }
 
-    @property
-    def duration(self) -> Scalar:
-        """Length of a run in s."""
-        return self.span
-
     def prepared(self) -> System:
         """The model with its tree built."""
         tree = Tree.build(*self.links.values())
         return System(eqx.tree_at(lambda m: m._tree, self, tree, is_leaf=lambda x: x is None))
-
-    def _skeleton(self) -> Tree:
-        """The tree for names, without its numbers, which may have batch axes."""
-        return Tree.build(*(Link(link.name, link.parent, link.joint, 0.0) for link in self.links.values()))
 
     def tree(self) -> Tree:
         """The bodies."""
@@ -196,9 +214,9 @@ class TreeModel(Model):
         tree = self.tree()
         q, v = jnp.asarray(tree.neutral(), dtype=float), jnp.zeros(tree.nv)
         for name, value in self.start.items():
-            q = q.at[_index(tree.coordinate_names, name)].set(value)
+            q = q.at[_index("start", "coordinate", tree.coordinate_names, name)].set(value)
         for name, value in self.start_rates.items():
-            v = v.at[_index(tree.velocity_names, name)].set(value)
+            v = v.at[_index("start_rates", "velocity", tree.velocity_names, name)].set(value)
         q, v, _ = self._prescribed(jnp.zeros(()), q, v)
         remembers = any(contact.remembers for contact in self.contacts.values())
         return TreeState(q, v, jnp.zeros((len(self.contacts), 2)) if remembers else None)
@@ -235,7 +253,7 @@ class TreeModel(Model):
         return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.gravity)
 
     def _motions(self, tree: Tree) -> list[tuple[int, int, PrescribedJoint]]:
-        return [(*_coordinate(tree, d.joint), d) for d in self.drives.values() if isinstance(d, PrescribedJoint)]
+        return [(*_coordinate(tree, n, d), d) for n, d in self.drives.items() if isinstance(d, PrescribedJoint)]
 
     def _prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """Coordinates and velocities that include the prescribed ones, and the prescribed accelerations."""
@@ -249,7 +267,7 @@ class TreeModel(Model):
         tau, wrenches = jnp.zeros_like(v), jnp.zeros((len(tree.names), 6), dtype=v.dtype)
         for name, drive in self.drives.items():
             if isinstance(drive, Spring | Torque):
-                i, j = _coordinate(tree, drive.joint)
+                i, j = _coordinate(tree, name, drive)
                 tau = tau.at[j].add(drive.force(t, q[i], v[j]))
             elif isinstance(drive, Force):
                 points = spatial.Points((tree.index(drive.body),), jnp.asarray(drive.position, dtype=v.dtype)[None])
@@ -270,15 +288,12 @@ class TreeModel(Model):
         points = spatial.Points(
             tuple(tree.index(c.body) for c in contacts), jnp.stack([stacked(c.position) for c in contacts])
         )
-        centre, velocity = spatial.point_motion(motion, points)
-        position = centre.at[:, 2].set(0.0)  # straight below the centre, on the ground
-        spin = jnp.stack([motion.world[b].R @ motion.twist[b][:3] for b in points.body])
-        slip = velocity[:, :2] + jnp.cross(spin, position - centre)[:, :2]
-        depth = stacked([c.radius for c in contacts]) - centre[:, 2]
-        kept = jnp.zeros_like(slip) if memory is None else memory
-        found = [c.forces(depth[i], -velocity[i, 2], slip[i], kept[i]) for i, c in enumerate(contacts)]
+        feet = spatial.feet(motion, points)
+        depth = stacked([c.radius for c in contacts]) - feet.height
+        kept = jnp.zeros_like(feet.slip) if memory is None else memory
+        found = [c.forces(depth[i], -feet.rise[i], feet.slip[i], kept[i]) for i, c in enumerate(contacts)]
         force, change = (jnp.stack(parts) for parts in zip(*found, strict=True))
-        return depth, force, change, spatial.point_wrenches(motion, points, position, force)
+        return depth, force, change, spatial.point_wrenches(motion, points, feet.position, force)
 
     def outputs(self, t: Scalar, y: TreeState) -> dict[str, Array]:
         """See `variables`."""
@@ -300,8 +315,8 @@ class TreeModel(Model):
 
     def _elastic(self, tree: Tree, loads: Loads) -> Array:
         """Energy in J of all springs, and of contacts whose laws define one."""
-        springs = [d for d in self.drives.values() if isinstance(d, Spring)]
-        stored = [jnp.asarray(s.energy(loads.q[_coordinate(tree, s.joint)[0]])) for s in springs]
+        springs = {name: drive for name, drive in self.drives.items() if isinstance(drive, Spring)}
+        stored = [jnp.asarray(s.energy(loads.q[_coordinate(tree, name, s)[0]])) for name, s in springs.items()]
         stored += [c.energy(loads.depth[i]) for i, c in enumerate(self.contacts.values())]
         return sum(stored, jnp.zeros(()))
 
@@ -309,7 +324,7 @@ class TreeModel(Model):
         """Rejects impossible parameters, impossible bodies and unknown names."""
         super().validate()
         try:
-            self._check_names(self._skeleton())
+            self._check_names(_skeleton(self.links))
             for link in self.links.values():
                 spatial.check_inertia(link.name, link.mass, np.asarray(link.inertia))
                 spatial.check_rotation(link.name, np.asarray(link.rotation))
@@ -319,41 +334,38 @@ class TreeModel(Model):
     def _check_names(self, tree: Tree) -> None:
         if not tree.nv:
             raise ValueError("all joints are fixed, so that nothing moves")
-        for part in (*self.contacts.values(), *(d for d in self.drives.values() if isinstance(d, Force))):
-            _index(tree.names, part.body)
-        for drive in self.drives.values():
-            if isinstance(drive, Spring | Torque | PrescribedJoint):
-                _coordinate(tree, drive.joint)
-        prescribed = [drive.joint for drive in self.drives.values() if isinstance(drive, PrescribedJoint)]
+        for name, contact in self.contacts.items():
+            _index(f"contacts[{name!r}]", "body", tree.names, contact.body)
+        for name, drive in self.drives.items():
+            if isinstance(drive, Force):
+                _index(f"drives[{name!r}]", "body", tree.names, drive.body)
+            elif isinstance(drive, Spring | Torque | PrescribedJoint):
+                _coordinate(tree, name, drive)
+        prescribed = [drive.joint for _, _, drive in self._motions(tree)]
         if twice := sorted({joint for joint in prescribed if prescribed.count(joint) > 1}):
             raise ValueError(f"several drives prescribe the motion of {', '.join(map(repr, twice))}: keep one of them")
-        moved = {name for joint in prescribed for name in _names_of(tree, joint)}
-        for what, names in (("start", tree.coordinate_names), ("start_rates", tree.velocity_names)):
+        q_names, v_names = tree.coordinate_names, tree.velocity_names
+        moved = {name for i, j, _ in self._motions(tree) for name in (q_names[i], v_names[j])}
+        for what, kind, names in (("start", "coordinate", q_names), ("start_rates", "velocity", v_names)):
             for name in getattr(self, what):
-                _index(names, name)
+                _index(what, kind, names, name)
                 if name in moved:
                     raise ValueError(
                         f"the motion of {name!r} is prescribed, including its start: leave it out of {what}"
                     )
-        neutral = zip(tree.coordinate_names, np.asarray(tree.neutral()).tolist(), strict=True)
+        neutral = zip(q_names, np.asarray(tree.neutral()).tolist(), strict=True)
         start = [np.asarray(self.start.get(name, usual)) for name, usual in neutral]
-        spatial.check_quaternions(tree.coordinate_names, np.stack(np.broadcast_arrays(*start), axis=-1))
+        spatial.check_quaternions(q_names, np.stack(np.broadcast_arrays(*start), axis=-1))
 
 
-@float64_default
-def _coordinate(tree: Tree, name: str) -> tuple[int, int]:
-    """Indices in q and in v of a joint coordinate whose velocity is its rate."""
-    j = _index(tree.velocity_names, name)
+def _coordinate(tree: Tree, name: str, drive: Spring | Torque | PrescribedJoint) -> tuple[int, int]:
+    """Indices in q and in v of the joint coordinate of the drive of this name; its velocity must be its rate."""
+    where = f"drives[{name!r}]"
+    j = _index(where, "joint", tree.velocity_names, drive.joint)
     body = next(i for i, rows in enumerate(tree.v_slices) if rows.start <= j < rows.stop)
     if tree.joints[body].nq != tree.joints[body].nv:
-        raise ValueError(f"{name!r} is not a rate of a coordinate: drive it by a function of t, q, v")
+        raise ValueError(f"{where}: {drive.joint!r} is not a rate of a coordinate; drive it by a function of t, q, v")
     return tree.q_slices[body].start + j - tree.v_slices[body].start, j
-
-
-def _names_of(tree: Tree, joint: str) -> tuple[str, str]:
-    """The names of a joint's coordinate and of its velocity."""
-    i, j = _coordinate(tree, joint)
-    return tree.coordinate_names[i], tree.velocity_names[j]
 
 
 def _all_forces(name: str, forces: Any, tree: Tree) -> Array:
@@ -367,7 +379,7 @@ def _all_forces(name: str, forces: Any, tree: Tree) -> Array:
     return found
 
 
-def _index(names: Sequence[str], name: str) -> int:
+def _index(where: str, kind: str, names: Sequence[str], name: str) -> int:
     if name not in names:
-        raise ValueError(f"unknown name {name!r}: choose one of {', '.join(names)}")
+        raise ValueError(f"{where}: no {kind} {name!r}; choose one of {', '.join(names)}")
     return list(names).index(name)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from dataclasses import MISSING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -18,7 +19,9 @@ from jaxtyping import Array, Float
 from jaxgait.checks import is_concrete, shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
-from jaxgait.parameters import ParameterError, parameter
+from jaxgait.mechanics.contact import Hertz, HuntCrossley, HystereticHertz, KelvinVoigt, UnilateralSpring
+from jaxgait.mechanics.friction import Bristle, Coulomb, Stribeck
+from jaxgait.parameters import ParameterError, parameter, part
 from jaxgait.precision import float64_default
 
 __all__ = ["ContactPoint", "Force", "Function", "PrescribedJoint", "Spring", "Torque"]
@@ -29,6 +32,17 @@ PROBED_HEIGHT = 1.0
 """Height in m above the ground at which no contact has a force."""
 NO_FORCE = 1e-3
 """Force in N that counts as none: smooth laws only tend to zero."""
+
+
+NORMAL_LAWS = (KelvinVoigt(), Hertz(), HuntCrossley(), HystereticHertz(), UnilateralSpring())
+FRICTION_LAWS = (Coulomb(), Stribeck(), Bristle())
+"""Laws of contacts that are offered by name."""
+
+if TYPE_CHECKING:
+    Law = Any
+else:
+    Law = eqx.Module
+"""A law of a contact: a module, which users may give as a function."""
 
 
 @float64_default
@@ -51,6 +65,9 @@ class Function(eqx.Module):
 @float64_default
 def law(function: Any) -> Any:
     """Converts a field: any function that is not a module becomes a `Function`.
+
+    Raises:
+        ParameterError: for anything but a module, a function or None.
 
     Examples:
         >>> from jaxgait.mechanics.contact import UnilateralSpring
@@ -83,10 +100,10 @@ class ContactPoint(Immutable):
     """
 
     body: str = eqx.field(static=True)
-    normal: Any = eqx.field(converter=law)
+    normal: Law = part(MISSING, doc="normal law", options=NORMAL_LAWS, converter=law)
     """Module with `force(depth, rate)`, as in `jaxgait.mechanics.contact`, or a function of these: normal force in N,
     >= 0 and none above the ground, from the penetration in m (negative there) and its rate in m/s."""
-    friction: Any = eqx.field(converter=law, default=None)
+    friction: Law | None = part(None, doc="friction law", options=FRICTION_LAWS, converter=law)
     """Friction law of `jaxgait.mechanics.friction`, or a function of the sliding velocity (2,) in m/s and the normal
     force in N that returns the force (2,) in N on the body; None: frictionless."""
     position: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="centre of the ball in the body's frame", plausible=ANY)
@@ -150,7 +167,8 @@ class ContactPoint(Immutable):
     @property
     def remembers(self) -> bool:
         """Whether the friction law has a memory."""
-        return hasattr(self.friction, "at_rest") and self.friction.at_rest(2) is not None
+        friction: Any = self.friction
+        return hasattr(friction, "at_rest") and friction.at_rest(2) is not None
 
     @property
     def stiff(self) -> bool:

@@ -11,7 +11,8 @@ import xarray as xr
 
 from jaxgait.mechanics.spatial import kinematics
 from jaxgait.models.tree.model import TreeModel
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, points, rod, seen
+from jaxgait.models.tree.parts import ContactPoint
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, floor, points, rod, seen
 from jaxgait.plot.style import BLUE, PALETTE
 from jaxgait.precision import cast, float64_default
 
@@ -19,35 +20,50 @@ ABOVE, ASIDE = 0.2, 0.5
 """Viewing direction in rad of a motion outside the plane y = 0: above the horizon, and toward the front."""
 Placements = list[tuple[np.ndarray, np.ndarray]]
 """Rotation matrix and origin of every body at all samples."""
+MARGIN = 0.1
+"""Ground beyond everything that is drawn, as a fraction of its extent."""
 THICKNESS = 0.03
 """Thickness of a rod as a fraction of the height of the view."""
 
 
 @float64_default
 def scene(model: TreeModel, run: xr.Dataset) -> Scene:
-    """The bodies, with the forces of the ground; see `jaxgait.plot.scene`."""
+    """The bodies, with contact balls, the ground and its forces; see `jaxgait.plot.scene`."""
     tree = model.tree()
     moved = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(cast(model).tree(), q, v).world]))
     world = [(np.asarray(R), np.asarray(r)) for R, r in moved(jnp.asarray(run.q.values), jnp.asarray(run.v.values))]
     rods = [(i, a, b) for i in range(len(world)) for a, b in _rods(model, tree, world, i)]
+    colours = [PALETTE[i % len(PALETTE)] for i in range(len(world))]
+    balls = [(c.radius, _centre(tree, world, c), colours[tree.index(c.body)]) for c in model.contacts.values()]
     everything = np.concatenate([end.reshape(-1, 3) for _, *ends in rods for end in ends])
     planar = bool(np.abs(everything[:, 1]).max() < 1e-9)
     flat = (lambda x: seen(x, 0.0, 0.0)) if planar else (lambda x: seen(x, ASIDE, ABOVE))
-    low, high = flat(everything).min(axis=0), flat(everything).max(axis=0)
-    low = np.minimum(low, [np.inf, 0.0 if model.contacts else np.inf])
+    ground = _floor(everything, max(float(r) for r, *_ in balls)) if balls and not planar else ()
+    edges = [flat(everything), *(flat(centre) + sense * r for r, centre, _ in balls for sense in (-1.0, 1.0))]
+    seen_at = np.concatenate([*edges, *(body.outline[0] for body in ground)])
+    low, high = seen_at.min(axis=0), seen_at.max(axis=0)
+    low = np.minimum(low, [np.inf, 0.0 if balls else np.inf])
     tall = 1.3 * max(high[1] - low[1], 0.7 * (high[0] - low[0]), 1e-6)
     view = View((0.5 * (low + high))[None], (max(1.0, 1.1 * (high[0] - low[0]) / tall) * tall, tall))
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(world))]
     limbs = [Limb(rod(flat(a), flat(b)), THICKNESS * tall, colours[i]) for i, a, b in rods]
+    touching = [Body(disc(flat(centre), float(r)), colour, 0.5) for r, centre, colour in balls if float(r) > 0.0]
+    joints = [Body(disc(flat(r), 0.6 * THICKNESS * tall, 12), "black") for _, r in world]
     return Scene(
         time=run.time.values,
-        shapes=(*limbs, *(Body(disc(flat(r), 0.6 * THICKNESS * tall, 12), "black") for _, r in world)),
+        shapes=(*ground, *touching, *limbs, *joints),
         views=(view,),
-        ground=Ground() if model.contacts and planar else None,
+        ground=Ground() if balls and planar else None,
         forces=_forces(model, tree, world, run, flat),
         curves=(Curve("energy", "J", {"total": run.energy.values, "kinetic": run.kinetic_energy.values}),),
         legend=dict(zip(tree.names, colours, strict=True)) if len(world) <= len(PALETTE) else {"bodies": BLUE},
     )
+
+
+def _floor(everything: np.ndarray, reach: float) -> tuple[Body]:
+    """Level ground around all points, and balls of a radius in m about them."""
+    margin = reach + MARGIN * float(np.ptp(everything, axis=0).max())
+    (back, right), (front, left) = (of(everything[:, :2], axis=0).tolist() for of in (np.min, np.max))
+    return (floor((back - margin, right - margin), (front + margin, left + margin), ASIDE, ABOVE),)
 
 
 def _rods(model: TreeModel, tree: Any, world: Placements, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -66,11 +82,16 @@ def _point(R: np.ndarray, r: np.ndarray, position: Any) -> np.ndarray:
     return r + R @ np.asarray([float(x) for x in position])
 
 
+def _centre(tree: Any, world: Placements, contact: ContactPoint) -> np.ndarray:
+    """The centre of a contact's ball in the world, (samples, 3)."""
+    R, r = world[tree.index(contact.body)]
+    return _point(R, r, contact.position)
+
+
 def _forces(model: TreeModel, tree: Any, world: Placements, run: xr.Dataset, flat: Any) -> tuple[Force, ...]:
     found = []
     for name, contact in model.contacts.items():
-        R, r = world[tree.index(contact.body)]
-        centre = _point(R, r, contact.position)
+        centre = _centre(tree, world, contact)
         below = points((centre[:, 0], centre[:, 1]))[:, 0]
         foot = np.concatenate([below, np.zeros((len(below), 1))], axis=1)
         found.append(Force(flat(foot), flat(run.contact_force.sel(contact=name).values)))

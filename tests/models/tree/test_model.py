@@ -8,11 +8,14 @@ import pytest
 
 from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, simulate
-from jaxgait.mechanics.contact import ImpactHertz, LinearSpring, UnilateralSpring
+from jaxgait.cli.parsing import with_settings
+from jaxgait.mechanics.contact import Hertz, ImpactHertz, LinearSpring, UnilateralSpring
 from jaxgait.mechanics.friction import Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
 from jaxgait.models.tree import ContactPoint, Force, PrescribedJoint, Spring, Torque, TreeModel
+from jaxgait.models.tree.scene import ABOVE
 from jaxgait.parameters import ParameterError, parameters, with_parameters
+from jaxgait.parts import parts, with_parts
 from jaxgait.plot import scene
 
 G = 9.81
@@ -30,7 +33,7 @@ def pendulum(**options):
         Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5)),
         Link("lower", "upper", hinge((0, 1, 0)), offset=(0, 0, -0.5), **rod(0.7, 0.4)),
     ]
-    return TreeModel(links, start={"upper": 1.0, "lower": -0.4}, span=2.0, **options)
+    return TreeModel(links, start={"upper": 1.0, "lower": -0.4}, duration=2.0, **options)
 
 
 def test_two_links_obey_lagranges_equations():
@@ -82,6 +85,72 @@ def test_every_number_is_a_parameter():
         simulate(with_parameters(model, {"links.lower.mass": -1.0}))
 
 
+def test_starts_are_parameters_with_the_units_of_their_joints():
+    starts = {"start": {"box.z": 0.3, "box.q_w": 1}, "start_rates": {"box.v_z": 0.2, "box.w_x": 0.1}}
+    units = {name: info.unit for name, info in parameters(box(**starts)).items() if name.startswith("start")}
+    assert units == {
+        **{"start.box.z": "m", "start.box.q_w": "1"},
+        **{"start_rates.box.v_z": "m/s", "start_rates.box.w_x": "rad/s"},
+    }
+    assert {parameters(pendulum())[f"start.{name}"].unit for name in ("upper", "lower")} == {"rad"}
+    raised = with_parameters(box(**starts), {"start.box.z": 0.5})
+    assert raised.initial_state().q[2] == 0.5 and starts["start"]["box.z"] == 0.3
+    with pytest.raises(ParameterError, match=r"TreeModel\.start has no 'box\.x': give it when the model is made"):
+        with_parameters(raised, {"start.box.x": 1.0})
+
+
+def test_the_derivative_with_respect_to_the_start():
+    h = 1e-4
+    found = ensemble(
+        pendulum(start_rates={"lower": 1}),  # an integer, as users may write it
+        {"start.upper": np.array([1.0 - h, 1.0, 1.0 + h])},
+        duration=0.1,
+        observe=lambda run: {"angle": run["q"][-1, 1]},
+        gradient=["start.upper", "start_rates.lower"],
+    )
+    slope = (found.angle[2] - found.angle[0]) / (2 * h)
+    np.testing.assert_allclose(found.angle_gradient[1, 0], slope, rtol=1e-5)
+    assert 0.09 < found.angle_gradient[1, 1] < 0.11  # rad per rad/s: about the duration
+
+
+def test_the_laws_of_contacts_are_parts():
+    found = parts(box())
+    assert {"Hertz", "KelvinVoigt"} <= {*found["contacts.corner 0.normal"].options}
+    assert list(found["contacts.corner 0.friction"].options) == ["none", "Coulomb", "Stribeck", "Bristle"]
+    changed = with_parts(box(), {"contacts.corner 0.normal": "Hertz", "contacts.corner 1.friction": None})
+    assert type(changed.contacts["corner 0"].normal) is Hertz and changed.contacts["corner 1"].friction is None
+    assert parameters(changed)["contacts.corner 0.normal.stiffness"].unit == "N/m^1.5"
+    assert type(changed.contacts["corner 1"].normal) is KelvinVoigt and list(changed.contacts) == list(box().contacts)
+    own = with_parts(box(), {"contacts.corner 0.friction": friction})
+    assert own.contacts["corner 0"].friction.function is friction
+    with pytest.raises(ParameterError, match="cannot have the normal law"):
+        with_parts(box(), {"contacts.corner 0.normal": ImpactHertz()})
+    with pytest.raises(ParameterError, match=r"has no part 'contacts\.heel\.normal'"):
+        with_parts(box(), {"contacts.heel.normal": Hertz()})
+    shown = with_settings(box(), ["contacts.corner 0.normal=Hertz", "contacts.corner 0.normal.stiffness=2e6"])
+    assert shown.contacts["corner 0"].normal.stiffness == 2e6
+
+
+def test_an_unknown_field_names_the_fields_for_users():
+    with pytest.raises(TypeError, match=r"TreeModel has no field 'mass': it has links, .*, duration \(s\)$"):
+        TreeModel([BALL], mass=1.0)
+
+
+def test_a_tree_in_space_stands_on_its_ground():
+    """The ground is a plane in perspective, and contacts are balls of their radius on it."""
+    ball_on_ground = {"foot": ContactPoint("box", KelvinVoigt(), radius=0.15)}
+    model = eqx.tree_at(lambda m: m.contacts, box(start={"box.y": 0.1, "box.z": 0.15}), ball_on_ground)
+    run = simulate(model, duration=0.01, samples=2)
+    shown = scene.scene(run, model)
+    ground, foot = shown.shapes[:2]
+    assert shown.ground is None and ground.edge == "none" and ground.outline.shape == (1, 4, 2)
+    sizes = np.ptp(foot.outline, axis=1)
+    np.testing.assert_allclose(sizes, 0.3, rtol=1e-6)
+    below = foot.outline[0].mean(axis=0) - [0.0, 0.15 * np.cos(ABOVE)]  # where it stands, as seen
+    low, high = ground.outline[0].min(axis=0), ground.outline[0].max(axis=0)
+    assert (low < below).all() and (below < high).all() and not scene.cut_off(shown)
+
+
 @pytest.mark.slow
 def test_ensembles_and_gradients():
     h = 1e-4
@@ -121,7 +190,7 @@ def box(**options):
 
 @pytest.mark.slow
 def test_a_dropped_box_comes_to_rest_with_its_weight_carried():
-    run = simulate(box(start={"box.z": 0.12}, span=0.6), samples=60)
+    run = simulate(box(start={"box.z": 0.12}, duration=0.6), samples=60)
     assert run.status == 0
     last = run.isel(time=-1)
     force = last.contact_force
@@ -175,7 +244,7 @@ def hopper(law):
             "push": Torque("leg", lambda t, q, v: -20.0 * jnp.sin(10.0 * t) - 0.0 * q * v),
         },
         start={"trunk.z": 0.6},
-        span=0.4,
+        duration=0.4,
     )
 
 
@@ -217,9 +286,14 @@ def test_a_hopper_is_mujocos():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"drives": {"spring": Spring("ankle")}}, "unknown name 'ankle': choose one of upper, lower"),
-        ({"contacts": {"toe": ContactPoint("foot", KelvinVoigt())}}, "unknown name 'foot'"),
-        ({"start_rates": {"hip": 1.0}}, "unknown name 'hip'"),
+        ({"drives": {"a": Spring("ankle")}}, r"drives\['a'\]: no joint 'ankle'; choose one of upper, lower"),
+        ({"drives": {"a": Force("foot", jnp.sin)}}, r"drives\['a'\]: no body 'foot'; choose one of upper, lower"),
+        (
+            {"contacts": {"toe": ContactPoint("foot", KelvinVoigt())}},
+            r"contacts\['toe'\]: no body 'foot'; choose one of",
+        ),
+        ({"start": {"hip": 1.0}}, "start: no coordinate 'hip'; choose one of upper, lower"),
+        ({"start_rates": {"hip": 1.0}}, "start_rates: no velocity 'hip'; choose one of upper, lower"),
     ],
 )
 def test_names_that_nothing_has(options, match):
@@ -234,7 +308,7 @@ def test_names_that_nothing_has(options, match):
 
 
 def test_a_spring_on_a_free_base_raises_with_advice():
-    with pytest.raises(ParameterError, match=r"'box.w_x' is not a rate of a coordinate"):
+    with pytest.raises(ParameterError, match=r"drives\['spring'\]: 'box.w_x' is not a rate of a coordinate"):
         box(drives={"spring": Spring("box.w_x")}).validate()
 
 
@@ -286,7 +360,7 @@ def test_parts_of_another_kind_are_rejected(options, match):
 
 def test_starts_of_runs_and_members_have_unit_quaternions():
     """They are normalised inside, so a wrong length would only show in what is stored."""
-    model = TreeModel([BALL], span=0.1)
+    model = TreeModel([BALL], duration=0.1)
     stretched = np.array([1.0, 0.2, 0.0, 0.0])
     with pytest.raises(ValueError, match=r"b\.q_w, _x, _y, _z must be a quaternion of length 1.* length 1\.02"):
         simulate(model, initial_state=model.initial_state()._replace(q=stretched))
