@@ -78,6 +78,10 @@ def _links(links: Any) -> Any:
     if len(found) < len(values):
         names = [link.name for link in values]
         raise ParameterError(f"two links are called {next(n for n in names if names.count(n) > 1)!r}: rename one")
+    for i, link in enumerate(values):
+        if link.parent not in (None, *(before := list(found)[:i])):
+            choose = "choose one of " + ", ".join(before) if before else "choose None, the world"
+            raise ParameterError(f"links[{link.name!r}]: no body {link.parent!r} before it; {choose}")
     return found
 
 

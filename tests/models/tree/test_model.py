@@ -317,6 +317,14 @@ def test_bodies_of_the_same_name_are_rejected():
         TreeModel([Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))] * 2)
 
 
+def test_parents_come_before_their_children():
+    upper, lower = pendulum().links.values()
+    with pytest.raises(ParameterError, match=r"links\['lower'\]: no body 'upper' before it; choose None, the world"):
+        TreeModel([lower, upper])
+    with pytest.raises(ParameterError, match=r"links\['lower'\]: no body 'top' before it; choose one of upper"):
+        TreeModel([upper, Link("lower", "top", hinge((0, 1, 0)), mass=1.0)])
+
+
 def turned(rotation):
     return Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5), rotation=rotation)
 
