@@ -10,9 +10,13 @@ import numpy as np
 from jaxgait import outcome
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated
-from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.goals import MAX_VIOLATION, Goal
+from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.validity import UNSTABLE
-from jaxgait.outcome import INVALID, NoResult
+from jaxgait.outcome import FIRST_TERMINATION, INVALID, NoResult
+
+LISTED = 3
+"""Largest number of limits in a message."""
 
 
 class Wording(NamedTuple):
@@ -22,6 +26,8 @@ class Wording(NamedTuple):
     points: str
     limits: str
     """What to do if no point met the limits."""
+    failed: str
+    """What to do if all runs failed."""
     walks: str
     """How walks that do not repeat are accepted."""
 
@@ -30,12 +36,15 @@ OPTIMUM = Wording(
     runs="every trajectory of every start",
     points="no start",
     limits="loosen it, widen the bounds, or use more starts",
+    failed="try other bounds or more starts",
     walks="gradient='run' with method='COBYQA' also accepts walks that do not repeat",
 )
 """Of `jaxgait.optimize`."""
 ENDS = OPTIMUM._replace(walks="method='NSGA-II' also accepts walks that do not repeat")
 """Of a front's ends."""
-POPULATION = ENDS._replace(runs="every trajectory", points="no point", limits="loosen it or the bounds")
+POPULATION = ENDS._replace(
+    runs="every trajectory", points="no point", limits="loosen it or the bounds", failed="try other bounds"
+)
 """Of a front by NSGA-II."""
 
 
@@ -57,6 +66,29 @@ def sentence(model: Model, code: int, why: str = "") -> str:
     if code == INVALID:
         return f"not a valid design: {why}".removesuffix(": ")
     return "the gait is not stable" if code == UNSTABLE else outcome.sentence(model, code)
+
+
+def _where(goal: Goal, evaluations: Sequence[Evaluated]) -> str:
+    """The scenario that failed most often; empty without scenarios, and if all failed as often."""
+    if not isinstance(goal, RobustGoal):
+        return ""
+    often = goal.scenarios.missing(np.array([one.values for one in evaluations])).sum(axis=0)
+    if often.max() == often.min():
+        return ""
+    scenario = goal.scenarios.names[int(np.argmax(often))]
+    return f"; most often in the scenario {scenario}, at {often.max()} of {len(evaluations)} points"
+
+
+def _missed(goal: Goal, valid: Sequence[Evaluated]) -> str:
+    """The limits that the nearest point misses, with its values."""
+    slacks = goal.slack(np.array([one.values for one in valid]))
+    nearest = int(np.argmax(slacks.min(axis=1)))
+    worst = [int(k) for k in np.argsort(slacks[nearest]) if slacks[nearest, k] < -MAX_VIOLATION]
+    value = lambda k: f"{float(valid[nearest].values[1 + k]):.6g} {goal.units[1 + k].removeprefix('1')}".rstrip()
+    each = [f"{goal.bounds[k]} was {value(k)}" for k in worst]
+    more = f" (and {len(each) - LISTED} more)" if len(each) > LISTED else ""
+    apart = ", each of which some point met, but none all" if (slacks >= -MAX_VIOLATION).any(axis=0).all() else ""
+    return f"nearest to {' and to '.join(each[:LISTED])}{more}{apart}"
 
 
 def no_result(model: Model, goal: Goal, evaluations: Sequence[Evaluated], wording: Wording, why: str = "") -> NoResult:
@@ -81,19 +113,17 @@ def no_result(model: Model, goal: Goal, evaluations: Sequence[Evaluated], wordin
         no point met the limits: nearest to clearance >= 2 was 1.5 m; loosen it or the bounds
     """
     valid = [one for one in evaluations if one.valid]
+    if not valid and any(one.ran for one in evaluations):
+        instead = "gradient='differences', or a method without gradients such as COBYQA"
+        return NoResult(f"no gradient is finite at any point, although runs have values there: try {instead}")
     if not valid:
         codes = sorted({int(one.status) for one in evaluations} - {0})
         listed = "; ".join(sentence(model, code, why) for code in codes)
-        return NoResult(
-            f"{wording.runs} failed ({listed or 'objective, limits or slopes are not finite'}): try other bounds"
-        )
+        listed = (listed or "objective, limits or slopes are not finite") + _where(goal, evaluations)
+        early = "; measures with early=True are defined for early ends" if max([0, *codes]) >= FIRST_TERMINATION else ""
+        return NoResult(f"{wording.runs} failed ({listed}): {wording.failed}{early}")
     if not any(goal.met(one.values) for one in valid):
-        nearest = max((one.values for one in valid), key=lambda values: goal.slack(values).min())
-        worst = int(np.argmin(goal.slack(nearest)))
-        reached = f"{float(nearest[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
-        return NoResult(
-            f"{wording.points} met the limits: nearest to {goal.bounds[worst]} was {reached}; {wording.limits}"
-        )
+        return NoResult(f"{wording.points} met the limits: {_missed(goal, valid)}; {wording.limits}")
     least = min(float(one.multiplier) for one in valid if goal.met(one.values))
     return NoResult(
         f"no stable gait was found from any start (smallest multiplier {least:.3g}): use more starts or other bounds; "

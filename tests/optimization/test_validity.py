@@ -130,6 +130,6 @@ def test_starts_are_valid_and_objections_are_passed_on():
     ):
         optimize(Signed(c=1.0), **task | {"over": {"c": (-1.0, 1.0)}, "starts": 2})
     with pytest.raises(
-        NoResult, match=r"failed \(not a valid design: c must not exceed k, got 1\.4\): try other bounds"
+        NoResult, match=r"failed \(not a valid design: c must not exceed k, got 1\.4; .* c = 1\.4, at 1 of 1 points\)"
     ):
         optimize(Ruled(), **task | {"over": {"k": (1.0, 1.3)}, "across": {"c": [0.5, 1.4]}, "starts": 1})
