@@ -30,10 +30,12 @@ from jaxgait.optimization.space import Space
 from jaxgait.optimization.surroundings import active_normals
 from jaxgait.optimization.together import Ask, together
 
-ACCEPTED_LOSS = 1e-4
-"""Loss of an objective at its optimum, in spans of the front, that is accepted to improve the other one."""
-WORTHWHILE_GAIN = 0.1
-"""Improvement of the other objective, in spans, from which that loss is accepted: the optimum is then not unique."""
+TIED_LOSSES = (1e-7, 1e-4)
+"""Losses of an objective at its optimum, in spans of the front, for which the other one may be improved: within the
+tolerance of a search, where nothing is paid, and a small one."""
+WORTHWHILE_GAIN = 10.0
+"""Improvement of the other objective, in spans and in roots of the loss, from which a loss is accepted: the optimum is
+then not unique. At a unique one in the interior, a loss of d^2 improves the other objective by some d."""
 BETTER_BY = 1e-4
 """Improvement, in spans of the front, from which a point evaluated elsewhere starts another search."""
 SETTLED_POINTS = 5
@@ -123,11 +125,13 @@ def trace_front(
     unit = _normalised(record, signs, ends)
     if unit is None:
         return [min(ends, key=lambda row: tuple(-signs * row.evaluation.values[:2]))]
-    ties = [_lane(settings, [_tied(unit, which)], end, which) for which, end in enumerate(ends)]
-    loss = lambda row, which, unit=unit: unit.mixed(row.evaluation).values[1 - which]
-    for which, (other,) in enumerate(_side_by_side(record, ties)):
-        if other is not None and loss(ends[which], which) - loss(other, which) > WORTHWHILE_GAIN:
-            ends[which] = other
+    ties = [_lane(settings, [_tied(unit, i, loss) for loss in TIED_LOSSES], end, i) for i, end in enumerate(ends)]
+    other = lambda row, which, unit=unit: unit.mixed(row.evaluation).values[1 - which]
+    for which, found in enumerate(_side_by_side(record, ties)):
+        for row, loss in zip(found, TIED_LOSSES, strict=True):
+            worthwhile = WORTHWHILE_GAIN * np.sqrt(loss)
+            if row is not None and other(ends[which], which) - other(row, which) > worthwhile:
+                ends[which] = row
     unit = _normalised(record, signs, ends)
     assert unit is not None
     between = np.linspace(0.0, 1.0, points)[1:-1]
@@ -165,10 +169,10 @@ def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Row]) -> Mixed
     return Mixed(record, weights, shift)
 
 
-def _tied(unit: Mixed, which: int) -> Mixed:
-    """The other objective, then this one, shifted to 1 at a loss of `ACCEPTED_LOSS` from its optimum."""
+def _tied(unit: Mixed, which: int, loss: float) -> Mixed:
+    """The other objective, then this one, shifted to 1 at a loss, in spans of the front, from its optimum."""
     order = np.r_[1 - which, which, 2 : len(unit.shift)]
-    shift = unit.shift[order] + np.eye(len(order))[1] * (1.0 - ACCEPTED_LOSS)
+    shift = unit.shift[order] + np.eye(len(order))[1] * (1.0 - loss)
     return replace(unit, weights=unit.weights[order], shift=shift)
 
 

@@ -135,6 +135,16 @@ def test_of_many_optima_of_one_objective_the_best_in_the_other_is_the_end(front_
     assert found.sizes["point"] == 4
 
 
+@pytest.mark.parametrize("share", [0.05, 0.02])
+def test_what_costs_an_end_nothing_is_taken_however_little_it_gains(front_of, share):
+    """The first is best for any c at one k, on a bound or not, the second there at c = 0.2, by a few percent."""
+    for first in (lambda k: -k, lambda k: -((k - 0.3) ** 2)):
+        both = lambda x, first=first: np.array([first(x[0]), (x[0] - 1.0) ** 2 + share * (x[1] - 0.2) ** 2])
+        found = front_of(both, points=3, starts=[{"k": 0.5, "c": 1.0}])
+        k = 0.3 if first(0.3) == 0.0 else 0.0
+        np.testing.assert_allclose([found.k[0], found.c[0]], [k, 0.2], atol=1e-2)
+
+
 def test_a_piece_that_no_sweep_reaches_is_found_from_a_start_there(front_of, swapped):
     """Runs fail on both sides of a band of k; only a start inside it leads to the front there."""
     ditches = lambda x: np.full(3, np.nan) if 0.34 < x[0] < 0.48 or 0.52 < x[0] < 0.66 else swapped(squares)(x)
