@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.belt import belt_of
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.strides import FLAT
@@ -202,3 +203,43 @@ def test_hip_flexion_is_near_that_of_inverse_kinematics():
     for name, limit in (("hip_flexion", 4.0), ("pelvis_tilt", 2.0)):
         apart = np.interp(ours.time, theirs.time, theirs[name], np.nan, np.nan) - ours[name].values
         assert np.nanstd(apart) < limit
+
+
+def _turning(start: float) -> Recording:
+    """The walker, who turns around after a time in s, within 0.7 s, while the hip slows down and goes back."""
+    share = np.clip((W.time - start) / 0.7, 0.0, 1.0)
+    angle = np.pi * share**2 * (3 - 2 * share)
+    speed = W.speed * np.where(W.time > start, np.cos(angle), 1.0)
+    hip = np.interp(W.time, W.time, W.hip[:, 0])
+    way = np.where(
+        W.time > start, np.interp(start, W.time, hip) + np.cumsum(np.where(W.time > start, speed, 0.0)) / W.rate, hip
+    )
+    cos, sin = np.cos(angle), np.sin(angle)
+    turned = {}
+    for name, at in W.markers.items():
+        x, z = at[:, 0] - hip, at[:, 2]
+        turned[name] = np.column_stack([way + cos * x + sin * z, at[:, 1], cos * z - sin * x])
+    return _recording(turned)
+
+
+def test_lengths_of_the_last_stride_before_a_turn(both):
+    """The footprint at its end is of a foot that pivots: it is taken at the strike."""
+    end = both["right"].kept[-1]
+    last = end.start + end.period
+    table = spatiotemporal(measure([_turning(last + 0.05)], options=Options(cutoff=None)))
+    there = np.abs(table.start.values - end.start) < 0.01
+    assert there.sum() == 1
+    at = lambda marker, time: np.interp(time, W.time, W.markers[marker][:, 0])
+    strike = next(t for t in both["left"].events[0].strikes if end.start < t < last)
+    assert table.stride_length[there].item() == pytest.approx(W.speed * W.period, abs=3e-3)
+    assert table.step_length[there].item() == pytest.approx(at("RHEE", last) - at("LHEE", strike), abs=3e-3)
+    assert table.step_width[there].item() == pytest.approx(WIDTH, abs=3e-3)
+    assert not table.attrs["warnings"].count("footprints and hip")
+
+
+def test_footprints_that_contradict_the_hip_are_warned_of(both):
+    walk = both["right"]
+    slow = tuple(dataclasses.replace(s, drift=0.9 * s.drift) for s in walk.strides)
+    with pytest.warns(MotionWarning, match=r"footprints and hip show different speeds \(right at 1\.") as caught:
+        table = spatiotemporal(dataclasses.replace(walk, strides=slow))
+    assert caught[0].filename == __file__ and "footprints and hip" in table.attrs["warnings"]

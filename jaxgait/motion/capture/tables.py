@@ -16,7 +16,8 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait import xr
-from jaxgait.checks import count_of
+from jaxgait.checks import count_of, first_few, warn_user
+from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
 from jaxgait.motion.capture.events import SAME_EVENT, StrideEvents, by_motion, only_one_by_motion
 from jaxgait.motion.capture.leg import Leg
@@ -50,6 +51,10 @@ SPATIOTEMPORAL = {
 Percentages are of the stride time. Lengths are between the heels of flat feet, which are farther forward than at their
 strikes; they include the way of a treadmill's belt.
 """
+MAX_HEEL_SHIFT = 0.02
+"""Distance in m by which the heel of a flat foot may move in `FLAT`; it is up to 0.0025 in measured walks."""
+MAX_SPEED_DIFFERENCE = 0.025
+"""Warn if stride length over stride time and the speed of the hip differ by more; by up to 0.014 in measured walks."""
 SYMMETRIC = ("step_time", "step_length", "stance", "swing")
 """Those whose sides are compared."""
 CURVES = {
@@ -89,6 +94,9 @@ def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
     Raises:
         ValueError: without walks.
 
+    Warns:
+        MotionWarning: if the stride length over the stride time differs from the speed of the hip by more than 2.5 %.
+
     Examples:
         >>> from jaxgait.motion.capture.tables import spatiotemporal
         >>> from jaxgait.motion.capture.walk import measure
@@ -98,9 +106,26 @@ def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
         [106. 106.] [1.42 1.42]
     """
     each = _each(walks)
-    rows = [_parameters(walk, stride) for walk in each for stride in walk.kept]
+    kept = [(walk, stride) for walk in each for stride in walk.kept]
+    rows = [_parameters(walk, stride) for walk, stride in kept]
+    about, odd = _about(each), _unlike_the_hip(kept, rows)
+    for line in odd:
+        warn_user(line, MotionWarning)
+    about["warnings"] = "\n".join(line for line in (about["warnings"], *odd) if line)
     columns = {k: ("stride", np.array([row[k] for row in rows]), q._asdict()) for k, q in SPATIOTEMPORAL.items()}
-    return xr.Dataset(columns, _strides(each), _about(each))
+    return xr.Dataset(columns, _strides(each), about)
+
+
+def _unlike_the_hip(kept: Sequence[tuple[Walk, StrideCurve]], rows: Sequence[Mapping[str, float]]) -> list[str]:
+    """A warning of strides whose footprints show another speed than the hip; empty if there are none."""
+    pairs = [(walk.side, stride, row["speed"]) for (walk, stride), row in zip(kept, rows, strict=True)]
+    odd = [
+        f"{side} at {stride.start:.2f} s in {stride.trial} {speed:.3f} and {stride.speed:.3f} m/s"
+        for side, stride, speed in pairs
+        if abs(speed / stride.speed - 1.0) > MAX_SPEED_DIFFERENCE
+    ]
+    what = f"footprints and hip show different speeds ({first_few(odd, 4)})"
+    return [f"{what}: do not use the lengths of these strides; did the person turn, start or stop?"] if odd else []
 
 
 def side_means(table: xr.Dataset) -> xr.Dataset:
@@ -355,24 +380,33 @@ def _prints(own: Leg, strikes: list[tuple[Leg, float]], stride: StrideCurve) -> 
     """Where the heels are on the floor after some heel strikes in s, forward and to the right, in m.
 
     It is where they are while the foot is flat, because a heel that strikes is fast: 10 ms make 10 mm. Where a foot is
-    not seen until then, all are taken at their strikes.
+    not seen until then, or does not stand still, as in a turn after the last stride, all are taken at their strikes.
     """
     flat = np.linspace(0.0, stride.stride_time, POINTS_PER_STRIDE)[FLAT]
     found = [_heel(own, leg, stride, time + flat) for leg, time in strikes]
-    if np.isfinite(found).all():
-        return found
-    return [_heel(own, leg, stride, np.array([time])) for leg, time in strikes]
+    if all(_stands(track, flat, stride.belt) for track in found):
+        return [track.mean(axis=0) for track in found]
+    return [_heel(own, leg, stride, np.array([time]))[0] for leg, time in strikes]
 
 
-def _heel(own: Leg, of: Leg, stride: StrideCurve, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " 2"]:
-    """Mean position of a heel at times in s, in the axes of the own leg; to the right 0 where that is not known.
+def _stands(track: Float[np.ndarray, "n 2"], times: Float[np.ndarray, " n"], belt: float) -> bool:
+    """Whether a heel is seen and stands still, or moves steadily on a belt (in m/s), whose speed is uncertain."""
+    if not np.isfinite(track).all():
+        return False
+    x, z = track.T
+    x = x - np.polyval(np.polyfit(times, x, 1), times) if belt else x
+    return bool(max(np.ptp(x), np.ptp(z)) < MAX_HEEL_SHIFT)
 
-    On a treadmill it is counted from the belt as it was at the start of the stride.
+
+def _heel(own: Leg, of: Leg, stride: StrideCurve, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
+    """Positions of a heel at times in s, in the axes of the own leg; to the right 0 where that is not known.
+
+    On a treadmill they are counted from the belt as it was at the start of the stride.
     """
     heel = np.where(np.isnan(of.heel[:, 2:]).all(), np.column_stack([of.heel[:, :2], 0.0 * of.heel[:, 0]]), of.heel)
     at = sampled_at(of.recording.time, heel, times)
-    x, _, z = (own.axes.rotation @ of.axes.rotation.T @ at.T).mean(axis=1)
-    return np.array([stride.scale * x + stride.belt * float(np.mean(times) - stride.start), z])
+    x, _, z = own.axes.rotation @ of.axes.rotation.T @ at.T
+    return np.stack([stride.scale * x + stride.belt * (times - stride.start), z], axis=1)
 
 
 def _each(walks: Sequence[Walk | Mapping[str, Walk]]) -> list[Walk]:
