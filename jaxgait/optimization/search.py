@@ -24,7 +24,7 @@ from jaxgait.optimization.methods import GRADIENT_FREE, METHODS, SERIAL, SearchE
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
-from jaxgait.optimization.search_text import lost_gradients, rejection_of, unverified, why_stopped
+from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.surroundings import around
 from jaxgait.optimization.together import Ask, together
@@ -199,7 +199,7 @@ class Search:
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},
             named,
             float(best.evaluation.values[0]),
-            [why_stopped(record, i, end, row) for i, (end, row) in enumerate(zip(ended, ends, strict=True))],
+            endings(record, ended, ends, best),
             tabulate_history(record, ends),
             record.method,
             self._evaluate.name + lost_gradients(record) + unverified(record, best.search, local),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from jaxgait.ensembles.validity import rejection
@@ -15,6 +17,40 @@ from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.outcome import INVALID
+
+
+def endings(record: SearchRecord, ended: Sequence[SearchEnd], ends: Sequence[Row], best: Row) -> list[str]:
+    """A sentence on how each start ended, with what is remarkable about the search and its best point."""
+    pairs = enumerate(zip(ended, ends, strict=True))
+    found = [why_stopped(record, i, end, row) + _without_influence(record) for i, (end, row) in pairs]
+    found[best.search] += _on_the_way(record, ends, best)
+    return found
+
+
+def _without_influence(record: SearchRecord) -> str:
+    """The parameters on which nothing depends, as far as is known."""
+    rows = [row for rows in record.rows for row in rows if row.evaluation.valid]
+    objectives = {float(row.evaluation.values[0]) for row in rows}
+    points = len({row.x.tobytes() for row in rows})
+    if points > 1 and len(objectives) == 1:
+        return f"; the objective is the same at all {points} points"
+    if points < 2 or record.method in GRADIENT_FREE or record.unreliable:
+        return ""
+    goal = record.settings.goal
+    flat = ~np.any([row.evaluation.slopes[: 1 + len(goal.bounds)] for row in rows], axis=(0, 1))
+    names = [name for name, is_flat in zip(record.space.names, flat, strict=True) if is_flat]
+    what = "neither the objective nor a limit depends" if goal.limits else "the objective does not depend"
+    return f"; {what} on {' and '.join(names)}" if 0 < len(names) < len(flat) else ""
+
+
+def _on_the_way(record: SearchRecord, ends: Sequence[Row], best: Row) -> str:
+    """That the best point was evaluated on the way, if no start ended at one as good."""
+    sign, value = record.settings.sign, float(best.evaluation.values[0])
+    worse = [sign * (value - float(row.evaluation.values[0])) for row in ends if record.allowed(row)]
+    if min(worse, default=np.inf) <= STEEP_FACTOR * record.settings.tolerance * abs(value):
+        return ""
+    number = next(k for k, row in enumerate(record.rows[best.search]) if row is best)
+    return f"; the best point is its evaluation {number}, on the way, better than all ends: it need not be an optimum"
 
 
 def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:

@@ -261,3 +261,18 @@ def test_one_slope_that_is_not_finite_is_a_step_to_be_taken_back():
         Guard(lambda x: InClosedForm(hill, lambda x: np.full(2, np.nan))(np.zeros(len(x)), x), ["the objective"])(
             TOP[None]
         )
+
+
+def test_a_parameter_without_influence_is_named():
+    ridge = InClosedForm(lambda x: 1.0 - (x[0] - 0.5) ** 2, lambda x: np.array([1.0 - 2.0 * x[0], 0.0]))
+    assert searched(ridge).why_stopped[0].endswith("; the objective does not depend on c")
+    level = searched(InClosedForm(lambda x: 1.0, lambda x: np.zeros(2)), starts=((0.1, 0.9), (0.5, 0.5)))
+    assert level.why_stopped[1].endswith("; the objective is the same at all 2 points")
+
+
+def test_a_best_point_that_is_no_end_is_said_to_be_on_the_way():
+    """The end, where the limit is not met, is no result; what the search met before it is arbitrary."""
+    tenths = (lambda x: np.floor(10.0 * x.prod()), lambda x: np.zeros(2))
+    area = Limited(lambda x: -x.sum(), lambda x: -np.ones(2), *tenths)
+    found = searched(area, "trust-constr", None, starts=((0.9, 0.9),), limits=["excursion >= 1"])
+    assert re.search(r"; the best point is its evaluation \d+, on the way, better than all ends", found.why_stopped[0])
