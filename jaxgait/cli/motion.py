@@ -21,6 +21,7 @@ from jaxgait.cli.gait_table import table_lines, table_record
 from jaxgait.model import Model
 from jaxgait.motion import NotAligned
 from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
+from jaxgait.motion.capture.joints import AUTO
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.maps import read_map
 from jaxgait.motion.capture.strides import gaps
@@ -40,7 +41,7 @@ LARGE, LONG = 5 * 2**20, 10_000
 RECORDS = (".json",)
 PAGES = (".html",)
 TABLES = (".nc", ".csv")
-OF_RECORDINGS = ("leg", "static", "markers", "hip", "cutoff", "gap", "mass")
+OF_RECORDINGS = ("leg", "static", "standing_knee", "markers", "hip", "cutoff", "gap", "mass")
 """Options that have no effect on a stride, a saved walk, or an embedded gait."""
 OF_MOTION = (*OF_RECORDINGS, "speed", "harmonics", "out")
 """Options that have no effect without files."""
@@ -141,7 +142,7 @@ def _show_changes(verdicts: Sequence[Verdict]) -> None:
 def check_unused(request: Any, names: Collection[str], why: str) -> None:
     """Checks that none of the named options is given, which have no effect here; `why` begins the message."""
     given = [f for f in dataclasses.fields(request) if f.name in names]
-    unused = ", ".join(f"--{f.name}" for f in given if getattr(request, f.name) != f.default)
+    unused = ", ".join(f"--{f.name.replace('_', '-')}" for f in given if getattr(request, f.name) != f.default)
     if unused:
         raise ValueError(f"{why}: leave {unused} out")
 
@@ -157,6 +158,10 @@ def _walks(request: Any) -> dict[str, Walk] | None:
     frames = sum(trial.frames for trial in trials)
     if frames > LONG:
         console.note(f"measuring {frames} frames: this takes some seconds")
+    if request.static is None and request.standing_knee != AUTO:
+        raise ValueError(
+            "--standing-knee is about the standing trial: give it (--static), or leave --standing-knee out"
+        )
     check_harmonics(request.harmonics)  # before anything is measured and printed
     options = Options(
         own_map=None if request.markers is None else read_map(request.markers),
@@ -164,6 +169,7 @@ def _walks(request: Any) -> dict[str, Walk] | None:
         regression=request.hip,
         cutoff=None if request.cutoff == 0 else request.cutoff,
         max_gap=request.gap,
+        standing_knee=request.standing_knee,
     )
     if request.leg == "both":
         return measure_both(trials, options, speed=request.speed, mass=request.mass)

@@ -219,6 +219,7 @@ def test_a_recording_drives_a_listing_at_once(tmp_path, capsys):
         (["nobody.csv"], "jaxgait: nobody.csv: no such file\n"),
         (["hbm07_0.98ms"], "hbm07_0.98ms is an embedded gait, not a recording: give it alone; several files are of"),
         (["best.json"], "best.json is a saved walk, not a recording: give it alone"),
+        (["--standing-knee", "keep"], "is about the standing trial: give it (--static), or leave"),
         (["--harmonics", "0"], "harmonics must be at least 1, got 0"),
         (["--harmonics", "60"], "harmonics must be at most 49, got 60"),
         (["--out", "walk.xyz"], "cannot write walk.xyz"),

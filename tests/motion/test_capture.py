@@ -159,6 +159,24 @@ def test_a_standing_trial_lets_the_cluster_carry_the_joints():
     np.testing.assert_array_equal(same.thigh, leg.thigh)
 
 
+@pytest.mark.parametrize(("bent", "removed"), [(8.0, {"auto", "zero"}), (15.0, {"zero"})])
+def test_a_knee_that_is_bent_in_standing_is_kept_or_removed_as_asked(bent, removed):
+    """By default up to 12 deg are removed; beyond, a warning says that they were not."""
+    w = walker.walker()
+    frame = int(np.argmin(np.abs(np.degrees(w.knee) - bent)))
+    still = {k: np.repeat(x[frame : frame + 1], 20, axis=0) for k, x in w.markers.items()}
+    static = Recording("static", "static.trc", w.rate, w.time[:20], markers=still)
+    for wanted in ("auto", "keep", "zero"):
+        leg = leg_of(recording(w), "right", dataclasses.replace(EXACT, static=static, standing_knee=wanted))
+        left = 0.0 if wanted in removed else w.knee[frame]
+        assert (leg.thigh - leg.shank)[frame] == pytest.approx(left, abs=1e-6)
+        said = "in the standing trial: not removed as an offset of markers"
+        assert any(said in line for line in leg.warnings) == (bent > 12 and wanted == "auto")
+        assert any("in the standing trial: kept" in line for line in leg.notes) == (wanted == "keep")
+    with pytest.raises(ValueError, match="standing_knee is one of auto, keep, zero, got 'straight'"):
+        Options(standing_knee="straight")
+
+
 def test_gaps_are_filled_up_to_a_limit():
     w = walker.walker(rate=100.0)
     track = np.array(w.markers["RKNE"])

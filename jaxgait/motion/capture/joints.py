@@ -18,6 +18,9 @@ HARRINGTON, BELL = "harrington", "bell"
 REGRESSIONS = (HARRINGTON, BELL)
 STRAIGHT = math.radians(12)
 """Largest knee angle of a standing trial that is treated as an offset of the knee's markers."""
+AUTO, KEEP, ZERO = "auto", "keep", "zero"
+STANDING_KNEE = (AUTO, KEEP, ZERO)
+"""What becomes of the knee angle of a standing trial: removed up to `STRAIGHT`, kept, or removed whatever it is."""
 
 
 class Joints(NamedTuple):
@@ -133,8 +136,13 @@ def _joint(markers: Markers, roles: Mapping[str, str], name: str, notes: list[st
     return markers[roles[f"{name}_lateral"]]
 
 
-def stand(markers: Markers, marker_set: MarkerSet, side: str, regression: str = HARRINGTON) -> Standing:
-    """The calibration by a standing trial, from the median of its positions in the walker's axes."""
+def stand(
+    markers: Markers, marker_set: MarkerSet, side: str, regression: str = HARRINGTON, knee_angle: str = AUTO
+) -> Standing:
+    """The calibration by a standing trial, from the median of its positions in the walker's axes.
+
+    `knee_angle` is one of `STANDING_KNEE`.
+    """
     still = {name: np.nanmedian(x, axis=0, keepdims=True) for name, x in markers.items()}
     leg = joints(still, marker_set, side, regression)
     hip, knee, ankle = (x[0] for x in (leg.hip, leg.knee, leg.ankle))
@@ -142,7 +150,8 @@ def stand(markers: Markers, marker_set: MarkerSet, side: str, regression: str = 
     angle = turn(hip, knee) - turn(knee, ankle)
     front, line = _front(knee[None], ankle[None])[0], ankle - hip
     across = lambda a, b: a[0] * b[1] - a[1] * b[0]
-    forward = float(-across(knee - hip, line) / across(front, line)) if abs(angle) < STRAIGHT else 0.0
+    removed = knee_angle == ZERO or (knee_angle == AUTO and abs(angle) < STRAIGHT)
+    forward = float(-across(knee - hip, line) / across(front, line)) if removed else 0.0
     cluster = {name: still[name][0] for name in marker_set.clusters["shank_cluster"] if np.isfinite(still[name]).all()}
     return Standing(cluster, knee, ankle, forward, angle)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,16 @@ from jaxtyping import Float
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
-from jaxgait.motion.capture.joints import HARRINGTON, Joints, Standing, joints, stand
+from jaxgait.motion.capture.joints import (
+    AUTO,
+    HARRINGTON,
+    KEEP,
+    STANDING_KNEE,
+    Joints,
+    Standing,
+    joints,
+    stand,
+)
 from jaxgait.motion.capture.maps import MarkerSet
 from jaxgait.motion.capture.repeats import MAX_MARKER_SPEED, without_repeats
 from jaxgait.motion.capture.smoothing import (
@@ -54,8 +64,13 @@ class Options:
     """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
     max_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
+    standing_knee: str = AUTO
+    """What becomes of the knee angle of the standing trial: it is removed up to 12 deg as an offset of markers (auto),
+    kept, for knees that cannot be straight (keep), or removed whatever it is (zero)."""
 
     def __post_init__(self):
+        if self.standing_knee not in STANDING_KNEE:
+            raise ValueError(f"standing_knee is one of {', '.join(STANDING_KNEE)}, got {self.standing_knee!r}")
         if self.cutoff is not None and not 0.0 < self.cutoff < np.inf:
             raise ValueError(f"the cut-off must be positive (0 on the command line for none), got {self.cutoff:g} Hz")
         if not self.max_gap >= 0.0:
@@ -166,6 +181,8 @@ def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, option
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(marker_set, side, options, recording)
     warnings += [] if options.static is None else _standing_warnings(options.static, recording, marker_set)
+    knee_notes, bent = _standing_knee(standing, options.standing_knee)
+    warnings += bent
     body = joints(turned, marker_set, side, options.regression, standing)
     plane = _plane(body, _floor(turned, marker_set, bool(axes.slope)), warnings)
     back, front = plane.get("heel", plane["ankle"]), plane.get("toe", plane["ankle"])
@@ -185,9 +202,24 @@ def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, option
         axes=axes,
         segments=_segments(plane),
         gaps={name: gap.astype(float) for name, gap in missing.items() if gap.any()},
-        notes=(*notes, *axes.notes, *body.notes),
+        notes=(*notes, *axes.notes, *body.notes, *knee_notes),
         warnings=tuple(warnings),
     )
+
+
+def _standing_knee(standing: Standing | None, wanted: str) -> tuple[list[str], list[str]]:
+    """A note on a knee angle of the standing trial that is kept on request, or a warning if it is too large."""
+    if standing is None or standing.forward or not standing.angle:
+        return [], []
+    bent = (
+        f"knee {'bent' if standing.angle > 0 else 'overextended'} by {abs(math.degrees(standing.angle)):.0f} deg in the"
+    )
+    if wanted == KEEP:
+        return [f"{bent} standing trial: kept"], []
+    advice = (
+        "keep it if the knee cannot be straight (--standing-knee keep), or remove it (zero) if markers are misplaced"
+    )
+    return [], [f"{bent} standing trial: not removed as an offset of markers; {advice}"]
 
 
 def _plane(body: Joints, lift: float, warnings: list[str]) -> dict[str, Plane]:
@@ -269,7 +301,8 @@ def _standing(marker_set: MarkerSet, side: str, options: Options, recording: Rec
     if carried and len(cluster) < 3:
         what = f"only {len(cluster)} markers of the shank's cluster are in both trials ({' '.join(cluster)})"
         raise recording.error(what, "three are needed, or markers on knee and ankle")
-    return stand({name: axes.turned(x) for name, x in still.items()}, there, side, options.regression)
+    turned = {name: axes.turned(x) for name, x in still.items()}
+    return stand(turned, there, side, options.regression, options.standing_knee)
 
 
 def _standing_warnings(static: Recording, recording: Recording, marker_set: MarkerSet) -> list[str]:
