@@ -68,7 +68,7 @@ def kills(folder: pathlib.Path, count: int) -> Iterator[Row]:
 def write(path: pathlib.Path, table: pathlib.Path) -> None:
     """Writes what a store lacks of a scan; the table holds the pickled plan and results by block."""
     plan, results = pickle.loads(table.read_bytes())
-    with open_store(path, plan, any_blocks=False) as store:
+    with open_store(path, plan) as store:
         for block in store.missing:
             store.write(block, results[block])
 
@@ -76,11 +76,11 @@ def write(path: pathlib.Path, table: pathlib.Path) -> None:
 def writers(folder: pathlib.Path) -> Iterator[Row]:
     """A second process gets an error that the store is in use, and changes nothing."""
     path, plan = folder / "two.zarr", _plan()
-    with open_store(path, plan, any_blocks=False) as store:
+    with open_store(path, plan) as store:
         store.write(0, run_task(task_of(plan, 0)))
         before, message = _digest(path), "no error"
         try:
-            with open_store(path, plan, any_blocks=False):
+            with open_store(path, plan):
                 pass
         except StoreError as error:
             message = "StoreError" if "use" in str(error) else str(error)

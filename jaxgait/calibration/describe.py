@@ -31,13 +31,15 @@ def _parameter_line(fit: Fit, name: str) -> str:
     """A parameter with its standard error, its interval and its initial value, in its unit."""
     own, error = float(get_parameter(fit.problem.model, name)), fit.standard_error[name]
     unit = "" if fit.units[name] == "1" else f" {fit.units[name]}"
-    low, high = fit.interval(name)
-    firm = (
-        f"± {error:.2g}{unit} (95 %: {low:.6g} to {high:.6g})"
-        if np.isfinite(error)
-        else f"{unit} ({error_text(error)})"
-    )
-    return f"{fit.best[name]:.6g} {firm.strip()}, was {own:.6g}"
+    low, high = (_rounded(x, error) for x in fit.interval(name))
+    firm = f"± {error:.2g}{unit} (95 %: {low} to {high})" if np.isfinite(error) else f"{unit} ({error_text(error)})"
+    return f"{_rounded(fit.best[name], error)} {firm.strip()}, was {own:.6g}"
+
+
+def _rounded(value: float, error: float) -> str:
+    """A value with six digits, or as many as its standard error, in its unit, leaves meaningful."""
+    beyond = np.log10(abs(value) / error) if value and np.isfinite(error) and error > 0.0 else 0.0
+    return f"{value:.{int(np.clip(np.ceil(beyond) + 2, 6, 15))}g}"
 
 
 def quality(fit: Fit) -> str:

@@ -24,8 +24,10 @@ _output: ContextVar[TextIO | None] = ContextVar("output", default=None)
 
 
 def say(message: object) -> None:
-    """Prints one line on stderr."""
-    print(f"jaxgait: {' '.join(str(message).split())}", file=sys.stderr)
+    """Prints one line on stderr, above any progress bar."""
+    bars = sys.modules.get("tqdm")
+    with bars.tqdm.external_write_mode(file=sys.stderr) if bars else contextlib.nullcontext():
+        print(f"jaxgait: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def note(message: object) -> None:

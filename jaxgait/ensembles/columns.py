@@ -10,7 +10,7 @@ import numpy as np
 from jaxgait import checks
 from jaxgait.checks import shown
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, parameters
+from jaxgait.parameters import ParameterError, check_value, parameters, within_bounds
 from jaxgait.plausible import warn_implausible
 
 MEMBER = "member"
@@ -167,6 +167,45 @@ def one_of(columns: Mapping[str, np.ndarray], i: int) -> dict[str, np.ndarray | 
         {'mass': 75.0}
     """
     return {name: x[i] if x.ndim > 1 else float(x[i]) for name, x in columns.items()}
+
+
+def check_bounds(
+    model: Model,
+    columns: Mapping[str, np.ndarray],
+    dims: tuple[str, ...],
+    shape: tuple[int, ...],
+    labels: Mapping[str, tuple[tuple[str, ...], np.ndarray]],
+) -> None:
+    """Checks values of members by name, (members, ...), against the bounds of their parameters.
+
+    Args:
+        model: the mechanism; names other than those of its parameters are ignored.
+        columns: the values, in their units, of a box of members (the last dimension fastest).
+        dims: names of the dimensions of the box.
+        shape: numbers of members along these.
+        labels: coordinates of the box by name, with their dimensions; those of a grid are its axes.
+
+    Raises:
+        ParameterError: for the first invalid value, with its number along the dimensions of its axis.
+
+    Examples:
+        >>> from jaxgait import Bungee, grid
+        >>> from jaxgait.ensembles.columns import check_bounds
+        >>> box = grid({"mass": [60.0, -1.0], "stiffness": [20.0, 25.0, 30.0]})
+        >>> check_bounds(Bungee(), box.values, box.dims, box.shape, box.labels)
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: mass[1] (body mass) must be positive, got -1 kg
+    """
+    known = parameters(model)
+    for name in (name for name in columns if name in known):
+        x, info = columns[name], known[name]
+        good = (np.isfinite(x) & within_bounds(x, info)).reshape(len(x), -1).all(axis=1)
+        if not good.all():
+            first = int(np.argmin(good))
+            own = labels.get(name, (dims,))[0]
+            place = [str(i) for dim, i in zip(dims, np.unravel_index(first, shape), strict=True) if dim in own]
+            check_value(f"{name}[{', '.join(place)}]" if place else name, x[first], info)
 
 
 def warn_of_values(model: Model, given: Mapping[str, Any]) -> None:

@@ -107,7 +107,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
     request = bound.arguments
     plan, done = plan_of(request), frozenset()
     if request["store"] is not None and pathlib.Path(request["store"]).exists():
-        plan, done = finished(request["store"], plan, any_blocks=request["batch"] is None)
+        plan, done = finished(request["store"], plan)
     workers = min(request["workers"] or default_workers(plan.job.devices), plan.size)
     before = time.perf_counter()
     sampled = _sampled(plan, workers if plan.size >= 4 * workers else 1)

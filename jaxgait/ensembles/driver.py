@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,8 +97,8 @@ def ensemble(
         gradient: parameters (or "initial." components) by which the observables are differentiated: for each
             real observable `NAME` (a warning names others) a result `NAME_gradient` along `parameter`. Forward mode up
             to 20 of them, reverse above.
-        retry: whether to rerun failed members with tighter tolerances, then with a stiff solver, then in float64; not
-            those that reached the limit of events.
+        retry: whether to rerun failed members with tighter tolerances (not those that reached the limit of steps), then
+            with a stiff solver, then in float64; none of those that reached the limit of events.
         invalid: what to do if the model rejects some members, because a value is out of its bounds or rules between
             parameters forbid their combination. "raise" raises an error before anything runs; "mark" runs the others:
             invalid members have the status -2 and no values, and one warning counts them.
@@ -112,7 +113,7 @@ def ensemble(
         max_events: maximum number of events of a trajectory; for smooth motion, the largest number to record (1000 if a
             measure reads events, otherwise none).
         batch: number of members that run together; by default as many as pay off on this machine and fit in its free
-            memory, so give the number for a cluster of other machines.
+            memory, so give the number for a cluster of other machines. A store keeps the number it was begun with.
         workers: number of batches that run at once; by default one per core on CPUs and one on other devices.
         devices: number of local devices that share every batch.
         store: directory of a Zarr store to which results are written block by block; the same call on an existing
@@ -135,7 +136,7 @@ def ensemble(
         jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed;
             if runs that completed do not contain what a measure needs, so that it is NaN there (not for measures that
             are defined for early ends).
-        UserWarning: if members of a scan in float32 had to be computed in float64.
+        UserWarning: if members of a scan in float32 had to be computed in float64, or if a store has other batches.
 
     Raises:
         TypeError: for anything but a model.
@@ -159,7 +160,7 @@ def ensemble(
     if store is None:
         data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
-        data = _into_store(plan, store, batch is None, repair, workers, cluster, progress)
+        data = _into_store(plan, store, batch, repair, workers, cluster, progress)
     warn_of_failures(data, plan.rejection)
     early = getattr(plan.job.observe, "early", ())
     warn_of_gaps(data, [n for n, r in plan.results.items() if r.group == "observed" and n not in early])
@@ -202,14 +203,19 @@ def _with_efficiency(data: xr.Dataset, work: np.ndarray) -> xr.Dataset:
 def _into_store(
     plan: Plan,
     path: str | os.PathLike[str],
-    any_blocks: bool,
+    batch: int | None,
     repair: bool,
     workers: int | None,
     cluster: Any,
     progress: bool | None,
 ) -> xr.Dataset:
     work = np.zeros(2, np.int64)
-    with open_store(path, plan, any_blocks=any_blocks, repair=repair) as store:
+    with open_store(path, plan, repair=repair) as store:
+        if batch is not None and store.plan.block_shape != plan.block_shape:
+            own = math.prod(store.plan.block_shape)
+            warnings.warn(
+                f"{store.path} has blocks of {own} members, which run together: not batch={batch}", stacklevel=4
+            )
         try:
             with Meter(store.plan, done=len(store.done), show=progress) as meter:
                 for block, found in run_blocks(store.plan, store.missing, workers, cluster):

@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxgait import checks
 from jaxgait.checks import shown
-from jaxgait.ensembles.columns import numbers, one_of, rows_of, warn_of_values
+from jaxgait.ensembles.columns import check_bounds, numbers, one_of, rows_of, warn_of_values
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
@@ -318,6 +318,7 @@ def check_members(model: Model, members: Members) -> None:
         jaxgait.plausible.ImplausibleValue: for values out of their plausible range, once per parameter.
     """
     check_names(model, members)
+    check_bounds(model, members.values, members.dims, members.shape, members.labels)
     try:
         check_values(model, members.values)
     except (TypeError, ValueError) as error:

@@ -198,10 +198,9 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     results["first_status"] = results["status"].copy()
     results["retries"] = np.zeros(len(members), dtype=np.int32)
     for number, retry in enumerate(task.retries, start=1):
-        status = results["status"]
-        failed = np.flatnonzero(failures(status) & (status != Outcome.EVENT_LIMIT))  # (it would reach that again)
+        failed = np.flatnonzero(_may_complete(task, retry, results["status"]))
         if not len(failed):
-            break
+            continue
         job = replace(task.job, scheme=retry.scheme)
         least = _padded(1, task.job.devices)
         length = least << (-(-len(failed) // least) - 1).bit_length()  # doubled, so that there are few programs
@@ -209,6 +208,15 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
             results[name][failed] = values
         results["retries"][failed] = number
     return results
+
+
+def _may_complete(task: Task, retry: Retry, status: np.ndarray) -> np.ndarray:
+    """Which members a retry may help: the limit of events stops them again, and that of steps if it only is tighter."""
+    first, again = vars(task.job.scheme), vars(retry.scheme)
+    changed = {name for name in first if again.get(name) is not first[name]}
+    tighter = type(retry.scheme) is type(task.job.scheme) and changed <= {"rtol", "atol"}
+    limits = [Outcome.EVENT_LIMIT, *([Outcome.MAX_STEPS] if tighter and retry.precision == task.precision else [])]
+    return failures(status) & ~np.isin(status, limits)
 
 
 def compile_blocks(plan: Plan) -> None:

@@ -37,6 +37,8 @@ from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan, fill_value
 
+OF_FILES = (".nc", ".h5", ".hdf5", ".csv", ".json")
+"""Endings of names that a new store must not have."""
 MAX_NAMED = 8
 """Largest number of damaged blocks and files to name."""
 _ADVICE = {
@@ -141,13 +143,14 @@ class Store:
 
 
 @contextlib.contextmanager
-def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, repair: bool = False) -> Iterator[Store]:
+def open_store(path: str | os.PathLike[str], plan: Plan, *, repair: bool = False) -> Iterator[Store]:
     """Opens the store of a scan for writing: a new one, or one that was begun with the same plan.
+
+    An old store keeps its own division into blocks, which does not affect the results.
 
     Args:
         path: the store's directory.
         plan: the scan.
-        any_blocks: whether to adopt the store's own division into blocks.
         repair: whether to rerun damaged blocks instead of raising an error.
 
     Raises:
@@ -159,7 +162,7 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
         _create(root, plan)
     lock = _lock(root)
     try:
-        plan = _same_scan(root, plan, any_blocks)
+        plan = _same_scan(root, plan)
         _repair_labels(root, plan, repair)
         if not (root / MANIFEST).exists() and not repair:
             raise StoreError(f"{root}: damaged: {root / MANIFEST} is missing; repair=True (--repair) reruns all blocks")
@@ -184,14 +187,14 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
         store.close()
 
 
-def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> tuple[Plan, frozenset[int]]:
-    """The plan with the blocks of its store (for `any_blocks` see `open_store`), and those that are finished.
+def finished(path: str | os.PathLike[str], plan: Plan) -> tuple[Plan, frozenset[int]]:
+    """The plan with the blocks of its store, and those that are finished.
 
     Raises:
         StoreError: if the path holds another scan, or none.
     """
     root = _root(path)
-    plan = _same_scan(root, plan, any_blocks)
+    plan = _same_scan(root, plan)
     return plan, frozenset(checksums.read_manifest(root, plan.size))
 
 
@@ -244,6 +247,10 @@ def _root(path: str | os.PathLike[str]) -> pathlib.Path:
 
 def _create(root: pathlib.Path, plan: Plan) -> None:
     """Creates an empty store, all or nothing."""
+    if root.suffix.lower() in OF_FILES:
+        raise StoreError(
+            f"{root}: a store is a folder: name it {root.with_suffix('.zarr').name}, or write a file (--out)"
+        )
     members = math.prod(n * b for n, b in zip(plan.blocks, plan.block_shape, strict=True))
     need = members * plan.result_bytes
     draft = files.draft_of(root)
@@ -304,7 +311,7 @@ def _label_checksums(root: pathlib.Path, plan: Plan) -> bytes:
     return json.dumps(checksums.of_labels(root, coordinates(plan), descriptions(plan)), indent=1).encode()
 
 
-def _same_scan(root: pathlib.Path, plan: Plan, any_blocks: bool) -> Plan:
+def _same_scan(root: pathlib.Path, plan: Plan) -> Plan:
     """The plan with the store's own blocks, if the store holds the same scan."""
     try:
         stored = json.loads((root / ".jaxgait" / "plan.json").read_text())
@@ -318,7 +325,7 @@ def _same_scan(root: pathlib.Path, plan: Plan, any_blocks: bool) -> Plan:
             f"{SCHEMA_VERSION}) and cannot be continued: read it with `read_store`, finish it with that version, or "
             "choose another path"
         )
-    if any_blocks and len(stored["blocks"]) == len(plan.block_shape):
+    if len(stored["blocks"]) == len(plan.block_shape):
         plan = replace(plan, block_shape=tuple(stored["blocks"]))
     wanted = json.loads(json.dumps(fingerprint(plan)))
     different = differences(stored, wanted)

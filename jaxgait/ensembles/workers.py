@@ -154,7 +154,8 @@ def _result(plan: Plan, block: int, future: Any) -> Results:
         raise NoResult(f"block {block} of {plan.size} ({region_text}) could not run: {error}") from error
 
 
-_FORMAT = "{percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left, {rate_fmt}{postfix}]"
+_FORMAT = "{desc}{percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left{postfix}]"
+"""What matters most first: a narrow terminal cuts off the end."""
 FIRST_LINE, BETWEEN_LINES = 60.0, 300.0
 """Seconds until the first line in a log, and between further lines."""
 
@@ -172,7 +173,6 @@ class Meter:
         self._bar = tqdm(
             total=plan.members.size,
             initial=min(plan.members.size, round(plan.members.size * done / plan.size)),
-            unit=" trajectories",
             disable=None if show is None else not show,
             bar_format=_FORMAT,
         )
@@ -203,4 +203,5 @@ class Meter:
         )
 
     def _update(self) -> None:
-        self._bar.set_postfix_str(f"{self._blocks}/{self._plan.size} blocks, {self._failures} failed")
+        self._bar.set_description_str(f"{self._failures} failed, ", refresh=False)
+        self._bar.set_postfix_str(f"{self._blocks}/{self._plan.size} blocks")

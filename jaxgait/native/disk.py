@@ -107,6 +107,19 @@ def store(name: str, data: bytes) -> None:
         _tidy(where)
 
 
+def fault() -> str:
+    """Why nothing can be stored; empty if it can."""
+    where = folder()
+    if where is None:
+        return "there is no folder"
+    try:
+        where.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=where):
+            return ""
+    except OSError as error:
+        return f"{where}: {error.strerror or error}"
+
+
 def forget(name: str) -> None:
     """Deletes what was stored under a name."""
     where = folder()

@@ -173,8 +173,10 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
 
 
 def _later() -> str:
-    where = disk.folder()
-    return "it is not kept for later" if where is None else f"later runs load it from {where}"
+    if disk.folder() is None:
+        return "it is not kept for later"
+    fault = disk.fault()
+    return f"it cannot be kept for later ({fault})" if fault else f"later runs load it from {disk.folder()}"
 
 
 def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Any:

@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.explorer.table import Column, Table
 from jaxgait.plot.scale import boundaries, stepped, texts
 from jaxgait.plot.style import axis_label, cell_edges
@@ -183,7 +184,8 @@ def no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:
         >>> no_value(False, "fell", "#D55E00")["label"]
         'no value: fell'
     """
-    return {"color": colour, "label": sentence if own else f"no value: {sentence}"}
+    why = "not defined in a completed run" if sentence == COMPLETED_TEXT else f"no value: {sentence}"
+    return {"color": colour, "label": sentence if own else why}
 
 
 def broken(label: str) -> str:

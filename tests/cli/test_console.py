@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from tqdm import tqdm
 
 from jaxgait import cli, files
 from jaxgait.cli import console
@@ -117,6 +118,14 @@ def test_a_command_runs_without_an_output_or_messages(tmp_path):
     assert subprocess.run(run, shell=True, check=False).returncode == 0 and (tmp_path / "run.nc").exists()
     shown = subprocess.run(f"{sys.executable} -m jaxgait --help >&-", shell=True, check=False, stderr=subprocess.PIPE)
     assert shown.returncode == 0 and not shown.stderr
+
+
+def test_messages_are_above_a_progress_bar(capsys):
+    with tqdm(total=2, file=sys.stderr) as bar:
+        bar.update()
+        console.say("compiled in 3 s")
+    before, _, after = capsys.readouterr().err.partition("jaxgait: compiled in 3 s\n")
+    assert before.endswith("\r") and after.startswith("\r")
 
 
 PIPED = """

@@ -12,6 +12,7 @@ import xarray as xr
 from scipy.integrate import solve_ivp
 
 from jaxgait import cli, fit
+from jaxgait.calibration.describe import _rounded
 from jaxgait.cli.commands import Fit
 from jaxgait.models.bungee.model import Bungee
 
@@ -70,6 +71,12 @@ def test_the_description_has_units_and_a_verdict(done):
     assert "all directions are determined" in output
     assert output.index("a minimum: another step would reduce chi-square by") < output.index("stiffness   = ")
     assert "profile of stiffness: 2" in output and "--set stiffness=2" in output
+
+
+def test_numbers_have_the_digits_that_their_error_leaves():
+    """An interval of 20 to 20 says nothing."""
+    assert [_rounded(x, 1.4e-6) for x in (19.9999972, 20.0000003124)] == ["19.9999972", "20.00000031"]
+    assert [_rounded(*one) for one in ((26.029512, 0.022), (0.0, 0.1), (26.0, np.nan))] == ["26.0295", "0", "26"]
 
 
 def test_the_file_is_read_again_with_units(done):

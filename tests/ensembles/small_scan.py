@@ -34,7 +34,7 @@ def small_scan_from_cache(store, cache):
 def write_from_table(store, table):
     """The scan again, but for the integration: blocks come from a pickled (plan, results by block)."""
     plan, results = pickle.loads(pathlib.Path(table).read_bytes())
-    with open_store(store, plan, any_blocks=False) as opened:
+    with open_store(store, plan) as opened:
         for block in opened.missing:
             opened.write(block, results[block])
 

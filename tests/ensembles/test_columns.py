@@ -60,7 +60,7 @@ def test_missing_numbers_of_a_table_are_nan():
     np.testing.assert_array_equal(members.values["stiffness"], [20.0, np.nan, 30.0])
     masked = np.ma.array([60.0, -999.0], mask=[False, True])
     for values in (masked, [masked[0], masked[1]]):
-        with pytest.raises(ParameterError, match=r"mass.*finite, got nan kg at index \(1,\)"):
+        with pytest.raises(ParameterError, match=r"mass\[1\] .*finite, got nan kg$"):
             check_members(Oscillator(), grid({"mass": values}))
 
 

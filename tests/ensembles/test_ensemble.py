@@ -136,6 +136,16 @@ def test_retries_complete_failed_members():
     np.testing.assert_array_equal(given_up.status, first)
 
 
+def test_tighter_tolerances_are_no_retry_at_the_limit_of_steps():
+    """They need more steps; a stiff solver may need fewer."""
+    request = {"duration": 2.0, "samples": 4, "max_steps": 3}
+    with pytest.warns(IncompleteRun, match="step limit"):
+        for solver, retries in ((None, 2), ("Ros4", 0)):
+            data = ensemble(Oscillator(), {"mass": [50.0, 60.0]}, solver=solver, **request)
+            assert "tighter tolerance" in data.attrs["retries_legend"] and (data.retries == retries).all()
+            assert (data.first_status == Outcome.MAX_STEPS).all()
+
+
 @pytest.fixture(scope="module")
 def named():
     """Results of a function whose names mean something elsewhere."""

@@ -144,7 +144,8 @@ def test_a_label_with_the_name_of_a_result_raises_before_the_work():
     [
         ({"stifness": [1.0]}, "did you mean 'stiffness'"),
         ({"initial.vv": [1.0]}, "did you mean 'initial.v'"),
-        ({"mass": [1.0, np.nan]}, r"mass.*finite.*nan kg at index \(1,\)"),
+        ({"mass": [1.0, np.nan]}, r"^mass\[1\] .*finite, got nan kg$"),
+        ({"stiffness": [1.0, 2.0], "mass": [1.0, -2.0, np.inf]}, r"^mass\[1\] .*positive, got -2 kg$"),
         ({"mass": [1.0, -2.0]}, "positive"),
         ({"initial.x": [np.inf]}, "must be finite"),
         ({"shape": [1.0, 2.0]}, r"array of shape \(2,\)"),

@@ -56,7 +56,7 @@ def test_trajectories_and_starts_of_invalid_members_are_missing(tmp_path):
         np.testing.assert_array_equal(scan[name][1:, :2], alone[name])
     np.testing.assert_array_equal(scan.v[1:, :2, 0], [[0.5, 1.0]] * 2)
     assert scan.time.equals(alone.time)
-    with pytest.raises(ParameterError, match=r"mass .* must be positive, got -1 kg"):
+    with pytest.raises(ParameterError, match=r"mass\[0\] .* must be positive, got -1 kg"):
         ensemble(Bungee(), grid(members), store=store, **request)
     with pytest.raises(StoreError, match="holds another scan"):  # the members are others
         ensemble(Bungee(), accepted, store=store, **request)
@@ -130,7 +130,7 @@ def test_searches_do_not_take_invalid():
 @pytest.mark.parametrize(
     ("members", "invalid", "message"),
     [
-        ({"mass": [70.0, -3.0]}, "raise", r"must be positive, got -3 kg at index \(1,\)"),
+        ({"mass": [70.0, -3.0]}, "raise", r"^mass\[1\] .* must be positive, got -3 kg$"),
         ({"mass": [-1.0, -3.0]}, "mark", "accepts none of the 2 members; the first: mass .* got -1 kg"),
         ({"mas": [70.0]}, "mark", "did you mean 'mass'"),
         ({"mass": [[70.0, 60.0]]}, "mark", "needs one number for 'mass'"),

@@ -137,7 +137,8 @@ def test_a_damaged_file_is_compiled_again(cache):
 
 
 @pytest.mark.parametrize("chosen", ["off", "0", "file"])
-def test_without_a_folder_everything_works(tmp_path, monkeypatch, chosen):
+def test_without_a_folder_everything_works_and_nothing_is_promised(tmp_path, monkeypatch, chosen, caplog):
+    caplog.set_level("INFO", "jaxgait")
     if chosen == "file":  # where a folder should be
         chosen = str(tmp_path / "file" / "below")
         (tmp_path / "file").write_text("no folder")
@@ -146,6 +147,8 @@ def test_without_a_folder_everything_works(tmp_path, monkeypatch, chosen):
     assert disk.load("anything") is None
     disk.store("anything", b"data")
     assert sorted(p.name for p in tmp_path.iterdir()) in ([], ["file"])
+    promised = "it is not kept for later" if chosen in ("off", "0") else f"cannot be kept for later ({chosen}: "
+    assert promised in caplog.text and disk.fault()
 
 
 def test_the_folder_follows_jax(tmp_path, monkeypatch):

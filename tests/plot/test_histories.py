@@ -167,6 +167,11 @@ def test_the_colour_of_a_count_does_not_change_with_the_data():
     assert table(full).columns["low"].colours == (), "a length is no count"
 
 
+def test_a_completed_run_without_a_value_is_called_so():
+    assert maps.no_value(False, "completed", "C0")["label"] == "not defined in a completed run"
+    assert maps.no_value(True, "completed", "C0")["label"] == "completed"
+
+
 def test_a_whole_number_that_is_missing_is_a_gap_and_no_value():
     data = scan("mass", "length")
     count = np.array([[2, -1, 0], [-1, 3, 1]])
