@@ -12,7 +12,7 @@ from jaxgait.motion.capture.trials import together
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Force, Recording
 from tests.motion import walker
 from tests.test_examples import ROOT, blocks
 
@@ -31,12 +31,44 @@ def test_forces_go_with_the_trial_that_has_none(tmp_path):
     own = dataclasses.replace(trial, forces=forces.forces)
     with pytest.raises(MotionFormatError, match=r"a\.mot: ground forces in addition to those of .*a\.trc; leave one"):
         together([own, forces])  # else they would add up
-    with pytest.raises(MotionFormatError, match="with several trials"):
-        together([trial, trial, forces])
     kinematics = Recording("ik", "ik.mot", trial.rate, trial.time, angles={n: trial.time for n in angle_names("right")})
     with pytest.raises(MotionFormatError, match="joint angles in addition to markers; leave one out"):
         together([trial, kinematics, forces])  # else the strides of one walk would count twice
     assert measure([trial, forces], mass=walker.MASS).dynamics is not None
+
+
+def _named(found: Recording, file: str) -> Recording:
+    return dataclasses.replace(found, file=file, name=file)
+
+
+@pytest.mark.parametrize(
+    ("order", "pairs"),
+    [
+        (["k1.trc", "k10.trc", "k10f.mot", "k1f.mot"], {"k1.trc": "k1f.mot", "k10.trc": "k10f.mot"}),
+        (["b.trc", "a_1.trc", "a_1.mot"], {"a_1.trc": "a_1.mot"}),
+        (["a.trc", "left.mot", "b.trc", "right.mot"], {"a.trc": "left.mot", "b.trc": "right.mot"}),
+        (["a.trc", "b.trc", "one.mot", "two.mot"], "one|two"),  # else both would be of b
+        (["one.mot", "a.trc", "b.trc"], "one"),
+        (["k1.trc", "k2.trc", "k3.mot", "k10.mot"], "k10"),
+    ],
+)
+def test_forces_of_several_trials_go_by_name_or_by_turns(order, pairs):
+    time = np.arange(101) / 100.0
+    body = Recording("", "", 100.0, time, {name: np.ones((101, 3)) for name in ("RASI", "LASI", "RHEE")})
+    plate = Force("plate", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
+    forces = Recording("", "", 100.0, time, forces=(plate,))
+    found = [_named(body if file.endswith("trc") else forces, file) for file in order]
+    if isinstance(pairs, str):
+        with pytest.raises(
+            MotionFormatError, match=rf"({pairs})\.mot: ground forces with several trials, and it is not"
+        ):
+            together(found)
+        return
+    trials = {trial.file: trial for trial in together(found)}
+    assert list(trials) == [file for file in order if file.endswith("trc")]
+    assert {name for name, trial in trials.items() if trial.forces} == set(pairs)
+    for name, other in pairs.items():
+        assert f"the forces of {other} are of {name}" in trials[name].notes and len(trials[name].forces) == 1
 
 
 def test_the_same_recording_twice_is_told_apart_by_what_it_is():

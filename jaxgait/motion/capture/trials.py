@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,9 +29,13 @@ def has_leg(found: Recording) -> bool:
 def together(found: Sequence[Recording]) -> list[Recording]:
     """Recordings of markers or angles, combined with the ground forces of files that contain nothing else.
 
+    With several trials, forces are of the one whose name theirs begins with (walk1.trc, walk1_grf.mot), or else of
+    the one before them, if they come by turns.
+
     Raises:
         MotionFormatError: if all contain only ground forces, a file of forces fits none or comes with a trial that has
-            its own, or joint angles come with markers: forces or strides would count twice.
+            its own, it is not clear of which trial it is, or joint angles come with markers: forces or strides would
+            count twice.
 
     Examples:
         >>> import numpy as np
@@ -53,16 +58,42 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     if any(r.markers for r in moving):
         for other in (r for r in moving if not r.markers):
             raise other.error("joint angles in addition to markers", "leave one out: a walk is measured by either")
-    if forces and len(moving) == 1:
-        if moving[0].forces:
-            what = f"ground forces in addition to those of {moving[0].file}"
-            raise forces[0].error(what, "leave one of them out: they would add up")
-        for other in forces:
-            moving = [with_forces(moving[0], other)]
-        return moving
-    for other in forces:
-        raise other.error("ground forces with several trials", "give each trial with its forces in one C3D file")
-    return moving
+    trials = [0] * len(forces) if len(moving) == 1 else _trials_of(forces, moving, found)
+    for own, other in zip(trials, forces, strict=True):
+        if moving[own].forces:
+            what = f"ground forces in addition to those of {moving[own].file}"
+            raise other.error(what, "leave one of them out: they would add up")
+    joined = list(moving)
+    for own, other in zip(trials, forces, strict=True):
+        whose = [f"the forces of {other.file} are of {moving[own].file}"] if moving[1:] else []
+        joined[own] = with_forces(joined[own], dataclasses.replace(other, notes=(*whose, *other.notes)))
+    return joined
+
+
+def _trials_of(forces: Sequence[Recording], moving: Sequence[Recording], found: Sequence[Recording]) -> list[int]:
+    """Of which of the trials in `moving` files of forces are: by their names, else by their order in `found`."""
+    by_name = [_named_like(other, moving) for other in forces]
+    if None not in by_name:
+        return [i for i in by_name if i is not None]
+    at = lambda r: next(i for i, one in enumerate(found) if one is r)
+    before = [at(other) - 1 for other in forces]
+    by_turns = [next((i for i, r in enumerate(moving) if j >= 0 and found[j] is r), None) for j in before]
+    if None in by_turns:
+        advice = "give it directly after its trial, or name it like that (walk1.trc, walk1_grf.mot), or use with_forces"
+        raise forces[by_turns.index(None)].error(
+            "ground forces with several trials, and it is not clear of which", advice
+        )
+    return [i for i in by_turns if i is not None]
+
+
+def _named_like(other: Recording, moving: Sequence[Recording]) -> int | None:
+    """The trial with the longest name that another file's begins with; walk10 does not begin with walk1."""
+    stem = lambda r: pathlib.PurePath(r.file).stem
+    rest = {i: stem(other).removeprefix(stem(r)) for i, r in enumerate(moving) if stem(other).startswith(stem(r))}
+    fits = [i for i, more in rest.items() if not more[:1].isdigit()]
+    shortest = min((len(rest[i]) for i in fits), default=0)
+    best = [i for i in fits if len(rest[i]) == shortest]
+    return best[0] if len(best) == 1 else None
 
 
 def with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
