@@ -60,7 +60,7 @@ def over_phase(phase: Any, values: Any, *, unit: str) -> MeasuredCurve:
     """A curve over the phase of a stride.
 
     Args:
-        phase: from 0 (the drive's beginning, a heel strike) to 1, increasing, (points,).
+        phase: from 0 (the drive's beginning, a heel strike) to 1, in order, (points,); phases may repeat (replicates).
         values: the curve there, (points,).
         unit: of the values, such as "deg".
 
@@ -83,7 +83,7 @@ def over_time(time: Any, values: Any, *, unit: str) -> MeasuredCurve:
     """A curve over the time of a run.
 
     Args:
-        time: in s from the start of the run, increasing, (points,).
+        time: in s from the start of the run, in order, (points,); times may repeat (replicates).
         values: the curve there, (points,).
         unit: of the values, such as "m".
 
@@ -141,10 +141,10 @@ def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:
     at, values = _numbers(at, axis), _numbers(values, "values")
     if len(at) != len(values):
         raise ValueError(f"{len(values)} values at {len(at)} points of the {axis}: give equally many")
-    steps = np.flatnonzero(np.diff(at) <= 0.0)
+    steps = np.flatnonzero(np.diff(at) < 0.0)
     if steps.size:
         i = steps[0]
-        raise ValueError(f"the {axis} must increase, but sample {i + 1} ({at[i + 1]:g}) follows {at[i]:g}")
+        raise ValueError(f"the {axis} must not decrease, but sample {i + 1} ({at[i + 1]:g}) follows {at[i]:g}")
     if not (isinstance(unit, str) and unit):
         raise ValueError(f'the unit of the values must be text such as "deg", got {unit!r}')
     return MeasuredCurve(values, unit, at, axis)

@@ -137,12 +137,11 @@ def _checked(table: Table, roles: _Roles, output: str) -> CurveTable:
 
 def _check_order(table: Table, column: _Column, axis: str, at: np.ndarray) -> None:
     written = table.columns[column.text]
-    steps = np.flatnonzero(np.diff(at) <= 0.0)
+    steps = np.flatnonzero(np.diff(at) < 0.0)
     if steps.size:
         i = int(steps[0])
-        same = written[i + 1] == written[i]
-        what = f"stands still at {written[i]:g}" if same else f"goes back from {written[i]:g} to {written[i + 1]:g}"
-        _fault(table, i + 1, column, f"the {axis} {what}", f"sort the rows by {axis} and keep each once")
+        what = f"the {axis} goes back from {written[i]:g} to {written[i + 1]:g}"
+        _fault(table, i + 1, column, what, f"sort the rows by {axis}")
     outside = np.flatnonzero((at < 0.0) | (at > (np.inf if axis == "time" else 1.0)))
     if outside.size:
         i = int(outside[0])

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import expit
 
 from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
-from jaxgait.calibration import over_phase, over_time, profile, sample
+from jaxgait.calibration import as_dataset, over_phase, over_time, profile, sample
 from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Problem, Reading, Stopping
@@ -227,6 +227,21 @@ def test_an_exact_curve_gives_its_parameters_back(jump):
     assert float(jump.ends.squares.max()) < 1e-6
 
 
+def test_replicates_weigh_as_their_means_do(jump, height):
+    """Two values at each time are worth their mean with the noise over the root of two."""
+    rng, at = np.random.default_rng(1), np.arange(81) / 10
+    both = height + NOISE * rng.normal(size=(2, 81))
+    box = {"stiffness": JUMP["stiffness"]}
+    twice = over_time(np.repeat(at, 2), both.T.ravel(), unit="m")
+    found = fit(Bungee(), twice, over=box, noise=NOISE, starts=1, **RUN)
+    means = fit(Bungee(), over_time(at, both.mean(axis=0), unit="m"), over=box, noise=NOISE / 2**0.5, starts=1, **RUN)
+    assert found.best["stiffness"] == pytest.approx(means.best["stiffness"], rel=1e-6)
+    assert found.standard_error["stiffness"] == pytest.approx(means.standard_error["stiffness"], rel=1e-4)
+    assert found.curve.sizes["time"] == found.degrees + 1 == 162 and as_dataset(found).time.size == 162
+    fits.fitted(found, "height")
+    plt.close("all")
+
+
 @pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say(jump, height):
     """20 samples of noise: squared distances in the metric of the covariance add up to chi-square of 60 degrees.
@@ -320,7 +335,7 @@ LABELLED = xr.DataArray([1.0, 2.0], {"time": [0.0, 1.0]}, attrs={"units": "m"})
     ("make", "message"),
     [
         (lambda: over_time([0, 1, 2], [1, 2], unit="m"), "2 values at 3 points of the time"),
-        (lambda: over_time([0, 1, 1], [1, 2, 3], unit="m"), "time must increase, but sample 2"),
+        (lambda: over_time([0, 2, 1], [1, 2, 3], unit="m"), "time must not decrease, but sample 2"),
         (lambda: over_time([0, 1, 2], [1, np.nan, 3], unit="m"), "must be finite, sample 1 is nan"),
         (lambda: over_time([[0, 1]], [[1, 2]], unit="m"), "must be a list of numbers"),
         (lambda: over_time([-1, 1], [1, 2], unit="m"), "from the start of the run"),

@@ -37,6 +37,7 @@ def test_units_of_times_phases_and_deviations_are_converted(tmp_path):
     assert jump.columns == ("time (ms)", "height (cm)", "height sd (mm)")
     knee = read(tmp_path, "stride (%),knee_angle (deg)\n0,5\n50,20\n100,5\n", Prosthesis())
     assert knee.curve.axis == "phase" and knee.curve.at.tolist() == [0.0, 0.5, 1.0]
+    assert read(tmp_path, "time (s),height (m)\n0,80\n0,81\n1,79\n").curve.at.tolist() == [0.0, 0.0, 1.0]  # replicates
 
 
 def test_the_output_says_what_a_laboratory_calls_otherwise(tmp_path):
@@ -81,7 +82,6 @@ HEAD = "time (s),height (m)\n"
         (HEAD + "0,80\n\n1,\n", 4, "height (m)", "1 of 2 rows have gaps, this is the first"),
         (HEAD + "0,80\n1,high\n", 3, "height (m)", "'high' is not a number"),
         (HEAD + "0,80\n2,70\n1,79\n", 4, "time (s)", "the time goes back from 2 to 1; sort the rows by time"),
-        (HEAD + "0,80\n1,70\n1,70\n", 4, "time (s)", "the time stands still at 1; sort the rows by time and keep each"),
         (HEAD + "-1,80\n1,70\n", 2, "time (s)", "the time is -1 s; 0 is the start of the run: shift the times"),
         ("stride (1),height (m)\n0,80\n50,70\n", 3, "stride (1)", "the phase is 50 1; a stride goes from 0 to 1, or"),
         (
