@@ -11,10 +11,10 @@ from jaxtyping import Float
 from scipy.stats import qmc
 
 from jaxgait import checks
-from jaxgait.ensembles.members import shape_of
+from jaxgait.ensembles.members import INITIAL, shape_of
 from jaxgait.ensembles.validity import accepted, rejection
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, check_value, parameter_info
+from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters
 from jaxgait.plausible import warn_implausible
 
 Box: TypeAlias = Mapping[str, tuple[float, float]]
@@ -112,6 +112,10 @@ class Space:
 
 
 def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
+    if isinstance(name, str) and name.startswith(INITIAL) and name not in parameters(model):
+        shape_of(model, name)  # whether there is such a component
+        instead = "declare a parameter that initial_state() returns, or scan it with its gradient by jaxgait.ensemble"
+        raise ParameterError(f"{name!r} is a component of the initial state, and a search varies parameters: {instead}")
     info = parameter_info(model, name)
     if shape_of(model, name) != ():
         raise ParameterError(f"{name!r} is an array of shape {shape_of(model, name)}: a search varies single numbers")
