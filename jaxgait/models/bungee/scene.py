@@ -11,46 +11,55 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE
 
 MAN_HEIGHT = 1.8
 """Height of the man in m."""
+LEAST_SHOWN = 0.075
+"""Least height of the drawn man, as a fraction of that of the bridge: he is larger than life on a high one."""
+HARNESS = 0.62
+"""Height of the end of the rope above the man's feet, as a fraction of his height."""
 ROPE_WAVES = 12
 """Waves of a slack rope."""
 
 
 def scene(model: Bungee, run: xr.Dataset) -> Scene:
-    """The jump from the side; see `jaxgait.plot.scene`."""
+    """The jump from the side; the man's feet, his lowest point, are at the height. See `jaxgait.plot.scene`."""
     height = run.height.values
     ledge = float(model.ground + model.rope_length)
     lowest = min(0.0, float(height.min())) - 3.0
-    tall = ledge + 4.0 - lowest
+    size = max(MAN_HEIGHT, LEAST_SHOWN * ledge)
+    tall = ledge + size + 2.0 - lowest
     wide = 0.8 * tall
     middle = np.array([[0.0, lowest + tall / 2]])
-    deck = points((-wide, ledge), (0.0, ledge), (0.0, ledge + 1.0), (-wide, ledge + 1.0))
+    deck = points((-wide, ledge - 1.0), (0.0, ledge - 1.0), (0.0, ledge), (-wide, ledge))
+    harness = height + HARNESS * size
+    larger = size / MAN_HEIGHT
+    legend = {f"jumper, {larger:.2g} times as large" if larger > 1.0 else "jumper": BLUE}
     return Scene(
         time=run.time.values,
-        shapes=(Body(deck, GREY), Limb(_rope(model, run, ledge), 0.006 * tall, ORANGE), *_man(height, tall)),
+        shapes=(Body(deck, GREY), Limb(_rope(model, harness, ledge), 0.006 * tall, ORANGE), *_man(height, size)),
         views=(View(middle, (wide, tall)),),
         ground=Ground(),
-        forces=(Force(points((0.0, height))[:, 0], points((0.0, run.rope_force.values))[:, 0]),),
+        forces=(Force(points((0.0, harness))[:, 0], points((0.0, run.rope_force.values))[:, 0]),),
+        legend=legend,
         curves=(Curve("height", "m", {"height": height}), Curve("rope", "N", {"tension": run.rope_force.values})),
         readouts={"height": (height, "m")},
     )
 
 
-def _rope(model: Bungee, run: xr.Dataset, ledge: float) -> np.ndarray:
+def _rope(model: Bungee, harness: np.ndarray, ledge: float) -> np.ndarray:
+    """From the ledge to the harness, at a height in m."""
     s = np.linspace(0.0, 1.0, 16 * ROPE_WAVES + 1)
-    fallen = run.x.values[:, None] + float(model.rope_length)
-    spare = np.clip(1.0 - fallen / float(model.rope_length), 0.0, None)
+    fallen = ledge - harness[:, None]
+    spare = np.clip(1.0 - np.abs(fallen) / float(model.rope_length), 0.0, None)
     across = 1.2 * np.sqrt(spare) * np.sin(2 * np.pi * ROPE_WAVES * s) * np.sin(np.pi * s)
     return np.stack([across, ledge - fallen * s], axis=-1)
 
 
-def _man(height: np.ndarray, tall: float) -> tuple[Limb, ...]:
-    """The man, head down below the end of the rope; drawn larger than life on a high bridge."""
-    size = max(MAN_HEIGHT, 0.07 * tall)
-    at = lambda x, y: (x * size, height - y * size)
+def _man(height: np.ndarray, size: float) -> tuple[Limb, ...]:
+    """The man, upright on his feet, with his arms up; sizes in m."""
+    at = lambda x, y: (x * size, height + y * size)
     parts = (
-        ([at(-0.08, 0.0), at(0.0, 0.48), at(0.08, 0.0)], 0.07),
-        ([at(0.0, 0.48), at(0.0, 0.82)], 0.13),
-        ([at(-0.28, 1.05), at(0.0, 0.80), at(0.28, 1.05)], 0.06),
-        ([at(0.0, 0.94), at(0.0, 0.96)], 0.14),
+        ([at(-0.08, 0.04), at(0.0, 0.48), at(0.08, 0.04)], 0.07),
+        ([at(0.0, 0.48), at(0.0, 0.76)], 0.13),
+        ([at(-0.28, 1.0), at(0.0, 0.74), at(0.28, 1.0)], 0.06),
+        ([at(0.0, 0.91), at(0.0, 0.93)], 0.14),
     )
     return tuple(Limb(points(*where), width * size, BLUE) for where, width in parts)
