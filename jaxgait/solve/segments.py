@@ -443,7 +443,14 @@ def _instant(dt: Array, t: Array) -> Array:
 
 
 def rounding(t: Any) -> Any:
-    """Rounding error in s of times near t, an array of NumPy or JAX."""
+    """Rounding error in s of times near t, an array of NumPy or JAX.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.solve.segments import rounding
+        >>> print(f"{rounding(np.array(2.0)):.1g}")  # s
+        4e-15
+    """
     xp = t.__array_namespace__()
     return 8.0 * float(xp.finfo(t.dtype).eps) * xp.maximum(xp.abs(t), 1e-3)
 
