@@ -117,6 +117,7 @@ COVERED = {
     "cli/page.py": "cli/test_fitting.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",
+    "ensembles/checksums.py": "ensembles/test_store.py",
     "ensembles/driver.py": "ensembles/test_store.py",
     "ensembles/fingerprint.py": "ensembles/test_source.py",
     "ensembles/labels.py": "ensembles/test_ensemble.py",
