@@ -215,7 +215,8 @@ def _person(walk: Walk) -> str:
 def _strides(walk: Walk) -> Iterator[str]:
     """Lines with the events and the strides, and how far these repeat."""
     strikes = sum(e.strikes.size for e in walk.events)
-    off = "" if walk.toe_off is None else f", toe-off at {walk.toe_off:.0%} of the stride"
+    share = None if walk.toe_off is None else walk.toe_off * walk.period / walk.stride_time  # as stance in the table
+    off = "" if share is None else f", toe-off at {share:.1%} from heel strike to heel strike"
     yield f"events: {count_of(strikes, 'heel strike', 'heel strikes')}{off}"
     yield f"strides: {len(walk.kept)} kept, {len(walk.strides) - len(walk.kept)} dropped"
     yield from (f"  dropped: {s.trial} at {s.start:.2f} s: {s.reason}" for s in walk.strides if s.reason)

@@ -1,5 +1,6 @@
 """Single strides: outliers of the foot, drifts that closing hides, speeds that are given, and short strides."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -156,6 +157,22 @@ def test_marks_that_are_not_understood_or_outside_of_the_record_are_named():
     unknown = "events of the file that are not understood: HS, left RHS, right Heel Off, start, 5 in all"
     outside = "events of the file outside of the record (0.00 to 5.19 s) are left out: at 5.90, -0.40 s"
     assert {unknown, outside} <= {*walk.notes}
+
+
+def test_marks_that_are_set_twice_are_one_event():
+    at = 0.03 + W.period * np.arange(4)
+    walk = _marked((*(Mark("right", "HS", t) for t in at), Mark("right", "HS", at[1] + 0.01), Mark("left", "HS", 0.6)))
+    assert walk.events[0].strikes[:4] == pytest.approx([at[0], at[1] + 0.005, at[2], at[3]])
+    said = f"events of the right foot that are marked more than once are taken at their mean: at {at[1] + 0.005:.2f} s"
+    assert said in walk.notes
+
+
+def test_marks_of_the_record_before_it_was_cut_are_named_where_no_stride_is_found():
+    frames = int(1.4 * W.period * W.rate)
+    cut = Recording("cut", "cut.trc", W.rate, W.time[:frames], markers={k: x[:frames] for k, x in W.markers.items()})
+    marks = tuple(Mark("right", "HS", 0.9 + i * W.period) for i in range(4))
+    with pytest.raises(MotionFormatError, match=r"no .*stride.*events of the file outside of the record \(0\.00 to"):
+        measure([dataclasses.replace(cut, marks=marks)])
 
 
 def _marked(marks):

@@ -144,8 +144,17 @@ def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, li
         if np.isfinite(starts).any():
             return np.sort(starts[np.isfinite(starts)]), np.sort(ends[np.isfinite(ends)]), "force", []
     marked, notes = _marked(leg.recording)
-    at = lambda kind: np.array(sorted(marked[leg.side, kind]))
-    return at("strike"), at("off"), "mark", notes
+    (strikes, more), (offs, others) = (_once(marked[leg.side, kind]) for kind in ("strike", "off"))
+    twice = ", ".join(f"{t:.2f}" for t in sorted(more + others))
+    repeated = f"events of the {leg.side} foot that are marked more than once are taken at their mean: at {twice} s"
+    return strikes, offs, "mark", [*notes, *([repeated] if twice else [])]
+
+
+def _once(times: Sequence[float]) -> tuple[np.ndarray, list[float]]:
+    """Times in s of marks, those within `SAME_EVENT` merged to their mean, and the means that were so merged."""
+    at = np.sort(times)
+    groups = np.split(at, np.flatnonzero(np.diff(at) > SAME_EVENT) + 1) if at.size else []
+    return np.array([x.mean() for x in groups]), [float(x.mean()) for x in groups if x.size > 1]
 
 
 def _marked(recording: Recording) -> tuple[dict[tuple[str, str], list[float]], list[str]]:

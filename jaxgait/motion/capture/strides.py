@@ -70,7 +70,7 @@ class StrideCurve:
     load: Float[np.ndarray, "samples 2"] | None
     """Ground reaction in N."""
     toe_off: float | None
-    """As a share of the stride."""
+    """As a share of the period."""
     reason: str = ""
     moved: float = 0.0
     """Time in s by which its end was moved from the next heel strike to where its angles repeat best."""

@@ -173,6 +173,9 @@ def side_means(table: xr.Dataset) -> xr.Dataset:
 def stride_curves(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
     """The kept strides over percent of the gait cycle, from heel strike to heel strike.
 
+    A single stride ends where its angles repeat best instead, up to 30 ms from the heel strike: percent and `toe_off`
+    are of this period, stance and swing of `spatiotemporal` of the stride time.
+
     Args:
         walks: of one side, or of both, also as the dict from `measure_both`.
 
@@ -212,7 +215,7 @@ def stride_curves(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
         "percent": ("percent", np.linspace(0.0, 100.0, POINTS_PER_STRIDE), {"units": "%", "long_name": "gait cycle"}),
         "stride_time": ("stride", np.array([s.stride_time for s in kept]), SPATIOTEMPORAL["stride_time"]._asdict()),
         "speed": ("stride", np.array([s.speed for s in kept]), {"units": "m/s", "long_name": "speed of hip and belt"}),
-        "toe_off": ("stride", offs, {"units": "%", "long_name": "toe-off of this foot, in percent of the gait cycle"}),
+        "toe_off": ("stride", offs, {"units": "%", "long_name": "toe-off of this foot, in percent as the curves"}),
     }
     return xr.Dataset(columns, coordinates, _about(each))
 

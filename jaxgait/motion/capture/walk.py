@@ -112,7 +112,7 @@ class Walk:
 
     @property
     def toe_off(self) -> float | None:
-        """Mean toe-off as a share of the stride; no dimension."""
+        """Mean toe-off as a share of the period, as the curves run; no dimension. Stance is that of `stride_time`."""
         shares = [s.toe_off for s in self.kept if s.toe_off is not None]
         return float(np.mean(shares)) if shares else None
 
