@@ -242,12 +242,14 @@ def _peaks(dynamics: Dynamics) -> Iterator[str]:
 
 
 def _write_table(walks: Sequence[Walk], out: pathlib.Path) -> None:
-    """Writes the kept strides over percent of the gait cycle, as netCDF or CSV."""
+    """Writes the kept strides over percent of the gait cycle, as netCDF or as CSV with the units in its header."""
     curves = stride_curves(*walks)
     if out.suffix.lower() == ".nc":
         files.netcdf(out, curves)
     else:
-        files.text(out, curves.to_dataframe().to_csv())
+        units = {name: x.attrs.get("units") for name, x in curves.variables.items()}
+        labels = {name: f"{name} ({unit})" for name, unit in units.items() if unit}
+        files.text(out, curves.to_dataframe().reset_index().rename(columns=labels).to_csv(index=False))
     print(f"wrote {out}")
 
 

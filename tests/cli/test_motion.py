@@ -135,7 +135,9 @@ def test_both_legs_of_a_recording(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(fitting, "aligned", None)  # a table is written without the search for the height of a knee
     cli.main(["motion", *files, "--out", str(tmp_path / "jo.csv")])
     assert "--motion adapts" not in capsys.readouterr().out
-    assert {"side", "percent", "knee_angle", "hip_flexion"} <= set(pd.read_csv(tmp_path / "jo.csv").columns)
+    table = pd.read_csv(tmp_path / "jo.csv")
+    own = ["stride", "percent (%)", "hip_x (m)", "knee_angle (deg)", "ground_y (N)", "side", "trial", "start (s)"]
+    assert set(own) <= set(table.columns) and table.loc[100, ["stride", "percent (%)"]].tolist() == [1, 100.0]
 
 
 @pytest.mark.usefixtures("unaligned")

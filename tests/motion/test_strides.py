@@ -107,6 +107,7 @@ def test_a_given_speed_is_that_of_single_strides_too(speed, where):
     assert any(
         f"the given speed of {speed:.3f} m/s is used, also for single strides" in x for x in getattr(walk, where)
     )
+    assert any("lengths of strides and steps with it" in x and "leave it out" in x for x in getattr(walk, where))
     with pytest.raises(ValueError, match="speed must be a positive number of m/s, got -1"):
         moved("RTOE", np.zeros(3), speed=-1.0)
 

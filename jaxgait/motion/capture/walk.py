@@ -294,7 +294,9 @@ def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[Str
     ratio = given / speed
     scaled = [dataclasses.replace(s, drift=ratio * s.drift, belt=ratio * s.belt, scale=ratio) for s in strides]
     what = f"hip and feet move at {speed:.3f} m/s; the given speed of {given:.3f} m/s is used, also for single strides"
-    line = (f"{what}, scaled by {ratio:.3f}",)
+    measured = any(not s.reason and s.belt == 0.0 for s in strides)
+    advice = ": leave it out to keep those that were measured overground" if measured else ""
+    line = (f"{what}, and lengths of strides and steps with it, scaled by {ratio:.3f}{advice}",)
     return scaled, _Remarks(warnings=line) if abs(given - speed) > 0.1 * given else _Remarks(notes=line)
 
 
