@@ -250,6 +250,14 @@ def _brought(group: str) -> tuple[dict[str, str], list[str]]:
 def _known(what: str, name: str, all_of_them: Mapping[str, str]) -> str:
     if name in all_of_them:
         return all_of_them[name]
+    module, colon, own = name.partition(":")
+    if what == "model" and (colon or name.endswith(".py")):
+        module, own = module.removesuffix(".py"), own or "Model"
+        line = f'{own.lower()} = "{module}:{own}"'
+        raise ValueError(
+            f"no {what} {name!r}: a class of your own needs a name, by an entry point of your package: {line} below "
+            f'[project.entry-points."{GROUPS[0]}"] in pyproject.toml, and `pip install -e .`; then give {own.lower()}'
+        )
     near = difflib.get_close_matches(name, all_of_them, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(all_of_them)}"
     raise ValueError(f"no {what} {name!r}: {hint}")
