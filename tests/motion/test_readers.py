@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from experiments.reliability.damage import SEEDS, SMALL, mutated, mutated_c3d, survives
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.readers import read_recording
+from jaxgait.motion.readers import c3d, read_recording
 from jaxgait.motion.recording import Recording, with_forces
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
@@ -288,6 +288,17 @@ def test_a_reader_that_hangs_is_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr("jaxgait.motion.readers.c3d.BASE_TIMEOUT", 0.5)
     with pytest.raises(MotionFormatError, match=r"could not be read in 0\.5 s"):
         read_recording(tmp_path / "walk.c3d")
+
+
+def test_a_large_file_has_time_in_proportion(tmp_path, monkeypatch):
+    """Five minutes on two plates at 1 kHz have 28 MB, which take 7 s on a free processor and 25 s on a busy one."""
+
+    def late(*_, timeout, **__):
+        raise subprocess.TimeoutExpired("ezc3d", timeout)
+
+    monkeypatch.setattr("jaxgait.motion.readers.c3d.subprocess.run", late)
+    with pytest.raises(MotionFormatError, match=r"could not be read in 48 s; .* less busy"):
+        c3d._extract(tmp_path / "walk.c3d", tmp_path / "walk.c3d", tmp_path, 28 * 10**6)
 
 
 @pytest.mark.parametrize("code", ["import os; os.abort()", "import resource; x = bytes(2**40)"])
