@@ -37,7 +37,7 @@ def test_it_climbs_to_the_top(found):
     assert (objective.isel(iteration=-1) > objective.isel(iteration=0)).all()
     assert found.model.mass == found.best["mass"]
     head, *ends = repr(found).splitlines()
-    assert head.startswith("<Optimum of Bungee: objective -") and "at mass = " in head and len(ends) == 3
+    assert head.startswith("<Optimum of Bungee, maximize towards: -") and "at mass = " in head and len(ends) == 3
     assert (found.history["mass"] >= 40).all() and (found.history["mass"] <= 100).all()
 
 
