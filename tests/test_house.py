@@ -168,7 +168,6 @@ COVERED = {
     "optimization/checkpoint.py": "optimization/test_search.py",
     "optimization/evaluate.py": "optimization/test_search.py",
     "optimization/gait.py": "optimization/test_search.py",
-    "optimization/goals.py": "optimization/test_search.py",
     "optimization/methods.py": "optimization/test_search.py",
     "optimization/optimum.py": "optimization/test_search.py",
     "optimization/parabola.py": "optimization/test_surroundings.py",
