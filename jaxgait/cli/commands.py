@@ -145,7 +145,7 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
     """Gradient of the periodic gait, of the whole run, or central differences; auto: of the gait if there is one."""
     starts: int = 4
     """Starting points: the model's own values, then points spread over the bounds."""
-    iterations: int = 25
+    iterations: int = 30
     """Maximum number of search steps per start."""
     checkpoint: pathlib.Path | None = None
     """File that records every evaluation; run the same command again to resume."""
