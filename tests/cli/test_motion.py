@@ -142,16 +142,21 @@ def test_both_legs_of_a_recording(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.usefixtures("unaligned")
 def test_one_leg_is_written_if_the_other_one_has_no_whole_stride(tmp_path, capsys):
-    w = walker.walker(duration=4.0)
+    w = walker.walker(duration=4.0, seed=4)
     cut = dataclasses.replace(w, time=w.time[:170], markers={k: x[90:260] for k, x in w.markers.items()})
     (tmp_path / "short.trc").write_text(walker.trc(cut))
     arguments = ["motion", str(tmp_path / "short.trc"), "--leg", "both", "--out", str(tmp_path / "short.json")]
     cli.main([*arguments, "--json", str(tmp_path / "found.json")])
-    assert "warning: the left leg is not measured: no whole stride: 1 heel strike of" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "warning: the left leg is not measured: no whole stride: 1 heel strike of" in printed
     assert {path.name for path in tmp_path.glob("short_*")} == {
         f"short_right.{kind}" for kind in ("json", "png", "html")
     }
-    assert set(json.loads((tmp_path / "found.json").read_text())) == {"right", "spatiotemporal"}
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert set(found) == {"right", "spatiotemporal"}
+    assert "its angles repeat after" in printed  # the period is not the stride time, of which stance is a share
+    stance = found["spatiotemporal"]["right"]["stance"]["mean"]
+    assert f", toe-off at {stance:.1f}% from heel strike to heel strike" in printed
 
 
 def test_a_leg_that_is_not_aligned_is_marked_with_its_parameter_set(tmp_path, capsys, monkeypatch):
