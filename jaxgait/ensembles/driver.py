@@ -395,7 +395,7 @@ def _check_gradients(plan: Plan) -> None:
     message = f"no gradient of {', '.join(f'{name} ({dtype})' for name, dtype in whole.items())}: counts have none"
     if len(whole) == len(observed):
         raise ValueError(f"{message}; observe real numbers, or leave out gradient")
-    warnings.warn(message, stacklevel=5)
+    warnings.warn(message, stacklevel=6)
 
 
 def _gradient(gradient: Any) -> tuple[str, ...]:
