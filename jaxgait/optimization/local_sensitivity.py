@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import INITIAL, Members, as_members
@@ -104,7 +104,7 @@ def sensitivities(
     evaluate = evaluator_for(task, gradient, x, step=STEP_OF_DIFFERENCES)
     goal = goal.sized(evaluate.shapes(x)).flat()
     found = evaluate(np.zeros(1, int), x)
-    if found.status[0] != Outcome.COMPLETED:
+    if not _ended(found)[0]:
         raise NoResult(f"the run of the design failed: {sentence(model, int(found.status[0]))}")
     labels, units = _labels(goal, scenarios)
     values, change = found.values[0, : len(labels)], 0.5 * found.slopes[0, : len(labels)]
@@ -208,10 +208,15 @@ def _checked(evaluate: Runs, space: Space, looked: np.ndarray, count: int) -> tu
         return change, lost
     away = 0.5 * np.eye(n)[looked]
     found = evaluate(np.zeros(2 * k, int), np.concatenate([0.5 - away, 0.5 + away]))
-    values = np.where((found.status == Outcome.COMPLETED)[:, None], found.values[:, :count], np.nan)
+    values = np.where(_ended(found)[:, None], found.values[:, :count], np.nan)
     change[:, looked] = 0.5 * (values[k:] - values[:k]).T
-    bad = (found.status != Outcome.COMPLETED) | (np.asarray(found.multiplier) >= 1.0)
+    bad = ~_ended(found) | (np.asarray(found.multiplier) >= 1.0)
     return change, [space.names[i] for i, is_bad in zip(looked, bad.reshape(2, k).any(axis=0), strict=True) if is_bad]
+
+
+def _ended(evaluation: Evaluated) -> Bool[np.ndarray, " b"]:
+    """Whether runs completed, or ended early where all measures are defined for that."""
+    return (evaluation.status == Outcome.COMPLETED) | evaluation.ran
 
 
 def _disagreeing(data: xr.Dataset) -> list[str]:

@@ -29,7 +29,7 @@ from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.design import as_limits, check_search
-from jaxgait.optimization.evaluate import Evaluated, Runs
+from jaxgait.optimization.evaluate import Evaluated, Runs, with_magnitudes
 from jaxgait.optimization.failures import POPULATION, no_result
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import Task, evaluator_for
@@ -213,7 +213,7 @@ def _judged(goal: Goal, evaluate: Runs, x: np.ndarray, objectives: int) -> Goal:
     sized = goal.sized(evaluate.shapes(x))
     if any(size is not None for size in sized.sizes[: objectives - 1]):
         raise ValueError("an objective must be one real number of a run, got an array")
-    return sized.flat()
+    return with_magnitudes(sized.flat(), evaluate, x)
 
 
 def _many(sense: str, objectives: Any) -> list[Objective]:

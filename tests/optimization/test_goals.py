@@ -10,7 +10,7 @@ from jaxgait.kinds import Transition
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Scalar, Variable, parameter
 from jaxgait.models.bungee import Bungee
-from jaxgait.optimization import at_least, at_most, optimize
+from jaxgait.optimization import at_least, at_most, front, optimize, sensitivities
 from jaxgait.optimization.goals import Goal, Limit
 from tests.optimization.oscillator import Oscillator
 
@@ -80,6 +80,30 @@ def test_measures_that_are_defined_for_early_ends_are_optimised(way):
     assert found.objective == pytest.approx(each.min() if "robust" in way else each.mean(), rel=1e-6)
     if not way:  # d t / d g = -t / (2 g), over a box of 15 m/s^2
         assert found.local.multipliers["g = 5"] == pytest.approx(each[0] / 10.0, rel=1e-4)
+
+
+def test_sensitivities_of_a_measure_for_early_ends_are_those_of_the_closed_form():
+    """Of t = sqrt(2 h / g), which varies by -t / 2 and t / 2 relative to g and h."""
+    found = sensitivities(Fall(), maximize=LANDED, by=["g", "h"])
+    t = np.sqrt(0.2)
+    np.testing.assert_allclose(found.slope.sel(parameter=["g", "h"])[0], [-t / 20.0, t / 2.0], rtol=1e-6)
+    np.testing.assert_allclose(found.difference, found.change, rtol=1e-3)
+
+
+def test_a_limit_at_zero_holds_along_a_front():
+    tiny = Measure("tiny", lambda run: 1e-9 * (run.model.k - 1.0), "m", "a small distance")
+    least = Measure("least", lambda run: run.model.k, "N/m", "stiffness")
+    away = Measure("away", lambda run: (run.model.k - 2.0) ** 2, "1", "distance from 2 N/m, squared")
+    found = front(
+        Oscillator(),
+        minimize=[least, away],
+        over={"k": (0.2, 3.0)},
+        subject_to=[at_least(tiny, 0.0)],
+        points=3,
+        starts=1,
+        **QUICK,
+    )
+    assert found.k.min() == pytest.approx(1.0, abs=1e-6) and found.k.max() == pytest.approx(2.0, abs=1e-4)
 
 
 def test_methods_without_gradients_count():
