@@ -171,7 +171,10 @@ def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value
         value = options[by_name[value.lower()]]
         value = value() if isinstance(value, type) else value
     if "converter" in field.metadata and not isinstance(value, type):
-        value = field.metadata["converter"](value)
+        try:
+            value = field.metadata["converter"](value)
+        except ParameterError as error:
+            raise ParameterError(f"{label}: {error}") from None
     if isinstance(value, type):
         raise ParameterError(f"{label}: give an instance, {value.__name__}(...), not the class")
     modules = part_types(type(owner)).get(field.name)

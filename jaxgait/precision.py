@@ -16,6 +16,7 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any, Literal, TypeVar
 
@@ -174,7 +175,8 @@ def _is_declared(tree: Any, path: Any) -> bool:
         if isinstance(key, jax.tree_util.GetAttrKey):
             field = getattr(type(tree), "__dataclass_fields__", {}).get(key.name)
             if field is not None and {"unit", "entries"} & field.metadata.keys():
-                return field.type not in (int, "int")  # the latter with `from __future__ import annotations`
+                words = set(re.findall(r"\w+", str(field.type)))  # of "int", int, "int | None", Optional[int], ...
+                return "int" not in words or not words <= {"class", "int", "None", "NoneType", "Optional", "typing"}
             tree = getattr(tree, key.name)
         elif isinstance(key, jax.tree_util.DictKey | jax.tree_util.SequenceKey):
             tree = tree[key.key if isinstance(key, jax.tree_util.DictKey) else key.idx]

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -12,11 +13,13 @@ import xarray as xr
 
 from jaxgait import ensemble, registry, simulate, with_parameters, with_parts
 from jaxgait.contents import contents, restored
+from jaxgait.ensembles import results
 from jaxgait.ensembles.recipe import run_recipe, scan_recipe
 from jaxgait.ensembles.results import open_result, rebuilt
 from jaxgait.ensembles.walks import people
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.mechanics.spatial import Link, hinge
+from jaxgait.model import Model, Variable
 from jaxgait.models import Bungee, Creeper, Exoskeleton, Prosthesis
 from jaxgait.models.creeper.artery import Inflow
 from jaxgait.models.prosthesis.parts import Socket
@@ -206,6 +209,25 @@ def test_a_result_of_an_unrecorded_part_asks_for_the_model():
     run.attrs["contents"] = json.dumps({"mass": {"not recorded": "spring"}})
     with pytest.raises(ValueError, match=r"Bungee of this result .*its mass \(spring\) was not recorded\): give it"):
         rebuilt(run)
+
+
+def test_a_result_that_lacks_a_parameter_asks_for_the_model(monkeypatch):
+    class Decay(Model):
+        slowing: float = parameter(dataclasses.MISSING, unit="1/s", doc="decay", plausible=(0.0, 9.0))
+        variables: ClassVar = {"x": Variable("m", "position")}
+        duration: ClassVar = 1.0
+
+        def initial_state(self):
+            return {"x": 1.0}
+
+        def vector_field(self, t, y):
+            return {"x": -self.slowing * y["x"]}
+
+    monkeypatch.setattr(results, "_kind", lambda name, module: Decay)
+    attrs = {"model": "Decay", "contents": "{}", "parameters": json.dumps({"slowing": 2.0})}
+    assert rebuilt(xr.Dataset(attrs=attrs)).slowing == 2.0
+    with pytest.raises(ValueError, match=r"its slowing was not recorded\): give it, model="):
+        rebuilt(xr.Dataset(attrs=attrs | {"parameters": "{}"}))
 
 
 def test_a_result_of_a_version_that_did_not_record_contents_asks_for_the_model():

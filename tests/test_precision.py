@@ -271,6 +271,7 @@ class Part(eqx.Module):
     masses: tuple[float, ...] = parameter((1.0, 2.0), unit="kg", doc="masses")
     links: int = parameter(4, unit="1", doc="a declared integer")
     stiffness: float = parameter(8, unit="N/m", doc="a number whose default has no decimal point")
+    perhaps: int | None = parameter(5, unit="1", doc="a declared integer, or none")
     count: int = 3
 
 
@@ -289,7 +290,8 @@ def test_declared_parameters_are_real_numbers_and_counts_stay_counts(dtype):
         assert all(
             isinstance(x, jax.Array) and x.dtype == dtype for x in (found.length, *found.masses, found.stiffness)
         )
-        assert (float(found.length), *map(float, found.masses), found.links, found.count) == (2.0, 1.0, 2.0, 4, 3)
+        assert (float(found.length), *map(float, found.masses)) == (2.0, 1.0, 2.0)
+        assert (found.links, found.perhaps, found.count) == (4, 5, 3)
     assert cast.table.dtype == dtype
 
 

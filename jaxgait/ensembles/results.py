@@ -143,7 +143,10 @@ def rebuilt(run: xr.Dataset) -> Model:
         elif any(n.startswith(DRIVE) for n in own):
             raise ValueError("its motion was not recorded")
         model = with_parameters(restored(kind, recorded), json.loads(run.attrs["parameters"]))
-        return with_parameters(model, {n: x for n, x in own.items() if n in parameters(model)})
+        known = parameters(model)
+        if lost := [n for n, one in known.items() if one.value is None]:
+            raise ValueError(f"its {lost[0]} was not recorded")
+        return with_parameters(model, {n: x for n, x in own.items() if n in known})
     except (ValueError, KeyError, TypeError) as error:
         message = f"the {name} of this result cannot be made from its attributes ({error}): give it, model=..."
         raise ValueError(message) from error

@@ -76,7 +76,7 @@ def trajectory_dataset(
     found = xr.Dataset({name: labelled(model.variables, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
     found = found.assign(_events(model, trajectory.events))
-    if isinstance(scheme, EventDriven) and "phase" not in found:
+    if isinstance(scheme, EventDriven) and "phase" not in {*found, *found.dims}:
         found = found.assign(_phases(model, trajectory))
     coords = {"time": time, **model_coordinates(model, found.sizes)}
     return found.assign_coords(coords).assign_attrs(provenance(model, scheme, precision, sampling))

@@ -296,7 +296,8 @@ def hybrid(
     t, y = jnp.asarray(t0, dtype=float), start_state(model, y0)
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
     kinds = None if counted is None else [list(engine.names).index(name) for name in counted]
-    end, found, count, _ = engine.through(start, events, events if kinds is None else chosen.max_events, kinds)
+    others = counted is not None and any(not tr.ends and n not in counted for n, tr in model.transitions().items())
+    end, found, count, _ = engine.through(start, events, chosen.max_events if others else events, kinds)
     return HybridSolution(found.t, found.kind, found.before, found.after, end.t, end.y, end.phase, count, end.status)
 
 

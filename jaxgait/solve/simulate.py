@@ -10,16 +10,17 @@ from typing import Any
 
 import diffrax
 import jax
+import numpy as np
 from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait import xr
-from jaxgait.checks import by_name, nearest, untraced
+from jaxgait.checks import as_array, by_name, nearest, shown, untraced
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import Model, State, Variable, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
-from jaxgait.parameters import check_single
+from jaxgait.parameters import check_single, is_real
 from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.checks import check_equations, check_start_values, check_state
@@ -141,7 +142,14 @@ def _start(model: Model, given: Any) -> State:
     for name in given:
         if name not in known:
             raise ValueError(f"initial_state of {type(model).__name__} has no {name!r}: {nearest(name, known)}")
-    return with_state_variables(model.initial_state(), given)
+    values = {}
+    for name, x in ((name, as_array(x)) for name, x in given.items()):
+        if not is_real(x):
+            raise ValueError(f"initial_state.{name} must be a real number, got {shown(given[name])}")
+        if x.shape != known[name].shape:
+            raise ValueError(f"initial_state.{name} must have the shape {known[name].shape}, got {x.shape}")
+        values[name] = x.astype(np.result_type(x, known[name].dtype))  # whole numbers for real ones
+    return with_state_variables(model.initial_state(), values)
 
 
 def _recording(model: Model, scheme: Scheme) -> Scheme:

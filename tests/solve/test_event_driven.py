@@ -202,3 +202,37 @@ def test_samples_know_their_phase():
         ended = simulate(Hopping(speed=4.0), samples=40)
     np.testing.assert_array_equal(ended.phase, np.where(np.isnan(ended.h), -1, 0))
     assert "phase" not in simulate(Bouncing())
+
+
+class Timed(NamedTuple):
+    due: Scalar
+    tick: Scalar
+
+
+class Alternating(Model):
+    """Changes its phase every half a second; a clock that ticks every fifth of a second leaves it as it is."""
+
+    variables: ClassVar = {"due": Variable("s", "time of the change"), "tick": Variable("s", "time of the tick")}
+    numerics: ClassVar = Numerics(stiff=False)
+    duration: ClassVar = 2.0
+
+    def initial_state(self):
+        return Timed(jnp.asarray(0.5), jnp.asarray(0.2))
+
+    def phases(self):
+        return (lambda t, y: jax.tree.map(jnp.zeros_like, y),) * 2
+
+    def transitions(self):
+        later = lambda t, y: y._replace(due=y.due + 0.5)
+        return {
+            "tick": Transition((0, 1), None, lambda t, y: y.tick - t, lambda t, y: y._replace(tick=y.tick + 0.2)),
+            "on": Transition(0, 1, lambda t, y: y.due - t, later),
+            "off": Transition(1, 0, lambda t, y: y.due - t, later),
+        }
+
+
+def test_a_sample_at_an_event_has_the_phase_before_and_clocks_change_none():
+    run = simulate(Alternating(), samples=20)  # every tenth of a second
+    changes = np.array([0.5, 1.0, 1.5]) + 1e-6
+    np.testing.assert_array_equal(run.phase, np.searchsorted(changes, run.time) % 2)
+    np.testing.assert_allclose(run.due[run.time < 0.55], 0.5)

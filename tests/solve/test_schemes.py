@@ -130,7 +130,13 @@ def test_an_end_that_holds_in_one_phase_only_does_not_end_a_run_without_phases()
         def terminations(self):
             return {"landed": lambda t, y: y.h < 0.0}
 
-    assert scheme_for(Anywhere()) == scheme_for(Own())
+    class Later(Own):
+        def transitions(self):
+            return super().transitions()
+
+    with pytest.raises(ValueError, match="define terminations"):
+        scheme_for(InFlight(), Smooth.of(InFlight()))
+    assert scheme_for(Anywhere()) == scheme_for(Own()) == scheme_for(Later(), "Smooth")
 
 
 def test_no_events_are_recorded_on_request():

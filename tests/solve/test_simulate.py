@@ -49,6 +49,32 @@ def test_a_start_may_be_given_by_components():
     assert float(part.v[0]) == 3.0 and float(part.x[0]) == -30.0
     both = simulate(Bungee(), duration=1.0, samples=2, initial_state={"v": 0.0, "x": 3.0})
     assert float(both.x[0]) == 3.0
+    with pytest.raises(ValueError, match=r"initial_state\.v must have the shape \(\), got \(1,\)"):
+        simulate(Bungee(), duration=1.0, initial_state={"v": [3.0]})
+    with pytest.raises(ValueError, match=r"initial_state\.v must be a real number, got None"):
+        simulate(Bungee(), duration=1.0, initial_state={"v": None})
+
+
+class Nested(Oscillator):
+    variables: ClassVar = {"part_x": Variable("m", "position"), "part_v": Variable("m/s", "velocity")}
+
+    def initial_state(self):
+        return {"part": {"x": 1.0, "v": 0.0}}
+
+    def vector_field(self, t, y):
+        return {"part": {"x": y["part"]["v"], "v": -y["part"]["x"]}}
+
+    def outputs(self, t, y):
+        return {}
+
+    def terminations(self):
+        return {}
+
+
+def test_a_start_of_dicts_is_taken_whole_or_by_components():
+    whole = simulate(Nested(), duration=1.0, samples=1, initial_state={"part": {"x": 2.0, "v": 0.0}})
+    part = simulate(Nested(), duration=1.0, samples=1, initial_state={"part_x": 2.0})
+    assert float(part.part_x[-1]) == float(whole.part_x[-1]) == pytest.approx(2.0 * np.cos(1.0), abs=1e-6)
 
 
 def test_float32_is_a_choice():

@@ -19,8 +19,8 @@ from jaxtyping import Array, Float
 from jaxgait.checks import is_concrete, shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
-from jaxgait.mechanics.contact import Hertz, HuntCrossley, HystereticHertz, KelvinVoigt, UnilateralSpring
-from jaxgait.mechanics.friction import Bristle, Coulomb, Stribeck
+from jaxgait.mechanics.contact import Hertz, HuntCrossley, HystereticHertz, KelvinVoigt, NormalLaw, UnilateralSpring
+from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Stribeck
 from jaxgait.parameters import ParameterError, parameter, part
 from jaxgait.precision import float64_default
 
@@ -111,11 +111,12 @@ class ContactPoint(Immutable):
 
     def __check_init__(self) -> None:
         """Checks that the laws can be called as in `forces`: some need more than a contact of this model knows."""
-        if not _takes(self.normal, 2):
+        if isinstance(self.normal, FrictionLaw) or not _takes(self.normal, 2):
             laws = "a law of jaxgait.mechanics.contact with force(depth, rate), or a function of depth and rate"
             raise ParameterError(f"a ContactPoint cannot have the normal law {shown(self.normal)}: give {laws}")
         count, named = (4, {"axes": True}) if hasattr(self.friction, "at_rest") else (2, {})
-        if self.friction is not None and not _takes(self.friction, count, **named):
+        wrong = isinstance(self.friction, NormalLaw) or not _takes(self.friction, count, **named)
+        if self.friction is not None and wrong:
             laws = "Coulomb, Stribeck or Bristle of jaxgait.mechanics.friction, or a function of slip and normal force"
             raise ParameterError(f"a ContactPoint cannot have the friction {shown(self.friction)}: give {laws}")
 

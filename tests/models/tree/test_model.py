@@ -10,7 +10,7 @@ from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, simulate
 from jaxgait.cli.parsing import with_settings
 from jaxgait.mechanics.contact import Hertz, ImpactHertz, LinearSpring, UnilateralSpring
-from jaxgait.mechanics.friction import Dahl, Incremental
+from jaxgait.mechanics.friction import Coulomb, Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
 from jaxgait.models.tree import ContactPoint, Force, PrescribedJoint, Spring, Torque, TreeModel
 from jaxgait.models.tree.scene import ABOVE
@@ -402,7 +402,7 @@ def test_a_friction_law_that_needs_a_permanent_load_raises(friction):
         ContactPoint("foot", UnilateralSpring(1e4), friction)
 
 
-@pytest.mark.parametrize("normal", [ImpactHertz(), None, lambda depth: 1e4 * depth])
+@pytest.mark.parametrize("normal", [ImpactHertz(), Coulomb(), None, lambda depth: 1e4 * depth])
 def test_a_normal_law_takes_a_depth_and_its_rate(normal):
     with pytest.raises(ParameterError, match=r"cannot have the normal law .* with force\(depth, rate\)"):
         ContactPoint("foot", normal)
@@ -424,6 +424,8 @@ def test_a_friction_law_of_ones_own_needs_no_memory():
 def test_a_number_is_no_law():
     with pytest.raises(ParameterError, match=r"a law must be a module or a function, got 0.5"):
         ContactPoint("foot", UnilateralSpring(1e4), 0.5)
+    with pytest.raises(ParameterError, match=r"TreeModel\.contacts\.corner 0\.normal: a law must be a module"):
+        with_parts(box(), {"contacts.corner 0.normal": 0.5})
 
 
 def test_axes_that_occur_again_are_numbered():
