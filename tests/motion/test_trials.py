@@ -44,12 +44,21 @@ def _named(found: Recording, file: str) -> Recording:
 @pytest.mark.parametrize(
     ("order", "pairs"),
     [
-        (["k1.trc", "k10.trc", "k10f.mot", "k1f.mot"], {"k1.trc": "k1f.mot", "k10.trc": "k10f.mot"}),
+        (["k1.trc", "k10.trc", "k10_f.mot", "k1_f.mot"], {"k1.trc": "k1_f.mot", "k10.trc": "k10_f.mot"}),
+        (["w1.trc", "w2.trc", "w1_f.mot", "x_m.trc", "x_f.mot"], {"w1.trc": "w1_f.mot", "x_m.trc": "x_f.mot"}),
+        (["w_fast_m.trc", "w_fast_f.mot", "w.trc"], {"w_fast_m.trc": "w_fast_f.mot"}),
+        (["w.trc", "w_f.mot", "w_fast_m.trc", "w_fast_f.mot"], {"w.trc": "w_f.mot", "w_fast_m.trc": "w_fast_f.mot"}),
+        (["w.trc", "w_fast.trc", "w_fast_f.mot", "w_f.mot"], {"w.trc": "w_f.mot", "w_fast.trc": "w_fast_f.mot"}),
+        (["k1.trc", "k1b_m.trc", "k1b_f.mot"], {"k1b_m.trc": "k1b_f.mot"}),
+        (["a/w.trc", "b/w.trc", "a/w.mot", "b/w.mot"], {"a/w.trc": "a/w.mot", "b/w.trc": "b/w.mot"}),
         (["b.trc", "a_1.trc", "a_1.mot"], {"a_1.trc": "a_1.mot"}),
         (["a.trc", "left.mot", "b.trc", "right.mot"], {"a.trc": "left.mot", "b.trc": "right.mot"}),
         (["a.trc", "b.trc", "one.mot", "two.mot"], "one|two"),  # else both would be of b
         (["one.mot", "a.trc", "b.trc"], "one"),
         (["k1.trc", "k2.trc", "k3.mot", "k10.mot"], "k10"),
+        (["k1.trc", "k2.trc", "k10.mot", "k2f.mot"], "k2f"),
+        (["w_fast_m.trc", "run.trc", "w_fast_f.mot"], "w_fast_f"),  # by name of the one, by turns of the other
+        (["w.trc", "w_f.mot", "fast_w.trc", "w_fast_f.mot"], "w_fast_f"),  # else they would add up
     ],
 )
 def test_forces_of_several_trials_go_by_name_or_by_turns(order, pairs):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,13 +31,14 @@ def has_leg(found: Recording) -> bool:
 def together(found: Sequence[Recording]) -> list[Recording]:
     """Recordings of markers or angles, combined with the ground forces of files that contain nothing else.
 
-    With several trials, forces are of the one whose name theirs begins with (walk1.trc, walk1_grf.mot), or else of
-    the one before them, if they come by turns.
+    With several trials, forces are of the one whose name theirs begins with (walk1.trc, walk1_grf.mot), in whole words;
+    of several, the longest. Otherwise they are of the trial before them, unless another one's name has more words in
+    common with theirs (walk_fast_markers.trc, walk_fast_grf.mot).
 
     Raises:
         MotionFormatError: if all contain only ground forces, a file of forces fits none or comes with a trial that has
-            its own, it is not clear of which trial it is, or joint angles come with markers: forces or strides would
-            count twice.
+            its own, it is not clear of which trial it is, as where one would have two files and another none, or joint
+            angles come with markers: forces or strides would count twice.
 
     Examples:
         >>> import numpy as np
@@ -71,29 +74,43 @@ def together(found: Sequence[Recording]) -> list[Recording]:
 
 
 def _trials_of(forces: Sequence[Recording], moving: Sequence[Recording], found: Sequence[Recording]) -> list[int]:
-    """Of which of the trials in `moving` files of forces are: by their names, else by their order in `found`."""
-    by_name = [_named_like(other, moving) for other in forces]
-    if None not in by_name:
-        return [i for i in by_name if i is not None]
-    at = lambda r: next(i for i, one in enumerate(found) if one is r)
-    before = [at(other) - 1 for other in forces]
-    by_turns = [next((i for i, r in enumerate(moving) if j >= 0 and found[j] is r), None) for j in before]
-    if None in by_turns:
-        advice = "give it directly after its trial, or name it like that (walk1.trc, walk1_grf.mot), or use with_forces"
-        raise forces[by_turns.index(None)].error(
-            "ground forces with several trials, and it is not clear of which", advice
-        )
-    return [i for i in by_turns if i is not None]
+    """Of which of the trials in `moving` files of forces are, whose order is that in `found`."""
+    before = [last for last, r in zip([None, *found], found, strict=False) if any(r is other for other in forces)]
+    which = [_trial_of(other, moving, last) for other, last in zip(forces, before, strict=True)]
+    without = any(not r.forces and i not in which for i, r in enumerate(moving))
+    for j, i in enumerate(which):
+        if i is None or (without and i in which[:j]):
+            advice = "give it directly after its trial, or name it like that (walk1.trc, walk1_grf.mot)"
+            what = "ground forces with several trials, and it is not clear of which"
+            raise forces[j].error(what, f"{advice}, or use with_forces")
+    return [i for i in which if i is not None]
 
 
-def _named_like(other: Recording, moving: Sequence[Recording]) -> int | None:
-    """The trial with the longest name that another file's begins with; walk10 does not begin with walk1."""
-    stem = lambda r: pathlib.PurePath(r.file).stem
-    rest = {i: stem(other).removeprefix(stem(r)) for i, r in enumerate(moving) if stem(other).startswith(stem(r))}
-    fits = [i for i, more in rest.items() if not more[:1].isdigit()]
-    shortest = min((len(rest[i]) for i in fits), default=0)
-    best = [i for i in fits if len(rest[i]) == shortest]
-    return best[0] if len(best) == 1 else None
+def _trial_of(other: Recording, moving: Sequence[Recording], last: Recording | None) -> int | None:
+    """The trial whose name the file's begins with, or else the one before it, `last`, if no other's name is nearer."""
+    near = [_likeness(r, other) for r in moving]
+    nearest = [i for i, one in enumerate(near) if one == max(near)]
+    if len(nearest) == 1 and near[nearest[0]].whole:
+        return nearest[0]
+    return next((i for i in nearest if moving[i] is last), None)
+
+
+class _Likeness(NamedTuple):
+    """How near a file's name is to that of a trial: compared in this order."""
+
+    common: int
+    """Words that both begin with: walk10 and walk1 have none in common."""
+    whole: bool
+    """Whether these are the whole name of the trial."""
+    together: bool
+    """Whether they are in the same folder."""
+
+
+def _likeness(trial: Recording, other: Recording) -> _Likeness:
+    paths = [pathlib.PurePath(r.file) for r in (trial, other)]
+    own, words = (re.findall(r"[^\W_]+", path.stem) for path in paths)
+    common = sum(own[:n] == words[:n] for n in range(1, 1 + min(len(own), len(words))))
+    return _Likeness(common, 0 < common == len(own), paths[0].parent == paths[1].parent)
 
 
 def with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
