@@ -99,10 +99,9 @@ def show(request: Any) -> None:
     found = records if request.leg == "both" else records[request.leg]
     write_json(request.json, found | {"spatiotemporal": table_record([*walks.values()])})
     _check_usable([*verdicts.values()])
-    if request.out is None or request.out.suffix.lower() in (
-        *RECORDS,
-        *PAGES,
-    ):  # else it was no drive that was asked for
+    # otherwise no drive was asked for
+    wants_drive = request.out is None or request.out.suffix.lower() in (*RECORDS, *PAGES)
+    if wants_drive:
         _show_changes([*verdicts.values()])
 
 
@@ -151,7 +150,7 @@ def _walks(request: Any) -> dict[str, Walk] | None:
     """The walks of recordings by side; None for an embedded gait, a stride or a saved walk."""
     for path in (path for path in map(pathlib.Path, request.files) if path.is_file()):
         if path.stat().st_size > LARGE:
-            console.note(f"reading {path}, {path.stat().st_size / 2**20:.0f} MB")
+            console.note(f"reading {path}, {path.stat().st_size / 1e6:.0f} MB")
     trials = trial_recordings(request.files)
     if trials is None:
         return None

@@ -178,6 +178,15 @@ def test_a_leg_that_is_not_aligned_is_marked_with_its_parameter_set(tmp_path, ca
     assert "kg (not aligned)" not in out
 
 
+def test_a_large_file_is_announced_with_its_size(tmp_path, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(console, "note", said.append)
+    (path := tmp_path / "walk.csv").write_bytes(b" " * 5_600_000)
+    with pytest.raises(SystemExit):
+        cli.main(["motion", str(path)])
+    assert f"reading {path}, 6 MB" in said
+
+
 def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys, monkeypatch):
     """At the height to which the leg is aligned; here a fixed lift replaces the search for it, which takes seconds."""
     lift = 0.004  # m

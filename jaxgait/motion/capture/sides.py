@@ -142,9 +142,8 @@ def _ended(cuts: list[StrideCurve], trials: Sequence[Trial]) -> tuple[list[Strid
 
 def _no_stride(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> MotionFormatError:
     recording = trials[0].leg.recording
-    events = (
-        trials[0].own.events.notes if recording.marks else ()
-    )  # marks may be of another record, as of one that was cut
+    # marks may be of another record, as of one that was cut
+    events = trials[0].own.events.notes if recording.marks else ()
     warnings = "".join(f"; {line}" for line in (*events, *recording.warnings, *trials[0].leg.warnings)[:4])
     if strides:
         reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
