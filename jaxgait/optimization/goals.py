@@ -33,8 +33,14 @@ MAX_VIOLATION = 1e-8
 """Largest relative violation of a limit at the end of a search."""
 MAGNITUDE_QUANTILE = 0.75
 """Quantile of a measure's magnitudes that is its typical one: those near the limit are small, single ones huge."""
-_COMPARED = re.compile(r"(>=|<=|==|=|>|<)")
-_TURNED = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "=": "=", "==": "=="}
+LEAST_MAGNITUDE = 1e-5
+"""Least typical magnitude of a measure relative to its largest: below, most values may be rounding errors of zero."""
+ROUNDING = 1e-13
+"""A measure that is nowhere larger than this, in its unit, is rounding errors of zero: its magnitude is not known."""
+_COMPARED = re.compile(r"(>=|<=|=>|=<|==|=|>|<)")
+_TURNED = {">=": "<=", "<=": ">=", "=>": "=<", "=<": "=>", ">": "<", "<": ">", "=": "=", "==": "=="}
+_MEANT = {">=": (">=",), "=>": (">=",), ">": (">=",), "<=": ("<=",), "=<": ("<=",), "<": ("<=",)}
+"""The signs of limits that a comparison means; both for an equality."""
 _NAME = re.compile(r"[A-Za-z_]\S*")
 _QUANTITY = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*|)")
 """A number, and its unit or nothing."""
@@ -120,7 +126,7 @@ def limit(condition: Limit | str, model: Model | None = None) -> Limit:
         model: the mechanism whose measures have units.
 
     Raises:
-        ValueError: for anything else, and for another unit than that of the measure.
+        ValueError: for anything else, for another unit than that of the measure, and for a unit without a model.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -137,6 +143,8 @@ def limit(condition: Limit | str, model: Model | None = None) -> Limit:
     if not found or not _NAME.fullmatch(parts[0]) or not np.isfinite(float(found[1])):
         what = "a limit is text such as 'peak_flexion >= 60' (>= or <=, and a number, in the measure's unit or another)"
         raise ValueError(f"{what}, or made by at_least or at_most, got {condition!r}{_rewritten(parts)}")
+    if model is None and found[2]:
+        raise ValueError(f"the limit {condition!r}: without a model, give the value in the measure's unit, as a number")
     measures = {} if model is None else known(model)
     own = measures[parts[0]].unit if parts[0] in measures else found[2]
     try:
@@ -148,14 +156,15 @@ def limit(condition: Limit | str, model: Model | None = None) -> Limit:
 
 def _rewritten(parts: list[str]) -> str:
     """What to write instead of a comparison that is not a limit."""
-    names, pairs = parts[::2], list(zip(parts[::2], parts[1::2], parts[2::2], strict=False))
-    if len(parts) == 3 and all(names):
-        each = [f"{names[0]} {sign} {names[1]}" for sign in {">": (">=",), "<": ("<=",)}.get(parts[1], (">=", "<="))]
-        right = parts[1] not in (">=", "<=")
+    kinds = "".join("q" if _QUANTITY.fullmatch(x) else "n" if _NAME.fullmatch(x) else "?" for x in parts[::2])
+    if kinds == "nq" and parts[1] not in (">=", "<="):
+        each = [f"{parts[0]} {sign} {parts[2]}" for sign in _MEANT.get(parts[1], (">=", "<="))]
+    elif kinds == "qnq" and parts[1] in _MEANT and parts[3] in _MEANT:
+        below, name, above = parts[::2]
+        each = [f"{name} {_TURNED[_MEANT[parts[1]][0]]} {below}", f"{name} {_MEANT[parts[3]][0]} {above}"]
     else:
-        each = [f"{b} {_TURNED[sign]} {a}" if _QUANTITY.fullmatch(a) else f"{a} {sign} {b}" for a, sign, b in pairs]
-        right = len(parts) == 5 and all(names) and {sign for _, sign, _ in pairs} <= {">=", "<="}
-    return f": write {' and '.join(map(repr, each))}" if right else ""
+        return ""
+    return f": write {' and '.join(map(repr, each))}"
 
 
 @dataclass(frozen=True)
@@ -251,7 +260,10 @@ class Goal:
         """The goal whose limits at zero know the magnitude of their measure, from its values at several points."""
         if not len(values):
             return self
-        found = np.quantile(self.magnitudes(values), MAGNITUDE_QUANTILE, axis=0)[1:].tolist()
+        sizes = self.magnitudes(values)[:, 1:]
+        largest = sizes.max(axis=0)
+        found = np.maximum(np.quantile(sizes, MAGNITUDE_QUANTILE, axis=0), LEAST_MAGNITUDE * largest)
+        found = np.where(largest > ROUNDING, found, 0.0).tolist()
         typical = {one.what: magnitude for one, magnitude in zip(self.bounds, found, strict=True)}
         known = lambda one: one if one.value else replace(one, magnitude=typical[one.what])
         return replace(self, limits=tuple(map(known, self.limits)))

@@ -11,7 +11,7 @@ from jaxgait.measure import Measure
 from jaxgait.model import Model, Scalar, Variable, parameter
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, front, optimize, sensitivities
-from jaxgait.optimization.goals import Goal, Limit
+from jaxgait.optimization.goals import Goal, Limit, limit
 from tests.optimization.oscillator import Oscillator
 
 QUICK = {"progress": False, "duration": 1.0, "samples": 20}
@@ -36,11 +36,28 @@ def test_elements_of_an_array_share_their_magnitude_and_other_limits_keep_their_
     curve = lambda run: run["x"]
     goal = Goal.of(Oscillator(), "power", [at_least(curve, 0.0), at_most("excursion", 3.0)])
     sized = goal.sized({"limited_0": (2,), "limited_1": ()})
-    values = np.array([[1.0, 0.0, -4e-3, 5.0], [1.0, 0.0, 4e-3, 5.0]])
+    values = np.array([[1.0, -4e-3, 0.0, 5.0], [1.0, 4e-3, 0.0, 5.0]])
     known = sized.with_magnitudes(values)
     assert [one.scale for one in known.bounds] == [4e-3, 4e-3, 3.0]
     assert not known.met(np.array([1.0, 0.0, -1e-9, 2.0])) and sized.met(np.array([1.0, 0.0, -1e-9, 2.0]))
     assert sized.with_magnitudes(values[:0]) == sized  # no run succeeded
+
+
+@pytest.mark.parametrize(("method", "edge"), [("SLSQP", 1.9), ("SLSQP", 4.0), ("COBYQA", 1.9)])
+def test_rounding_errors_of_zero_meet_a_limit_at_zero(method, edge):
+    """A slip that is zero, but for rounding, in most of the box (up to the edge) or all of it."""
+    rounding = lambda k: 1e-15 * (1.0 + jnp.floor(4.0 * k) % 2.0)
+    slip = Measure("slip", lambda run: jnp.maximum(run.model.k - edge, 0.0) + rounding(run.model.k), "m", "slip")
+    found = optimize(
+        Oscillator(),
+        minimize=lambda run: (run.model.k - 1.6) ** 2,
+        over={"k": (1.0, 2.0)},
+        subject_to=[at_most(slip, 0.0)],
+        method=method,
+        starts=1,
+        **QUICK,
+    )
+    assert found.best["k"] == pytest.approx(1.6, abs=1e-6)
 
 
 class Height(NamedTuple):
@@ -138,6 +155,11 @@ def test_a_limit_may_have_another_unit_and_either_order(text, value, lower):
         ("clearance == 2", "got 'clearance == 2': write 'clearance >= 2' and 'clearance <= 2'"),
         ("clearance > 2m", ": write 'clearance >= 2m'"),
         ("1 <= clearance <= 2", ": write 'clearance >= 1' and 'clearance <= 2'"),
+        ("1 < clearance < 2", ": write 'clearance >= 1' and 'clearance <= 2'"),
+        ("clearance => 2", "got 'clearance => 2': write 'clearance >= 2'$"),
+        ("2 =< clearance", ": write 'clearance >= 2'$"),
+        ("clearance >= 2 m <= 3", "got 'clearance >= 2 m <= 3'$"),
+        ("clearance > rope_length", "got 'clearance > rope_length'$"),
         ("clearance >= 2,5", "a number, in the measure's unit or another.*got 'clearance >= 2,5'$"),
         ("clearance >= 2 kg", "the limit 'clearance >= 2 kg': the value is in 'kg', but clearance in 'm': give it in"),
         ("rope_length <= 25", r"'rope_length' is a parameter: limit it by its bounds in `over`, or make it a measure"),
@@ -146,3 +168,9 @@ def test_a_limit_may_have_another_unit_and_either_order(text, value, lower):
 def test_what_is_no_limit_says_what_to_write_instead(text, message):
     with pytest.raises(ValueError, match=message):
         Goal.of(Bungee(), "peak_rope_force", [text])
+
+
+def test_the_unit_of_a_limit_needs_a_model():
+    assert limit("clearance >= 50").value == 50.0
+    with pytest.raises(ValueError, match="the limit 'clearance >= 50 cm': without a model, give the value"):
+        limit("clearance >= 50 cm")
