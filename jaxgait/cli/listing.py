@@ -133,9 +133,9 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
         if one["highest_at"] is not None and one["lowest"] < one["highest"]:
             yield f"    lowest at {_where(one['lowest_at'])}; highest at {_where(one['highest_at'])}"
         if one["undefined"]:
-            yield f"    not defined for {one['undefined']} of {record['outcomes'][COMPLETED_TEXT]} completed members"
+            yield f"    undefined for {one['undefined']} of {record['outcomes'][COMPLETED_TEXT]} completed members"
     if any(one["undefined"] for one in found.values()):
-        yield f"  {_UNDEFINED}"
+        yield "  undefined: these runs do not contain what is measured; longer ones may"
 
 
 def _where(member: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Of a store; incremented whenever the meaning of its files changes."""
 LABELS = ".jaxgait/labels.json"
 """The file with checksums of the coordinates and of the metadata."""
@@ -22,7 +22,7 @@ MANIFEST = ".jaxgait/manifest.jsonl"
 METADATA = "zarr.json"
 """The file with the attributes of a store, and what readers take for the description of each array."""
 _PART = f"{METADATA}: "
-"""Begins the name of a part of the metadata in `LABELS`: other programs may add attributes to other arrays."""
+"""Begins the name of a part of the metadata in `LABELS`: other programs may add attributes and arrays."""
 
 
 def damaged(path: str | os.PathLike[str]) -> list[int]:
@@ -102,17 +102,39 @@ def of_labels(root: pathlib.Path, coordinates: Iterable[str], results: Iterable[
     """What `LABELS` holds: checksums of the files of coordinates and of the parts of the metadata, by name."""
     numbers = (file for name in coordinates for file in (root / name).rglob("*") if file.is_file())
     found = {file.relative_to(root).as_posix(): _of_file(file) for file in sorted(numbers) if file.name != METADATA}
-    ours = [f"{_PART}{name}" for name in ("attributes", *coordinates, *results)]
+    ours = {"", *coordinates, *results}
     metadata = _of_metadata(root)
-    return found | {name: metadata[name] for name in ours}
+    return found | {name: x for name, x in metadata.items() if name.removeprefix(_PART).partition("/")[0] in ours}
+
+
+def with_additions(metadata: bytes, root: pathlib.Path) -> bytes:
+    """The metadata of a new store, with the attributes and arrays that other programs added to an old one, if any."""
+    ours = json.loads(metadata)
+    try:
+        old = json.loads((root / METADATA).read_bytes())
+        arrays, additions = ours["consolidated_metadata"]["metadata"], old["consolidated_metadata"]["metadata"]
+        both = [(arrays[name], additions[name]) for name in arrays.keys() & additions.keys()]
+        for new, before in [(ours, old), *both]:
+            new["attributes"] = {**before["attributes"], **new["attributes"]}
+        arrays |= {n: x for n, x in additions.items() if n not in arrays and (root / n / METADATA).is_file()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return metadata
+    return metadata if ours == json.loads(metadata) else json.dumps(ours, indent=2).encode()
 
 
 def _of_metadata(root: pathlib.Path) -> dict[str, str]:
-    """Checksums of the attributes and of the description of each array; empty if they are unreadable."""
+    """Checksums of each attribute and of what else describes each array; empty if they are unreadable.
+
+    "NAME" is a description, "NAME/KEY" an attribute of an array, and "/KEY" one of the store.
+    """
+    parts: dict[str, Any] = {}
     try:
         found = json.loads((root / METADATA).read_bytes())
-        parts = {**found["consolidated_metadata"]["metadata"], "attributes": found["attributes"]}
-    except (OSError, ValueError, LookupError, TypeError):
+        described = {"": {"attributes": found["attributes"]}, **found["consolidated_metadata"]["metadata"]}
+        for name, one in described.items():
+            parts[name] = {key: x for key, x in one.items() if key != "attributes"}
+            parts |= {f"{name}/{key}": x for key, x in one["attributes"].items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
     text = {name: json.dumps(part, sort_keys=True).encode() for name, part in parts.items()}
     return {f"{_PART}{name}": hashlib.sha256(content).hexdigest() for name, content in text.items()}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from jaxgait import xr
 from jaxgait.ensembles.labels import summary
-from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.solve.solvers import is_implicit
 
@@ -21,21 +20,28 @@ _LEVEL = 4
 """The caller of `ensemble`, as warnings count."""
 
 
-def undefined(data: xr.Dataset, name: str) -> int:
-    """Number of completed members of a scan for which a result has no value: means over the scan leave these out.
+def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
+    """Number of completed members of a scan for which a result has no value, by name: means leave these members out.
 
     Args:
         data: result of `ensemble`.
-        name: a result, in its unit; one with several numbers per member lacks a value where all of them are missing.
+        names: results, in their units. One with several numbers per member lacks a value where all of them are missing;
+            integers and booleans never lack one, because a function may return -1.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
         >>> from jaxgait.ensembles.gaps import undefined
         >>> scan = ensemble(Bungee(), {"stiffness": [15.0, 40.0]}, duration=20.0, observe=["clearance"])
-        >>> undefined(scan, "clearance")  # both runs reach the lowest point
-        0
+        >>> undefined(scan, ["clearance"])  # both runs reach the lowest point
+        {'clearance': 0}
     """
-    return sum(_without(part["status"], part[name]) for part in _parts(data, name))
+    found = dict.fromkeys(names, 0)
+    for part in _parts(data, [name for name in found if data[name].dtype.kind in "fc"]):
+        completed = part["status"] == Outcome.COMPLETED
+        for name in part.data_vars.keys() & found.keys():
+            missing = np.isnan(part[name])
+            found[name] += int((missing.all([d for d in missing.dims if d not in completed.dims]) & completed).sum())
+    return found
 
 
 def warn_of_failures(data: xr.Dataset, rejection: str) -> None:
@@ -55,7 +61,7 @@ def warn_of_failures(data: xr.Dataset, rejection: str) -> None:
 
 def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
     """Warns once of results, by name, without a value for completed members: means would leave these out unnoticed."""
-    found = {name: count for name in names if (count := undefined(data, name))}
+    found = {name: count for name, count in undefined(data, names).items() if count}
     if found:
         listed = ", ".join(f"{name} ({n} of {data['status'].size} members)" for name, n in found.items())
         message = f"not defined although the runs completed: {listed}; a longer run may contain what is measured"
@@ -67,7 +73,8 @@ def warn_of_gradients(data: xr.Dataset) -> None:
     lost, status = {}, data["status"]
     for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
         name = str(gradient).removesuffix("_gradient")
-        if count := sum(_lost(part["status"], part[name], part[gradient]) for part in _parts(data, str(gradient))):
+        parts = _parts(data, [name, str(gradient)])
+        if count := sum(_lost(part["status"], part[name], part[gradient]) for part in parts):
             lost[name] = count
     if lost:
         listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
@@ -84,15 +91,11 @@ def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> 
     return int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum())
 
 
-def _without(status: xr.DataArray, value: xr.DataArray) -> int:
-    """The number of completed members without any value."""
-    found = value.copy(data=np.isnan(with_gaps(value.values)))
-    own = [d for d in value.dims if d not in status.dims]
-    return int((found.all(own) & (status == Outcome.COMPLETED)).sum())
-
-
-def _parts(data: xr.Dataset, name: str) -> Iterator[xr.Dataset]:
-    """The members in parts, so that a variable of a store is read piece by piece, and not kept."""
+def _parts(data: xr.Dataset, names: Sequence[str]) -> Iterator[xr.Dataset]:
+    """Status and results of the members in parts, so that a store is read once, piece by piece, and not kept."""
+    if not names:
+        return iter(())
     dim, size = max(((str(d), n) for d, n in data["status"].sizes.items()), key=lambda one: one[1])
-    rows = max(1, NUMBERS_PER_READ * size // max(1, data[name].size))
-    return (data.isel({dim: slice(start, start + rows)}) for start in range(0, size, rows))
+    rows = max(1, NUMBERS_PER_READ * size // max(1, *(data[name].size for name in names)))
+    chosen = data[["status", *names]].reset_coords(drop=True)
+    return (chosen.isel({dim: slice(start, start + rows)}) for start in range(0, size, rows))

@@ -213,7 +213,7 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
 def _may_complete(task: Task, retry: Retry, status: np.ndarray) -> np.ndarray:
     """Which members a retry may help: the limit of events stops them again, and that of steps if it only is tighter."""
     first, again = vars(task.job.scheme), vars(retry.scheme)
-    changed = {name for name in first if again.get(name) is not first[name]}
+    changed = {name for name in first if again.get(name) != first[name]}  # by value: workers get copies
     tighter = type(retry.scheme) is type(task.job.scheme) and changed <= {"rtol", "atol"}
     limits = [Outcome.EVENT_LIMIT, *([Outcome.MAX_STEPS] if tighter and retry.precision == task.precision else [])]
     return failures(status) & ~np.isin(status, limits)

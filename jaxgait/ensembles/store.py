@@ -248,9 +248,8 @@ def _root(path: str | os.PathLike[str]) -> pathlib.Path:
 def _create(root: pathlib.Path, plan: Plan) -> None:
     """Creates an empty store, all or nothing."""
     if root.suffix.lower() in OF_FILES:
-        raise StoreError(
-            f"{root}: a store is a folder: name it {root.with_suffix('.zarr').name}, or write a file (--out)"
-        )
+        name = root.with_suffix("" if root.stem.lower().endswith(".zarr") else ".zarr").name
+        raise StoreError(f"{root}: a store is a folder: name it {name}, or write a file (--out)")
     members = math.prod(n * b for n, b in zip(plan.blocks, plan.block_shape, strict=True))
     need = members * plan.result_bytes
     draft = files.draft_of(root)
@@ -360,7 +359,9 @@ def _repair_labels(root: pathlib.Path, plan: Plan, repair: bool) -> None:
         again = {name.partition("/")[0] for name in lost if name != LABELS}
         again |= {METADATA, *coordinates(plan)} if LABELS in lost else set()
         for file in (file for name in again for file in (draft / name, *(draft / name).rglob("*")) if file.is_file()):
-            _write_file(root, root / file.relative_to(draft), file.read_bytes())
+            content = file.read_bytes()
+            content = checksums.with_additions(content, root) if file == draft / METADATA else content
+            _write_file(root, root / file.relative_to(draft), content)
         _write_file(root, root / LABELS, _label_checksums(root, plan))
 
 

@@ -60,8 +60,7 @@ def test_a_scan_is_the_range_of_each_measure_and_where_its_extremes_are():
     assert lines[2].split() == ["steps_taken", "2", "3", "4"] and len(lines) == 4
     assert next(iter(list(scan_lines(scan[["x_end", "status"]]))[1:])).split()[0] == "x_end"
     gaps = list(scan_lines(scan.assign(status=0 * scan.status)))
-    assert [line.strip() for line in gaps if "not defined" in line] == [
-        "not defined for 1 of 3 completed members",
-        "not defined for 1 of 3 completed members",
-        "not defined, because the run does not contain what they measure; a longer run may",
+    assert [line.strip() for line in gaps if "defined" in line] == [
+        "undefined for 1 of 3 completed members",
+        "undefined: these runs do not contain what is measured; longer ones may",
     ]

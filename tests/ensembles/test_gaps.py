@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from xarray.backends.zarr import ZarrArrayWrapper
 
 from jaxgait import Bungee, Measure, ensemble
+from jaxgait.cli.records import scan_record
 from jaxgait.ensembles import gaps
 from jaxgait.outcome import IncompleteRun
 
@@ -22,13 +24,37 @@ def test_completed_runs_without_the_lowest_point_are_counted_once(monkeypatch):
         "not defined although the runs completed: clearance (2 of 3 members); a longer run may contain what is measured"
     ]
     assert np.isnan(scan.fall).any()
-    assert [gaps.undefined(scan, name) for name in ("clearance", "status", "fall")] == [2, 0, 1]
+    assert gaps.undefined(scan, ["clearance", "status", "fall"]) == {"clearance": 2, "status": 0, "fall": 1}
 
 
 def test_members_that_ended_early_and_partial_arrays_are_no_gaps():
-    data = {"status": ("k", [0, 0, 10]), "order": ("k", [1, -1, -1]), "force": (("k", "leg"), [[1.0, np.nan]] * 3)}
+    data = {"status": ("k", [0, 0, 10]), "side": ("k", [1, -1, -1]), "force": (("k", "leg"), [[1.0, np.nan]] * 3)}
     scan = xr.Dataset(data)
     with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the integer -1 of a function is a value
+        gaps.warn_of_gaps(scan, ["force", "side"])
+    assert gaps.undefined(scan, ["side", "force"]) == {"side": 0, "force": 0} and gaps.undefined(scan, []) == {}
+
+
+def test_complex_results_lack_a_value_where_either_part_does():
+    root = [1.0 + 1j, complex(0.0, np.nan), complex(np.nan, 0.0)]
+    scan = xr.Dataset({"status": ("k", [0, 0, 0]), "root": ("k", root)})
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        gaps.warn_of_gaps(scan, ["force"])
-    assert gaps.undefined(scan, "order") == 1 and gaps.undefined(scan, "force") == 0
+        assert gaps.undefined(scan, ["root"]) == {"root": 2}
+
+
+def test_a_store_is_read_once(tmp_path, monkeypatch):
+    """Status for all results together, each result once, also for the numbers that `jaxgait view` prints."""
+    columns = {name: ("k", np.zeros(4, int if name == "status" else float)) for name in ("status", "a", "b", "t_end")}
+    attrs = {"status_legend": '{"0": "completed"}'}
+    xr.Dataset(columns, attrs=attrs).to_zarr(tmp_path / "scan.zarr", consolidated=False)
+    read = []
+    whole = ZarrArrayWrapper.__getitem__
+    monkeypatch.setattr(
+        ZarrArrayWrapper, "__getitem__", lambda self, key: read.append(self._array.path) or whole(self, key)
+    )
+    for ask in (lambda scan: gaps.undefined(scan, ["a", "b"]), scan_record):
+        ask(xr.open_zarr(tmp_path / "scan.zarr", chunks=None, consolidated=False))
+        assert sorted(set(read)) == sorted(read) and {"status", "a", "b"} <= {*read}
+        read.clear()

@@ -277,6 +277,29 @@ def test_changed_provenance_is_damage(copy, whole):
     assert content(copy) == content(whole)
 
 
+@pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
+def test_additions_to_a_store_are_no_damage_and_survive_a_repair(copy):
+    """Attributes of the store and of its arrays, and arrays; the attributes of the scan must be there."""
+    before, metadata = read_store(copy), copy / "zarr.json"
+    before[["lowest"]].assign_attrs(note="mine").to_zarr(copy, mode="a")
+    found = json.loads(metadata.read_text())
+    found["consolidated_metadata"]["metadata"]["mass"]["attributes"]["seen"] = True
+    metadata.write_text(json.dumps(found))
+    assert checksums.damaged_labels(copy) == []
+    small_scan(copy)
+    xr.Dataset({"half": before.lowest / 2}).drop_vars(before.coords).to_zarr(copy, mode="a")  # with no attributes
+    found = json.loads(metadata.read_text())
+    found["attributes"]["note"] = "mine, too"
+    found["consolidated_metadata"]["metadata"]["mass"]["attributes"] |= {"units": "cm", "seen": True}
+    metadata.write_text(json.dumps(found))
+    assert checksums.damaged_labels(copy) == ["zarr.json"]
+    small_scan(copy, repair=True)
+    after = read_store(copy)
+    assert after.attrs == {**before.attrs, "note": "mine, too"}
+    assert after.mass.attrs == {**before.mass.attrs, "seen": True}
+    np.testing.assert_array_equal(after.half, before.lowest / 2)
+
+
 def test_numbers_that_changed_on_the_disk_are_not_read_without_a_word(copy):
     """One flipped bit, a missing chunk, a damaged coordinate."""
     file = copy / "lowest" / "c" / "1" / "2"
@@ -409,7 +432,7 @@ def test_a_scan_too_large_for_the_disk_raises_before_it_starts(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("schema", "age"), [(2, "an older"), (99, "a newer")])
+@pytest.mark.parametrize(("schema", "age"), [(3, "an older"), (99, "a newer")])
 def test_another_schema_raises(copy, schema, age):
     plan = copy / ".jaxgait" / "plan.json"
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "schema": schema}))
@@ -422,8 +445,9 @@ def test_another_schema_raises(copy, schema, age):
 
 
 def test_a_new_store_has_no_name_of_a_file(tmp_path):
-    with pytest.raises(StoreError, match=r"a store is a folder: name it scan\.zarr, or write a file"):
-        small_scan(tmp_path / "scan.nc")
+    for name in ("scan.nc", "scan.zarr.json"):
+        with pytest.raises(StoreError, match=r"a store is a folder: name it scan\.zarr, or write a file"):
+            small_scan(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
