@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import functools
 import itertools
 import math
@@ -169,7 +170,7 @@ class Film(FuncAnimation):
                 try:
                     super().save(str(draft), writer=writer, **further)
                 except subprocess.CalledProcessError as error:
-                    raise OSError("the encoder failed: is the disk full?") from error
+                    raise OSError(f"the encoder failed: {_why(error)}") from error
             bar.set_description(path.name)
         plt.close(figure)
         return path
@@ -185,6 +186,15 @@ class Film(FuncAnimation):
         if kind == "gif":
             return f'<img alt="film" src="data:image/gif;base64,{data}">'
         return f'<video controls autoplay loop muted src="data:video/mp4;base64,{data}"></video>'
+
+
+def _why(error: subprocess.CalledProcessError) -> str:
+    """Why an encoder failed: a full disk or a limit if it says so, otherwise its last line, or how it ended."""
+    said = error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes) else error.stderr or ""
+    if any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)):
+        return "is the disk full?"
+    lines = said.strip().splitlines() if error.returncode > 0 else []  # a signal leaves no reason
+    return lines[-1] if lines else f"exit code {error.returncode}"
 
 
 def animate(

@@ -67,6 +67,12 @@ def test_a_full_disk_leaves_the_old_film(kind, why, tmp_path):
     assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
 
 
+def test_other_failures_of_the_encoder_do_not_blame_the_disk(tmp_path):
+    with pytest.raises(OSError, match=r"dot\.mp4: the encoder failed: .*Encoder not found"):
+        dot().save(tmp_path / "dot.mp4", codec="nonsense")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_gif_has_the_frames_and_the_pace_of_the_film(tmp_path, capsys):
     for fps, times in ((None, [200] * 3), (10, [200, 100, 200]), (2.5, [400] * 2)):
         path = dot().save(tmp_path / "deep" / "dot.gif", fps=fps, progress=True)
