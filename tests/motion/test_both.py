@@ -7,8 +7,10 @@ import pytest
 import scipy.interpolate
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.dynamics import GRAVITY
 from jaxgait.motion.capture.smoothing import REACH, sampled_at
 from jaxgait.motion.capture.walk import measure, measure_both
+from jaxgait.motion.capture.weight import person
 from jaxgait.motion.recording import Force
 from tests.motion import walker
 from tests.motion.test_capture import recording
@@ -39,6 +41,20 @@ def test_both_legs_have_the_mass_of_one_person():
     assert measure([recording(w, forces=(right, partly))]).subject["mass_kg"] == pytest.approx(mass, rel=0.005)
 
 
+def test_the_mass_is_the_median_of_strides_in_which_no_contact_is_missing():
+    """The force of the first one falls to 0.4 of its mean, as where a foot is partly off the plates; the others differ."""
+    walk = measure([recording(walker.walker(duration=6.0))])
+    time, carried = np.arange(6000) / 1000.0, np.full(6000, 700.0)
+    for stride, newton in zip(walk.kept, (600.0, 700.0, 760.0, 720.0), strict=True):
+        carried[time >= stride.start] = newton
+    dip = (time > walk.kept[0].start + 0.4) & (time < walk.kept[0].start + 0.6)
+    carried[dip] = 0.4 * 540.0
+    plate = Force("plate", time, carried[:, None] * walk.legs[0].axes.rotation[1], None)
+    leg = dataclasses.replace(walk.legs[0], recording=dataclasses.replace(walk.legs[0].recording, forces=(plate,)))
+    body, _ = person([leg.recording], [(leg, stride) for stride in walk.kept], None, None)
+    assert body["mass_kg"] == pytest.approx(720.0 / GRAVITY, rel=1e-3)
+
+
 def test_a_leg_without_a_whole_stride_does_not_hide_the_other_one():
     w = walker.walker(duration=4.0)
     short = dataclasses.replace(w, time=w.time[:170], markers={k: x[90:260] for k, x in w.markers.items()})
@@ -48,6 +64,17 @@ def test_a_leg_without_a_whole_stride_does_not_hide_the_other_one():
     shorter = dataclasses.replace(short, time=short.time[:60], markers={k: x[:60] for k, x in short.markers.items()})
     with pytest.raises(MotionFormatError, match=r"no whole stride: . heel strikes? of the right leg"):
         measure_both([recording(shorter)])
+
+
+def test_a_leg_with_a_marker_that_is_never_seen_is_measured_as_if_alone():
+    """Not as the other one of the first leg, which goes without that marker."""
+    w = walker.walker(duration=4.0)
+    unseen = dataclasses.replace(w, markers=w.markers | {"LTOE": np.full_like(w.markers["LTOE"], np.nan)})
+    with pytest.raises(MotionFormatError, match=(why := "no frame has all markers of pelvis and foot")):
+        measure([recording(unseen)], "left")
+    walks = measure_both([recording(unseen)])
+    assert list(walks) == ["right"]
+    assert walks["right"].warnings[0] == f"the left leg is not measured: {why}"
 
 
 @pytest.mark.parametrize(("degree", "derivative"), [(3, 0), (5, 0), (5, 2)])

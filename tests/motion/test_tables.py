@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from jaxgait.motion import MotionWarning
+from jaxgait.motion.capture import tables
 from jaxgait.motion.capture.belt import belt_of
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.strides import FLAT
@@ -235,6 +236,15 @@ def test_lengths_of_the_last_stride_before_a_turn(both):
     assert table.step_length[there].item() == pytest.approx(at("RHEE", last) - at("LHEE", strike), abs=3e-3)
     assert table.step_width[there].item() == pytest.approx(WIDTH, abs=3e-3)
     assert not table.attrs["warnings"].count("footprints and hip")
+
+
+def test_a_heel_may_drift_steadily_on_a_belt_only():
+    """The speed of a belt is uncertain; here it is wrong by 10 %, so that a standing heel drifts by 26 mm."""
+    times = np.linspace(0.0, 0.2, 16)
+    drift, pivot = (np.stack([x, 0.0 * x], axis=1) for x in (0.1 * 1.3 * times, 0.04 * np.sin(np.pi * times / 0.2)))
+    assert tables._stands(drift, times, belt=1.3) and not tables._stands(drift, times, belt=0.0)
+    assert not tables._stands(pivot, times, belt=1.3)
+    assert not tables._stands(drift[:, ::-1], times, belt=1.3)  # to the side
 
 
 def test_footprints_that_contradict_the_hip_are_warned_of(both):
