@@ -23,7 +23,7 @@ from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task, evaluator_for
-from jaxgait.optimization.optimum import Optimum
+from jaxgait.optimization.optimum import Optimum, with_unit
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import get_parameter, parameter_info
@@ -176,7 +176,7 @@ def _parameters(model: Model, found: Optimum) -> str:
         rows.append(row)
     head = ["parameter", "before", "best", "unit", "bounds"]
     if found.local is not None:
-        head.append(f"room for a loss of {found.local.loss:.2g} {found.unit}".removesuffix(" 1").rstrip())
+        head.append(with_unit(f"room for a loss of {found.local.loss:.2g}", found.unit))
     return table(head, rows)
 
 

@@ -21,7 +21,7 @@ from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
-from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.optimum import Local, Optimum, with_unit
 from jaxgait.parameters import parameters
 
 
@@ -150,7 +150,7 @@ def _scenarios(each: xr.Dataset) -> Iterator[str]:
 
 
 def _local(local: Local, found: Optimum) -> Iterator[str]:
-    loss = f"{local.loss:.2g} {found.unit}".removesuffix(" 1").rstrip()
+    loss = with_unit(f"{local.loss:.2g}", found.unit)
     for name, (down, up) in local.room.items():
         room = f"{0.0 - down:+.3g} to {up:+.3g} {found.units[name]}"
         yield f"  {name} alone may change by {room} before the objective is {loss} worse"

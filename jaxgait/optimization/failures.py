@@ -11,6 +11,7 @@ from jaxgait import outcome
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
+from jaxgait.optimization.optimum import with_unit
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.outcome import FIRST_TERMINATION, INVALID, NoResult
@@ -84,7 +85,7 @@ def _missed(goal: Goal, valid: Sequence[Evaluated]) -> str:
     slacks = goal.slack(np.array([one.values for one in valid]))
     nearest = int(np.argmax(slacks.min(axis=1)))
     worst = [int(k) for k in np.argsort(slacks[nearest]) if slacks[nearest, k] < -MAX_VIOLATION]
-    value = lambda k: f"{float(valid[nearest].values[1 + k]):.6g} {goal.units[1 + k].removeprefix('1')}".rstrip()
+    value = lambda k: with_unit(f"{float(valid[nearest].values[1 + k]):.6g}", goal.units[1 + k])
     each = [f"{goal.bounds[k]} was {value(k)}" for k in worst]
     more = f" (and {len(each) - LISTED} more)" if len(each) > LISTED else ""
     apart = ", each of which some point met, but none all" if (slacks >= -MAX_VIOLATION).any(axis=0).all() else ""

@@ -103,9 +103,9 @@ class Optimum:
     """Of the parameters, in their units."""
 
     def __repr__(self) -> str:
-        best = ", ".join(f"{name} = {_with_unit(x, self.units[name])}" for name, x in self.best.items())
+        best = ", ".join(f"{name} = {with_unit(f'{x:g}', self.units[name])}" for name, x in self.best.items())
         ends = "".join(f"\n  start {i}: {why}" for i, why in enumerate(self.why_stopped))
-        what = f"{self.sense} {self.measure}: {_with_unit(self.objective, self.unit)}"
+        what = f"{self.sense} {self.measure}: {with_unit(f'{self.objective:g}', self.unit)}"
         return f"<Optimum of {type(self.model).__name__}, {what} at {best}{ends}>"
 
     @property
@@ -152,5 +152,12 @@ class Optimum:
         return files.plain(record | {"local": local, "scenarios": each})
 
 
-def _with_unit(value: float, unit: str) -> str:
-    return f"{value:g} {unit}".removesuffix(" 1").rstrip()
+def with_unit(number: str, unit: str) -> str:
+    """A number with its unit; without one if the unit is "1" or empty.
+
+    Examples:
+        >>> from jaxgait.optimization.optimum import with_unit
+        >>> with_unit("0.5", "1/s"), with_unit("0.5", "1")
+        ('0.5 1/s', '0.5')
+    """
+    return f"{number} {unit}".removesuffix(" 1").rstrip()

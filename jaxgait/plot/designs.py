@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from jaxgait.optimization.optimum import Optimum
+from jaxgait.optimization.optimum import Optimum, with_unit
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, style
 
 _MIN_DISTANCE = 1e-6
@@ -176,7 +176,7 @@ def room(found: Optimum) -> Figure:
         ax.autoscale_view()
         ax.set_yticks(range(len(names)), names)
         ax.set_xlabel("change (% of the width of the bounds)")
-        loss = f"{local.loss:.2g} {found.unit}".removesuffix(" 1").rstrip()
+        loss = with_unit(f"{local.loss:.2g}", found.unit)
         ax.set_title(
             f"Tolerance for a loss of {loss}, within the bounds: blue, each alone; line, if the others follow",
             loc="left",

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from jaxgait.measure import Measure
 from jaxgait.models import RollingWalker
+from jaxgait.optimization import at_least
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.failures import ENDS, OPTIMUM, POPULATION, no_result
 from jaxgait.optimization.goals import Goal
@@ -47,6 +49,12 @@ def test_all_limits_that_the_nearest_point_misses_are_named():
     found = [one(values=(0.0, x, x)) for x in (1.0, 3.0, 5.0)]
     text = "nearest to excursion <= 2 was 3 and to excursion >= 4 was 3, each of which some point met, but none all"
     assert text in str(no_result(Oscillator(), goal, found, OPTIMUM))
+
+
+def test_a_missed_limit_is_given_in_the_unit_of_its_measure():
+    for unit, text in (("1/s", "nearest to rate >= 4 was 3 1/s;"), ("1", "nearest to rate >= 4 was 3;")):
+        goal = Goal.of(Oscillator(), "power", [at_least(Measure("rate", lambda run: run.model.k, unit, ""), 4.0)])
+        assert text in str(no_result(Oscillator(), goal, [one(values=(0.0, 3.0))], OPTIMUM))
 
 
 def test_measures_for_early_ends_are_named_where_all_runs_end_early():

@@ -79,13 +79,16 @@ def test_three_gradients_agree(way):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_an_objective_of_zero_tolerates_no_loss():
+@pytest.mark.parametrize(("others", "loss"), [([], 0.0), ([{"k": 2.0}], 1e-4 * 0.5 * 0.75**2)])
+def test_an_objective_of_zero_tolerates_a_fraction_of_its_variation_between_the_starts(others, loss):
     distance = lambda run: (run.model.k - 1.25) ** 2 + 0.0 * run.ys.x[-1]
+    starts = [{"k": 1.25}, *others]
     found = optimize(
-        Oscillator(), minimize=distance, over={"k": (0.5, 2.0)}, starts=[{"k": 1.25}], gradient="run", progress=False
+        Oscillator(), minimize=distance, over={"k": (0.5, 2.0)}, starts=starts, gradient="run", progress=False
     )
     assert found.objective == 0.0 and found.local is not None
-    assert found.local.loss == 0.0 and found.local.room == {"k": (0.0, 0.0)}
+    assert found.local.loss == pytest.approx(loss)
+    assert found.local.room["k"] == pytest.approx((np.sqrt(loss),) * 2, rel=1e-3)
 
 
 def test_a_gait_that_no_walk_stays_on_is_no_optimum():
