@@ -38,8 +38,8 @@ def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
     found = dict.fromkeys(names, 0)
     for part in _parts(data, [name for name in found if data[name].dtype.kind in "fc"]):
         completed = part["status"] == Outcome.COMPLETED
-        for name in part.data_vars.keys() & found.keys():
-            missing = np.isnan(part[name])
+        for name in (name for name in found if name in part and name != "status"):
+            missing = part[name].isnull()
             found[name] += int((missing.all([d for d in missing.dims if d not in completed.dims]) & completed).sum())
     return found
 

@@ -10,6 +10,7 @@ import itertools
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 import warnings
@@ -191,7 +192,8 @@ class Film(FuncAnimation):
 def _why(error: subprocess.CalledProcessError) -> str:
     """Why an encoder failed: a full disk or a limit if it says so, otherwise its last line, or how it ended."""
     said = error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes) else error.stderr or ""
-    if any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)):
+    limited = error.returncode == -getattr(signal, "SIGXFSZ", 0)  # never 0
+    if limited or any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)):
         return "is the disk full?"
     lines = said.strip().splitlines() if error.returncode > 0 else []  # a signal leaves no reason
     return lines[-1] if lines else f"exit code {error.returncode}"
