@@ -42,7 +42,7 @@ def test_both_legs_have_the_mass_of_one_person():
 
 
 def test_the_mass_is_the_median_of_strides_in_which_no_contact_is_missing():
-    """The force of the first one falls to 0.4 of its mean, as where a foot is partly off the plates; the others differ."""
+    """The force of the first falls to 0.4 of its mean, as where a foot is partly off the plates; the others differ."""
     walk = measure([recording(walker.walker(duration=6.0))])
     time, carried = np.arange(6000) / 1000.0, np.full(6000, 700.0)
     for stride, newton in zip(walk.kept, (600.0, 700.0, 760.0, 720.0), strict=True):
