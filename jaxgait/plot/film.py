@@ -171,7 +171,7 @@ class Film(FuncAnimation):
                 try:
                     super().save(str(draft), writer=writer, **further)
                 except subprocess.CalledProcessError as error:
-                    raise OSError(f"the encoder failed: {_why(error)}") from error
+                    raise OSError(f"the encoder failed: {_reason(error)}") from error
             bar.set_description(path.name)
         plt.close(figure)
         return path
@@ -189,13 +189,13 @@ class Film(FuncAnimation):
         return f'<video controls autoplay loop muted src="data:video/mp4;base64,{data}"></video>'
 
 
-def _why(error: subprocess.CalledProcessError) -> str:
+def _reason(error: subprocess.CalledProcessError) -> str:
     """Why an encoder failed: a full disk or a limit if it says so, otherwise its last line, or how it ended."""
-    said = error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes) else error.stderr or ""
+    printed = error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes) else error.stderr or ""
     limited = error.returncode == -getattr(signal, "SIGXFSZ", 0)  # never 0
-    if limited or any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)):
+    if limited or any(os.strerror(number) in printed for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)):
         return "is the disk full?"
-    lines = said.strip().splitlines() if error.returncode > 0 else []  # a signal leaves no reason
+    lines = printed.strip().splitlines() if error.returncode > 0 else []  # a signal leaves no reason
     return lines[-1] if lines else f"exit code {error.returncode}"
 
 
