@@ -211,7 +211,7 @@ def _checked(evaluate: Runs, space: Space, looked: np.ndarray, count: int) -> tu
     values = np.where(_ended(found)[:, None], found.values[:, :count], np.nan)
     change[:, looked] = 0.5 * (values[k:] - values[:k]).T
     bad = ~_ended(found) | (np.asarray(found.multiplier) >= 1.0)
-    return change, [space.names[i] for i, is_bad in zip(looked, bad.reshape(2, k).any(axis=0), strict=True) if is_bad]
+    return change, [space.names[i] for i, is_bad in zip(looked, bad[:k] | bad[k:], strict=True) if is_bad]
 
 
 def _ended(evaluation: Evaluated) -> Bool[np.ndarray, " b"]:

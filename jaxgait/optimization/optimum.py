@@ -46,7 +46,8 @@ class Local:
     room: dict[str, tuple[float, float]]
     """By how much each parameter alone may fall and rise for that loss, in its unit, within box and limits (linear)."""
     ridge: dict[str, tuple[float, float]]
-    """The same if all other free parameters follow, along the active limits (their own bounds are ignored)."""
+    """The same if all other free parameters follow, along the active limits (their own bounds are ignored); those on
+    bounds stay, but one of them alone may move inwards. NaN for one on a bound if none can follow along the limits."""
     difference: float
     """Largest deviation of slopes from differences of values to either side, relative to the slopes there (up to
     1); if it is large, the gradient is wrong, or the objective bends within 0.1 % of the bounds."""

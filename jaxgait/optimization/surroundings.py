@@ -137,6 +137,9 @@ def around(
     loss, free = TOLERATED_LOSS * max(size, NEAR_ZERO * variation), (x > 0.0) & (x < 1.0)
     room = _rooms(space, goal, sign, x, evaluation, hessian, loss)
     normals = goal.slack_slopes(evaluation.slopes[0])[forces != 0.0]
+    walls = [*np.flatnonzero(x <= 0.0), *np.flatnonzero(x >= 1.0)]
+    held = np.zeros(len(x))
+    held[walls] = [multipliers.get(name, 0.0) for name in space.walls(x)] * space.width[walls]
     return Local(
         slope,
         tuple(name for name, force in multipliers.items() if force > 0.0),
@@ -151,7 +154,7 @@ def around(
         directions.T[order],
         loss,
         room,
-        _along_ridge(space, x, -sign * hessian, free, normals, loss, room),
+        _along_ridge(space, x, -sign * hessian, free, normals, loss, held, room),
         _difference(sides, size),
     )
 
@@ -271,12 +274,13 @@ def _along_ridge(
     free: np.ndarray,
     normals: np.ndarray,
     loss: float,
+    multipliers: np.ndarray,
     alone: dict[str, tuple[float, float]],
 ) -> dict[str, tuple[float, float]]:
-    """By how much each parameter may fall and rise, within its bounds, if the others follow; no less than alone.
+    """By how much each parameter may fall and rise, within its bounds, if the free ones follow; no less than alone.
 
-    Free parameters move along the active limits, of slopes `normals`. Those that take part in a direction without
-    curvature may move as far as the bounds.
+    They move along the active limits, of slopes `normals`. Those that take part in a direction without curvature may
+    move as far as the bounds. `multipliers` are those of the bounds, per box, zero for free parameters.
     """
     along = scipy.linalg.null_space(normals[:, free]) if len(normals) and free.any() else np.eye(free.sum())
     curvature, turned = np.linalg.eigh(along.T @ bend[np.ix_(free, free)] @ along)
@@ -284,8 +288,34 @@ def _along_ridge(
     inverse, flat = determined(curvature, (along @ turned).T, least)
     reach = np.zeros(len(x))
     reach[free] = np.where(flat, np.inf, np.sqrt(2.0 * loss * np.diagonal(inverse)))
+    for i in np.flatnonzero(~free):
+        reach[i] = _inwards(i, bend, free, normals, inverse, loss, float(multipliers[i]))
     ridge = {}
     for name, width, far, at in zip(space.names, space.width, reach, x, strict=True):
         down, up = (min(far, wall) * width for wall in (at, 1.0 - at))
-        ridge[name] = (float(max(down, alone[name][0])), float(max(up, alone[name][1])))
+        ridge[name] = (float(np.maximum(down, alone[name][0])), float(np.maximum(up, alone[name][1])))
     return ridge
+
+
+def _inwards(
+    i: int | np.integer,
+    bend: np.ndarray,
+    free: np.ndarray,
+    normals: np.ndarray,
+    inverse: np.ndarray,
+    loss: float,
+    multiplier: float,
+) -> float:
+    """How far a parameter on a bound may move inwards for a loss if the free ones follow, along the limits.
+
+    `inverse` is that of the curvature along the limits, the multiplier is of the bound, per box. NaN if the free
+    parameters cannot keep to the limits.
+    """
+    move = np.eye(len(bend))[i]
+    move[free] = -np.linalg.pinv(normals[:, free]) @ normals[:, i]
+    if not np.allclose(normals @ move, 0.0, atol=1e-9 * np.abs(normals).max(initial=0.0)):
+        return np.nan
+    move[free] -= inverse @ (bend @ move)[free]
+    curved = max(float(move @ bend @ move), 0.0)
+    steep = multiplier + np.sqrt(multiplier**2 + 2.0 * curved * loss)
+    return float(2.0 * loss / steep) if steep else np.inf

@@ -5,22 +5,28 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.goals import Goal, at_least
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.surroundings import around
 from tests.optimization.oscillator import Oscillator
-from tests.optimization.test_trust import InClosedForm
+from tests.optimization.test_trust import InClosedForm, Limited
 
 SPACE = Space(Oscillator(), {"k": (-2.0, 2.0), "c": (-2.0, 2.0)})
 
 
-def around_best(objective, best, sign=1.0, fails=lambda x: False, variation=0.0, error=0.0):
-    """The surroundings of the best point of an objective of k and c, whose slopes are too large by a fraction."""
+def around_best(objective, best, sign=1.0, fails=lambda x: False, variation=0.0, error=0.0, least=None):
+    """The surroundings of the best point of an objective of k and c, whose slopes are too large by a fraction.
+
+    `least` is a measure of them that must be at least -1.
+    """
     at = lambda x: -2.0 + 4.0 * x
     with jax.enable_x64(True):
         value, slope = jax.jit(lambda x: objective(*at(x))), jax.jit(jax.grad(lambda x: objective(*at(x))))
         evaluate = InClosedForm(value, lambda x: (1.0 + error) * slope(x), lambda x: fails(at(x)))
         x, goal = (np.array(best) + 2.0) / 4.0, Goal.of(Oscillator(), "power")
+        if least is not None:
+            goal = Goal.of(Oscillator(), "power", [at_least("excursion", -1.0)])
+            evaluate = Limited(value, slope, lambda x: least(*at(x)), jax.grad(lambda x: least(*at(x))))
         return around(evaluate, SPACE, goal, sign, 0, x, evaluate([0], x[None]), variation)
 
 
@@ -63,3 +69,20 @@ def test_the_loss_of_an_objective_near_zero_is_relative_to_its_variation():
     valley = lambda k, c: k**2 + c**2 + 1e-12
     assert around_best(valley, (0.0, 0.0), sign=-1.0, variation=10.0).loss == pytest.approx(1e-3)
     assert around_best(lambda k, c: 5.0 + k**2, (0.0, 0.0), sign=-1.0, variation=10.0).loss == pytest.approx(5e-3)
+
+
+def test_a_parameter_on_a_bound_moves_inwards_while_the_free_ones_follow():
+    """From c = -2, where c loses something: alone, with k along the bottom of a valley, and with k along a limit."""
+    linear = around_best(lambda k, c: 1.0 + 3.0 * (c + 2.0) + k**2, (0.0, -2.0), sign=-1.0)
+    assert linear.ridge["c"] == pytest.approx((0.0, 1e-3 / 3.0)) == linear.room["c"]
+    follows = around_best(lambda k, c: 1.0 + (c + 2.0) + 1e4 * (k - c - 2.0) ** 2, (0.0, -2.0), sign=-1.0)
+    assert follows.ridge["c"] == pytest.approx((0.0, 1e-3), rel=1e-3) and follows.room["c"][1] < 0.5e-3
+    limited = around_best(
+        lambda k, c: 3.0 + k + 2.0 * (c + 2.0), (0.0, -2.0), sign=-1.0, least=lambda k, c: k + 0.5 * c
+    )
+    assert limited.room["c"] == pytest.approx((0.0, 3e-3 / 2.0)) and limited.ridge["c"] == pytest.approx((0.0, 2e-3))
+
+
+def test_a_parameter_on_a_bound_that_no_free_one_can_follow_has_no_ridge():
+    corner = around_best(lambda k, c: 3.0 + k + 0.5 * c, (-2.0, 2.0), sign=-1.0, least=lambda k, c: k + c - 1.0)
+    assert np.isnan(corner.ridge["k"]).all() and np.isfinite(corner.room["k"]).all()
