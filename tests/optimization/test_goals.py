@@ -11,8 +11,10 @@ from jaxgait.measure import Measure
 from jaxgait.model import Model, Scalar, Variable, parameter
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, front, optimize, sensitivities
+from jaxgait.optimization.evaluate import with_magnitudes
 from jaxgait.optimization.goals import Goal, Limit, limit
 from tests.optimization.oscillator import Oscillator
+from tests.optimization.test_trust import Limited
 
 QUICK = {"progress": False, "duration": 1.0, "samples": 20}
 
@@ -58,6 +60,13 @@ def test_rounding_errors_of_zero_meet_a_limit_at_zero(method, edge):
         **QUICK,
     )
     assert found.best["k"] == pytest.approx(1.6, abs=1e-6)
+
+
+def test_failed_runs_do_not_count_for_the_magnitude_of_a_measure():
+    small = lambda x: 1e-3 if x[0] < 0.5 else np.nan
+    runs = Limited(lambda x: 1.0, lambda x: np.zeros(1), small, lambda x: np.zeros(1))
+    goal = with_magnitudes(Goal.of(Oscillator(), "power", ["excursion >= 0"]), runs, np.array([[0.2], [0.8]]))
+    assert goal.bounds[0].scale == 1e-3
 
 
 class Height(NamedTuple):
