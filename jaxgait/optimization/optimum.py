@@ -64,8 +64,8 @@ class Optimum:
         >>> print(round(found.objective), found.local.active, found.moved)  # N, the active limit; one stage only
         1316 ('clearance >= 0',) {}
         >>> found.to_json("best.json")
-        >>> print(found.sense, found.measure, found.unit, found.bounds, found.units)
-        minimize peak_rope_force N {'stiffness': (15.0, 40.0)} {'stiffness': 'N/m'}
+        >>> print(found.sense, found.sign, found.measure, found.unit, found.bounds, found.units)
+        minimize -1.0 peak_rope_force N {'stiffness': (15.0, 40.0)} {'stiffness': 'N/m'}
         >>> sorted(found.as_dict())[:3]
         ['basins', 'best', 'bounds']
     """
