@@ -37,7 +37,7 @@ from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
 
 LARGE, LONG = 5 * 2**20, 10_000
-"""Bytes of a file and frames of a walk that take seconds, which a terminal is told."""
+"""File size in bytes and number of frames above which a note on the terminal announces the wait."""
 RECORDS = (".json",)
 PAGES = (".html",)
 TABLES = (".nc", ".csv")
@@ -99,9 +99,7 @@ def show(request: Any) -> None:
     found = records if request.leg == "both" else records[request.leg]
     write_json(request.json, found | {"spatiotemporal": table_record([*walks.values()])})
     _check_usable([*verdicts.values()])
-    # otherwise no drive was asked for
-    wants_drive = request.out is None or request.out.suffix.lower() in (*RECORDS, *PAGES)
-    if wants_drive:
+    if request.out is None or request.out.suffix.lower() in (*RECORDS, *PAGES):  # aligning a leg takes seconds
         _show_changes([*verdicts.values()])
 
 

@@ -65,8 +65,8 @@ class Options:
     max_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
     standing_knee: str = AUTO
-    """What becomes of the knee angle of the standing trial: it is removed up to 12 deg as an offset of markers (auto),
-    kept, for knees that cannot be straight (keep), or removed whatever it is (zero)."""
+    """How to treat the knee angle of the standing trial: up to 12 deg, subtract it as a marker offset (auto); never
+    subtract it, for knees that cannot be straightened (keep); or always subtract it (zero)."""
 
     def __post_init__(self):
         if self.standing_knee not in STANDING_KNEE:
@@ -211,9 +211,8 @@ def _standing_knee(standing: Standing | None, wanted: str) -> tuple[list[str], l
     """A note on a knee angle of the standing trial that is kept on request, or a warning if it is too large."""
     if standing is None or standing.forward or not standing.angle:
         return [], []
-    bent = (
-        f"knee {'bent' if standing.angle > 0 else 'overextended'} by {abs(math.degrees(standing.angle)):.0f} deg in the"
-    )
+    how = "bent" if standing.angle > 0 else "overextended"
+    bent = f"knee {how} by {abs(math.degrees(standing.angle)):.0f} deg in the"
     if wanted == KEEP:
         return [f"{bent} standing trial: kept"], []
     advice = (

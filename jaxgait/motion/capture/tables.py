@@ -49,7 +49,7 @@ SPATIOTEMPORAL = {
 """Spatiotemporal parameters of a stride, as Whittle (Gait Analysis, 2007, chapter 2) and GAITRite walkways define them.
 
 Percentages are of the stride time. Lengths are between the heels of flat feet, which are farther forward than at their
-strikes; they include the way of a treadmill's belt.
+strikes; they include the travel of a treadmill's belt.
 """
 MAX_HEEL_SHIFT = 0.02
 """Distance in m by which the heel of a flat foot may move in `FLAT`; it is up to 0.0025 in measured walks."""
