@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from jaxgait import registry
-from jaxgait.fields import made_of, with_fields
+from jaxgait.fields import assemble, with_fields
 
 M = TypeVar("M")
 
@@ -71,7 +71,7 @@ def restored(model: M | type[M], recorded: Mapping[str, Any]) -> M:
     values = parameters | _defaults(kind) | fields
     if lacking := [name for name in known if name not in values]:
         raise ValueError(f"its {lacking[0]} was not recorded")
-    return made_of(kind, values)
+    return assemble(kind, values)
 
 
 @functools.cache

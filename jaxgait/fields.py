@@ -130,10 +130,10 @@ def with_fields(owner: T, values: Mapping[str, Any]) -> T:
     kind: Any = type(owner)
     if isinstance(owner, Mapping):
         return kind({**owner, **values})
-    return made_of(kind, {f.name: getattr(owner, f.name) for f in dataclasses.fields(kind)} | dict(values))
+    return assemble(kind, {f.name: getattr(owner, f.name) for f in dataclasses.fields(kind)} | dict(values))
 
 
-def made_of(kind: type[T], values: Mapping[str, Any]) -> T:
+def assemble(kind: type[T], values: Mapping[str, Any]) -> T:
     """A module of a class with these values of all its fields, checked but without calling its constructor."""
     made = object.__new__(kind)
     for name, value in values.items():

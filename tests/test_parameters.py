@@ -171,7 +171,7 @@ def test_a_scan_out_of_the_plausible_range_warns_once():
 
 def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
     from jaxgait import simulate
-    from jaxgait.ensembles import grid, starting
+    from jaxgait.ensembles import grid
     from jaxgait.ensembles.members import check_members
     from jaxgait.model import Variable
     from tests.oscillator import Oscillator
@@ -181,12 +181,12 @@ def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
 
     message = r"initial.x of Pendulum \(angle\) is 30 rad.*: degrees instead of rad\? \(On the command line: 30deg\)"
     with pytest.warns(ImplausibleValue, match=message) as caught:
-        simulate(Pendulum(), duration=0.1, samples=1, initial_state=starting(Pendulum(), {"x": 30.0}))
+        simulate(Pendulum(), duration=0.1, samples=1, initial_state={"x": 30.0})
         check_members(Pendulum(), grid({"initial.x": [0.1, 30.0]}))
     assert len(caught) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        simulate(Pendulum(), duration=0.1, samples=1, initial_state=starting(Pendulum(), {"x": 3.0}))
+        simulate(Pendulum(), duration=0.1, samples=1, initial_state={"x": 3.0})
         check(with_parameters(Leg(), {"tilt": 2 * np.pi}))  # the ends of the range are plausible
 
 

@@ -98,7 +98,6 @@ ALONE = {
 
 EXCEPT = {
     "jaxgait.solve.watch.located",
-    "jaxgait.ensembles.batch.starting",
     "jaxgait.ensembles.members.cloud",
     "jaxgait.ensembles.walks.people",
     "jaxgait.ensembles.walks.single_strides",

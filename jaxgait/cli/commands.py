@@ -47,7 +47,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
         chosen = running.mechanism(self)
         if self.list:
             return listing.show(chosen, self.json)
-        start = parsing.state(chosen, self.initial)
+        start = parsing.components(chosen, self.initial) or None
         return running.run(chosen, start, self.sampling | self.options, self.out, self.json)
 
 

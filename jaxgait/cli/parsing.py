@@ -18,7 +18,6 @@ import numpy as np
 
 from jaxgait import checks
 from jaxgait.cli.console import STDOUT
-from jaxgait.ensembles.batch import starting
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, shape_of
 from jaxgait.fields import choices as alternatives
@@ -90,15 +89,6 @@ def components(model: Model, texts: Sequence[str]) -> dict[str, Any]:
 
     plain = [text.removeprefix(INITIAL) for text in texts]
     return pairs(plain, "--initial", "--initial expects name=value", value)
-
-
-def state(model: Model, texts: Sequence[str]) -> Any:
-    """The model's initial state with the given components; None without any.
-
-    Raises:
-        ParameterError: for malformed text and unknown components.
-    """
-    return starting(model, components(model, texts)) if texts else None
 
 
 def axes(model: Model, texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:

@@ -27,7 +27,6 @@ from jaxgait.ensembles import (
     product,
     single_strides,
     sobol,
-    starting,
     summary,
 )
 from jaxgait.ensembles.members import constant
@@ -107,9 +106,7 @@ def fixed_start(request: Any, model: Model, varied: Iterable[str]) -> dict[str, 
         ParameterError: for unknown components, and for names that are both given and varied.
     """
     parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in varied])
-    found = parsing.components(model, request.initial)
-    starting(model, found)
-    return found
+    return parsing.components(model, request.initial)
 
 
 def run(
@@ -164,7 +161,6 @@ def members(
         ParameterError: for unknown names, names given twice and impossible values.
         ValueError: if nothing varies.
     """
-    starting(model, fixed)
     check_not_of_motion(walking, [*axes, *(sample.values if sample is not None else ())])
     varied = varying(walking, axes, sample)
     if varied is None:

@@ -1,6 +1,5 @@
 """Many trajectories: parameter sets, batches, statuses, gradients, the resumable store, clusters."""
 
-from jaxgait.ensembles.batch import starting as starting
 from jaxgait.ensembles.checksums import damaged as damaged
 from jaxgait.ensembles.cost import Estimate as Estimate
 from jaxgait.ensembles.cost import estimate as estimate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,15 +15,13 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike
 
-from jaxgait.ensembles.members import DRIVE, INITIAL, check_members, drive_number, grid, value_at
+from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, value_at
 from jaxgait.measure import Observe, mask, observed
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import afresh, signature
 from jaxgait.parameters import get_parameter, parameters, with_parameters
-from jaxgait.plausible import ImplausibleValue
-from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.smooth import ASSURED
@@ -116,30 +113,6 @@ def model_of(model: Model, values: Mapping[str, ArrayLike]) -> Model:
     if moved:
         model = eqx.tree_at(lambda m: [value_at(m, n) for n in moved], model, list(moved.values()))
     return model
-
-
-@float64_default
-def starting(model: Model, values: Mapping[str, Any]) -> State:
-    """The initial state of a model with some components replaced: an `initial_state` for `simulate`.
-
-    Args:
-        model: the mechanism.
-        values: numbers or arrays by component (see `jaxgait run MODEL --list`), each in its unit.
-
-    Raises:
-        ParameterError: for unknown components, with the nearest ones, and for other shapes.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.ensembles import starting
-        >>> {name: float(x) for name, x in starting(Bungee(), {"v": 2.0})._asdict().items()}
-        {'x': -30.0, 'v': 2.0}
-    """
-    if values:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ImplausibleValue)  # a run that starts there warns
-            check_members(model, grid({INITIAL + name: np.asarray(x)[None] for name, x in values.items()}))
-    return member_of(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
 
 
 def own_value(model: Model, name: str) -> Array:
