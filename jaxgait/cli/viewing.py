@@ -13,9 +13,8 @@ from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, print_outcomes, say, write_json
 from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
-from jaxgait.ensembles import damaged, summary
-from jaxgait.ensembles.checksums import damaged_labels
-from jaxgait.ensembles.results import members_dims, open_result
+from jaxgait.ensembles import summary
+from jaxgait.ensembles.results import DAMAGED, members_dims, open_result
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run
 from jaxgait.plot.explorer.serving import serve as serve_page
 from jaxgait.plot.film import WRITERS, animate
@@ -64,7 +63,7 @@ def view(
         print(f"{file} is {found.name}: {_drawn_by(file)}")
     elif not _is_run(data) and (json is None or chosen or members is not None):  # the numbers alone need no page
         _page_next_to(file, data, chosen, members)
-    return NOT_ALL if file.is_dir() and (damaged(file) or damaged_labels(file)) else DONE
+    return NOT_ALL if DAMAGED in data.encoding else DONE
 
 
 def _check_followed(

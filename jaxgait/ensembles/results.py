@@ -19,6 +19,9 @@ from jaxgait.ensembles.store import MAX_NAMED, read_store
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
 
+DAMAGED = "damaged"
+"""Key of the encoding of results of stores that `open_result` has warned of."""
+
 
 def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
     """A result, read lazily if it is the path of a NetCDF file or of a Zarr store.
@@ -69,6 +72,8 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize
         if any(file.stat().st_size != size for file in path.glob(f"{name}/c/**/*") if file.is_file()):
             raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {repair}")
+    if bad or labels:
+        data.encoding[DAMAGED] = True
     return data
 
 
