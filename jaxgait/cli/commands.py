@@ -226,7 +226,7 @@ class Motion(JsonOutput):
     static: pathlib.Path | None = None
     """Standing trial: calibrates the knee angle, and locates knee and ankle relative to a cluster on the shank."""
     standing_knee: Literal["auto", "keep", "zero"] = "auto"
-    """Knee angle of the standing trial: removed up to 12 deg (auto), kept (if it cannot be straight), or removed."""
+    """Knee angle of the standing trial: removed up to 12 deg (auto), kept (for a stiff knee), or removed."""
     markers: pathlib.Path | None = None
     """Your own marker map, TOML: lines such as knee_lateral = "{S}KNE", with {S} for R or L."""
     hip: Literal["harrington", "bell"] = "harrington"

@@ -15,6 +15,8 @@ import numpy as np
 
 SCHEMA_VERSION = 4
 """Of a store; incremented whenever the meaning of its files changes."""
+PLAN = ".jaxgait/plan.json"
+"""The file that says what the scan is."""
 LABELS = ".jaxgait/labels.json"
 """The file with checksums of the coordinates and of the metadata."""
 MANIFEST = ".jaxgait/manifest.jsonl"
@@ -39,7 +41,7 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
     """
     root = pathlib.Path(path)
     try:
-        plan = json.loads((root / ".jaxgait" / "plan.json").read_text())
+        plan = json.loads((root / PLAN).read_text())
         arrays = json.loads((root / METADATA).read_text())["consolidated_metadata"]["metadata"]
         dims = plan["dimensions"]
         grid = tuple(-(-n // b) for n, b in zip(dims.values(), plan["blocks"], strict=True))
@@ -81,6 +83,18 @@ def read_manifest(root: pathlib.Path, size: int) -> dict[int, dict[str, Any]]:
             if entry["block"] in range(size) and isinstance(entry["sha256"], str):
                 done[entry["block"]] = entry
     return done
+
+
+def lost_records(path: str | os.PathLike[str]) -> list[str]:
+    """Missing or unreadable files of a store without which its blocks cannot be checked."""
+    root, lost = pathlib.Path(path), []
+    if not (root / PLAN).parent.is_dir():
+        return []  # of another program
+    try:
+        json.loads((root / PLAN).read_text())
+    except (OSError, ValueError):
+        lost.append(PLAN)
+    return lost if (root / MANIFEST).is_file() else [*lost, MANIFEST]
 
 
 def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
@@ -147,6 +161,6 @@ def _of_file(file: pathlib.Path) -> str:
 def _schema(root: pathlib.Path) -> int:
     """The version of a store's files; the present one if that is unreadable."""
     try:
-        return int(json.loads((root / ".jaxgait" / "plan.json").read_text())["schema"])
+        return int(json.loads((root / PLAN).read_text())["schema"])
     except (OSError, ValueError, LookupError, TypeError):
         return SCHEMA_VERSION

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxgait import registry, xr
 from jaxgait.contents import restored
-from jaxgait.ensembles.checksums import damaged, damaged_labels
+from jaxgait.ensembles.checksums import damaged, damaged_labels, lost_records
 from jaxgait.ensembles.members import DRIVE, MOTION
 from jaxgait.ensembles.store import MAX_NAMED, read_store
 from jaxgait.model import Model
@@ -52,6 +52,10 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         warnings.warn(  # with stacklevel 1, only once per file
             f"{path} is damaged: do not trust {blocks}, whose files fail their checksum; {repair}", stacklevel=1
         )
+    records = lost_records(path) if path.is_dir() else []
+    if records:
+        what = f"without {' and '.join(records)}, its blocks cannot be checked"
+        warnings.warn(f"{path} is damaged: {what}", stacklevel=1)
     labels = damaged_labels(path) if path.is_dir() else []
     if labels:
         warnings.warn(f"{path} is damaged: do not trust {', '.join(labels)}; {repair}", stacklevel=1)
@@ -72,7 +76,7 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize
         if any(file.stat().st_size != size for file in path.glob(f"{name}/c/**/*") if file.is_file()):
             raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {repair}")
-    if bad or labels:
+    if bad or records or labels:
         data.encoding[DAMAGED] = True
     return data
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from jaxgait import checks, files, xr
 from jaxgait.ensembles import checksums
-from jaxgait.ensembles.checksums import LABELS, MANIFEST, METADATA, SCHEMA_VERSION
+from jaxgait.ensembles.checksums import LABELS, MANIFEST, METADATA, PLAN, SCHEMA_VERSION
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan, fill_value
@@ -222,7 +222,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         _check_files(pathlib.Path(path))
     data = xr.open_zarr(path, chunks=None)
     try:
-        declared = json.loads((pathlib.Path(path) / ".jaxgait" / "plan.json").read_text())["results"]
+        declared = json.loads((pathlib.Path(path) / PLAN).read_text())["results"]
         names = dict.fromkeys(name for name in [*declared, *data.data_vars] if name in data.data_vars)
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
@@ -230,6 +230,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
 
 
 def _check_files(root: pathlib.Path) -> None:
+    if records := checksums.lost_records(root):
+        what = f"damaged: without {' and '.join(records)}, its blocks cannot be checked"
+        raise StoreError(f"{root}: {what}; read_store(path, check=False) reads them as they are")
     blocks = [f"block {block}" for block in checksums.damaged(root)]
     if lost := [*blocks, *checksums.damaged_labels(root)]:
         listed = ", ".join(lost[:MAX_NAMED]) + ", ..." * (len(lost) > MAX_NAMED)
@@ -313,7 +316,7 @@ def _label_checksums(root: pathlib.Path, plan: Plan) -> bytes:
 def _same_scan(root: pathlib.Path, plan: Plan) -> Plan:
     """The plan with the store's own blocks, if the store holds the same scan."""
     try:
-        stored = json.loads((root / ".jaxgait" / "plan.json").read_text())
+        stored = json.loads((root / PLAN).read_text())
     except (OSError, ValueError) as error:
         raise StoreError(f"{root} exists and is not a scan: choose another path ({error})") from error
     schema = stored.pop("schema", 0)

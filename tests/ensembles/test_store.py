@@ -21,7 +21,7 @@ import xarray as xr
 from jaxgait import files, simulate
 from jaxgait.ensembles import StoreError, checksums, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.plan import run_task, task_of
-from jaxgait.ensembles.results import open_result
+from jaxgait.ensembles.results import DAMAGED, open_result
 from jaxgait.ensembles.store import store_library
 from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
@@ -232,6 +232,22 @@ def test_missing_metadata_of_a_store_are_written_again(copy, whole, name):
         small_scan(copy)
     small_scan(copy, repair=True)
     assert content(copy) == content(whole)
+
+
+@pytest.mark.parametrize("harm", ["no manifest", "half a plan"])
+def test_a_store_whose_blocks_cannot_be_checked_is_damaged(copy, whole, harm):
+    lost = copy / ".jaxgait" / ("manifest.jsonl" if harm == "no manifest" else "plan.json")
+    if harm == "no manifest":
+        lost.unlink()
+    else:
+        lost.write_text(lost.read_text()[:40])
+    with pytest.raises(
+        StoreError, match=rf"damaged: without \.jaxgait/{lost.name}, its blocks cannot be checked; read"
+    ):
+        read_store(copy)
+    np.testing.assert_array_equal(read_store(copy, check=False).lowest, read_store(whole).lowest)
+    with pytest.warns(UserWarning, match="its blocks cannot be checked"):
+        assert DAMAGED in open_result(copy).encoding
 
 
 @pytest.mark.parametrize("harm", ["no folder", "no chunk", "other bytes"])

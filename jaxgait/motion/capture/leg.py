@@ -215,9 +215,8 @@ def _standing_knee(standing: Standing | None, wanted: str) -> tuple[list[str], l
     bent = f"knee {how} by {abs(math.degrees(standing.angle)):.0f} deg in the"
     if wanted == KEEP:
         return [f"{bent} standing trial: kept"], []
-    advice = (
-        "keep it if the knee cannot be straight (--standing-knee keep), or remove it (zero) if markers are misplaced"
-    )
+    keep = "keep it if the knee cannot be straightened (--standing-knee keep)"
+    advice = f"{keep}, or remove it (zero) if markers are misplaced"
     return [], [f"{bent} standing trial: not removed as an offset of markers; {advice}"]
 
 
