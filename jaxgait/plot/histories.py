@@ -12,14 +12,17 @@ import numpy as np
 import xarray as xr
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm, Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.checks import nearest
+from jaxgait.ensembles.columns import MEMBER
 from jaxgait.measure import with_gaps
 from jaxgait.plot.explorer.table import Column, Table, table
 from jaxgait.plot.maps import broken, draw_map, no_value
-from jaxgait.plot.style import PALETTE, axis_label, displayed, style
+from jaxgait.plot.style import GREY, PALETTE, axis_label, displayed, style
 
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
@@ -27,8 +30,14 @@ MAX_NAMED = len(DASHES) * len(PALETTE)
 """Largest number of lines in a panel with a legend; the styles of more would repeat."""
 LOWEST, HIGHEST, TOGETHER = 1.75, 3.4, 6.4
 """Height of a panel at least and at most, and of all panels if these allow it, in inches."""
+OUTCOMES = 0.8
+"""Height of a panel of statuses over one parameter, in inches: it has no scale."""
 LEGEND = 110
 """Characters of the names that fit below all panels."""
+FAINTEST = 0.15
+"""Least opacity of lines too many to name."""
+Drawing = Callable[[Axes, xr.DataArray], xr.DataArray | None]
+"""Draws a variable into a panel, and returns the values by which its lines are coloured, if any are."""
 
 
 def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
@@ -158,14 +167,22 @@ def _span(column: Column) -> str:
     return f"{column.name} {'from ' if len(ends) > 1 else ''}{' to '.join(text)} {column.unit}".removesuffix(" 1")
 
 
-def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Callable[[Axes, xr.DataArray], None], across: str) -> Figure:
-    """One panel per variable, drawn by a function, over an axis with the label `across`."""
-    high = len(chosen) * min(HIGHEST, max(LOWEST, TOGETHER / len(chosen)))
+def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Drawing, across: str) -> Figure:
+    """One panel per variable, drawn by a function, over an axis with the label `across`; colour bars of the lines."""
+    usual = min(HIGHEST, max(LOWEST, TOGETHER / len(chosen)))
+    heights = [OUTCOMES if name == "status" and data["status"].ndim == 1 else usual for name in chosen]
+    layout: dict[str, Any] = {"sharex": True, "squeeze": False, "height_ratios": heights}
     with style():
-        figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, high + 0.6), sharex=True, squeeze=False)
+        figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, sum(heights) + 0.6), **layout)
         figure.align_ylabels(axes)
+        by: dict[bytes, tuple[xr.DataArray, list[Axes]]] = {}
         for ax, name in zip(axes[:, 0], chosen, strict=True):
-            draw(ax, displayed(data[name]))
+            values = draw(ax, displayed(data[name]))
+            if values is not None:
+                by.setdefault(values.values.tobytes(), (values, []))[1].append(ax)
+        for values, coloured in by.values():
+            unit = values.attrs.get("units")
+            figure.colorbar(_colours(values), ax=coloured, label=broken(axis_label(str(values.name), unit)))
         axes[-1, 0].set_xlabel(across)
         _legend(figure)
     return figure
@@ -187,28 +204,53 @@ def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tu
     return chosen
 
 
-def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> None:
-    """Draws a variable over one of its dimensions; up to `MAX_NAMED` lines are named by the values of the others."""
+def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> xr.DataArray | None:
+    """Draws a variable over one of its dimensions, and returns the values by which its lines are coloured, if any are.
+
+    Lines are named by the values of the other dimensions, up to `MAX_NAMED`. More lines than colours of one parameter
+    are coloured by it. All others are grey.
+    """
     others = [str(d) for d in x.dims if d != dim]
     curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
-    named = others and curves.shape[1] <= MAX_NAMED
-    if named:
+    count, title = curves.shape[1], str(x.attrs.get("long_name", ""))
+    by = _by(x, others) if count > len(PALETTE) else None
+    named = bool(others) and by is None and count <= MAX_NAMED
+    if by is not None:
+        ax.set_prop_cycle(color=[to_hex(c) for c in _colours(by).to_rgba(by.values)])
+    elif named:
         ax.set_prop_cycle(cycler(linestyle=DASHES) * cycler(color=PALETTE))
+    elif others:
+        ax.set_prop_cycle(color=[GREY], alpha=[max(FAINTEST, MAX_NAMED / count)])
+        title = f"{title or x.name}: {count} lines"
     lines = ax.plot(x[dim], curves, lw=1, **drawn)
     if named:
         for line, point in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
             text = [f"{value:g}" if isinstance(value, float) else str(value) for value in point]
             line.set_label(", ".join(f"{d} = {value}" for d, value in zip(others, text, strict=True)))
     ax.set_ylabel(broken(axis_label(str(x.name), x.attrs.get("units"))), fontsize=8)
-    ax.set_title(x.attrs.get("long_name", ""), fontsize=8, loc="left")
+    ax.set_title(title, fontsize=8, loc="left")
+    return by
 
 
-def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
+def _by(x: xr.DataArray, others: Sequence[str]) -> xr.DataArray | None:
+    """The numbers along the only one of some dimensions that has several, if there is a single one."""
+    varied = [d for d in others if x.sizes[d] > 1]
+    along = [c for c in x.coords.values() if c.dims == tuple(varied) and c.dtype.kind in "fiu" and c.name != MEMBER]
+    along = [c for c in along if c.name in varied] or along
+    return along[0] if len(varied) == len(along) == 1 and np.isfinite(along[0]).all() else None
+
+
+def _colours(by: xr.DataArray) -> ScalarMappable:
+    geometric = Column(str(by.name), "", "", "axis", by.values).geometric
+    return ScalarMappable((LogNorm if geometric else Normalize)(float(by.min()), float(by.max())), "viridis")
+
+
+def _line(ax: Axes, x: xr.DataArray, rows: Table) -> xr.DataArray | None:
     """A variable over the scanned parameter; squares: early ends, those of members without a value at the bottom."""
     dim = rows.dims[0]
     across, up = (rows.columns.get(name) for name in (dim, str(x.name)))
     joined = not (up and up.colours) and not (across and across.names)
-    _curve(ax, x, dim, marker=".", **({} if joined else {"linestyle": ""}))
+    by = _curve(ax, x, dim, marker=".", **({} if joined else {"linestyle": ""}))
     for axis, column in ((ax.xaxis, across), (ax.yaxis, up)):
         if column and column.colours and not column.names:
             axis.set_major_locator(MaxNLocator(integer=True))
@@ -216,7 +258,7 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
         ax.set_xscale("log")
     own = x.name == "status"
     if own:
-        ax.set_yticks([])  # a status is not a quantity
+        ax.set(yticks=[], ylabel="")  # a status is not a quantity
     values = x.transpose(dim, ...).values.reshape(rows.size, -1)
     empty = ~np.isfinite(values).any(axis=1)
     for number, status in enumerate(rows.statuses):
@@ -227,6 +269,7 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> None:
         if where.size:
             at = {"transform": ax.get_xaxis_transform(), "clip_on": False}
             ax.plot(where, np.full(where.size, 0.5 * own), "s", ms=4, **no_value(own, *status), **at)
+    return by
 
 
 def _legend(figure: Figure) -> None:

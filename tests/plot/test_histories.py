@@ -10,6 +10,7 @@ from jaxgait.plot import maps
 from jaxgait.plot.explorer.table import COUNTS, table
 from jaxgait.plot.histories import MAX_PANELS, picture
 from jaxgait.plot.scale import boundaries, texts
+from jaxgait.plot.style import GREY
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,24 @@ def test_lines_of_members_are_named():
     looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
     assert len(looks) == 20, "all can be distinguished"
     many = run(["x"]).expand_dims(mass=np.arange(60.0))
+    assert len(picture(many.isel(mass=slice(7)), ["x"]).legends[0].get_texts()) == 7
     assert not picture(run(["x"])).legends and not picture(many, ["x"]).legends
+
+
+def test_many_lines_are_coloured_by_their_parameter_or_grey_and_counted():
+    mass = ("mass", np.linspace(50.0, 90.0, 24), {"units": "kg"})
+    many = run(["x", "y"]).expand_dims(mass=24).assign_coords(mass=mass)
+    first, second, bar = picture(many, ["x", "y"]).axes
+    assert bar.get_ylabel() == "mass (kg)" and bar.get_ylim() == (50.0, 90.0), "one for both"
+    assert len({line.get_color() for line in first.lines}) == 24
+    assert first.lines[0].get_color() == second.lines[0].get_color() != second.lines[-1].get_color()
+    whose = many.rename(mass="member").drop_vars("member")
+    sampled = whose.assign_coords(mass=("member", mass[1], mass[2]))
+    assert picture(sampled, ["x"]).axes[-1].get_ylabel() == "mass (kg)"
+    for unordered in (whose, sampled.assign_coords(length=("member", mass[1]))):
+        (panel,) = picture(unordered, ["x"]).axes
+        assert {line.get_color() for line in panel.lines} == {GREY}
+        assert panel.get_title(loc="left") == "x of it: 24 lines"
 
 
 def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():
@@ -232,6 +250,8 @@ def test_a_picture_of_the_status_shows_statuses():
         ax = figure.axes[0]
         assert [t.get_text() for t in figure.legends[0].get_texts()] == ["completed", "ended early: fell"]
         assert len(figure.axes) == 1 and not (len(dims) == 1 and ax.get_yticks().size), "no numbers"
+        assert ax.get_ylabel() == ("" if len(dims) == 1 else "length (kg)"), "the title names it"
+        assert (figure.get_figheight() < 2.0) == (len(dims) == 1)
         assert not any(hasattr(m, "get_hatch") and m.get_hatch() for m in getattr(ax, marks))
 
 
