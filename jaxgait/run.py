@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
+from jaxgait.fields import within_arrays
 from jaxgait.model import Model, Scalar, State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
@@ -180,8 +181,7 @@ class Sampling:
             raise ValueError("give strides or duration, not both")
         if samples is not None:
             checks.count("samples", samples)
-        if model.period is not None and not np.all(np.asarray(model.period) > 0.0):
-            raise ValueError(f"{type(model).__name__}.period must be a positive number of seconds, got {model.period}")
+        check_period(model)
         if strides is None and duration is None:
             strides = _natural_strides(model)
         if strides is not None:
@@ -195,11 +195,20 @@ class Sampling:
         return replace(chosen, interval=float(np.max(np.asarray(chosen.spacing(model)))))
 
 
+def check_period(model: Model) -> None:
+    """Checks that the period of a model, if it has one, is a positive number of seconds, unless it is traced.
+
+    Raises:
+        ValueError: for any other value.
+    """
+    if model.period is not None and checks.is_concrete(model.period):
+        checks.positive(f"{type(model).__name__}.period", model.period, "seconds")
+
+
 def _duration(model: Model) -> Any:
     """The model's own duration in s, a number that may be traced."""
-    if isinstance(model.duration, str) or np.ndim(model.duration):
-        what = f"{type(model).__name__}.duration must be one number of seconds, got {checks.shown(model.duration)}"
-        raise TypeError(what)
+    if checks.is_concrete(model.duration):
+        checks.positive(f"{type(model).__name__}.duration", model.duration, "seconds")
     return model.duration
 
 
@@ -207,7 +216,7 @@ def _natural_strides(model: Model) -> int | None:
     """The number of strides in the model's own duration, if it is an integer."""
     if model.period is None:
         return None
-    ratio = float(model.duration / model.period)
+    ratio = float(_duration(model) / model.period)
     return round(ratio) if round(ratio) >= 1 and abs(ratio - round(ratio)) < 1e-6 else None
 
 
@@ -407,7 +416,7 @@ def state_variables(y: State) -> dict[str, Any]:
 
 @float64_default
 def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
-    """A state with some components replaced, by their names in `state_variables`.
+    """A state with some components, or elements of arrays ("q[2]"), replaced, by their names in `state_variables`.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -415,7 +424,8 @@ def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
         >>> with_state_variables(Bungee().initial_state(), {"v": 3.0}).v
         3.0
     """
-    return jax.tree.map_with_path(lambda path, leaf: values.get(_component(path), leaf), y)
+    whole = within_arrays(values, state_variables(y))
+    return jax.tree.map_with_path(lambda path, leaf: whole.get(_component(path), leaf), y)
 
 
 def _component(path: tuple[Any, ...]) -> str:

@@ -107,9 +107,13 @@ def test_events_and_terminations_are_named_functions(group, given, got):
         simulate(model)
 
 
-def test_a_duration_in_words_is_named():
-    model = type("Hopper", (_Branching,), {"duration": "5 s"})()
-    with pytest.raises(TypeError, match=r"Hopper.duration must be one number of seconds, got '5 s'"):
+@pytest.mark.parametrize("period", [None, 1.0])
+@pytest.mark.parametrize("duration", ["5 s", 0.0, float("nan"), property(lambda self: jnp.asarray(-1.0))], ids=str)
+def test_a_class_has_a_positive_duration(duration, period):
+    model = type("Hopper", (_Branching,), {"duration": duration, "period": period})()
+    with pytest.raises(
+        ValueError, match=r"Hopper.duration must be a positive number of seconds, got ('5 s'|0|nan|.*-1)"
+    ):
         simulate(model)
 
 
