@@ -39,7 +39,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.kinds import HybridModel
-from jaxgait.model import Numerics, Scalar, State
+from jaxgait.model import Model, Numerics, Scalar, State
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
@@ -209,12 +209,7 @@ class EventDriven(Scheme):
             ValueError: for a model whose `terminations` are not the transitions that end it.
         """
         del progress
-        ends, wanted = [n for n, one in model.transitions().items() if one.ends], list(model.terminations())
-        if ends != wanted:
-            raise ValueError(
-                f"{type(model).__name__} by EventDriven ends at its transitions with ends=True, {ends}, not at its "
-                f"terminations {wanted}: make them transitions, or choose another scheme"
-            )
+        _check_ends(model)
         ts = sampling.times(model)
         return Engine(model, ts[-1], self, Samples(model, ts, watch, self.mode)).trajectory(start_state(model, y0))
 
@@ -260,13 +255,13 @@ def hybrid(
         phase: phase at `t0`.
         t0: start time in s.
         scheme: solver and step sizes; those that suit the model if None (`EventDriven.of`).
-        counted: names of the only transitions to record, such as the heel strike of a walker with a clock; up to the
-            `max_events` of the scheme may happen in all. None: all.
+        counted: names of the only transitions to record, such as the heel strike of a walker with a clock, or an empty
+            list; up to the `max_events` of the scheme may happen in all. None: all.
 
     Raises:
         TypeError: for a model without phases and transitions.
-        ValueError: for unknown names, impossible counts, times, states and phases (unless they are traced), and for
-            transitions between phases that the model does not have.
+        ValueError: for unknown names, impossible counts, times, states and phases (unless they are traced), for
+            transitions between phases that the model does not have, and for terminations that are no transitions.
         jaxgait.parameters.ParameterError: for impossible parameters.
 
     Examples:
@@ -316,7 +311,19 @@ def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any) 
     if checks.is_concrete(phase) and checks.count("phase", phase, least=0) >= phases:
         raise ValueError(f"phase must be one of the model's {phases}, 0 to {phases - 1}, got {phase}")
     check_transitions(model)
+    if isinstance(model, Model):
+        _check_ends(model)
     return own if y0 is None else y0
+
+
+def _check_ends(model: Any) -> None:
+    """Checks that a model's terminations are the transitions that end it."""
+    ends, wanted = [n for n, one in model.transitions().items() if one.ends], list(model.terminations())
+    if ends != wanted:
+        raise ValueError(
+            f"{type(model).__name__} by EventDriven ends at its transitions with ends=True, {ends}, not at its "
+            f"terminations {wanted}: make them transitions, or choose another scheme"
+        )
 
 
 def _limited(control: Any, longest: Any) -> Any:

@@ -4,7 +4,8 @@ A gait that repeats every stride is a fixed point ``z = P(model, z)`` of a retur
 Two return maps are provided, both differentiable with respect to the model and the point:
 
 - `PoincareMap`: from event to event of a hybrid mechanism (the walker: from heel strike to heel strike);
-- `StroboscopicMap`: over one period of a periodically driven model (the knee: one stride of the measured thigh).
+- `StroboscopicMap`: over one period of a periodically driven model, smooth (the knee: one stride of the measured thigh)
+  or event-driven.
 
 `fixed_point` finds the point, its Jacobian (whose eigenvalues are the Floquet multipliers) and a status, also under
 `jax.vmap`; for thousands see `jaxgait.analysis.families.fixed_points`. It is differentiable by the implicit function
@@ -34,9 +35,13 @@ from jaxgait.native import kept
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, STALLED, UNDEFINED, Root, only_if, root
+from jaxgait.run import check_period
+from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.hybrid import EventDriven, hybrid
+from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth, integrate
+from jaxgait.solve.steps import start_state
 
 __all__ = [
     "CONVERGED",
@@ -146,6 +151,11 @@ class PoincareMap:
     coordinates: Coordinates | None = None
     """Coordinates of the section; None: those of the model (see `SectionedModel`)."""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.scheme, EventDriven | None):
+            got = checks.shown(self.scheme)
+            raise TypeError(f"scheme must be an EventDriven, such as EventDriven.of(model, rtol=1e-9), got {got}")
+
     def __call__(self, model: HybridModel, z: Point) -> Point:
         """The next point; NaN if the motion does not return.
 
@@ -230,26 +240,43 @@ class StroboscopicMap:
         [0.3679]
     """
 
-    scheme: Smooth | None = None
-    """Solver and tolerances; None: those that suit the model (`Smooth.of`)."""
+    scheme: Scheme | type[Scheme] | str | None = None
+    """`Smooth` or `EventDriven`: an instance with its options, the class or its name; None: the model's default."""
     periods: int = 1
     """Periods that make one return."""
+    phase: int = 0
+    """Phase of the point, for an event-driven model; a motion that ends in another one has not returned."""
 
     def __post_init__(self) -> None:
         checks.count("periods", self.periods)
+        checks.count("phase", self.phase, least=0)
 
     def __call__(self, model: Model, z: Point) -> Point:
-        """The state one period later; NaN if the trajectory ended early.
+        """The state one period later; NaN if the trajectory ended early, or is in another phase then.
+
+        Derivatives are exact across events. An event at the very start or end has none: let the period begin elsewhere.
 
         Raises:
-            ValueError: for a model without a period.
+            ValueError: for a model without a period, and for a scheme that has no exact derivatives.
         """
         if model.period is None:
             raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
-        _, unravel = ravel_pytree(model.initial_state())
-        ts = jnp.stack([jnp.zeros_like(z[0]), self.periods * jnp.asarray(model.period, z.dtype)])
-        run = integrate(model, ts, Smooth.of(model) if self.scheme is None else self.scheme, unravel(z))
-        return only_if(run.status == Outcome.COMPLETED, ravel_pytree(run.y_end)[0])
+        check_period(model)
+        scheme = scheme_for(model, self.scheme)
+        t_end = self.periods * jnp.asarray(model.period, z.dtype)
+        _, unravel = ravel_pytree(start_state(model, None))
+        if isinstance(scheme, EventDriven):
+            run = hybrid(model, events=1, t_end=t_end, y0=unravel(z), phase=self.phase, scheme=scheme, counted=())
+            came = (run.status == Outcome.COMPLETED) & (run.phase == self.phase)
+        elif isinstance(scheme, Smooth):
+            run = integrate(model, jnp.stack([jnp.zeros_like(t_end), t_end]), scheme, unravel(z))
+            came = run.status == Outcome.COMPLETED
+        else:
+            raise ValueError(
+                f"StroboscopicMap needs the exact derivatives of Smooth or EventDriven: {type(model).__name__} is "
+                f"integrated by {type(scheme).__name__}"
+            )
+        return only_if(came, ravel_pytree(run.y_end)[0])
 
 
 @float64_default

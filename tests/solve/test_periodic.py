@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 
-from jaxgait import precision
+from jaxgait import precision, simulate
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
-from jaxgait.models import Bungee
+from jaxgait.models import Bungee, RigidWalker
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.periodic import (
     CONVERGED,
@@ -155,6 +155,120 @@ def test_stroboscopic_map_of_a_driven_oscillator():
     )
     slope = jax.jvp(lambda k: solve(k).z[0], (4.0,), (1.0,))[1]
     assert float(slope) == pytest.approx((-(response**2)).real, abs=1e-7)
+
+
+class Table(Model):
+    """A ball bounces on a table that moves up and down as A sin(w t + 2)."""
+
+    e: Scalar = parameter(0.8, unit="1", doc="restitution")
+    amplitude: Scalar = parameter(0.01, unit="m", doc="amplitude of the table")
+    frequency: Scalar = parameter(30.0, unit="rad/s", doc="frequency of the table")
+
+    variables: ClassVar = {}
+
+    @property
+    def period(self):
+        return 2 * jnp.pi / self.frequency
+
+    @property
+    def duration(self):
+        return self.period
+
+    def table(self, t):
+        angle = self.frequency * t + 2.0
+        return self.amplitude * jnp.sin(angle), self.amplitude * self.frequency * jnp.cos(angle)
+
+    def initial_state(self):
+        return Swing(0.0325, 0.72)
+
+    def vector_field(self, t, y):
+        return Swing(y.v, -G)
+
+    def phases(self):
+        return [self.vector_field]
+
+    def transitions(self):
+        def bounce(t, y):
+            height, speed = self.table(t)
+            return Swing(height, speed - self.e * (y.v - speed))
+
+        return {"bounce": Transition(0, 0, lambda t, y: y.x - self.table(t)[0], bounce)}
+
+
+def _one_bounce_per_period(e, amplitude, frequency):
+    """The state at t = 0, and the Jacobian of the map from (time, velocity after) one impact to the next."""
+    period = 2 * np.pi / frequency
+    up = G * period / 2  # the velocity just after the impact, and just before it the other way round
+    speed = (1 - e) / (1 + e) * up
+    angle = np.arccos(speed / (amplitude * frequency))
+    since = period - (angle - 2.0) % (2 * np.pi) / frequency
+    z = amplitude * np.sin(angle) + up * since - G * since**2 / 2, up - G * since
+    later, pull = period / (speed + up), -(1 + e) * amplitude * frequency**2 * np.sin(angle)
+    return np.array(z), np.array([[1.0, later], [pull, pull * later - e * (1.0 - G * later)]])
+
+
+def test_a_strobe_goes_through_impacts():
+    """The ball was in free fall, through the table: its vector field, which its phase calls, was integrated alone."""
+    values, strobe = (0.8, 0.01, 30.0), StroboscopicMap()
+    solve = jax.jit(lambda *p: fixed_point(strobe, Table(*p), jnp.array([0.0325, 0.72])))
+    with precision.use("float64"):
+        gait = solve(*values)
+        z, jacobian = _one_bounce_per_period(*values)
+        np.testing.assert_allclose(gait.z, z, atol=1e-9)
+        multipliers = np.sort_complex(np.linalg.eigvals(gait.jacobian))
+        np.testing.assert_allclose(multipliers, np.sort_complex(np.linalg.eigvals(jacobian)), atol=1e-8)
+        np.testing.assert_allclose(abs(multipliers) ** 2, 0.8**2, atol=1e-8)  # their product is that of two impacts
+        for i, slope in enumerate(jax.jacfwd(lambda *p: solve(*p).z, range(3))(*values)):  # also of the period itself
+            nudge = np.where(np.arange(3) == i, 1e-6 * values[i], 0.0)
+            ahead, behind = (_one_bounce_per_period(*(values + sign * nudge))[0] for sign in (1, -1))
+            np.testing.assert_allclose(slope, (ahead - behind) / (2 * nudge[i]), rtol=1e-6)
+
+
+def test_a_strobe_ends_where_a_run_ends():
+    end = simulate(Table(), strides=2, samples=1).isel(time=-1)
+    with precision.use("float64"):
+        z = jnp.array(Table().initial_state())
+        for scheme in (None, EventDriven.of(Table())):
+            np.testing.assert_allclose(StroboscopicMap(scheme, periods=2)(Table(), z), [end.x, end.v], atol=1e-12)
+        assert float(StroboscopicMap("Smooth")(Table(), z)[0]) < -0.01  # without impacts, if so chosen
+
+
+class Landing(Table):
+    """It stays where it lands: a phase of rest."""
+
+    def phases(self):
+        return [lambda t, y: Swing(y.v, -G), lambda t, y: Swing(0.0 * y.v, 0.0)]
+
+    def transitions(self):
+        return {"bounce": super().transitions()["bounce"]._replace(target=1)}
+
+
+def test_a_motion_in_another_phase_has_not_returned():
+    with precision.use("float64"):
+        assert int(fixed_point(StroboscopicMap(), Landing(), jnp.array([0.0325, 0.72])).status) == NO_RETURN
+        np.testing.assert_allclose(StroboscopicMap(phase=1)(Landing(), jnp.array([0.5, 0.0])), [0.5, 0.0])
+    with pytest.raises(ValueError, match="phase must be one of the model's 2, 0 to 1, got 2"):
+        StroboscopicMap(phase=2)(Landing(), jnp.zeros(2))
+
+
+class Rigid(RigidWalker):
+    period = 1.0
+
+
+def test_schemes_without_exact_derivatives_have_no_strobe():
+    what = "needs the exact derivatives of Smooth or EventDriven: Rigid is integrated by TimeStepping"
+    with pytest.raises(ValueError, match=what):
+        StroboscopicMap()(Rigid(), jnp.zeros(6))
+    named = PoincareMap()
+    object.__setattr__(named, "scheme", "EventDriven")  # past the checks of types in tests
+    with pytest.raises(TypeError, match=r"scheme must be an EventDriven, such as .*, got 'EventDriven'"):
+        named.__post_init__()
+
+
+def test_a_motion_does_not_return_beyond_terminations_that_are_no_transitions():
+    low = lambda self: {"low": lambda t, y: y.x < 0.0}
+    with pytest.raises(ValueError, match=r"not at its terminations \['low'\]: make them transitions"):
+        hybrid(type("Low", (Table,), {"terminations": low})(), events=1, t_end=1.0)
 
 
 def test_a_model_without_a_period_has_no_strobe():
