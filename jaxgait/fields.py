@@ -1,23 +1,30 @@
 """The fields of modules: the base class of those whose fields cannot be set, what fields may hold, and dotted names.
 
 Exchangeable parts are known by their type, static choices by their alternatives. Dotted names lead through modules and
-mappings.
+mappings, and may end in the indices of an element of an array: "masses[1,0]".
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 
 from jaxgait.checks import first_few, listed, nearest, shown
 
 T = TypeVar("T")
+
+_ELEMENT = re.compile(r"(.+)\[([^\[\]]*)\]")
 
 
 class Immutable(eqx.Module):
@@ -121,8 +128,152 @@ def first_step(owner: Any, name: str) -> tuple[str, str]:
 
 
 def entered(owner: Any, step: str) -> Any:
-    """What is at one step in a module or mapping."""
+    """What is at one step in a module or mapping; the step may name an element of an array."""
+    if (found := _ELEMENT.fullmatch(step)) and not (isinstance(owner, Mapping) and step in owner):
+        return _element(entered(owner, found[1]), tuple(map(int, found[2].split(","))))
     return owner[step] if isinstance(owner, Mapping) else getattr(owner, step)
+
+
+def declared(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The declarations of those names that have one: of parameters, and of elements of arrays.
+
+    Args:
+        known: the declarations of a model's parameters, see `jaxgait.parameters.parameters`.
+        names: dotted names; others are left out.
+
+    Examples:
+        >>> from jaxgait import Exoskeleton
+        >>> from jaxgait.fields import declared
+        >>> from jaxgait.parameters import parameters
+        >>> found = declared(parameters(Exoskeleton()), ["lengths[1]", "lengths[9]"])
+        >>> print(list(found), found["lengths[1]"].unit, found["lengths[1]"].rank)
+        ['lengths[1]'] m 0
+    """
+    found = {}
+    for name in names:
+        if name in known:
+            found[name] = known[name]
+        elif (place := _place(name, known)) is not None:
+            info = known[place[0]]
+            if (index := _index(place[1], _shape(info.value, info.rank))) is not None:
+                found[name] = info._replace(value=_element(info.value, index), rank=0)
+    return found
+
+
+def array_of(name: str) -> str:
+    """The name of the array of which a name is an element, such as "masses" of "masses[1,0]"; other names unchanged.
+
+    Examples:
+        >>> from jaxgait.fields import array_of
+        >>> print(array_of("masses[1,0]"), array_of("mass"))
+        masses mass
+    """
+    found = _ELEMENT.fullmatch(name)
+    return found[1] if found else name
+
+
+def value_named(values: Mapping[str, Any], name: str) -> Any:
+    """The value with a name, or an element of an array such as "q[2]"; None if there is neither.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.fields import value_named
+        >>> print(value_named({"q": np.array([0.1, 0.2])}, "q[1]"), value_named({"q": np.zeros(2)}, "q[2]"))
+        0.2 None
+    """
+    if name in values:
+        return values[name]
+    place = _place(name, values)
+    index = None if place is None else _index(place[1], np.shape(values[place[0]]))
+    return None if place is None or index is None else _element(values[place[0]], index)
+
+
+def no_element(label: str, name: str, values: Mapping[str, Any]) -> str:
+    """The error message for indices that an array does not have; empty unless the name is of an element of an array.
+
+    Args:
+        label: what precedes the name of the array, such as "Exoskeleton.".
+        name: the name with indices.
+        values: arrays and numbers by name.
+    """
+    place = _place(name, values)
+    if place is None:
+        return ""
+    array, text = place
+    shape = np.shape(values[array])
+    if not shape:
+        return f"{label}{array} is a single number: leave out [{text}]"
+    first, last = (f"'{array}[{','.join(map(str, index))}]'" for index in ([0] * len(shape), [n - 1 for n in shape]))
+    return f"{label}{array} is an array of shape {shape}: its elements are {first} to {last}, got {name!r}"
+
+
+def within_arrays(values: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by name, with those of elements put into their arrays: into those among the values, or the `own` ones.
+
+    Values may have leading axes, as those of several members, and may be traced.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.fields import within_arrays
+        >>> within_arrays({"mass": 2.0, "q[1]": 0.5}, {"mass": 1.0, "q": np.zeros(3)})
+        {'mass': 2.0, 'q': array([0. , 0.5, 0. ])}
+    """
+    found = {name: x for name, x in values.items() if _place(name, own) is None}
+    for name, x in values.items():
+        if (place := _place(name, own)) is not None:
+            array, index = place[0], tuple(map(int, place[1].split(",")))
+            found[array] = _with_element(found.get(array, own[array]), index, x)
+    return found
+
+
+def _place(name: Any, known: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The array of which a name is an element, and its indices as text; None for other names."""
+    found = _ELEMENT.fullmatch(name) if isinstance(name, str) and name not in known else None
+    return (found[1], found[2]) if found and found[1] in known else None
+
+
+def _index(text: str, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """The indices "1,0" of an element of an array; None unless it has this element, spelled in this way."""
+    if not re.fullmatch(r"[0-9]+(,[0-9]+)*", text):
+        return None
+    index = tuple(map(int, text.split(",")))
+    inside = len(index) == len(shape) and all(i < n for i, n in zip(index, shape, strict=True))
+    return index if inside and text == ",".join(map(str, index)) else None
+
+
+def _shape(value: Any, rank: int) -> tuple[int, ...]:
+    """The shape of an array or of nested tuples, without leading axes beyond the rank."""
+    if isinstance(value, tuple | list):
+        return (len(value), *(_shape(value[0], rank - 1) if value and rank > 1 else ()))
+    return np.shape(value)[np.ndim(value) - rank :]
+
+
+def _element(value: Any, index: tuple[int, ...]) -> Any:
+    """An element of an array (counted along its last axes) or of nested tuples."""
+    if index and isinstance(value, tuple | list):
+        return _element(value[index[0]], index[1:])
+    return value[(..., *index)] if index else value
+
+
+def _with_element(value: Any, index: tuple[int, ...], x: Any) -> Any:
+    """An array or nested tuples with one element replaced, which may have leading axes."""
+    if not index:
+        return x
+    if isinstance(value, tuple | list):
+        others = (one if np.shape(x) == () else _spread(one, np.shape(x)) for one in value)
+        return tuple(_with_element(one, index[1:], x) if i == index[0] else one for i, one in enumerate(others))
+    own = np.ndim(value) - len(index)  # the number of leading axes
+    shape = np.broadcast_shapes(np.shape(value)[:own], np.shape(x)) + np.shape(value)[own:]
+    if isinstance(value, Tracer) or isinstance(x, Tracer):
+        return jnp.broadcast_to(value, shape).astype(jnp.result_type(value, x)).at[(..., *index)].set(x)
+    whole = np.array(np.broadcast_to(value, shape), np.result_type(value, x))
+    whole[(..., *index)] = x
+    return whole
+
+
+def _spread(value: Any, leading: tuple[int, ...]) -> Any:
+    """A number, or nested tuples of them, with leading axes."""
+    return jax.tree.map(lambda one: np.broadcast_to(one, np.broadcast_shapes(np.shape(one), leading)), value)
 
 
 def with_fields(owner: T, values: Mapping[str, Any]) -> T:
@@ -149,6 +300,8 @@ def no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
     kind = type(model).__name__
     if not isinstance(name, str):
         return f"parameters are addressed by dotted names, such as {next(iter(known), 'damper.k')!r}, got {name!r}"
+    if wrong := no_element(f"{kind}.", name, {n: info.value for n, info in known.items()}):
+        return wrong
     if inside := [n for n in known if n.startswith(name + ".")]:
         return f"{kind}.{name} is a group of parameters: set {first_few(inside, 8)} one by one"
     return (all(name.split(".")) and _dead_end(model, kind, name)) or _unknown(kind, name, known)

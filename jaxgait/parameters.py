@@ -24,7 +24,7 @@ from jax.core import Tracer
 
 from jaxgait import units
 from jaxgait.checks import as_array, by_name, listed, shown
-from jaxgait.fields import Immutable, entered, first_step, misfit, no_parameter, replaced
+from jaxgait.fields import Immutable, declared, entered, first_step, misfit, no_parameter, replaced, within_arrays
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
 M = TypeVar("M")
@@ -231,7 +231,7 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
 
 
 def parameter_info(model: Any, name: str) -> ParameterInfo:
-    """One parameter by dotted name.
+    """One parameter by dotted name, or an element of an array, such as "masses[1,0]".
 
     Raises:
         ParameterError: for an unknown name, with the nearest valid names; for the name of something other than a
@@ -245,9 +245,9 @@ def parameter_info(model: Any, name: str) -> ParameterInfo:
         70.0 kg body mass positive
     """
     known = parameters(model)
-    if name not in known:
+    if not (found := declared(known, [name])):
         raise ParameterError(no_parameter(model, name, known))
-    return known[name]
+    return found[name]
 
 
 def get_parameter(model: Any, name: str) -> Any:
@@ -267,7 +267,7 @@ def get_parameter(model: Any, name: str) -> Any:
 
 @by_name('write with_parameters(model, {"mass": 70.0})')
 def with_parameters(model: M, values: Mapping[str, Any]) -> M:
-    """A copy of the model with some parameters replaced, addressed by dotted names.
+    """A copy of the model with some parameters, or elements of arrays ("masses[1,0]"), replaced by dotted names.
 
     Lists, and arrays of one axis, become tuples if the parameter is one; other lists become arrays, and NumPy's numbers
     Python's. Arrays with a leading axis make the model an ensemble for `jax.vmap`.
@@ -291,6 +291,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
         _check_finite(f"{type(model).__name__}.{name}", x, known[name])
     if not new:
         return model
+    new = within_arrays(new, {name: info.value for name, info in parameters(model).items()})
     return eqx.tree_at(
         lambda m: [get_parameter(m, n) for n in new],
         model,

@@ -16,12 +16,13 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike
 
 from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, value_at
+from jaxgait.fields import declared, value_named
 from jaxgait.measure import Observe, mask, observed
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import afresh, signature
-from jaxgait.parameters import get_parameter, parameters, with_parameters
+from jaxgait.parameters import parameters, with_parameters
 from jaxgait.run import Run, Sampling, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.smooth import ASSURED
@@ -99,7 +100,7 @@ def _events(run: Run) -> dict[str, Array]:
 
 def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
     """The model of one member and its initial state; for the arguments see `run_member`."""
-    known = parameters(model)
+    known = declared(parameters(model), values)
     changed = {n: x for n, x in values.items() if n.startswith(INITIAL) and n not in known}
     model = model_of(model, {n: x for n, x in values.items() if n not in changed})
     return model, with_state_variables(model.initial_state(), {n.removeprefix(INITIAL): x for n, x in changed.items()})
@@ -107,7 +108,7 @@ def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
 
 def model_of(model: Model, values: Mapping[str, ArrayLike]) -> Model:
     """The model of a member with these parameters and numbers of its motion, each of the shape of the model's."""
-    known = parameters(model)
+    known = declared(parameters(model), values)
     moved = {n: x for n, x in values.items() if n not in known}
     model = with_parameters(model, {n: x for n, x in values.items() if n in known})
     if moved:
@@ -117,11 +118,11 @@ def model_of(model: Model, values: Mapping[str, ArrayLike]) -> Model:
 
 def own_value(model: Model, name: str) -> Array:
     """The model's own value of a parameter, a number of its motion or a component of its initial state, in its unit."""
-    if name in parameters(model):
-        return jnp.asarray(get_parameter(model, name), dtype=float)
+    if found := declared(parameters(model), [name]):
+        return jnp.asarray(found[name].value, dtype=float)
     if name.startswith(DRIVE):
         return jnp.asarray(drive_number(model, name), dtype=float)
-    return state_variables(model.initial_state())[name.removeprefix(INITIAL)]
+    return value_named(state_variables(model.initial_state()), name.removeprefix(INITIAL))
 
 
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:

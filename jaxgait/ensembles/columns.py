@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxgait import checks
 from jaxgait.checks import shown
+from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, check_value, parameters, within_bounds
 from jaxgait.plausible import warn_implausible
@@ -197,9 +198,8 @@ def check_bounds(
             ...
         jaxgait.parameters.ParameterError: mass[1] (body mass) must be positive, got -1 kg
     """
-    known = parameters(model)
-    for name in (name for name in columns if name in known):
-        x, info = columns[name], known[name]
+    for name, info in declared(parameters(model), columns).items():
+        x = columns[name]
         good = (np.isfinite(x) & within_bounds(x, info)).reshape(len(x), -1).all(axis=1)
         if not good.all():
             first = int(np.argmin(good))
@@ -224,9 +224,7 @@ def warn_of_values(model: Model, given: Mapping[str, Any]) -> None:
         >>> from jaxgait.ensembles.columns import warn_of_values
         >>> warn_of_values(Bungee(), {"mass": np.array([60.0, 80.0]), "initial.v": 1e9})  # no warning
     """
-    known = parameters(model)
-    for name in [name for name in given if name in known]:
-        info = known[name]
+    for name, info in declared(parameters(model), given).items():
         warn_implausible(f"{type(model).__name__}.{name} ({info.doc})", given[name], info.unit, info.plausible)
 
 

@@ -33,6 +33,7 @@ from jaxgait.ensembles.plan import (
 from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.validity import valid_members
 from jaxgait.ensembles.workers import Meter, run_blocks
+from jaxgait.fields import declared
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import failures
@@ -275,7 +276,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     observe, variables = _observed(model, request)
     gradient = _gradient(request["gradient"])
     chosen, retries = _schemes(model, request, gradient)
-    for name in sorted({*members.values, *gradient} - {*parameters(model)}):
+    for name in sorted({*members.values, *gradient} - {*declared(parameters(model), [*members.values, *gradient])}):
         if not name.startswith(DRIVE):
             chosen.check_start(model, name)
     with precisions.use(precision):

@@ -10,6 +10,7 @@ import numpy as np
 from jaxgait import xr
 from jaxgait.ensembles.members import INITIAL, MOTION
 from jaxgait.ensembles.plan import Plan, stem
+from jaxgait.fields import array_of, declared
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import INVALID, INVALID_TEXT, failures
 from jaxgait.parameters import parameters
@@ -181,13 +182,12 @@ def _known(plan: Plan) -> dict[str, Variable]:
 
 def described_value(model: Model, name: str) -> dict[str, Any]:
     """Unit and long name of a parameter, a component of the initial state, or a label of the members, as attributes."""
-    declared = parameters(model)
-    if name in declared:
-        return {"units": declared[name].unit, "long_name": declared[name].doc}
+    if found := declared(parameters(model), [name]):
+        return {"units": found[name].unit, "long_name": found[name].doc}
     if name in _MOTION:
         return _MOTION[name]
-    component = name.removeprefix(INITIAL)
-    if component != name and component in model.variables:
+    component = array_of(name.removeprefix(INITIAL))
+    if name.startswith(INITIAL) and component in model.variables:
         variable = model.variables[component]
         return {"units": variable.unit, "long_name": f"{variable.long_name}, at the start"}
     return {}

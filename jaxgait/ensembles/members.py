@@ -24,6 +24,7 @@ import numpy as np
 from jaxgait import checks
 from jaxgait.checks import shown
 from jaxgait.ensembles.columns import check_bounds, numbers, one_of, rows_of, warn_of_values
+from jaxgait.fields import array_of, declared, no_element, value_named, within_arrays
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
@@ -336,7 +337,7 @@ def check_names(model: Model, members: Members) -> None:
     Raises:
         ParameterError: as `check_members`.
     """
-    known = parameters(model)
+    known = declared(parameters(model), members.labels)
     for name, values in members.values.items():
         wanted = shape_of(model, name)
         if values.shape[1:] != wanted:
@@ -359,7 +360,7 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
     Warns:
         jaxgait.plausible.ImplausibleValue: for values out of their plausible range, once per parameter.
     """
-    known = parameters(model)
+    known = declared(parameters(model), given)
     varied = {}
     for name, values in given.items():
         if name in known:
@@ -368,7 +369,9 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
             varied[name] = values
         elif not np.isfinite(values).all():
             raise ParameterError(f"{name!r} must be finite, got {np.extract(~np.isfinite(values), values)[0]}")
-    check_start_values(model, {n.removeprefix(INITIAL): x for n, x in given.items() if n.startswith(INITIAL)})
+    start = {n.removeprefix(INITIAL): x for n, x in given.items() if n.startswith(INITIAL)}
+    own = state_variables(model.initial_state()) if any(array_of(n) != n for n in start) else {}
+    check_start_values(model, within_arrays(start, own))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked
         with_parameters(model, varied).validate()
@@ -403,7 +406,7 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
     Raises:
         ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are not real numbers.
     """
-    if name not in parameters(model):
+    if not declared(parameters(model), [name]):
         if name.startswith(DRIVE):
             return np.shape(drive_number(model, name))
         if name.startswith(INITIAL):
@@ -422,10 +425,13 @@ def _is_real(value: Any) -> bool:
 
 def _initial(model: Model, component: str) -> Any:
     components = state_variables(model.initial_state())
-    if component not in components:
+    found = value_named(components, component)
+    if found is None:
+        if wrong := no_element("", INITIAL + component, {INITIAL + n: x for n, x in components.items()}):
+            raise ParameterError(wrong)
         hint = checks.nearest(INITIAL + component, [INITIAL + name for name in sorted(components)])
         raise ParameterError(f"the state of {type(model).__name__} has no component {component!r}: {hint}")
-    return components[component]
+    return found
 
 
 def _named(axes: Axes) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from jaxgait.ensembles.driver import ensemble
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION, zipped
 from jaxgait.ensembles.results import flat, is_run, members_dims, open_result, rebuilt
 from jaxgait.ensembles.walks import recorded_motions
+from jaxgait.fields import array_of
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters
@@ -171,6 +172,7 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
     names = [*parameters(model), *(INITIAL + n for n in state_variables(jax.eval_shape(model.initial_state)))]
     known = {str(n): x for n, x in scan.coords.items()}  # without dimensions, too: fixed values of a part of a scan
+    names += [n for n in known if n not in names and array_of(n) in names]  # elements of arrays
     if MOTION in known:
         along, shape = known[MOTION].dims, known[MOTION].shape
         moving = recorded_motions(model, known[MOTION].values.ravel())

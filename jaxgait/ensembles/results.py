@@ -16,6 +16,7 @@ from jaxgait.contents import restored
 from jaxgait.ensembles.checksums import damaged, damaged_labels, lost_records
 from jaxgait.ensembles.members import DRIVE, MOTION
 from jaxgait.ensembles.store import MAX_NAMED, read_store
+from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
 
@@ -155,7 +156,7 @@ def rebuilt(run: xr.Dataset) -> Model:
         known = parameters(model)
         if lost := [n for n, one in known.items() if one.value is None]:
             raise ValueError(f"its {lost[0]} was not recorded")
-        return with_parameters(model, {n: x for n, x in own.items() if n in known})
+        return with_parameters(model, {n: own[n] for n in declared(known, own)})
     except (ValueError, KeyError, TypeError) as error:
         message = f"the {name} of this result cannot be made from its attributes ({error}): give it, model=..."
         raise ValueError(message) from error

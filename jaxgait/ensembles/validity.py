@@ -11,6 +11,7 @@ from jaxtyping import Bool
 
 from jaxgait.ensembles.columns import one_of, warn_of_values
 from jaxgait.ensembles.members import Members, check_names, check_values
+from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameters, with_parameters, within_bounds
 from jaxgait.plausible import ImplausibleValue
@@ -98,7 +99,7 @@ def valid_members(model: Model, members: Members) -> tuple[Bool[np.ndarray, " me
 
 def _in_bounds(model: Model, members: Members) -> Bool[np.ndarray, " members"]:
     """Members whose values are finite and within the bounds of their parameters: most invalid ones, found at once."""
-    known, found = parameters(model), np.ones(members.size, bool)
+    known, found = declared(parameters(model), members.values), np.ones(members.size, bool)
     for name, x in members.values.items():
         good = np.isfinite(x) & (within_bounds(x, known[name]) if name in known else True)
         found &= good.reshape(members.size, -1).all(axis=1)
@@ -115,8 +116,7 @@ def _faultless(fault: Fault, columns: Mapping[str, np.ndarray]) -> bool:
 
 def _fault(model: Model, values: Mapping[str, np.ndarray | float]) -> str:
     """The model's objection to values by name, with a leading axis over members or without one; empty if none."""
-    known = parameters(model)
-    own = {name: x for name, x in values.items() if name in known}
+    own = {name: values[name] for name in declared(parameters(model), values)}
     return _objection(lambda: with_parameters(model, own).validate())
 
 

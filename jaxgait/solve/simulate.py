@@ -16,6 +16,7 @@ from jaxtyping import Array
 from jaxgait import precision as precisions
 from jaxgait import xr
 from jaxgait.checks import as_array, by_name, nearest, shown, untraced
+from jaxgait.fields import no_element, value_named
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import Model, State, Variable, as_model
 from jaxgait.native import kept, looped
@@ -138,17 +139,18 @@ def _start(model: Model, given: Any) -> State:
     shapes = jax.eval_shape(model.initial_state)
     if not isinstance(given, Mapping) or (isinstance(shapes, Mapping) and given.keys() == shapes.keys()):
         return given
-    known = state_variables(shapes)
-    for name in given:
-        if name not in known:
-            raise ValueError(f"initial_state of {type(model).__name__} has no {name!r}: {nearest(name, known)}")
+    known = {name: np.zeros(one.shape, one.dtype) for name, one in state_variables(shapes).items()}
+    wanted = {name: value_named(known, name) for name in given}
+    for name in (name for name, one in wanted.items() if one is None):
+        wrong = f"initial_state of {type(model).__name__} has no {name!r}: {nearest(name, known)}"
+        raise ValueError(no_element("initial_state.", name, known) or wrong)
     values = {}
     for name, x in ((name, as_array(x)) for name, x in given.items()):
         if not is_real(x):
             raise ValueError(f"initial_state.{name} must be a real number, got {shown(given[name])}")
-        if x.shape != known[name].shape:
-            raise ValueError(f"initial_state.{name} must have the shape {known[name].shape}, got {x.shape}")
-        values[name] = x.astype(np.result_type(x, known[name].dtype))  # whole numbers for real ones
+        if x.shape != wanted[name].shape:
+            raise ValueError(f"initial_state.{name} must have the shape {wanted[name].shape}, got {x.shape}")
+        values[name] = x.astype(np.result_type(x, wanted[name].dtype))  # whole numbers for real ones
     return with_state_variables(model.initial_state(), values)
 
 
