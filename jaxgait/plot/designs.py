@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, s
 
 _MIN_DISTANCE = 1e-6
 """Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""
+HIGH = 36
+"""Characters of a label that fit next to a panel of these pictures."""
 
 
 def paths(found: Optimum, *, scan: xr.DataArray | None = None) -> Figure:
@@ -42,7 +45,7 @@ def paths(found: Optimum, *, scan: xr.DataArray | None = None) -> Figure:
     if scan is not None and (scan.ndim != 2 or not set(scan.dims) <= set(names)):
         raise ValueError(f"scan must be over two of {', '.join(names)}, got one over {', '.join(map(str, scan.dims))}")
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]] or [(names[0], None)]
-    goal = axis_label(found.history["objective"])
+    goal = textwrap.fill(axis_label(found.history["objective"]), HIGH)
     with style():
         columns = min(len(pairs), 3)
         rows = -(-len(pairs) // columns)
@@ -88,9 +91,9 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
     ran = np.isfinite(history["objective"].values).any(axis=1)  # a failed start is only a cross
     began, ended = (lambda x: x.values[ran, 0]), (lambda x: x.values[ran, -1])
     ax.plot(began(history[a]), began(y), "o", color=BLUE, mfc="white", ms=6, zorder=4, label="start")
-    ax.plot(ended(history[a]), ended(y), "*", color=ORANGE, mec="black", ms=10, ls="", zorder=5, label="end")
-    best = found.objective if b is None else found.best[b]
-    ax.plot(found.best[a], best, "*", color=RED, mec="white", ms=17, ls="", zorder=6, label="best")
+    ax.plot(ended(history[a]), ended(y), "*", color=ORANGE, mec="black", mew=0.6, ms=8, ls="", zorder=5, label="end")
+    best = found.objective if b is None else found.best[b]  # larger than the end that it lies behind
+    ax.plot(found.best[a], best, "*", color=RED, mec="white", ms=20, ls="", zorder=4.5, label="best")
     return None if b is None else points
 
 
@@ -230,7 +233,8 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
         for ax, (unit, names) in zip(axes[:, 0], panels.items(), strict=True):
             for name in names:
                 _compared(ax, before, after, name, alone=len(names) == 1)
-            ax.set_ylabel(axis_label(after[names[0]].attrs.get("long_name", names[0]), unit))
+            label = axis_label(after[names[0]].attrs.get("long_name", names[0]), unit)
+            ax.set_ylabel(textwrap.fill(label, HIGH))
             ax.legend(ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
         axes[-1, 0].set_xlabel(axis_label("time", "s"))
     return figure

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.explorer.table import Column, Table
-from jaxgait.plot.scale import boundaries, stepped, texts
+from jaxgait.plot.scale import boundaries, colours, stepped, texts
 from jaxgait.plot.style import axis_label, cell_edges
 
 MAX_HATCHED = 20_000
@@ -66,11 +67,11 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
     column = rows.columns.get(str(x.name))
     title = column.title if column else axis_label(str(x.name))
     ax.grid(visible=False)
+    counts = column.colours if column else ()
     if not empty.all() and values.min() == values.max():
-        draw(values)
+        draw(values, cmap=ListedColormap([counts[-1] if counts else colours(3)[1]]))  # neither the lowest nor the highest
         ax.text(0.5, 0.5, f"{values.min():g} everywhere", transform=ax.transAxes, ha="center", backgroundcolor="white")
     elif not empty.all():
-        counts = column.colours if column else ()
         _coloured(ax, draw, values, counts)
         if not counts:
             title += _mark_extremes(ax, values.T.ravel(), rows, first, second)

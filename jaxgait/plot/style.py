@@ -40,6 +40,12 @@ _RC: dict[Any, Any] = {
 }
 
 
+_SAVED: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "jaxgait"}
+"""TrueType, as journals require; text that can be searched and edited; the same names in every file."""
+_UNDATED: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "svgz": {"Date": None}, "pdf": {"CreationDate": None}}
+"""Without the time: the same picture is the same file."""
+
+
 @contextlib.contextmanager
 def style(**changes: Any) -> Iterator[None]:
     """Draws in jaxgait's style inside the block, and restores the user's matplotlib settings afterwards.
@@ -130,7 +136,8 @@ def kinds() -> tuple[str, ...]:
 def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib.Path:
     """Saves a figure, closes it and returns its path; creates missing folders.
 
-    The extension is one of `kinds`, by default matplotlib's (.png); `dpi` is the resolution in dots per inch.
+    The extension is one of `kinds`, by default matplotlib's (.png); `dpi` is the resolution in dots per inch. The same
+    figure gives the same PNG, SVG or PDF file, which have no date.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -149,8 +156,8 @@ def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib
         path = path.with_name(f"{path.name.rstrip('.')}.{kind}")
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn = io.BytesIO()
-    with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):  # TrueType, as journals require
-        figure.savefig(drawn, dpi=dpi, format=kind)
+    with mpl.rc_context(_SAVED):
+        figure.savefig(drawn, dpi=dpi, format=kind, metadata=_UNDATED.get(kind))
     files.data(path, drawn.getvalue())
     plt.close(figure)
     return path

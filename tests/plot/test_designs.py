@@ -39,6 +39,19 @@ def test_a_start_that_failed_is_a_cross_alone():
     drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
     assert drawn["start"] == drawn["end"] == 1 and drawn["failed"] == 1
     assert len(ax.get_legend().get_texts()) == 4
+    above = {line.get_label(): line.get_zorder() for line in ax.lines}
+    assert above["end"] > above["best"], "not hidden by the larger star"
+    plt.close("all")
+
+
+@pytest.mark.parametrize("names", [["stiffness"], list(BOX)])
+def test_a_long_objective_fits_its_axis(names):
+    found = optimize(Bungee(), maximize="clearance", over={n: BOX[n] for n in names}, starts=1, iterations=1, **RUN)
+    figure = designs.paths(found)
+    figure.canvas.draw()
+    label = figure.axes[len(names) - 1].yaxis.label  # of the colour bar for two parameters
+    box = label.get_window_extent()
+    assert label.get_text().endswith("(m)") and box.y0 >= 0.0 and box.y1 <= figure.bbox.height
     plt.close("all")
 
 

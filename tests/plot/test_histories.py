@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from jaxgait.plot import maps
 from jaxgait.plot.explorer.table import COUNTS, table
 from jaxgait.plot.histories import MAX_PANELS, picture
-from jaxgait.plot.scale import boundaries, texts
+from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.style import GREY
 
 
@@ -332,3 +332,7 @@ def test_a_map_of_a_single_value_says_it_instead_of_a_colour_bar():
     data["low"] = data.low * 0.0 + 2.5
     (field,) = picture(data).axes
     assert [text.get_text() for text in field.texts] == ["2.5 everywhere"]
+    middle = lambda data: to_hex(data.to_rgba(data.get_array().compressed()[0]))
+    assert middle(field.collections[0]) == colours(3)[1], "as on a page: neither the lowest nor the highest"
+    data["low"] = (data.low * 0.0 + 2.0).assign_attrs(units="1")
+    assert middle(picture(data).axes[0].collections[0]).upper() == COUNTS[2]

@@ -81,3 +81,16 @@ def test_only_the_settings_of_the_style_are_put_back():
 def test_a_picture_without_an_ending_gets_one(tmp_path, given, written):
     assert save(plt.figure(figsize=(1.0, 1.0)), tmp_path / given) == tmp_path / written
     assert [path.name for path in tmp_path.iterdir()] == [written]
+
+
+@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+def test_the_same_picture_is_the_same_file(tmp_path, kind):
+    drawn = []
+    for name in ("one", "other"):
+        with style():
+            figure, ax = plt.subplots(figsize=(2.0, 1.5))
+            ax.plot([0.0, 1.0], label="knee")
+            ax.legend()
+        drawn.append(save(figure, tmp_path / f"{name}.{kind}").read_bytes())
+    assert drawn[0] == drawn[1]
+    assert b"Date" not in drawn[0].replace(b"dc:date", b"Date") and (kind != "svg" or b">knee</text>" in drawn[0])
