@@ -69,7 +69,8 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
     ax.grid(visible=False)
     counts = column.colours if column else ()
     if not empty.all() and values.min() == values.max():
-        draw(values, cmap=ListedColormap([counts[-1] if counts else colours(3)[1]]))  # neither the lowest nor the highest
+        middle = counts[-1] if counts else colours(3)[1]  # neither the lowest nor the highest
+        draw(values, cmap=ListedColormap([middle]))
         ax.text(0.5, 0.5, f"{values.min():g} everywhere", transform=ax.transAxes, ha="center", backgroundcolor="white")
     elif not empty.all():
         _coloured(ax, draw, values, counts)
