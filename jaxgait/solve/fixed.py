@@ -19,7 +19,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
-from jaxgait.solve.solvers import given_options
+from jaxgait.solve.solvers import given_options, numerics_of
 from jaxgait.solve.steps import ending, select, start_state, watched, widened
 
 DEFAULT_DT = 1e-4
@@ -159,7 +159,7 @@ class FixedSteps(Scheme):
     ) -> FixedSteps:
         """See `Scheme.of`; the default step is the model's (`Numerics.dt`), if it has one."""
         del differentiated, precision
-        return cls(**{"dt": model.numerics.dt or DEFAULT_DT, **given_options(options)})
+        return cls(**{"dt": numerics_of(model).dt or DEFAULT_DT, **given_options(options)})
 
     def complete_sampling(self, model: Any, sampling: Sampling) -> Sampling:
         """See `Scheme.complete_sampling`; adds the number of steps between samples."""

@@ -39,7 +39,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.kinds import HybridModel
-from jaxgait.model import Model, Numerics, Scalar, State
+from jaxgait.model import Model, Scalar, State
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
@@ -49,7 +49,7 @@ from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.segments import Engine
 from jaxgait.solve.smooth import check_resolved, check_tolerances, tolerances
-from jaxgait.solve.solvers import given_options
+from jaxgait.solve.solvers import given_options, numerics_of
 from jaxgait.solve.steps import start_state
 
 _ADAPTIVE = {"rtol", "atol", "max_step"}
@@ -136,7 +136,7 @@ class EventDriven(Scheme):
         A stiff model gets a linearly implicit solver: explicit steps would have to resolve its fastest motion, and
         their derivatives overflow long before their values do.
         """
-        hints = getattr(model, "numerics", None) or Numerics(stiff=False)
+        hints = numerics_of(model)
         if hints.stiff:
             longest, first = hints.max_step, hints.first_step
             chosen = cls(Ros4(pivoting=False, unrolled=not differentiated), dt=first, max_steps=hints.max_steps)

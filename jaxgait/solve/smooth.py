@@ -31,7 +31,7 @@ from jaxgait.solve.checks import check_state
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, all_finite, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
-from jaxgait.solve.solvers import given_options
+from jaxgait.solve.solvers import given_options, numerics_of
 from jaxgait.solve.watch import Watching, located
 
 FLOAT64_RETRY = "float64"
@@ -116,7 +116,7 @@ class Smooth(Scheme):
                 rounding errors.
             TypeError: for an unknown field.
         """
-        hints = model.numerics
+        hints = numerics_of(model)
         # A mechanism's matrix I/(gamma h) - J, in coordinates and rates, needs no pivoting.
         explicit = Tsit5() if hints.unrolled else diffrax.Tsit5()
         solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else explicit

@@ -1,4 +1,4 @@
-"""The adaptive solvers, by name."""
+"""The adaptive solvers, by name, and what users and models say of the options of schemes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 import diffrax
 
+from jaxgait import checks
 from jaxgait.checks import nearest
+from jaxgait.model import Numerics
 from jaxgait.solve.explicit import Bosh3, Dopri8, Tsit5
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas3, Rodas4, Rodas5P, Ros4
 from jaxgait.solve.verner import Verner8
@@ -63,3 +65,26 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
     """
     found = {name: value for name, value in options.items() if value is not None}
     return found | {"solver": as_solver(found["solver"])} if "solver" in found else found
+
+
+def numerics_of(model: Any) -> Numerics:
+    """A model's `numerics`, checked; the defaults for a mechanism that has only the methods of a protocol.
+
+    Raises:
+        ValueError: for impossible tolerances, steps in s and limits of steps, naming the model.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.solve.solvers import numerics_of
+        >>> print(numerics_of(Bungee()).rtol)
+        1e-10
+    """
+    hints = getattr(model, "numerics", None) or Numerics(stiff=False)
+    name = f"{type(model).__name__}.numerics"
+    checks.positive(f"{name}.rtol", hints.rtol, below=1.0)
+    checks.positive(f"{name}.atol", hints.atol)
+    for step in ("first_step", "max_step", "dt"):
+        if getattr(hints, step) is not None:
+            checks.positive(f"{name}.{step}", getattr(hints, step), "seconds")
+    checks.count(f"{name}.max_steps", hints.max_steps)
+    return hints

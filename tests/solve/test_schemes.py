@@ -9,7 +9,7 @@ import pytest
 from jaxgait import simulate
 from jaxgait.kinds import Transition
 from jaxgait.measure import Measure
-from jaxgait.model import Model, Variable, parameter
+from jaxgait.model import Model, Numerics, Variable, parameter
 from jaxgait.models import Bungee
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
@@ -44,6 +44,30 @@ def test_a_smooth_model_moves_smoothly():
 def test_errors_of_unsuitable_schemes_name_suitable_ones(options, error, message):
     with pytest.raises(error, match=message):
         simulate(Bungee(), **options)
+
+
+class Stepping(Harmonic):
+    def advance(self, t, y, dt):
+        return y
+
+
+@pytest.mark.parametrize("scheme", ["Smooth", "EventDriven", "Marching"])
+@pytest.mark.parametrize(
+    ("hints", "message"),
+    [
+        ({"rtol": -1.0}, "rtol must be a positive number below 1, got -1.0"),
+        ({"atol": 0.0}, "atol must be a positive number, got 0.0"),
+        ({"max_step": 0.0}, "max_step must be a positive number of seconds, got 0.0"),
+        ({"dt": -1e-3}, "dt must be a positive number of seconds, got -0.001"),
+        ({"max_steps": 0}, "max_steps must be a whole number, at least 1, got 0"),
+    ],
+    ids=str,
+)
+def test_numerics_of_a_class_are_checked_by_every_scheme(scheme, hints, message):
+    base = Bouncing if scheme == "EventDriven" else Stepping
+    model = type("Hinted", (base,), {"numerics": Numerics(stiff=False, **hints)})()
+    with pytest.raises(ValueError, match=f"Hinted.numerics.{message}"):
+        scheme_for(model, scheme, rtol=1e-6 if scheme != "Marching" else None)
 
 
 class Bouncing(Model):
