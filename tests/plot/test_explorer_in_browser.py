@@ -59,7 +59,7 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     assert "6 members selected" in window.js("return $('several-note').textContent")
     shown_side_by_side = "return [...document.querySelectorAll('#multiples canvas')].map(c => +c.dataset.member)"
     assert window.js(shown_side_by_side) == sorted({0, 1, 3, 4, 6, 7} & set(shown.runs))
-    dots = "[...document.querySelector('#map .scatterlayer .trace').querySelectorAll('path.point')]"
+    dots = "[...document.querySelector('#map .scatterlayer .trace:has(path.point)').querySelectorAll('path.point')]"
     white = f"{dots}.filter(p => +p.style.opacity > 0).length"
     for act in (
         "document.querySelector('#multiples figure').click()",
@@ -96,7 +96,7 @@ def test_films_of_a_page_share_one_scale_and_curves_the_colours_of_their_scene(s
     window.until("document.body.dataset.ready")
     shares = (
         "const all = [...films.values()], most = value => Math.max(...all.map(value));"
-        "return [state.common.scale === most(f => f.scale), state.common.span[1] === most(f => f.views[0].span[1])]"
+        "return [state.common.scale === most(f => f.scale), state.common.span[1] >= most(f => f.views[0].span[1])]"
     )
     assert window.js(shares) == [True, True]
     assert re.search(
@@ -108,7 +108,7 @@ def test_films_of_a_page_share_one_scale_and_curves_the_colours_of_their_scene(s
         "film.legend = { measured: '#7F7F7F', body: '#0072B2' }; drawCharts();"
         "return $('history').data.filter(t => t.name !== 'reference').map(t => t.line.color)"
     )
-    assert window.js(coloured) == ["#7F7F7F", "#009E73", "#CC79A7", "#56B4E9"], "without that of the forces"
+    assert window.js(coloured) == ["#7F7F7F", "#009E73", "#56B4E9", "#B0703C"], "without those of forces and reference"
     path = (
         "const places = [], g = { beginPath() {}, moveTo: x => places.push(-x), lineTo: x => places.push(x) };"
         "trace(g, [1, 0, 2, 0, NaN, 0, 4, 0, 5, 0], x => x, y => y); return places"
@@ -120,7 +120,7 @@ def test_films_of_a_page_share_one_scale_and_curves_the_colours_of_their_scene(s
 @needs_chromium
 def test_in_a_browser_slices_logarithmic_axes_names_and_small_numbers(window, tmp_path):
     dims, shape = ("who", "k", "c"), (2, 3, 2)
-    low = 1e-14 * np.arange(12.0).reshape(shape)
+    low = 1e-14 * np.arange(12.0)[::-1].reshape(shape)
     data = xr.Dataset({"low": (dims, low), "status": (dims, np.zeros(shape, int))})
     data = data.assign_coords(who=["anna<b>", "b & c"], k=[1.0, 10.0, 100.0], c=[1.0, 2.0])
     window.open(explore(data, members=0).save(tmp_path / "slices.html"))
@@ -131,6 +131,14 @@ def test_in_a_browser_slices_logarithmic_axes_names_and_small_numbers(window, tm
     np.testing.assert_allclose(window.js("return $('map').data[0].y"), 10.0 ** np.array([-0.5, 0.5, 1.5, 2.5]))
     choices = "return [...document.querySelectorAll('#slices select option')].map(o => o.value)"
     assert window.js(choices) == ["1", "2"], "one value: of all, a cell would show the last member"
+    chosen = "const rings = $('map').data.at(-1).x.length; return [state.member, state.slices.c, rings]"
+    assert window.js(chosen) == [0, "1", 1], "the slice of the first member"
+    window.js("return show(3).then(() => drawMap())")
+    assert window.js(chosen) == [3, "2", 1], "the slice follows the member"
+    window.js("state.reference = 4; drawMap()")
+    assert window.js("return [$('star').hidden, $('star').textContent]") == [False, "★ at c 1"]
+    window.js("$('star').click()")
+    assert window.js("return [state.slices.c, $('star').hidden]") == ["1", True]
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
     assert window.js("return $('map').data[0].dimensions[0].ticktext") == ["anna<b>", "b & c"], "not HTML there"
@@ -220,6 +228,110 @@ def test_in_a_browser_categories_counts_and_members_without_a_value(scan, window
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
     assert window.js("return $('map').data[0].customdata.length") == 3, "what most lack is left out"
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_films_wait_at_their_ends_and_a_reference_of_another_time_is_named(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    short, reference = next(m for m in shown.runs if m != shown.header["reference"]), shown.header["reference"]
+    window.js(f"films.get({short}).time.data = films.get({short}).time.data.subarray(0, 20); return show({short})")
+    on = (
+        "state.elapsed = span(chosenFilm()) + 1; state.playing = true; tick.last = performance.now(); tick(tick.last);"
+        "play(false); return [state.elapsed > span(chosenFilm()), +$('slider').value]"
+    )
+    assert window.js(on) == [True, 19], "the other films play on"
+    window.js(f"films.get({reference}).time.data = films.get({reference}).time.data.map(t => t + 3.4)")
+    window.js("$('ghost').click(); drawCharts(); drawMultiples()")
+    named = "reference (from 3.40 s, shifted)"
+    assert window.js("return [$('history').data[0].name, $('legend').lastChild.textContent]") == [named, named]
+    colours = "return [$('history').data[0].line.color, ...legendOf(chosenFilm()).map(([, colour]) => colour)]"
+    assert len(set(found := window.js(colours))) == len(found), "one of its own"
+    captions = window.js("return [...document.querySelectorAll('figcaption')].map(c => c.textContent)")
+    assert sum("from\u00a03.40\u00a0s" in c for c in captions) == 1
+    assert sum("from\u00a00.00\u00a0s" in c for c in captions) == 5
+    assert window.js("return withLegend($('film'), legendNow()).height > $('film').height"), "a PNG has the legend"
+    window.js(f"return show({reference})")
+    assert window.js("return [$('ghost').disabled, $('reference').disabled]") == [True, True]
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_ghosts_of_another_time_begin_where_the_member_does(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    follows = (
+        "const camera = (x, t) => ({ views: [{ centre: { data: [x, 1, x + 1, 1], shape: [2, 2] } }], ground: [0, 0.1], "
+    )
+    follows += "time: { data: [t] } });"
+    right, up = window.js(follows + "return apart(camera(0, 0), camera(4, 3.4))")
+    assert (right, up) == (-4.0, pytest.approx(4.0 * np.tan(0.1)))
+    assert window.js(follows + "return apart(camera(0, 0), camera(4, 0))") == [0, 0], "both from the start"
+
+
+@needs_plotly
+@needs_chromium
+def test_the_keyboard_presses_what_has_the_focus(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    window.js("document.querySelector('summary').focus()")
+    window.press(" ")
+    assert window.js("return [$('facts').open, state.playing]") == [False, False]
+    window.js("$('as-lines').focus()")
+    window.press(" ")
+    assert window.js("return [state.view, state.playing]") == ["lines", False]
+    window.js("$('play').focus()")
+    window.press(" ")
+    assert window.js("return state.playing"), "once, not twice"
+    figure = "[...document.querySelectorAll('figure')].find(f => !f.classList.contains('on'))"
+    for key in ("\ue007", " "):
+        wanted = window.js(f"const one = {figure}; one.focus(); return +one.firstChild.dataset.member")
+        window.press(key)
+        window.until(f"state.member === {wanted}")
+        assert window.js("return document.activeElement.classList.contains('on')"), "the focus stays"
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_hidden_statuses_are_hidden_side_by_side_and_large_views_do_not_shrink_the_others(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    ended = "return [...document.querySelectorAll('#multiples canvas')].map(c => scan.status.data[c.dataset.member])"
+    assert sorted(window.js(ended)) == [0, 0, 0, 0, 0, 1]
+    window.js("document.querySelectorAll('.chip')[1].click()")
+    assert window.js(ended) == [0] * 5
+    assert "1 is hidden with its status" in window.js("return $('several-note').textContent")
+    ground = (
+        "const view = { ...chosenFilm().views[0] }, film = y => ({ forces: [], views: [{ ...view, span: [8, 10],"
+        "centre: { data: [0, y], shape: [1, 2] } }] }), all = [film(5), film(4), film(3), film(5)];"
+        "all[3].views[0].span = [80, 100]; const found = commonView(all);"
+        "return [found.fits.has(all[3]), found.fits.size, found.span, [...found.centre.data]]"
+    )
+    assert window.js(ground) == [False, 3, [8, 12], [0, 4]], "from -2 to 10 m"
+    window.js("films.get(state.member).views[0].span = [1e3, 1e3]; drawMultiples()")
+    assert "All but 1, which would not fit" in window.js("return $('several-note').textContent")
+    assert window.js("return document.querySelector('figure.on figcaption').textContent").endswith("own scale")
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_cells_without_a_value_are_hatched_and_named(scan, window, tmp_path):
+    void = scan.drop_attrs().assign(clearance=scan.clearance.where(scan.mass < 90))
+    window.open(explore(void, members=0).save(tmp_path / "void.html"))
+    window.until("document.body.dataset.ready")
+    hatched = "$('map').data.filter(t => t.fillpattern)"
+    colours = window.js(f"return {hatched}.map(t => t.fillcolor)")
+    assert "#56B4E9" in colours and set(colours) <= set(window.js("return scan.statuses.map(s => s[1])"))
+    assert "clearance not defined in a completed run: " in window.js("return $('statuses').textContent")
+    window.js("$('colour').value = 'steps'; $('colour').onchange()")
+    assert window.js(f"return {hatched}.length") == 0
+    assert "not defined" not in window.js("return $('statuses').textContent")
+    assert window.js("return $('map').data.filter(t => t.customdata)[0].customdata.length") == 12, "all can be clicked"
     assert window.errors() == []
 
 

@@ -1,7 +1,8 @@
 // Draws a member on a canvas: ground, trails, limbs, bodies, forces, scale bar. Arrays come as {data, shape}.
+// Its legend is beside the canvas (page.js), where it hides nothing.
 "use strict";
 
-const INK = "#20252a", EARTH = "#dedad0", RIM = "#7a766c", NEWTON = "#D55E00";
+const INK = "#20252a", EARTH = "#dedad0", RIM = "#7a766c", NEWTON = "#D55E00", REFERENCE = "#CC79A7", LARGER = 2;
 
 /** The i-th sample of an array over samples; a single sample stands for all. */
 function at(array, i) {
@@ -47,29 +48,73 @@ function write(g, text, x, y) {
   g.restore();
 }
 
-/** Largest span of the first views of films, and largest force per length of their arrows: those of all side by side. */
-function commonScale(shown) {
-  const largest = value => Math.max(...shown.map(value));
-  return { span: [0, 1].map(k => largest(f => f.views[0].span[k])), scale: largest(f => f.forces.length ? f.scale : 0) };
+/** The one view and the one force per length of arrows of films side by side; those that need a much larger view are left out. */
+function commonView(shown) {
+  const spans = k => shown.map(f => f.views[0].span[k]).sort((a, b) => a - b), upper = sorted => sorted[Math.floor(0.75 * (sorted.length - 1))];
+  const most = [0, 1].map(k => LARGER * upper(spans(k))), fits = new Set(shown.filter(f => most.every((m, k) => f.views[0].span[k] <= m)));
+  const views = [...fits].map(f => f.views[0]), common = { fits, scale: Math.max(...[...fits].map(f => f.forces.length ? f.scale : 0)) };
+  if (views.some(v => v.centre.shape[0] > 1)) return { ...common, span: [0, 1].map(k => Math.max(...views.map(v => v.span[k]))) };
+  const edge = (pick, side) => [0, 1].map(k => pick(...views.map(v => v.centre.data[k] + side * v.span[k] / 2)));
+  const low = edge(Math.min, -1), high = edge(Math.max, 1);  // of cameras that stand still: all see the same place
+  return { ...common, span: [0, 1].map(k => high[k] - low[k]), centre: { data: Float64Array.of(...[0, 1].map(k => (low[k] + high[k]) / 2)), shape: [1, 2] } };
 }
 
 const forceKey = (tall, scale) => { const size = nice(tall / 6); return `${metric(size)}: ${+(size * scale).toPrecision(3)} N`; };
 
-/** Draws a member at a time since its start; a second one behind it as a ghost; a small picture at a common scale. */
+/** The entries of a film's legend: name, colour, whether it is dashed. */
+function legendOf(film, ghost) {
+  const keys = [...Object.entries(film.legend), ...film.trails.map(t => [t.name, t.colour])];
+  if (film.forces.length) keys.push([`force (${forceKey(film.views[0].span[1], film.scale)})`, NEWTON]);
+  if (ghost) keys.push([ghost, REFERENCE, true]);
+  return keys;
+}
+
+/** Draws a member at a time since its start; another one as a dashed ghost; a small picture in the common view if it fits. */
 function drawFilm(canvas, film, elapsed, { ghost = null, small = null } = {}) {
   const { width, height, ratio } = sized(canvas), g = canvas.getContext("2d");
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
   g.clearRect(0, 0, width, height);
   const i = sampleAt(film.time.data, elapsed);
-  const views = small ? [{ ...film.views[0], span: small.span }] : film.views;
+  const { span, centre = film.views[0].centre } = small || {}, fits = small && small.fits.has(film);
+  const views = fits ? [{ ...film.views[0], span, centre }] : small ? film.views.slice(0, 1) : film.views;
   const aspects = views.map(v => v.span[0] / v.span[1]), total = aspects.reduce((a, b) => a + b, 0);
   let left = 0;
   views.forEach((view, n) => {
     const room = width * aspects[n] / total;
     const j = ghost ? sampleAt(ghost.time.data, elapsed) : 0;
-    drawView(g, film, view, i, { left, width: room, height, first: n === 0, small, ghost, j });
+    drawView(g, film, view, i, { left, width: room, height, first: n === 0, small, scale: fits ? small.scale : film.scale, ghost, j });
     left += room;
   });
+}
+
+/** A canvas with a legend above it, for the file of a picture. */
+function withLegend(canvas, keys) {
+  const made = document.createElement("canvas"), g = made.getContext("2d"), ratio = window.devicePixelRatio || 1, width = canvas.width / ratio;
+  const font = "12px system-ui, sans-serif", left = 12, high = 18;
+  g.font = font;
+  let x = left, row = 0;
+  const places = keys.map(([name]) => {
+    const wide = g.measureText(name).width + 38;
+    if (x > left && x + wide > width) { x = left; row++; }
+    x += wide;
+    return [x - wide, 16 + row * high];
+  });
+  const top = keys.length ? (row + 1) * high + 8 : 0;
+  made.width = canvas.width; made.height = canvas.height + top * ratio;
+  g.scale(ratio, ratio);
+  g.fillStyle = "#fbfbf9";
+  g.fillRect(0, 0, width, made.height);
+  g.font = font;
+  keys.forEach(([name, colour, dashed], n) => {
+    const [from, y] = places[n];
+    g.setLineDash(dashed ? [4, 3] : []);
+    g.strokeStyle = colour; g.lineWidth = dashed ? 2 : 5;
+    g.beginPath(); g.moveTo(from, y - 4); g.lineTo(from + 16, y - 4); g.stroke();
+    g.fillStyle = INK;
+    g.fillText(name, from + 22, y);
+  });
+  g.drawImage(canvas, 0, top, width, canvas.height / ratio);
+  return made;
 }
 
 function drawView(g, film, view, i, box) {
@@ -81,18 +126,17 @@ function drawView(g, film, view, i, box) {
   g.rect(box.left, 0, box.width, box.height);
   g.clip();
   if (film.ground) drawGround(g, film.ground, X, Y, { ...box, reach: box.width / zoom, cx });
-  if (box.ghost) {
-    g.globalAlpha = 0.3;
-    for (const shape of box.ghost.shapes) drawShape(g, { ...shape, colour: "#7F7F7F", opacity: 1 }, box.j, X, Y, zoom, 0.3);
-    g.globalAlpha = 1;
-  }
-  for (const shape of film.shapes) drawShape(g, shape, i, X, Y, zoom, 1);
+  const ghost = box.ghost ? box.ghost.shapes.filter(s => s.opacity === 1) : [], [right, up] = box.ghost ? apart(film, box.ghost) : [0, 0];
+  const there = [x => X(x + right), y => Y(y + up)];
+  for (const shape of ghost) drawShape(g, { ...shape, colour: REFERENCE, edge: "none", opacity: 0.35 }, box.j, ...there, zoom);
+  for (const shape of film.shapes) drawShape(g, shape, i, X, Y, zoom);
+  for (const shape of ghost) dash(g, shape, box.j, ...there);
   for (const { points, colour } of film.trails) {
     polyline(g, points.data.subarray(0, 2 * (i + 1)), X, Y, colour, 1.2);
     const [x, y] = at(points, i);
     g.beginPath(); g.arc(X(x), Y(y), 3, 0, 2 * Math.PI); g.fillStyle = colour; g.strokeStyle = "#ffffff"; g.fill(); g.stroke();
   }
-  for (const force of film.forces) drawForce(g, force, i, (box.small || film).scale, X, Y, view.span[1]);
+  for (const force of film.forces) drawForce(g, force, i, box.scale, X, Y, view.span[1]);
   g.restore();
   g.save();
   if (!box.first) { g.strokeStyle = RIM; g.lineWidth = 1; g.strokeRect(box.left + 0.5, -1, box.width, box.height + 2); }
@@ -144,8 +188,26 @@ function outline(shape, i) {
   return moved;
 }
 
-function drawShape(g, shape, i, X, Y, zoom, strength) {
-  g.globalAlpha = shape.opacity * strength;
+/** How far a ghost moves along the ground, so that strides of a later time begin where the member does, as their cameras follow. */
+function apart(film, ghost) {
+  const [own, other] = [film, ghost].map(f => f.views[0].centre);
+  if (own.shape[0] === 1 || other.shape[0] === 1 || (film.time.data[0] === 0 && ghost.time.data[0] === 0)) return [0, 0];
+  const right = own.data[0] - other.data[0];
+  return [right, -right * Math.tan(film.ground ? film.ground[1] : 0)];
+}
+
+/** The outline of a ghost's body, or the middle line of its limb, in front of the member: it is seen where both are close. */
+function dash(g, shape, i, X, Y) {
+  trace(g, shape.outline ? outline(shape, i) : at(shape.points, i), X, Y);
+  if (shape.outline) g.closePath();
+  g.setLineDash([4, 3]);
+  g.strokeStyle = REFERENCE; g.lineWidth = 1.3;
+  g.stroke();
+  g.setLineDash([]);
+}
+
+function drawShape(g, shape, i, X, Y, zoom) {
+  g.globalAlpha = shape.opacity;
   if (shape.outline) {
     trace(g, outline(shape, i), X, Y);
     g.closePath();
@@ -154,7 +216,7 @@ function drawShape(g, shape, i, X, Y, zoom, strength) {
     if (shape.edge !== "none") { g.strokeStyle = shape.edge; g.lineWidth = 0.8; g.stroke(); }
   } else {
     const points = at(shape.points, i), width = Math.max(1.2, shape.width * zoom);
-    if (shape.opacity * strength === 1) polyline(g, points, X, Y, "black", width + 1.4);
+    if (shape.opacity === 1) polyline(g, points, X, Y, "black", width + 1.4);
     polyline(g, points, X, Y, shape.colour, width);
   }
   g.globalAlpha = 1;
@@ -183,15 +245,8 @@ function drawScale(g, box, zoom) {
 function drawLabels(g, film, view, box, i) {
   if (view.title) write(g, view.title, box.left + 12, 18);
   if (!box.first) return;
-  const keys = [...Object.entries(film.legend).map(([name, colour]) => [colour, name]), ...film.trails.map(t => [t.colour, t.name])];
-  if (film.forces.length) keys.push([NEWTON, `force (${forceKey(view.span[1], film.scale)})`]);
   const right = box.left + box.width - 12;
   g.textAlign = "right";
-  keys.forEach(([colour, name], n) => {
-    const y = 18 + 15 * n;
-    write(g, name, right, y);
-    g.fillStyle = colour; g.fillRect(right - g.measureText(name).width - 20, y - 7, 14, 5);
-  });
   // in the ground: above it are the mechanism and what it hangs from
   film.readouts.forEach((r, n) => write(g, `${r.name} ${at(r.values, i)[0].toFixed(1)} ${r.unit}`, right, box.height - 12 - 15 * n));
 }

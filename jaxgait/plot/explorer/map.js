@@ -21,18 +21,20 @@ const config = name => ({ responsive: true, displaylogo: false, toImageButtonOpt
 
 function drawMap() {
   const gd = $("map");
+  drawStar();
   if (state.view === "lines") return drawLines(gd);
   const x = column($("x").value), y = column($("y").value), c = column($("colour").value);
   const rows = visible(), { layout } = look();
   const regular = x.dim !== null && y.dim !== null && x.dim !== y.dim;
   const shaded = c ? rows.filter(row => Number.isFinite(c.values.data[row])) : [];
-  const inside = new Set(shaded), plain = regular && !c, filled = plain ? rows : shaded;
-  const others = plain ? [] : rows.filter(row => !inside.has(row) || !scan.completed.has(scan.status.data[row]));
+  const inside = new Set(shaded), plain = regular && !c, empty = regular && c ? rows.filter(row => !inside.has(row)) : [];
+  const others = plain ? [] : rows.filter(row => inside.has(row) ? !scan.completed.has(scan.status.data[row]) : !regular);
   const traces = [];
   if (plain) traces.push(cells(x, y, rows, r => scan.status.data[r], { ...statusShades("z"), showscale: false }));
   else if (regular) traces.push(cells(x, y, shaded, r => tone(c, r), shades(c, "z", shaded)));
   else if (shaded.length) traces.push(points(x, y, shaded, shade(c, shaded)));
-  if (regular && filled.length) traces.push({ ...points(x, y, filled, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
+  if (empty.length) traces.push(...hatched(x, y, empty));
+  if (regular && rows.length) traces.push({ ...points(x, y, rows, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
   if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: "square", opacity: 1, line: { color: "#ffffff", width: others.map(r => inside.has(r) ? 1 : 0) }, size: others.map(r => Math.min(inside.has(r) ? 7 : 11, size(others.length) + 1)) }));
   if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
   const type = Math.max(others.length, regular ? 0 : shaded.length) > GL_FROM ? "scattergl" : "scatter";  // WebGL would hide others
@@ -40,7 +42,8 @@ function drawMap() {
   const bare = (k, at) => rows.some(r => !Number.isFinite(k.values.data[r])) ? [{ ...at, text: "no value", showarrow: false, font: { color: css("--faint") } }] : [];
   const annotations = [...bare(y, { xref: "paper", x: 1, xanchor: "right", y: y.edge, yshift: 14 }), ...bare(x, { yref: "paper", y: 1, x: x.edge, textangle: -90, yanchor: "top" })];
   if (c && constant(c, shaded)) annotations.push({ xref: "paper", yref: "paper", x: 0, y: 1, yanchor: "bottom", xanchor: "left", showarrow: false, text: escaped(`${c.name} = ${valueText(c, shaded[0])} everywhere`) });
-  const whole = { ...layout, annotations, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: matchMedia("(pointer: coarse)").matches ? false : "select", xaxis: axisOf(x), yaxis: axisOf(y), uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
+  const within = k => regular ? { range: [edges(k)[0], edges(k).at(-1)].map(v => k.geometric ? Math.log10(v) : v) } : {};
+  const whole = { ...layout, annotations, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: matchMedia("(pointer: coarse)").matches ? false : "select", xaxis: { ...axisOf(x), ...within(x) }, yaxis: { ...axisOf(y), ...within(y) }, uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
   react(gd, traces, whole, config("map"));
 }
 
@@ -118,6 +121,22 @@ function cells(x, y, rows, value, colours) {
   const z = ys.map(() => new Array(xs.length).fill(null));
   for (const row of rows) if (row < scan.whole) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = value(row);
   return { type: "heatmap", x: edges(x), y: edges(y), z, ...colours, hoverinfo: "skip", hoverongaps: false };
+}
+
+/** Cells of members without a value, hatched in the colours of their statuses as in pictures: one path for each. */
+function hatched(x, y, rows) {
+  const xs = edges(x), ys = edges(y), { z } = cells(x, y, rows, r => scan.status.data[r], {}), paths = new Map();
+  z.forEach((line, j) => {
+    for (let from = 0, to; from < line.length; from = to) {
+      for (to = from + 1; to < line.length && line[to] === line[from];) to++;
+      if (line[from] === null) continue;
+      if (!paths.has(line[from])) paths.set(line[from], [[], []]);
+      const [px, py] = paths.get(line[from]);
+      px.push(xs[from], xs[to], xs[to], xs[from], xs[from], null);
+      py.push(ys[j], ys[j], ys[j + 1], ys[j + 1], ys[j], null);
+    }
+  });
+  return [...paths].map(([status, [px, py]]) => ({ type: "scatter", mode: "lines", x: px, y: py, fill: "toself", line: { width: 0 }, hoverinfo: "skip", fillcolor: scan.statuses[status][1], fillpattern: { shape: "/", fgcolor: "#ffffff", bgcolor: scan.statuses[status][1], size: 7, solidity: 0.25 } }));
 }
 
 /** Rings on members that play, a star on the reference, a large ring on the chosen one. */

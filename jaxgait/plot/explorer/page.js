@@ -5,7 +5,7 @@ const $ = id => document.getElementById(id);
 const state = { member: null, reference: null, view: "map", selected: new Set(), hidden: new Set(), slices: {}, ranges: {}, drawing: 0, playing: false, elapsed: 0, speed: 1 };
 const films = new Map(), refused = new Map();
 const SPEEDS = [4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 1 / 16], MULTIPLES = 12;
-const SERIES = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"], REFERENCE = "#7F7F7F";
+const SERIES = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#B0703C"];  // the reference has its own, film.js
 let scan;
 
 // ---------- text and numbers ----------
@@ -68,20 +68,49 @@ function drawStatuses() {
   $("statuses").replaceChildren(...scan.statuses.map(([sentence, colour, count], i) => {
     const chip = element("button", `${sentence}: ${count}`, { className: "chip" + (state.hidden.has(i) ? " off" : "") });
     chip.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${colour}` }));
-    chip.onclick = () => { state.hidden.has(i) ? state.hidden.delete(i) : state.hidden.add(i); drawStatuses(); drawMap(); };
+    chip.setAttribute("aria-pressed", !state.hidden.has(i));
+    chip.onclick = () => { state.hidden.has(i) ? state.hidden.delete(i) : state.hidden.add(i); drawStatuses(); drawMap(); drawMultiples(); $("statuses").children[i].focus(); };
     return chip;
-  }), element("span", scan.sampled && `Listed: ${scan.sampled}`, { className: "faint" }));
+  }), ...undefinedKey(), element("span", scan.sampled && `Listed: ${scan.sampled}`, { className: "faint" }));
 }
 
-/** Selects for the dimensions that are not on the map. */
+/** The key of completed members for which the measure of the map is not defined, if there are any. */
+function undefinedKey() {
+  const c = column($("colour").value), lacks = row => !Number.isFinite(c.values.data[row]);
+  return !c ? [] : [...scan.completed].flatMap(i => {
+    const count = scan.status.data.subarray(0, scan.whole).reduce((sum, status, row) => sum + (status === i && lacks(row)), 0);
+    const key = element("span", `${c.name} not defined in a completed run: ${count}`);
+    key.prepend(Object.assign(document.createElement("span"), { className: "swatch hatched", style: `background-color:${scan.statuses[i][1]}` }));
+    return count ? [key] : [];
+  });
+}
+
+/** Names of the dimensions for which the map shows another slice than that of a member. */
+const offSlice = row => Object.keys(state.slices).filter(name => column(name).values.data[row] !== +state.slices[name]);
+
+function toSlice(row) {
+  const off = offSlice(row);
+  for (const name of off) state.slices[name] = String(column(name).values.data[row]);
+  if (off.length) drawSlices();
+}
+
+/** Where the reference is, if the map does not show it. */
+function drawStar() {
+  const row = state.reference === null ? null : rowOf(state.reference), off = row === null ? [] : offSlice(row);
+  $("star").hidden = !off.length;
+  $("star").textContent = `★ at ${off.map(name => `${name} ${valueText(column(name), row, "")}`).join(", ")}`;
+}
+
+/** Selects for the dimensions that are not on the map: first the slice of the chosen member. */
 function drawSlices() {
   const free = state.view === "map" ? axes().filter(k => k.dim !== null && ![column($("x").value).dim, column($("y").value).dim].includes(k.dim)) : [];
   if (column($("x").value).dim === null || column($("y").value).dim === null) free.length = 0;
-  const before = state.slices;
+  const before = state.slices, member = rowOf(state.member ?? scan.first);
   state.slices = {};
   $("slices").replaceChildren(...free.map(k => {
-    const values = levels(k), label = element("label", k.name + " "), choice = label.appendChild(document.createElement("select"));
-    fill(choice, [["", values.map(v => [String(v), k.names[v] ?? short(v)])]], before[k.name] ?? String(values[values.length >> 1]));
+    const chosen = before[k.name] ?? String(k.values.data[member]), values = [...new Set([...levels(k), +chosen])].sort((a, b) => a - b);
+    const label = element("label", k.name + " "), choice = label.appendChild(document.createElement("select"));
+    fill(choice, [["", values.map(v => [String(v), k.names[v] ?? short(v)])]], chosen);
     state.slices[k.name] = choice.value;
     choice.onchange = () => { state.slices[k.name] = choice.value; drawMap(); };
     return label;
@@ -93,6 +122,7 @@ function redraw() {
   $("arrows-label").hidden = !(state.view === "map" && g && $("x").value in g && $("y").value in g);
   if ($("arrows-label").hidden) $("arrows").checked = false;
   for (const id of ["x", "y"]) $(id).parentElement.hidden = state.view === "lines";
+  drawStatuses();
   drawSlices();
   drawMap();
 }
@@ -109,13 +139,20 @@ async function show(member) {
   $("status").style.borderBottom = `3px solid ${statusOf(row)[1]}`;
   $("absent").hidden = !!film;
   $("transport").hidden = $("charts").hidden = !film;
-  $("reference").disabled = !film;
+  offerReference();
+  if (scan.columns.length) toSlice(row);
   $("facts").hidden = !scan.columns.length;
   drawValues(row);
   drawCommands(row);
   if (film) startFilm(film); else drawAbsent(row);
   drawMap.timer = drawMap.timer || setTimeout(() => { drawMap.timer = 0; if (scan.columns.length && state.view === "map") drawMap(); }, 30);
   drawMultiples();
+}
+
+function offerReference() {
+  $("reference").disabled = !chosenFilm() || state.member === state.reference;
+  $("ghost").disabled = !chosenFilm() || !referenceFilm();
+  $("ghost").parentElement.title = state.member === state.reference ? "this member is the reference" : "";
 }
 
 async function demand(member) {
@@ -192,6 +229,23 @@ function drawCommands(row) {
 const span = film => film.time.data[film.time.data.length - 1] - film.time.data[0];
 const chosenFilm = () => films.get(state.member);
 const referenceFilm = () => state.member === state.reference ? null : films.get(state.reference) || null;
+const ghostFilm = () => $("ghost").checked ? referenceFilm() : null;
+
+/** The reference by name: both films begin together, even if one is of later strides. */
+function referenceName() {
+  const [own, from] = [chosenFilm(), referenceFilm()].map(film => film.time.data[0]);
+  return Math.abs(own - from) < 0.005 ? "reference" : `reference (from ${from.toFixed(2)} s, shifted)`;
+}
+
+const legendNow = () => legendOf(chosenFilm(), ghostFilm() && referenceName());
+
+function drawLegend() {
+  $("legend").replaceChildren(...legendNow().map(([name, colour, dashed]) => {
+    const key = element("span", name);
+    key.prepend(Object.assign(document.createElement("span"), { className: "line", style: `border-top: ${dashed ? "2px dashed" : "5px solid"} ${colour}` }));
+    return key;
+  }));
+}
 
 function startFilm(film) {
   const slider = $("slider");
@@ -203,7 +257,7 @@ function startFilm(film) {
   fill($("curve"), [["", curves], ["histories", listed]], curves.length ? "#0" : names[0]);
   for (const [id, name] of [["px", px], ["py", py]]) fill($(id), [["", names.map(n => [n, n])]], name);
   for (const [id, value] of Object.entries(wanted)) if ([...$(id).options].some(o => o.value === value)) $(id).value = value;
-  state.elapsed = Math.min(state.elapsed, span(film));
+  drawLegend();
   drawCharts();
   drawFrame();
 }
@@ -222,10 +276,10 @@ function drawCharts() {
   const legend = first ? film.legend : {}, taken = [...Object.values(legend), ...[...film.forces, ...film.trails].map(d => d.colour)];
   const free = SERIES.filter(c => !taken.includes(c)), colour = (name, i) => legend[name] ?? free[i % free.length] ?? SERIES[i % SERIES.length];
   const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name: escaped(name), line: { width: 1.8, color: colour(name, i) } }));
-  if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: "reference", line: { width: 1.3, color: REFERENCE, dash: "dash" } });
+  if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: referenceName(), line: { width: 1.3, color: REFERENCE, dash: "dash" } });
   Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines+markers", marker: { opacity: 0 }, x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
-  const loops = [other && other.histories[px] && loop(other, REFERENCE, 1.3, "dash", "reference"), film.histories[px] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
+  const loops = [other && other.histories[px] && loop(other, REFERENCE, 1.3, "dash", referenceName()), film.histories[px] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
   Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
 }
 
@@ -245,7 +299,7 @@ function drawFrame() {
   const film = chosenFilm();
   if (film) {
     const i = sampleAt(film.time.data, state.elapsed);
-    drawFilm($("film"), film, state.elapsed, { ghost: $("ghost").checked ? referenceFilm() : null });
+    drawFilm($("film"), film, state.elapsed, { ghost: ghostFilm() });
     $("slider").value = i;
     const over = i === film.time.data.length - 1 && film.ended !== "completed" ? ` (${film.ended})` : "";
     $("clock").textContent = `t = ${film.time.data[i].toFixed(2)} s${over}`;
@@ -257,8 +311,8 @@ function drawFrame() {
 
 function tick(now) {
   if (!state.playing) return;
-  const playing = chosenFilm() ? [chosenFilm()] : [...$("multiples").querySelectorAll("canvas")].map(c => films.get(+c.dataset.member));
-  const longest = Math.max(0, ...playing.map(span));
+  const small = [...$("multiples").querySelectorAll("canvas")].map(c => films.get(+c.dataset.member));
+  const longest = Math.max(0, ...[chosenFilm(), ghostFilm(), ...small].filter(Boolean).map(span));  // the others wait at their ends
   state.elapsed += Math.min(0.1, (now - tick.last) / 1000) * state.speed;
   if (state.elapsed > longest) state.elapsed = 0;
   tick.last = now;
@@ -283,25 +337,33 @@ function step(count) {
 
 function drawMultiples() {
   if (!scan.columns.length) return;
-  const all = [...films.keys()].sort((a, b) => a - b), able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
+  const all = [...films.keys()].sort((a, b) => a - b), wanted = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
+  const able = wanted.filter(m => !state.hidden.has(scan.status.data[rowOf(m)])), hidden = wanted.length - able.length;
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
   $("several").hidden = !all.length;
-  if (shown.length) state.common = commonScale(shown.map(m => films.get(m)));
+  if (shown.length) state.common = commonView(shown.map(m => films.get(m)));
   $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them are animated, ${shown.length} are shown.` : `${shown.length < able.length ? `${shown.length} of the ${able.length}` : "All"} animated members. Drag on the map, or along an axis of the parallel coordinates, to select.`;
-  if (shown.length) $("several-note").textContent += ` All are drawn at one scale${state.common.scale ? ` (force arrows: ${forceKey(state.common.span[1], state.common.scale)})` : ""}.`;
-  const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), own = axes().filter(k => k.dim !== null);
-  const named = [...(own.length ? own : axes().slice(0, 3)), ...(c && c.role !== "axis" ? [c] : [])];
-  $("multiples").replaceChildren(...shown.map(member => {
-    const figure = document.createElement("figure"), row = rowOf(member), canvas = document.createElement("canvas");
+  if (hidden) $("several-note").textContent += ` ${hidden} ${hidden > 1 ? "are hidden with their statuses" : "is hidden with its status"}.`;
+  const own = shown.filter(m => !state.common.fits.has(films.get(m)));
+  if (shown.length) $("several-note").textContent += ` ${own.length ? `All but ${own.length}, which would not fit,` : "All"} are drawn at one scale${state.common.scale ? ` (force arrows: ${forceKey(state.common.span[1], state.common.scale)})` : ""}.`;
+  const starts = shown.map(m => films.get(m).time.data[0]), apart = Math.max(...starts) - Math.min(...starts) > 0.005;
+  const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), varied = axes().filter(k => k.dim !== null);
+  const named = [...(varied.length ? varied : axes().slice(0, 3)), ...(c && c.role !== "axis" ? [c] : [])];
+  const focused = document.activeElement.closest("figure")?.firstChild.dataset.member;
+  $("multiples").replaceChildren(...shown.map((member, i) => {
+    const figure = document.createElement("figure"), row = rowOf(member), canvas = document.createElement("canvas"), chosen = member === state.member;
     canvas.dataset.member = member;
-    figure.className = member === state.member ? "on" : "";
+    Object.assign(figure, { className: chosen ? "on" : "", tabIndex: 0, role: "button", ariaPressed: chosen, ariaLabel: `member ${member}` });
     figure.title = named.map(k => `${k.label}: ${valueText(k, row)}`).join("\n");
-    const caption = element("figcaption", named.map(k => `${k.name}\u00a0${valueText(k, row, "")}`).join(" · "));
+    const remarks = [...(own.includes(member) ? ["own scale"] : []), ...(apart ? [`from\u00a0${starts[i].toFixed(2)}\u00a0s`] : [])];
+    const caption = element("figcaption", [...named.map(k => `${k.name}\u00a0${valueText(k, row, "")}`), ...remarks].join(" · "));
     caption.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${statusOf(row)[1]}`, title: statusOf(row)[0] }));
     figure.append(canvas, caption);
     figure.onclick = () => show(member);
+    figure.onkeydown = event => { if (event.key === "Enter" || (event.key === " " && !chosen)) { event.preventDefault(); event.stopPropagation(); show(member); } };
     return figure;
   }));
+  if (focused !== undefined) $("multiples").querySelector(`canvas[data-member="${focused}"]`)?.parentElement.focus();
   drawFrame();
 }
 
@@ -327,9 +389,10 @@ function wire() {
   $("as-lines").onclick = view("lines");
   $("forget").onclick = forget;
   $("map-png").onclick = () => Plotly.downloadImage($("map"), { format: "png", scale: 2, width: 900, height: 640, filename: `${scan.model}_map` });
-  $("film-png").onclick = () => { const a = document.createElement("a"); a.download = `${scan.model}_member_${state.member}.png`; a.href = $("film").toDataURL(); a.click(); };
-  $("reference").onclick = () => { state.reference = state.member; drawCharts(); drawMap(); drawFrame(); };
-  $("ghost").onchange = drawFrame;
+  $("film-png").onclick = () => { const a = document.createElement("a"); a.download = `${scan.model}_member_${state.member}.png`; a.href = withLegend($("film"), legendNow()).toDataURL(); a.click(); };
+  $("reference").onclick = () => { state.reference = state.member; offerReference(); drawLegend(); drawCharts(); drawMap(); drawFrame(); };
+  $("star").onclick = () => { toSlice(rowOf(state.reference)); drawMap(); };
+  $("ghost").onchange = () => { drawLegend(); drawFrame(); };
   $("play").onclick = () => play(!state.playing);
   $("slider").oninput = () => { const film = chosenFilm(); play(false); state.elapsed = film.time.data[+$("slider").value] - film.time.data[0]; drawFrame(); };
   for (const id of ["curve", "px", "py"]) $(id).onchange = () => { drawCharts(); drawFrame(); };
@@ -340,6 +403,7 @@ function wire() {
   addEventListener("theme", repaint);
   addEventListener("keydown", event => {
     if (event.target.matches("select, input:not(#slider)") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === " " && event.target.closest("button, summary, a")) return;  // which the space bar presses
     const act = { ArrowRight: () => step(1), ArrowLeft: () => step(-1), " ": () => play(!state.playing) }[event.key];
     if (act) { event.preventDefault(); act(); }
   });
@@ -385,7 +449,6 @@ async function start() {
     fill($("x"), columnGroups(), scan.x);
     fill($("y"), columnGroups(), scan.y);
     fill($("colour"), columnGroups([["status", "how it ended"]]), scan.colour);
-    drawStatuses();
     listen();
     redraw();
   }
