@@ -195,11 +195,17 @@ class Sampling:
         return replace(chosen, interval=float(np.max(np.asarray(chosen.spacing(model)))))
 
 
+@float64_default
 def check_period(model: Model) -> None:
     """Checks that the period of a model, if it has one, is a positive number of seconds, unless it is traced.
 
     Raises:
         ValueError: for any other value.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.run import check_period
+        >>> check_period(Prosthesis())
     """
     if model.period is not None and checks.is_concrete(model.period):
         checks.positive(f"{type(model).__name__}.period", model.period, "seconds")
