@@ -25,8 +25,7 @@ from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.optimum import Optimum, with_unit
 from jaxgait.optimization.scenarios import Scenarios
-from jaxgait.optimization.space import Space
-from jaxgait.parameters import get_parameter, parameter_info
+from jaxgait.optimization.space import Space, variable
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.style import axis_label
 from jaxgait.precision import float64_default
@@ -89,13 +88,13 @@ _CONVERGENCE = "Distance of the best valid design of each start so far from the 
 
 def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple[Figure, str]:
     """Slopes at the first starts, compared with differences of whole runs."""
-    space = Space(model, arguments["over"])
+    space = Space(model, arguments["over"], starting=True)
     goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
     first = found.history.isel(start=slice(0, CHECKED_STARTS), iteration=0)
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, found.sign, [])
-    task = Task(model, space, goal, given(arguments, RUN), _start(arguments), scenarios)
+    task = Task(model, space, goal, given(arguments, RUN), space.fixed(arguments.get("initial")), scenarios)
     by_differences = evaluator_for(task, "differences", points)
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
@@ -108,11 +107,6 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     if "gait" in found.gradient:
         caption += " They may differ where walks do not settle into the gait within the run."
     return designs.slopes(space.names, exact, checked), caption
-
-
-def _start(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The given components of the initial state by dotted name."""
-    return {INITIAL + name: value for name, value in (arguments.get("initial") or {}).items()}
 
 
 def _worst_scenario(found: Optimum) -> int | None:
@@ -128,12 +122,12 @@ def _before_after(
     model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str], scenario: int | None
 ) -> tuple[Figure, str]:
     """The last strides of runs of the model before and after, and a table of what the model measures in these runs."""
-    values, sampling = _start(arguments), {name: arguments.get(name) for name in ("strides", "duration", "samples")}
+    sampling = {name: arguments.get(name) for name in ("strides", "duration", "samples")}
     observe, _ = possible_measures(model, sampling, trajectories=True)
-    if scenario is not None:
-        values |= {name: column[scenario] for name, column in as_members(arguments["across"]).values.items()}
-    runs = []
-    for before_or_after in (model, found.model):
+    across = {} if scenario is None else as_members(arguments["across"]).values
+    own, runs = {name: column[scenario] for name, column in across.items()}, []
+    for before_or_after, initial in ((model, arguments.get("initial") or {}), (found.model, found.initial)):
+        values = {INITIAL + name: value for name, value in initial.items()} | own
         one, start = _with(before_or_after, values)
         start = start if values else None
         run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
@@ -168,7 +162,7 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
 def _parameters(model: Model, found: Optimum) -> str:
     rows = []
     for name, best in found.best.items():
-        before, (low, high) = float(get_parameter(model, name)), found.bounds[name]
+        before, (low, high) = float(variable(model, name).value), found.bounds[name]
         row = [name, f"{before:.6g}", f"{best:.6g}", found.units[name], f"{low:g} to {high:g}"]
         if found.local is not None:
             down, up = found.local.room[name]
@@ -212,7 +206,7 @@ def _sensitivities(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimu
         if name not in still:
             one = data.sel(parameter=name)
             row = [str(name), f"{float(one.value):.6g}", str(one.parameter_unit.values)]
-            rows.append([*row, *(f"{x:+.3g}" for x in one.change.values), parameter_info(found.model, name).doc])
+            rows.append([*row, *(f"{x:+.3g}" for x in one.change.values), variable(found.model, str(name)).doc])
     figure = sensitivities.tornado(data, searched=list(found.best))
     return "Sensitivities", figure, caption, table(["parameter", "value", "unit", *head, "meaning"], rows)
 

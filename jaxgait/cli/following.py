@@ -71,19 +71,20 @@ class Sensitivities:
             ValueError: for a parameter without derivatives.
         """
         chosen = parsing.names(by) or None
-        differentiable(model, chosen, _varied(arguments))
+        fixed = [name for name in chosen or () if name not in arguments["over"]]  # the search moves those that are zero
+        differentiable(model, fixed or None, _varied(arguments), arguments.get("initial"))
         return cls(arguments, chosen)
 
     def announcement(self, found: Optimum, seconds: float) -> str:
         """What it will do."""
-        names = differentiable(found.model, self.by, _varied(self.arguments))[0]
+        names = differentiable(found.model, self.by, _varied(self.arguments), found.initial)[0]
         return f"sensitivities at the optimum to {checks.count_of(len(names), 'parameter', 'parameters')}"
 
     def run(self, found: Optimum) -> xr.Dataset:
         """Uses the gradient of the search, or differences if it had none."""
-        taken = given(self.arguments, (*RUN, *_SENSES, "subject_to", "across", "robust", "initial"))
+        taken = given(self.arguments, (*RUN, *_SENSES, "subject_to", "across", "robust"))
         gradient = "differences" if found.method in GRADIENT_FREE else self.arguments.get("gradient", "auto")
-        return sensitivities(found.model, by=self.by, gradient=gradient, **taken)
+        return sensitivities(found.model, by=self.by, gradient=gradient, initial=found.initial, **taken)
 
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """Lists the largest ones."""

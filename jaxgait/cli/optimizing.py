@@ -119,7 +119,7 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
 def description(found: Optimum) -> Iterator[str]:
     """The lines that the console shows of an optimum."""
     units = found.units
-    best = ", ".join(f"{k}={v:.6g} {units[k]}" for k, v in found.best.items())
+    best = ", ".join(f"{k}={v:.6g} {units[k]}".rstrip() for k, v in found.best.items())
     yield f"best objective {found.objective:.6f} at {best}"
     yield from (f"  {line}" for line in conclusions(found))
     if is_interim(found.best, found.ends):
@@ -152,5 +152,5 @@ def _scenarios(each: xr.Dataset) -> Iterator[str]:
 def _local(local: Local, found: Optimum) -> Iterator[str]:
     loss = with_unit(f"{local.loss:.2g}", found.unit)
     for name, (down, up) in local.room.items():
-        room = f"{0.0 - down:+.3g} to {up:+.3g} {found.units[name]}"
+        room = f"{0.0 - down:+.3g} to {up:+.3g} {found.units[name]}".rstrip()
         yield f"  {name} alone may change by {room} before the objective is {loss} worse"

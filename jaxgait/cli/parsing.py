@@ -129,8 +129,8 @@ def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence
 
 
 def names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Names separated by commas or spaces."""
-    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+    """Names separated by commas or spaces; those within brackets ("masses[1,0]") separate nothing."""
+    return tuple(name.strip() for text in texts for name in re.split(r",(?![^\[\]]*\])", text) if name.strip())
 
 
 def number(text: str, label: str) -> float:

@@ -95,9 +95,9 @@ def ensemble(
             ends.
         variables: unit and long name of the results of a function `observe`; measures have their own.
         trajectories: whether to keep the full time histories of states and outputs.
-        gradient: parameters (or "initial." components) by which the observables are differentiated: for each
-            real observable `NAME` (a warning names others) a result `NAME_gradient` along `parameter`. Forward mode up
-            to 20 of them, reverse above.
+        gradient: parameters, elements of arrays ("masses[1]") or "initial." components by which the observables are
+            differentiated: for each real observable `NAME` (a warning names others) a result `NAME_gradient` along
+            `parameter`. Forward mode up to 20 of them, and for measures that watch extremes, otherwise reverse.
         retry: whether to rerun failed members with tighter tolerances (not those that reached the limit of steps), then
             with a stiff solver, then in float64; none of those that reached the limit of events.
         invalid: what to do if the model rejects some members, because a value is out of its bounds or rules between
@@ -275,7 +275,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     among = members.values if valid is None else {name: x[valid] for name, x in members.values.items()}
     observe, variables = _observed(model, request)
     gradient = _gradient(request["gradient"])
-    chosen, retries = _schemes(model, request, gradient)
+    chosen, retries = _schemes(model, request, gradient, bool(getattr(observe, "watch", ())))
     for name in sorted({*members.values, *gradient} - {*declared(parameters(model), [*members.values, *gradient])}):
         if not name.startswith(DRIVE):
             chosen.check_start(model, name)
@@ -326,13 +326,16 @@ def _observed(model: Model, request: Mapping[str, Any]) -> tuple[Any, dict[str, 
     return observe, variables
 
 
-def _schemes(model: Model, request: Mapping[str, Any], gradient: tuple[str, ...]) -> tuple[Scheme, tuple[Retry, ...]]:
-    """The scheme, and further attempts at members that fail.
+def _schemes(
+    model: Model, request: Mapping[str, Any], gradient: tuple[str, ...], watched: bool
+) -> tuple[Scheme, tuple[Retry, ...]]:
+    """The scheme, and further attempts at members that fail; `watched`: whether extremes are observed.
 
     Raises:
         ValueError: for options that the scheme does not have, and a gradient that it cannot compute.
     """
-    mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
+    # Derivatives of extremes within steps are less accurate in reverse mode, see `jaxgait.solve.samples.snapshot`.
+    mode = "forward" if watched or len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
     differentiated = bool(gradient) and (jax.default_backend() != "cpu" or _has_arrays(model))
     options = {name: request[name] for name in ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")}

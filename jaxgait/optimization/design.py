@@ -23,7 +23,7 @@ from jaxgait import checks
 from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
-from jaxgait.ensembles.members import INITIAL, Members, as_members
+from jaxgait.ensembles.members import Members, as_members
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
@@ -77,8 +77,9 @@ def optimize(
         model: the mechanism; its other parameters stay as they are.
         maximize: a measure or its name ("rho"), or a function from a `Run` to a scalar (JAX code).
         minimize: the same, to be minimised, instead of `maximize`.
-        over: bounds (low, high) by dotted parameter name, in the parameters' units. Designs between them that the model
-            rejects count as failed.
+        over: bounds (low, high) by dotted name, in the units of what they name: parameters, elements of arrays
+            ("masses[1]"), and components of the initial state ("initial.v", "initial.q[2]"), whose best values are in
+            `Optimum.initial`. Designs between them that the model rejects count as failed.
         across: scenarios in which each design is evaluated: values by name (all combinations), or members of any kind
             (`jaxgait.zipped`, `jaxgait.sobol`, `jaxgait.ensembles.walks`). A design fails if one of its scenarios
             fails, and limits apply to each scenario.
@@ -133,13 +134,13 @@ def optimize(
         stage = lambda model, starts, file: optimize(model, **request | {"starts": starts, "checkpoint": file})
         taken = [*over, *(() if across is None else as_members(across).values)]
         return through_stages(stage, as_model(model), continue_in, taken, starts, checkpoint)
-    space = Space(as_model(model), over)
+    space = Space(as_model(model), over, starting=True)
     objective, sign = one_objective(maximize, minimize)
     check_search(iterations, learning_rate, tolerance, stability, seed)
     check_run("optimize", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # checked even for gaits
     goal = Goal.of(model, objective, as_limits(subject_to))
-    fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
+    fixed = space.fixed(initial)
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
     x = space.points(model, starts, seed)
@@ -154,7 +155,8 @@ def optimize(
     settings = SearchSettings(sign, judged, iterations, tolerance, learning_rate, seed)
     fallback = FALLBACK if method == "auto" else None
     search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback, {**run, **fixed})
-    return search.optimum(x, progress)
+    found = search.optimum(x, progress)
+    return dataclasses.replace(found, initial={**(initial or {}), **found.initial})
 
 
 def _method(method: str, goal: Goal, worst: bool) -> str:

@@ -24,10 +24,9 @@ from jaxgait.ensembles.workers import run_blocks
 from jaxgait.measure import Observe
 from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.space import Space
+from jaxgait.optimization.space import Space, variable
 from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.outcome import INVALID, Outcome, failures
-from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
 DIFFERENCE_STEP = 1e-3
@@ -64,7 +63,7 @@ def extent(model: Model, space: Space, extra: Extra = Extra()) -> dict[str, np.n
     if len(found[space.names[0]]):
         return found
     each = np.arange(extra.scenarios)
-    return {name: np.full(len(each), float(get_parameter(model, name))) for name in space.names} | extra(each)
+    return {name: np.full(len(each), float(variable(model, name).value)) for name in space.names} | extra(each)
 
 
 def _valid(model: Model, space: Space, extra: Extra, points: Float[np.ndarray, "b n"]) -> dict[str, np.ndarray]:

@@ -18,7 +18,7 @@ from jaxgait.optimization.evaluate import DIFFERENCE_STEP, Differences, Evaluate
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.scenarios import Robust, Scenarios
-from jaxgait.optimization.space import Space
+from jaxgait.optimization.space import Space, parted
 from jaxgait.run import NotRecorded, state_variables
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
@@ -83,6 +83,7 @@ def evaluator_for(
         return combined(Differences(*runs, step=step))
     through = Transient(*runs)
     varied = [] if scenarios is None else [name for name in scenarios.members.values if name.startswith(INITIAL)]
+    varied += parted(model, dict.fromkeys(space.names))[1]
     hindered = wanted != "run" and _hindered(model, goal, run, [*fixed, *varied], by_name=wanted == "gait")
     if wanted == "gait" and hindered:
         raise ValueError(f"gradient='gait' is impossible: {hindered}; use gradient='run'")
@@ -114,7 +115,7 @@ def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Sequence[
     kind = type(model).__name__
     reasons = {
         f"{kind} is not driven with a period": model.period is None,
-        "a component of the initial state is given, but a gait does not depend on it": bool(fixed),
+        "components of the initial state are given or searched for, but a gait does not depend on them": bool(fixed),
         "duration is given, but a gait lasts one stride": run.get("duration") is not None,
         "it is unknown whether functions of a run need more than one stride": not by_name and goal.strides is None,
         f"the measures need {goal.strides} strides, but a gait has one": (goal.strides or 0) > 1,

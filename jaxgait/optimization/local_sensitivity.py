@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from jaxtyping import Bool, Float
 
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import INITIAL, Members, as_members
+from jaxgait.fields import value_named
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
@@ -22,10 +24,10 @@ from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.scenarios import Scenarios
-from jaxgait.optimization.space import Space
+from jaxgait.optimization.space import Space, parted, variable
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import NoResult, Outcome
-from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameter_info, parameters, with_parameters
+from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 
 RELATIVE_CHANGE = 0.01
@@ -58,7 +60,8 @@ def sensitivities(
         model: the design: the mechanism with the parameters at which to differentiate.
         maximize: the objective, as for `jaxgait.optimize`.
         minimize: the same, instead of `maximize`.
-        by: parameters by dotted name; None: all nonzero scalars.
+        by: parameters, elements of arrays ("masses[1]") and components of the initial state ("initial.v") by dotted
+            name; None: all parameters that are nonzero numbers.
         subject_to: limits, of which only the measures are used.
         across: scenarios in which the design is evaluated, as for `jaxgait.optimize`.
         robust: how the objective combines them; for "worst" the slope is that of the worst scenario at the design.
@@ -94,11 +97,12 @@ def sensitivities(
     if "progress" in run:  # an argument of `ensemble` that would prevent solving for a gait
         raise ValueError("sensitivities has no progress bar: it only runs two batches")
     varied = [] if across is None else list(as_members(across).values)
-    names, left_out = differentiable(as_model(model), by, varied)
+    names, left_out = differentiable(as_model(model), by, varied, initial)
     goal = _distinct(Goal.of(model, objective, as_limits(subject_to)))
-    fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
+    given = {INITIAL + name: value for name, value in (initial or {}).items()}
+    fixed = {name: value for name, value in given.items() if name not in names}
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*names, *fixed})
-    space = _near(model, names)
+    space = _near(model, names, given)
     x = np.full((1, len(names)), 0.5)
     task = Task(model, space, goal, run, fixed, scenarios)
     evaluate = evaluator_for(task, gradient, x, step=STEP_OF_DIFFERENCES)
@@ -116,13 +120,16 @@ def sensitivities(
     return data.assign_attrs(attrs | {"lost": ", ".join(lost), "disagree": ", ".join(_disagreeing(data))})
 
 
-def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[str] = ()) -> tuple[list[str], str]:
+def differentiable(
+    model: Model, by: Sequence[str] | None, varied: Collection[str] = (), initial: Mapping[str, Any] | None = None
+) -> tuple[list[str], str]:
     """Parameters that can change by 1 %, and a text that lists those that were left out.
 
     Args:
         model: the mechanism.
         by: names of parameters; None: all.
         varied: names of those that vary between scenarios.
+        initial: components of the initial state that differ from the model's own, by name, in their units.
 
     Raises:
         ParameterError: for one in `by` that is unknown or cannot change by 1 %, and if there are none.
@@ -136,8 +143,9 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
         return names, "; ".join(f"{name} ({why})" for name, why in left_out.items())
     if isinstance(by, str):
         raise ParameterError(f"`by` must be a list of parameters, got {by!r}")
+    given = {INITIAL + name: value for name, value in (initial or {}).items()}
     for name in by:
-        why = _unfit(name, parameter_info(model, name), varied)
+        why = _unfit(name, _at_design(model, name, given), varied)
         if why:
             raise ParameterError(f"no sensitivity to {name} can be computed: it is {why}")
     if not by:
@@ -166,19 +174,25 @@ def _changeable(model: Model, names: list[str]) -> list[str]:
     return names
 
 
-def _near(model: Model, names: Sequence[str]) -> Space:
+def _at_design(model: Model, name: str, given: Mapping[str, Any]) -> ParameterInfo:
+    """What a sensitivity is to, with its value at the design: of components of the initial state the given one."""
+    info, started = variable(model, name), value_named(given, name)
+    return info if started is None else info._replace(value=started)
+
+
+def _near(model: Model, names: Sequence[str], given: Mapping[str, Any] = MappingProxyType({})) -> Space:
     """The box within 1 % of the design.
 
     Raises:
         ParameterError: if the model rejects its lowest or highest corner.
     """
-    values = {name: float(parameter_info(model, name).value) for name in names}
+    values = {name: float(_at_design(model, name, given).value) for name in names}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # about corners of the box, which are not evaluated
         away = {name: RELATIVE_CHANGE * abs(x) for name, x in values.items()}
-        space = Space(model, {name: (x - away[name], x + away[name]) for name, x in values.items()})
+        space = Space(model, {name: (x - away[name], x + away[name]) for name, x in values.items()}, starting=True)
         for corner in (np.zeros(len(names)), np.ones(len(names))):
-            with_parameters(model, space.named(corner)).validate()
+            with_parameters(model, parted(model, space.named(corner))[0]).validate()
     return space
 
 

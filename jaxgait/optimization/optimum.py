@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from jaxgait import files
 from jaxgait.model import Model
-from jaxgait.parameters import parameter_info
+from jaxgait.optimization.space import variable
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Optimum:
     """
 
     model: Model
-    """The model with the best parameters."""
+    """The model with the best parameters; it starts at `initial`."""
     start: dict[str, list[float]]
     """The starting points, by parameter."""
     best: dict[str, float]
@@ -102,6 +102,8 @@ class Optimum:
     """The name of what was maximised or minimised."""
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Of the parameters, in their units."""
+    initial: dict[str, Any] = field(default_factory=dict)
+    """Components of the initial state that were given or found, as `simulate(model, initial_state=...)` takes them."""
 
     def __repr__(self) -> str:
         best = ", ".join(f"{name} = {with_unit(f'{x:g}', self.units[name])}" for name, x in self.best.items())
@@ -122,7 +124,7 @@ class Optimum:
     @property
     def units(self) -> dict[str, str]:
         """The units of the parameters."""
-        return {name: parameter_info(self.model, name).unit for name in self.best}
+        return {name: variable(self.model, name).unit for name in self.best}
 
     @property
     def moved(self) -> dict[str, float]:
@@ -138,7 +140,7 @@ class Optimum:
 
     def as_dict(self) -> dict[str, Any]:
         """The task (model, sense, measure, bounds, units) and all results, for JSON."""
-        names = ("sense", "measure", "unit", "bounds", "units", "start", "best", "objective", "why_stopped")
+        names = ("sense", "measure", "unit", "bounds", "units", "start", "best", "initial", "objective", "why_stopped")
         record: dict[str, Any] = {"model": type(self.model).__name__}
         record |= {name: getattr(self, name) for name in (*names, "method", "gradient", "limits")}
         columns = lambda data: {name: column.values for name, column in data.data_vars.items()}

@@ -23,7 +23,6 @@ from scipy.stats import qmc
 from jaxgait import checks
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
-from jaxgait.ensembles.members import INITIAL
 from jaxgait.ensembles.validity import rejection
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
@@ -75,7 +74,7 @@ def front(
         model: the mechanism; its other parameters stay as they are.
         maximize: measures or their names, or named functions from a `Run` to a scalar (JAX code); one or more.
         minimize: the same, to minimise.
-        over: bounds (low, high) by dotted parameter name, in the parameters' units.
+        over: bounds (low, high) by dotted name, as for `jaxgait.optimize`.
         subject_to: limits that every point of the front must meet, as for `jaxgait.optimize`.
         method: "gradient" (two objectives) or "NSGA-II" (two or more).
         gradient: for the method "gradient", as for `jaxgait.optimize`.
@@ -116,13 +115,14 @@ def front(
         >>> print(found.stiffness.values[[0, -1]].round(3))  # N/m: from the safest to the gentlest jump
         [40. 20.]
     """
-    space, goal, signs = Space(as_model(model), over), *_goal(model, maximize, minimize, as_limits(subject_to))
+    space = Space(as_model(model), over, starting=True)
+    goal, signs = _goal(model, maximize, minimize, as_limits(subject_to))
     _names(goal, len(signs), space)
     checks.one_of("method", method, FRONT_METHODS)
     check_search(iterations, 0.1, tolerance, stability, seed)
     check_run("front", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
-    task = Task(model, space, goal, run, {INITIAL + name: value for name, value in (initial or {}).items()})
+    task = Task(model, space, goal, run, space.fixed(initial))
     if method == "gradient":
         if len(signs) > 2:
             raise ValueError(f"the method 'gradient' takes two objectives, got {len(signs)}: use method='NSGA-II'")

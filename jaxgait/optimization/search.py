@@ -25,7 +25,7 @@ from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
 from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
-from jaxgait.optimization.space import Space
+from jaxgait.optimization.space import Space, parted
 from jaxgait.optimization.surroundings import around
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import Guard, UnreliableGradient
@@ -190,12 +190,13 @@ class Search:
         goal, sign = record.settings.goal, record.settings.sign
         ends = [record.end_of(i, end) for i, end in enumerate(ended)]
         named = space.named(best.x)
+        values, start = parted(record.model, named)
         local = None
         if record.method not in GRADIENT_FREE and record.worst is None and best.search not in record.unreliable:
             at, apart = Evaluated.stacked([best.evaluation]), self._variation(best)
             local = around(self._evaluate, space, goal, sign, best.search, best.x, at, apart)
         return Optimum(
-            with_parameters(record.model, named),
+            with_parameters(record.model, values),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},
             named,
             float(best.evaluation.values[0]),
@@ -210,6 +211,7 @@ class Search:
             sense="maximize" if sign > 0.0 else "minimize",
             measure=name_of(goal.measures[0], "a function of the run"),
             bounds=dict(zip(space.names, zip(space.low.tolist(), space.high.tolist(), strict=True), strict=True)),
+            initial=start,
         )
 
     def _variation(self, best: Row) -> float:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
-from jaxgait import checks
-from jaxgait.ensembles.members import INITIAL, shape_of
+from jaxgait import checks, precision
+from jaxgait.ensembles.batch import own_value
+from jaxgait.ensembles.labels import described_value
+from jaxgait.ensembles.members import INITIAL, check_values, shape_of
 from jaxgait.ensembles.validity import accepted, rejection
+from jaxgait.fields import declared
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters
+from jaxgait.parameters import ParameterError, ParameterInfo, check_value, parameter_info, parameters
 from jaxgait.plausible import warn_implausible
 
-Box: TypeAlias = Mapping[str, tuple[float, float]]
-"""Bounds (low, high) by dotted parameter name, each in the parameter's unit."""
-Starts: TypeAlias = int | Sequence[Mapping[str, float]]
+Box: TypeAlias = Mapping[str, Any]
+"""Bounds (low, high) by dotted name (see `Space`), each in the unit of what it names, or labelled with another."""
+Starts: TypeAlias = int | Sequence[Mapping[str, Any]]
+T = TypeVar("T")
 
 _OFF_THE_WALLS = 0.1
 """Distance of Sobol points from each bound, as a fraction of the box, because gradients may break off there."""
@@ -27,15 +31,57 @@ MAX_DRAWS = 64
 """Largest number of samples to draw starts from, of which the model may reject some points."""
 
 
-class Space:
-    """Bounds of some parameters of a model; points are vectors in the unit box."""
+def variable(model: Model, name: str) -> ParameterInfo:
+    """A parameter, or a component of the initial state ("initial.v"), with the model's own value.
 
-    def __init__(self, model: Model, over: Box):
+    Searches vary single ones, and elements of arrays ("masses[1]", "initial.q[2]").
+
+    Raises:
+        ParameterError: for an unknown name.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.space import variable
+        >>> print(variable(Bungee(), "mass").unit, variable(Bungee(), "initial.x").value)
+        kg -30.0
+    """
+    if not _is_start(model, name):
+        return parameter_info(model, name)
+    shape_of(model, name)  # raises an error for an unknown component
+    label = described_value(model, name)
+    with precision.use("float64"):
+        own = np.asarray(own_value(model, name), float)
+    return ParameterInfo(own, label.get("units", ""), label.get("long_name", "component of the initial state"))
+
+
+def parted(model: Model, values: Mapping[str, T]) -> tuple[dict[str, T], dict[str, T]]:
+    """Values by dotted name as parameters, and as components of the initial state by their names in the state.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.space import parted
+        >>> parted(Bungee(), {"mass": 70.0, "initial.v": 3.0})
+        ({'mass': 70.0}, {'v': 3.0})
+    """
+    start = {name: x for name, x in values.items() if _is_start(model, name)}
+    own = {name: x for name, x in values.items() if name not in start}
+    return own, {name.removeprefix(INITIAL): x for name, x in start.items()}
+
+
+def _is_start(model: Model, name: Any) -> bool:
+    return isinstance(name, str) and name.startswith(INITIAL) and not declared(parameters(model), [name])
+
+
+class Space:
+    """Bounds of some parameters of a model, and of components of its initial state; points are in the unit box."""
+
+    def __init__(self, model: Model, over: Box, *, starting: bool = False):
+        """`starting`: whether bounds may be of components of the initial state ("initial.v")."""
         if not (isinstance(over, Mapping) and over):
             raise ParameterError(f"a search needs at least one parameter in `over`, a dict of bounds, got {over!r}")
-        bounds = [_bounds(model, name, pair) for name, pair in over.items()]
+        bounds = [_bounds(model, name, pair, starting) for name, pair in over.items()]
         self.names = list(over)
-        self.units = [parameter_info(model, name).unit for name in over]
+        self.units = [variable(model, name).unit for name in over]
         self.low, self.high = (np.array([b[i] for b in bounds]) for i in (0, 1))
 
     @property
@@ -51,6 +97,18 @@ class Space:
         """
         first = np.eye(len(self.names) + 1)[:, 1:]
         return np.concatenate([first, 1.0 - first])
+
+    def fixed(self, initial: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Given components of the initial state by dotted name.
+
+        Raises:
+            ParameterError: for one that is searched over.
+        """
+        found = {INITIAL + name: value for name, value in (initial or {}).items()}
+        both = sorted({*found} & {*self.names})
+        if both:
+            raise ParameterError(f"{both[0]!r} is in `over` and also in `initial`: use it in one of them")
+        return found
 
     def physical(self, x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
         """Points of the unit box in the parameters' units."""
@@ -79,7 +137,7 @@ class Space:
         if isinstance(starts, Sequence) and not isinstance(starts, str):
             return self._checked_starts(model, starts)
         starts = checks.count("starts", starts)
-        own = np.array([float(parameter_info(model, name).value) for name in self.names])
+        own = np.array([float(variable(model, name).value) for name in self.names])
         own = ((own - self.low) / self.width)[None]
         inside = bool(((own >= 0) & (own <= 1)).all()) and bool(accepted(model, self.columns(own))[0])
         points = found = own[: int(inside)]
@@ -111,14 +169,16 @@ class Space:
         return x
 
 
-def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
-    if isinstance(name, str) and name.startswith(INITIAL) and name not in parameters(model):
-        shape_of(model, name)  # whether there is such a component
-        instead = "declare a parameter that initial_state() returns, or scan it with its gradient by jaxgait.ensemble"
-        raise ParameterError(f"{name!r} is a component of the initial state, and a search varies parameters: {instead}")
-    info = parameter_info(model, name)
-    if shape_of(model, name) != ():
-        raise ParameterError(f"{name!r} is an array of shape {shape_of(model, name)}: a search varies single numbers")
+def _bounds(model: Model, name: str, pair: Any, starting: bool) -> tuple[float, float]:
+    info, start = variable(model, name), _is_start(model, name)
+    if start and not starting:
+        instead = "declare a parameter that initial_state() returns"
+        raise ParameterError(f"{name!r} is a component of the initial state, not a parameter: {instead}")
+    if shape := shape_of(model, name):
+        one = f"{name}[{','.join('0' * len(shape))}]"
+        raise ParameterError(
+            f"{name!r} is an array of shape {shape}: a search varies single numbers, such as its element {one!r}"
+        )
     wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {pair!r}"
     try:
         low, high = (finite_number(x, f"a bound of {name}") for x in pair)
@@ -129,8 +189,18 @@ def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
     label = f"{type(model).__name__}.{name}"
     for bound in (low, high):  # rules between parameters do not concern single bounds: `accepted` checks designs
         check_value(label, bound, info)
+    if start:
+        _check_start(model, name, (low, high))
     warn_implausible(f"{label} ({info.doc})", (low, high), info.unit, info.plausible)
     return low, high
+
+
+def _check_start(model: Model, name: str, bounds: tuple[float, float]) -> None:
+    """Checks bounds of a component of the initial state, which may be impossible without others."""
+    try:
+        check_values(model, {name: np.array(bounds)})
+    except ValueError as error:
+        raise ParameterError(f"{name!r} cannot vary alone: {error}") from error
 
 
 def finite_number(value: Any, label: str) -> float:
