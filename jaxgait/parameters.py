@@ -266,15 +266,20 @@ def get_parameter(model: Any, name: str) -> Any:
 
 
 @by_name('write with_parameters(model, {"mass": 70.0})')
-def with_parameters(model: M, values: Mapping[str, Any]) -> M:
+def with_parameters(model: M, values: Any) -> M:
     """A copy of the model with some parameters, or elements of arrays ("masses[1,0]"), replaced by dotted names.
 
     Lists, and arrays of one axis, become tuples if the parameter is one; other lists become arrays, and NumPy's numbers
     Python's. Arrays with a leading axis make the model an ensemble for `jax.vmap`.
 
+    Args:
+        model: the model, or a part of one.
+        values: values by name, in the units of the parameters, as a dict or a row of a table of pandas. Labelled values
+            with the attribute `units` are converted.
+
     Raises:
-        ParameterError: for an unknown name, with the nearest valid names, and for values that are not finite numbers or
-            have too few axes.
+        ParameterError: for an unknown name, with the nearest valid names, for values that are not finite numbers or
+            have too few axes, and for units of other quantities.
 
     Examples:
         >>> from jaxgait import Prosthesis, with_parameters
@@ -282,10 +287,11 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
         >>> print(knee.damper.k, Prosthesis().damper.k)
         20000.0 18000.0
     """
-    if not isinstance(values, Mapping):
+    if not (isinstance(values, Mapping) or hasattr(values, "iloc")):  # pandas, whose import takes long, stays out
         raise ParameterError(f"give a dict of values by parameter name, got {shown(values)}")
+    values = dict(values)
     known = {name: parameter_info(model, name) for name in values}
-    new = {name: _like(x, known[name]) for name, x in values.items()}
+    new = {name: _like(in_own_unit(name, x, known[name].unit), known[name]) for name, x in values.items()}
     for name, x in new.items():
         _check_kind(f"{type(model).__name__}.{name}", x, known[name])
         _check_finite(f"{type(model).__name__}.{name}", x, known[name])
@@ -298,6 +304,27 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
         list(new.values()),
         is_leaf=lambda x: isinstance(x, tuple) or x is None,
     )
+
+
+def in_own_unit(name: str, values: Any, unit: str | None) -> Any:
+    """Labelled values of a parameter, or a component of a state, in its unit (`jaxgait.units.in_unit`).
+
+    Raises:
+        ParameterError: for values in a unit of another quantity, or in an unknown one, and for labelled values if the
+            model declares no unit (None).
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.parameters import in_own_unit
+        >>> print(in_own_unit("mass", xr.DataArray(7.5e4, attrs={"units": "g"}), "kg"), in_own_unit("mass", 75.0, "kg"))
+        75.0 75.0
+    """
+    try:
+        if unit is None and (given := units.unit_of(values, name)):
+            raise ValueError(f"{name} is in {given!r}, but the model declares no unit of it: give numbers without one")
+        return units.in_unit(values, unit or "1", name)
+    except ValueError as error:
+        raise ParameterError(str(error)) from error
 
 
 def _like(value: Any, info: ParameterInfo) -> Any:

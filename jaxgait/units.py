@@ -6,7 +6,9 @@ import difflib
 import math
 import re
 from collections import Counter
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 Unit: TypeAlias = "tuple[float, Counter[str]]"
 """Size in SI units, and the exponents of kg, m, s and rad (an angle is a quantity of its own)."""
@@ -66,6 +68,63 @@ def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve"
         known = ", ".join(alike(wanted) or [wanted])
         raise ValueError(f"{of} is in {given!r}, but {what} in {wanted!r}: give it in {known}")
     return own[0] / other[0]
+
+
+def unit_of(values: Any, label: str) -> str | None:
+    """The unit of labelled values, which xarray and pandas keep in the attribute `units`; None without one.
+
+    Args:
+        values: an array of any kind and shape, a number, or a list of these.
+        label: what they are, for the message.
+
+    Raises:
+        ValueError: for a unit that is not text, and for a list of values in different units.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.units import unit_of
+        >>> print(unit_of(xr.DataArray([20.0, 25.0], attrs={"units": "kN/m"}), "stiffness"), unit_of([1, 2], "count"))
+        kN/m None
+    """
+    if isinstance(values, list | tuple):
+        found = {unit_of(one, label) for one in values}
+        if None in found:  # numbers without a unit are in that of the model, which has no factor
+            found = {unit for unit in found if unit and (_parsed(unit) or (0.0,))[0] != 1.0} | {None}
+        if len(found) > 1:
+            given = " and ".join(sorted(repr(unit) if unit else "no unit" for unit in found))
+            raise ValueError(f"the values of {label} have different units ({given}): give all in one")
+        return next(iter(found), None)
+    unit = getattr(values, "attrs", {}).get("units") or None
+    if not isinstance(unit, str | None):
+        raise ValueError(f"the attribute units of {label} must be text such as 'kg', got {unit!r}")
+    return unit
+
+
+def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> Any:
+    """Labelled values (of xarray or pandas) as an array of numbers in a unit; other values are returned as they are.
+
+    Args:
+        values: an array of any kind and shape, a number, or a list of these.
+        unit: the unit to convert to.
+        label: what the values are, for the message.
+        own: what has the unit, for the message.
+
+    Raises:
+        ValueError: for values in a unit of another quantity, or in an unknown one.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.units import in_unit
+        >>> in_unit(xr.DataArray([20.0, 25.0], attrs={"units": "kN/m"}), "N/m", "stiffness")
+        array([20000., 25000.])
+    """
+    if isinstance(values, list | tuple):
+        converted = [in_unit(one, unit, label, own=own) for one in values]
+        return values if all(x is one for x, one in zip(converted, values, strict=True)) else converted
+    if not hasattr(values, "attrs"):
+        return values
+    size = factor(unit_of(values, label) or unit, unit, own, of=label)
+    return np.asarray(values) if size == 1.0 else np.asarray(values) * size
 
 
 def alike(unit: str) -> list[str]:

@@ -7,7 +7,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
 from jaxgait.model import Scalar, parameter
@@ -227,3 +229,12 @@ def test_numbers_of_numpy_become_numbers(number):
     """A model may multiply named tuples by them."""
     value = with_parameters(Prosthesis(), {"segments.thigh": number}).segments.thigh
     assert type(value) in (int, float) and value == number
+
+
+def test_labelled_values_are_converted_and_a_row_of_a_table_is_a_dict():
+    knee = with_parameters(Prosthesis(), {"damper.k": xr.DataArray(20.0, attrs={"units": "kN/m"})})
+    assert knee.damper.k == 2e4 and isinstance(knee.damper.k, float)
+    assert with_parameters(Prosthesis(), {"damper.k": xr.DataArray(2e4)}).damper.k == 2e4
+    assert with_parameters(Prosthesis(), pd.Series({"damper.k": 2e4, "damper.c": 300.0})).damper.c == 300.0
+    with pytest.raises(ParameterError, match=r"damper\.k is in 'kN', but the model's in 'N/m'"):
+        with_parameters(Prosthesis(), {"damper.k": xr.DataArray(20.0, attrs={"units": "kN"})})

@@ -2,12 +2,15 @@
 
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameter
-from jaxgait.units import alike, check, factor
+from jaxgait.units import alike, check, factor, in_unit, unit_of
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,28 @@ OTHERS = ["nm", "hPa", "kgf", "degC", "Nmm/rad", "Nms/rad"]
 )
 def test_unusual_units_are_accepted(unit):
     check(unit, "it")
+
+
+def kilonewtons(values):
+    return xr.DataArray(values, attrs={"units": "kN"})
+
+
+def test_labelled_values_are_converted_and_others_left_alone():
+    assert in_unit(kilonewtons([1.0, 2.0]), "N", "force").tolist() == [1000.0, 2000.0]
+    assert in_unit((kilonewtons(1.0), 500.0), "N", "force") == [1000.0, 500.0]
+    column = pd.Series([0.1, 0.3])
+    column.attrs["units"] = "kN"
+    np.testing.assert_array_equal(in_unit(column, "kN", "force"), [0.1, 0.3])
+    plain = [1.0, 2.0]
+    assert in_unit(plain, "N", "force") is plain and unit_of(plain, "force") is None
+    with pytest.raises(ValueError, match="force is in 'kN', but the model's in 'm': give it in m, cm, mm"):
+        in_unit(kilonewtons(1.0), "m", "force")
+    with pytest.raises(ValueError, match="units of force must be text such as 'kg', got"):
+        unit_of(xr.DataArray(1.0, attrs={"units": 3}), "force")
+
+
+def test_a_list_has_one_unit():
+    newtons = xr.DataArray(5.0, attrs={"units": "N"})
+    assert unit_of([newtons, 7.0], "force") is None and unit_of([newtons, newtons], "force") == "N"
+    with pytest.raises(ValueError, match=r"values of force have different units \('kN' and no unit\): give all in one"):
+        unit_of([kilonewtons(1.0), 7.0], "force")

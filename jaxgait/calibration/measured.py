@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from jaxgait import units
 from jaxgait.checks import as_array
 from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
@@ -62,10 +63,10 @@ def over_phase(phase: Any, values: Any, *, unit: str) -> MeasuredCurve:
     Args:
         phase: from 0 (the drive's beginning, a heel strike) to 1, in order, (points,); phases may repeat (replicates).
         values: the curve there, (points,).
-        unit: of the values, such as "deg".
+        unit: of the values, such as "deg". Labelled values and phases with the attribute `units` are converted.
 
     Raises:
-        ValueError: for invalid data, naming the sample.
+        ValueError: for invalid data, naming the sample, and for unknown or contradictory units.
 
     Examples:
         >>> import numpy as np
@@ -85,10 +86,10 @@ def over_time(time: Any, values: Any, *, unit: str) -> MeasuredCurve:
     Args:
         time: in s from the start of the run, in order, (points,); times may repeat (replicates).
         values: the curve there, (points,).
-        unit: of the values, such as "m".
+        unit: of the values, such as "m". Labelled values and times with the attribute `units` are converted.
 
     Raises:
-        ValueError: for invalid data, naming the sample.
+        ValueError: for invalid data, naming the sample, and for unknown or contradictory units.
 
     Examples:
         >>> from jaxgait.calibration import over_time
@@ -105,8 +106,8 @@ def measured_curve(data: Any) -> MeasuredCurve:
     """Converts any accepted data to a curve; a drive gives its knee curve (rad, over the phase).
 
     Args:
-        data: a curve; an `xarray.DataArray` over `time` (in s) or `phase` with the attribute `units`; a drive; the
-            name of an embedded gait; the path of a CSV file for `jaxgait.motion.drive.read_drive`.
+        data: a curve; an `xarray.DataArray` over `time` or `phase` with the attribute `units`, as its time; a drive;
+            the name of an embedded gait; the path of a CSV file for `jaxgait.motion.drive.read_drive`.
 
     Raises:
         ValueError: for a labelled array without the necessary labels.
@@ -138,21 +139,28 @@ def measured_curve(data: Any) -> MeasuredCurve:
 
 
 def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:
-    at, values = _numbers(at, axis), _numbers(values, "values")
+    if not (isinstance(unit, str) and unit):
+        raise ValueError(f'the unit of the values must be text such as "deg", got {unit!r}')
+    units.check(unit, "the measured curve")
+    at = _numbers(
+        units.in_unit(at, "s" if axis == "time" else "1", f"the {axis}", own="that of a measured curve"), axis
+    )
+    values = _numbers(units.in_unit(values, unit, "the measured array", own="`unit`"), "values")
     if len(at) != len(values):
         raise ValueError(f"{len(values)} values at {len(at)} points of the {axis}: give equally many")
     steps = np.flatnonzero(np.diff(at) < 0.0)
     if steps.size:
         i = steps[0]
         raise ValueError(f"the {axis} must not decrease, but sample {i + 1} ({at[i + 1]:g}) follows {at[i]:g}")
-    if not (isinstance(unit, str) and unit):
-        raise ValueError(f'the unit of the values must be text such as "deg", got {unit!r}')
     return MeasuredCurve(values, unit, at, axis)
 
 
 def _numbers(values: Any, what: str) -> Float[np.ndarray, " points"]:
     try:
-        found = np.array(as_array(values), dtype=float)
+        found = as_array(values)
+        if found.dtype.kind in "mM":
+            raise ValueError("dates and intervals have no unit here")
+        found = np.array(found, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{what} of a measured curve must be numbers, got {values!r}"[:200]) from error
     if found.ndim != 1 or not found.size:
@@ -169,8 +177,9 @@ def _labelled(array: xr.DataArray) -> MeasuredCurve:
     if "units" not in array.attrs:
         raise ValueError('a measured array must have the attribute `units`: give attrs={"units": "deg"}')
     axis = str(array.dims[0])
-    unit = array[axis].attrs.get("units")
-    if axis == "time" and unit != "s":
-        raise ValueError(f"the coordinate time of a measured array must have the attribute units='s', got {unit!r}")
+    if axis == "time" and not array[axis].attrs.get("units"):
+        raise ValueError(
+            "the coordinate time of a measured array must have the attribute units='s', or another of time"
+        )
     make = over_phase if axis == "phase" else over_time
-    return make(array[axis].values, array.values, unit=str(array.attrs["units"]))
+    return make(array[axis], array, unit=str(array.attrs["units"]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxgait import checks
+from jaxgait import checks, units
 from jaxgait.checks import shown
 from jaxgait.fields import declared
 from jaxgait.model import Model
@@ -18,11 +18,46 @@ MEMBER = "member"
 """Dimension of members that are listed one by one and have no other name."""
 
 
+Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
+"""Values by dotted name."""
+
+
 class Rows(NamedTuple):
     """The dimension of members listed one by one, and its labels, each of shape (members,)."""
 
     dim: str
     labels: dict[str, np.ndarray]
+
+
+def named(axes: Axes) -> dict[str, Any]:
+    """Values by name, from a dict or pairs.
+
+    Raises:
+        ParameterError: for anything else, names that are no text, given twice or with "/", and for none.
+
+    Examples:
+        >>> from jaxgait.ensembles.columns import named
+        >>> named([("mass", [60, 75])])
+        {'mass': [60, 75]}
+    """
+    try:
+        pairs: list[Any] = [(name, values) for name, values in (axes.items() if isinstance(axes, Mapping) else axes)]
+    except (TypeError, ValueError) as error:
+        what = "give a dict of values by parameter name, or zipped(table) for the rows of a table"
+        raise ParameterError(f"{what}, got {shown(axes)}") from error
+    names = [name for name, _ in pairs]
+    invalid = [name for name in names if not (isinstance(name, str) and name)]
+    if invalid:
+        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {shown(invalid[0])}")
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
+    slashed = [n for n in names if "/" in n]
+    if slashed:
+        raise ParameterError(f"names must not contain '/', which separates folders in files: {slashed[0]!r}")
+    if not pairs:
+        raise ParameterError("an ensemble needs at least one parameter that varies")
+    return dict(pairs)
 
 
 def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
@@ -52,6 +87,25 @@ def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
     if x.size == 0:
         raise ParameterError(f"{name!r} has no values: the ensemble would be empty")
     return x.astype(np.float64)
+
+
+def units_of(columns: Mapping[str, Any]) -> dict[str, str]:
+    """The units of labelled values by name, without those that have none.
+
+    Raises:
+        ParameterError: for values in different units.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.ensembles.columns import units_of
+        >>> units_of({"mass": [60, 75], "slope": xr.DataArray([0.2, 0.4], attrs={"units": "deg"})})
+        {'slope': 'deg'}
+    """
+    try:
+        found = {name: units.unit_of(values, name) for name, values in columns.items()}
+    except ValueError as error:
+        raise ParameterError(str(error)) from error
+    return {name: unit for name, unit in found.items() if unit is not None}
 
 
 def _not_numbers(name: str, values: Any, x: np.ndarray) -> str:

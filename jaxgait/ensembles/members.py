@@ -13,24 +13,24 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import numpy as np
 
 from jaxgait import checks
 from jaxgait.checks import shown
-from jaxgait.ensembles.columns import check_bounds, numbers, one_of, rows_of, warn_of_values
+from jaxgait.ensembles.columns import Axes, check_bounds, named, numbers, one_of, rows_of, units_of, warn_of_values
 from jaxgait.fields import array_of, declared, no_element, value_named, within_arrays
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import cast, float64_default
 from jaxgait.run import state_variables
-from jaxgait.solve.checks import check_start_values
+from jaxgait.solve.checks import check_start_values, component_in_unit
 
 INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""
@@ -41,8 +41,6 @@ MOTION = "motion"
 """Label of members that differ in their motion: the record of each (`jaxgait.contents`), so that results hold them."""
 
 _RENAMED = "(a table's index by table.rename_axis('row'))"
-
-Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +53,7 @@ class Members:
         values: for each dotted name the values of all members, shape (size, *shape of the parameter); the last
             dimension of the box varies fastest.
         labels: coordinates of the result, each with its dimensions.
+        units: units of values that are labelled with one; `in_own_units` converts them to those of the model.
 
     Raises:
         ParameterError: for shapes that contradict each other, and for a label that differs from the values of its name.
@@ -70,6 +69,7 @@ class Members:
     shape: tuple[int, ...]
     values: dict[str, np.ndarray]
     labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    units: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.dims) != len(self.shape) or len({*self.dims}) != len(self.dims):
@@ -123,8 +123,9 @@ def grid(axes: Axes) -> Members:
         >>> print(members.dims, members.shape, members.size)
         ('mass', 'stiffness') (3, 2) 6
     """
-    columns = {name: numbers(name, values) for name, values in _named(axes).items()}
-    return product(*(_along(name, {name: x}) for name, x in columns.items()))
+    given = named(axes)
+    columns = {name: numbers(name, values) for name, values in given.items()}
+    return replace(product(*(_along(name, {name: x}) for name, x in columns.items())), units=units_of(given))
 
 
 def zipped(values: Any, *, axes: Axes | None = None) -> Members:
@@ -147,15 +148,16 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
         ('member',) 2
     """
     table = hasattr(values, "columns") or hasattr(values, "data_vars")  # of pandas, whose import takes long, or xarray
-    given = _named(dict(values) if table else values)
+    given = named(dict(values) if table else values)
     columns = {name: numbers(name, x, table=table) for name, x in given.items()}
     if axes is None:
         lengths = {name: len(x) for name, x in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ParameterError(f"zipped parameters must be equally long, got {lengths}")
         rows = rows_of(given)
-        return _along(rows.dim, columns, rows.labels)
-    marks = {name: numbers(name, x) for name, x in _named(axes).items()}
+        return replace(_along(rows.dim, columns, rows.labels), units=units_of(given))
+    named_axes = named(axes)
+    marks = {name: numbers(name, x) for name, x in named_axes.items()}
     dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
     for name, x in columns.items():
         if x.shape[: len(shape)] != shape:
@@ -163,7 +165,7 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     flat = {name: x.reshape(-1, *x.shape[len(shape) :]) for name, x in columns.items()}
     labels = {name: ((name,), x) for name, x in marks.items()}
     labels |= {_label(name, x, dims): (dims, x) for name, x in columns.items() if name not in marks}
-    return Members(dims, shape, flat, labels)
+    return Members(dims, shape, flat, labels, units_of(named_axes) | units_of(given))
 
 
 def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
@@ -182,8 +184,9 @@ def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
     """
     from scipy.stats import qmc
 
-    box = _box(over, count, seed)
-    return _sampled(box, qmc.LatinHypercube(len(box), rng=seed).random(count))
+    given = named(over)
+    box = _box(given, count, seed)
+    return _sampled(given, box, qmc.LatinHypercube(len(box), rng=seed).random(count))
 
 
 def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
@@ -202,9 +205,10 @@ def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
     """
     from scipy.stats import qmc
 
-    box = _box(over, count, seed)
+    given = named(over)
+    box = _box(given, count, seed)
     power = max(0, math.ceil(math.log2(count)))  # a power of two keeps the points balanced
-    return _sampled(box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:count])
+    return _sampled(given, box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:count])
 
 
 @float64_default
@@ -229,17 +233,17 @@ def cloud(model: Model, spread: Axes, count: int, *, seed: int = 0) -> Members:
         ('start',) (8,) ['initial.v']
     """
     as_model(model)
-    named = _named(spread)
+    spreads = named(spread)
     _count("count", count)
     rng = np.random.default_rng(_count("seed", seed, 0))
     values = {}
-    for name, sigma in named.items():
+    for name, sigma in spreads.items():
         component = name.removeprefix(INITIAL)
         middle = np.asarray(_initial(model, component), dtype=float)
-        width = _spread(name, sigma)
+        width = _spread(name, component_in_unit(model, component, sigma))
         if INITIAL + component in values:
             raise ParameterError(f"the spread of {component!r} is given twice")
-        _check_memory((count,), [middle.size] * len(named), copies=2)
+        _check_memory((count,), [middle.size] * len(spreads), copies=2)
         values[INITIAL + component] = middle + width * rng.standard_normal((count, *middle.shape))
     return _along("start", values)
 
@@ -278,7 +282,8 @@ def product(*sets: Members) -> Members:
             repeated = np.repeat(x, after, axis=0)
             values[name] = np.tile(repeated, (before,) + (1,) * (x.ndim - 1))
         before *= s.size
-    return Members(dims, shape, values, {n: label for s in sets for n, label in s.labels.items()})
+    labels = {n: label for s in sets for n, label in s.labels.items()}
+    return Members(dims, shape, values, labels, {n: unit for s in sets for n, unit in s.units.items()})
 
 
 def constant(members: Members, values: Mapping[str, Any]) -> Members:
@@ -297,7 +302,7 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
         raise ParameterError(f"{twice[0]!r} varies from member to member: it cannot be constant too")
     spread = {name: np.broadcast_to(x, (members.size, *np.shape(x))) for name, x in columns.items()}
     labels = {name: ((), np.asarray(x)) for name, x in columns.items()}
-    return Members(members.dims, members.shape, members.values | spread, members.labels | labels)
+    return Members(members.dims, members.shape, members.values | spread, members.labels | labels, members.units)
 
 
 def as_members(members: Members | Mapping[str, Any]) -> Members:
@@ -434,27 +439,6 @@ def _initial(model: Model, component: str) -> Any:
     return found
 
 
-def _named(axes: Axes) -> dict[str, Any]:
-    try:
-        pairs: list[Any] = [(name, values) for name, values in (axes.items() if isinstance(axes, Mapping) else axes)]
-    except (TypeError, ValueError) as error:
-        what = "give a dict of values by parameter name, or zipped(table) for the rows of a table"
-        raise ParameterError(f"{what}, got {shown(axes)}") from error
-    names = [name for name, _ in pairs]
-    invalid = [name for name in names if not (isinstance(name, str) and name)]
-    if invalid:
-        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {shown(invalid[0])}")
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
-    slashed = [n for n in names if "/" in n]
-    if slashed:
-        raise ParameterError(f"names must not contain '/', which separates folders in files: {slashed[0]!r}")
-    if not pairs:
-        raise ParameterError("an ensemble needs at least one parameter that varies")
-    return dict(pairs)
-
-
 def _count(name: str, value: Any, least: int = 1) -> int:
     try:
         return checks.count(name, value, least=least)
@@ -488,11 +472,11 @@ def _along(dim: str, values: dict[str, np.ndarray], marks: Mapping[str, np.ndarr
     return Members((dim,), (len(next(iter(values.values()))),), values, labels)
 
 
-def _box(over: Axes, count: int, seed: int) -> dict[str, tuple[float, float]]:
+def _box(given: Mapping[str, Any], count: int, seed: int) -> dict[str, tuple[float, float]]:
     _count("count", count)
     _count("seed", seed, 0)
     box = {}
-    for name, pair in _named(over).items():
+    for name, pair in given.items():
         bounds = numbers(name, pair if np.ndim(pair) else [pair])
         if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
             raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
@@ -501,6 +485,6 @@ def _box(over: Axes, count: int, seed: int) -> dict[str, tuple[float, float]]:
     return box
 
 
-def _sampled(box: dict[str, tuple[float, float]], unit: np.ndarray) -> Members:
+def _sampled(given: Mapping[str, Any], box: dict[str, tuple[float, float]], unit: np.ndarray) -> Members:
     values = {name: lo + (hi - lo) * unit[:, i] for i, (name, (lo, hi)) in enumerate(box.items())}
-    return _along("sample", values)
+    return replace(_along("sample", values), units=units_of(given))

@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgait import checks
 from jaxgait.checks import shown
+from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import MOTION, Members, as_members, check_members
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Extra, Runs
@@ -72,7 +73,7 @@ class Scenarios:
                 argument = "robust" if robust is not None else "weights"
                 raise ValueError(f"{argument} needs scenarios: give across={{name: values}}")
             return None
-        members = as_members(across)
+        members = in_own_units(model, as_members(across))
         both = sorted({*members.values} & {*taken})
         if both:
             raise ParameterError(f"{both[0]!r} is in `across` and also in `over` or `initial`: use it in one of them")

@@ -17,13 +17,14 @@ import numpy as np
 
 from jaxgait import precision
 from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_a_value, shown
+from jaxgait.fields import array_of
 from jaxgait.kinds import Transition
 from jaxgait.mechanics.spatial import check_quaternions
 from jaxgait.model import RESERVED, Model, System
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
-from jaxgait.parameters import check, is_real
+from jaxgait.parameters import check, in_own_unit, is_real
 from jaxgait.plausible import warn_turned
 from jaxgait.run import state_variables
 
@@ -79,7 +80,7 @@ def check_state(name: str, y: Any, like: Any) -> None:
             f"such as model.initial_state()._replace({fields[0]}=...)"
             if hasattr(like, "_replace")
             else "as the model's"
-        )
+        ) + f", or a dict of some components such as {{{fields[0]!r}: ...}}"
         what = f"{name} must be a {type(like).__name__} ({', '.join(fields)}), {own}"
         if is_concrete(y):
             y = jax.tree.map(lambda x: x.item() if isinstance(x, jax.Array) and not x.shape else x, y)
@@ -95,6 +96,29 @@ def check_state(name: str, y: Any, like: Any) -> None:
             raise ValueError(f"{component} must be a real number, got {shown(leaf)}")
         if is_concrete(leaf) and not np.all(np.isfinite(np.asarray(as_array(leaf), dtype=float))):
             raise ValueError(f"{component} must be finite, got {shown(leaf)}")
+
+
+def component_in_unit(model: Model, name: str, values: Any) -> Any:
+    """Values of a component of the state, converted to its unit if they are labelled with another one.
+
+    Args:
+        model: the mechanism.
+        name: the component.
+        values: a number or an array of any shape, or several.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for values in a unit of another quantity, or in an unknown one, and for
+            labelled values of a component without a declared unit.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.solve.checks import component_in_unit
+        >>> print(component_in_unit(Bungee(), "v", xr.DataArray(50.0, attrs={"units": "cm/s"})))  # in m/s
+        0.5
+    """
+    known = model.variables.get(array_of(name))
+    return in_own_unit(f"initial.{name}", values, None if known is None else known.unit)
 
 
 def check_start_values(model: Model, start: Mapping[str, Any]) -> None:

@@ -24,10 +24,13 @@ from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single, is_real
 from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
-from jaxgait.solve.checks import check_equations, check_start_values, check_state
+from jaxgait.solve.checks import check_equations, check_start_values, check_state, component_in_unit
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import ASSURED, MAX_EVENTS, Smooth
+
+WHOLE = 1e-6
+"""Largest difference from a whole number of periods, which rounding of sampling times makes."""
 
 
 @by_name("write simulate(model, duration=60.0)")
@@ -59,7 +62,8 @@ def simulate(
         samples: samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000), not
             counting the start.
         initial_state: where to start, for models with phases in the first one; or only some of its components, by name,
-            as in ``{"v": 3.0}``. The rest, or all if None, is the model's own initial state.
+            as in ``{"v": 3.0}``. The rest, or all if None, is the model's own initial state. One sample of a run
+            continues it, as in ``run.isel(time=-1)``; the new run begins at time 0.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
             or a scheme with its options (see `jaxgait.solve.schemes`).
@@ -140,18 +144,44 @@ def _start(model: Model, given: Any) -> State:
     if not isinstance(given, Mapping) or (isinstance(shapes, Mapping) and given.keys() == shapes.keys()):
         return given
     known = {name: np.zeros(one.shape, one.dtype) for name, one in state_variables(shapes).items()}
-    wanted = {name: value_named(known, name) for name in given}
+    changes: dict[Any, Any] = dict(given)
+    if isinstance(given, xr.Dataset) and "status_legend" in given.attrs:
+        changes = _continued(model, given, known)
+    wanted = {name: value_named(known, name) for name in changes}
     for name in (name for name, one in wanted.items() if one is None):
         wrong = f"initial_state of {type(model).__name__} has no {name!r}: {nearest(name, known)}"
         raise ValueError(no_element("initial_state.", name, known) or wrong)
     values = {}
-    for name, x in ((name, as_array(x)) for name, x in given.items()):
+    for name, x in ((name, as_array(component_in_unit(model, name, x))) for name, x in changes.items()):
         if not is_real(x):
-            raise ValueError(f"initial_state.{name} must be a real number, got {shown(given[name])}")
+            raise ValueError(f"initial_state.{name} must be a real number, got {shown(changes[name])}")
         if x.shape != wanted[name].shape:
             raise ValueError(f"initial_state.{name} must have the shape {wanted[name].shape}, got {x.shape}")
         values[name] = x.astype(np.result_type(x, wanted[name].dtype))  # whole numbers for real ones
     return with_state_variables(model.initial_state(), values)
+
+
+def _continued(model: Model, sample: xr.Dataset, known: Mapping[str, Any]) -> dict[str, xr.DataArray]:
+    """The components of the state in one sample of a run, checked: from there, a new run must be its continuation."""
+    what = f"initial_state of {type(model).__name__}"
+    found = {name: sample[name] for name in known if name in sample}
+    if lacking := [name for name in known if name not in found]:
+        raise ValueError(f"{what} needs {', '.join(lacking)}, which the run of {sample.attrs.get('model')} has not")
+    if dims := sorted({str(dim) for x in found.values() for dim in x.dims} & {"time", "instant"}):
+        raise ValueError(f"{what} must be one sample of a run: give run.isel({dims[0]}=-1)")
+    if not all(np.isfinite(x).all() for x in found.values()):
+        why = sample.attrs.get("status_text", "failed")
+        raise ValueError(f"{what} is a sample after the end of its run, which {why}: give an earlier one")
+    if "phase" in sample and int(sample["phase"]) != 0:
+        raise ValueError(f"{what} is a sample in phase {int(sample['phase'])}, and runs start in phase 0: give another")
+    if model.period is not None and "time" in sample.coords:
+        cycles = float(sample["time"]) / float(model.period)
+        if abs(cycles - round(cycles)) > WHOLE:
+            raise ValueError(
+                f"{what} is a sample after {cycles:.4g} periods of the motion that drives it, and runs start with its "
+                "first: give a sample after a whole number"
+            )
+    return found
 
 
 def _recording(model: Model, scheme: Scheme) -> Scheme:

@@ -9,10 +9,11 @@ import xarray as xr
 
 from jaxgait import Bungee
 from jaxgait.checks import as_array
-from jaxgait.ensembles import ensemble, grid, zipped
+from jaxgait.ensembles import cloud, ensemble, grid, sobol, zipped
+from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import check_members
 from jaxgait.parameters import ParameterError
-from tests.oscillator import Oscillator
+from tests.oscillator import Oscillator, peaks
 
 PEOPLE = pd.DataFrame(
     {"mass": [60.0, 70.0, 80.0], "stiffness": [20.0, 25.0, 30.0]},
@@ -81,6 +82,43 @@ def test_hidden_entries_keep_the_kind_of_the_others():
     np.testing.assert_array_equal(half(DATES), [DATES[0], np.datetime64("NaT")])
     assert half(DATES - DATES[0]).dtype == "timedelta64[ns]"
     assert half(["a", "b"]).tolist() == ["a", None] and half([True, False]).tolist() == [True, None]
+
+
+def labelled(values, unit):
+    return xr.DataArray(values, attrs={"units": unit})
+
+
+def test_labelled_values_are_converted_to_the_units_of_the_model():
+    grams, odd = labelled([6e4, 7e4], "g"), 0.1 + np.arange(2)
+    rows = xr.Dataset({"mass": ("who", [6e4, 7e4], {"units": "g"}), "stiffness": ("who", [20.0, 25.0])})
+    cases = [grid({"mass": grams}), zipped({"mass": grams}, axes={"mass": grams}), zipped(rows)]
+    for members in (in_own_units(Bungee(), one) for one in cases):
+        assert members.values["mass"].tolist() == members.labels["mass"][1].tolist() == [60.0, 70.0]
+    speeds = in_own_units(Bungee(), grid({"mass": labelled(odd, "kg"), "initial.v": labelled([50.0], "cm/s")}))
+    assert speeds.values["mass"].tolist() == odd.tolist() and speeds.values["initial.v"].tolist() == [0.5, 0.5]
+    drawn = in_own_units(Bungee(), sobol({"mass": labelled([6e4, 7e4], "g")}, 4)).values["mass"]
+    assert (drawn > 59.9).all() and (drawn < 70.1).all()
+    one, same = (cloud(Bungee(), {"v": x}, 2).values["initial.v"] for x in (labelled(50.0, "cm/s"), 0.5))
+    assert one.tolist() == same.tolist()
+
+
+def test_a_scan_is_labelled_in_the_units_of_the_model():
+    scan = ensemble(Oscillator(), {"mass": labelled([1000.0, 2000.0], "g")}, observe=peaks)
+    again = ensemble(Oscillator(), {"mass": [scan.mass[0], 2.0]}, observe=peaks)
+    assert scan.mass.values.tolist() == again.mass.values.tolist() == [1.0, 2.0] and scan.mass.attrs["units"] == "kg"
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        (grid({"mass": labelled([150.0], "lb")}), "mass is in 'lb', but the model's in 'kg': give it in kg, g"),
+        (grid({"initial.v": labelled([5.0], "m/s")}), "initial.v is in 'm/s', but the model declares no unit of it"),
+        (grid({"mas": labelled([1.0], "g")}), "no parameter 'mas'"),
+    ],
+)
+def test_units_that_do_not_fit_raise(members, message):
+    with pytest.raises(ParameterError, match=message):
+        in_own_units(Oscillator(), members)
 
 
 @pytest.mark.parametrize(

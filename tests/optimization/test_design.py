@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait.measure import Measure, MeasureError
 from jaxgait.model import Model, Variable, parameter
@@ -15,6 +16,7 @@ from jaxgait.optimization import at_most, optimize
 from jaxgait.optimization.evaluate import BatchedProgram
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
+from jaxgait.parameters import ParameterError
 from tests.optimization.oscillator import Oscillator
 
 FAST = {"duration": 4.0, "samples": 20}
@@ -211,3 +213,14 @@ def test_failing_everywhere_is_said():
             progress=False,
             **FAST,
         )
+
+
+def test_bounds_starts_and_what_is_fixed_are_converted_to_the_units_of_the_model():
+    unit = lambda x, text: xr.DataArray(x, attrs={"units": text})
+    space = Space(Bungee(), {"stiffness": (unit(0.02, "N/mm"), 25.0), "mass": unit([6e4, 7e4], "g")})
+    assert space.low.tolist() == [20.0, 60.0] and space.high.tolist() == [25.0, 70.0]
+    assert space.points(Bungee(), [{"stiffness": 20.0, "mass": unit(6.5e4, "g")}], 0).tolist() == [[0.0, 0.5]]
+    program = BatchedProgram(Bungee(), lambda run: {}, (), FAST, {"initial.v": unit(50.0, "cm/s")})
+    assert program._fixed == {"initial.v": 0.5}
+    with pytest.raises(ParameterError, match="mass is in 'lb', but the model's in 'kg'"):
+        Space(Bungee(), {"mass": unit([150.0, 200.0], "lb")})

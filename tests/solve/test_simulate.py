@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait.model import Variable
 from jaxgait.models import Bungee
@@ -53,6 +54,32 @@ def test_a_start_may_be_given_by_components():
         simulate(Bungee(), duration=1.0, initial_state={"v": [3.0]})
     with pytest.raises(ValueError, match=r"initial_state\.v must be a real number, got None"):
         simulate(Bungee(), duration=1.0, initial_state={"v": None})
+
+
+def test_a_start_is_converted_to_the_units_of_the_model():
+    start = xr.DataArray(50.0, attrs={"units": "cm/s"})
+    assert float(simulate(Bungee(), duration=1.0, samples=2, initial_state={"v": start}).v[0]) == 0.5
+    with pytest.raises(ValueError, match=r"initial\.v is in 'km/h', but the model's in 'm/s'"):
+        simulate(Bungee(), duration=1.0, initial_state={"v": start.assign_attrs(units="km/h")})
+
+
+def test_a_sample_of_a_run_continues_it():
+    whole = simulate(Bungee(), duration=2.0, samples=4, rtol=1e-9)
+    first = simulate(Bungee(), duration=1.0, samples=2, rtol=1e-9)
+    second = simulate(Bungee(), duration=1.0, samples=2, rtol=1e-9, initial_state=first.isel(time=-1))
+    np.testing.assert_allclose(second.x, whole.x[2:], rtol=1e-7)
+    for wrong, message in (
+        (first, r"must be one sample of a run: give run\.isel\(time=-1\)"),
+        (first.drop_vars("v").isel(time=1), "needs v, which the run of Bungee has not"),
+        (first.isel(time=1).assign(v=np.nan), "after the end of its run, which completed: give an earlier one"),
+        (first.isel(time=1).assign(phase=1), "in phase 1, and runs start in phase 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            simulate(Bungee(), duration=1.0, initial_state=wrong)
+    driven = simulate(Oscillator(), strides=1, samples=4)
+    assert simulate(Oscillator(), strides=1, samples=4, initial_state=driven.isel(time=-1)).attrs["status"] == 0
+    with pytest.raises(ValueError, match=r"after 0\.75 periods .* give a sample after a whole number"):
+        simulate(Oscillator(), strides=1, initial_state=driven.isel(time=3))
 
 
 class Nested(Oscillator):
