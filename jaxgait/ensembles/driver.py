@@ -17,6 +17,7 @@ import numpy as np
 from jaxgait import checks, xr
 from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
+from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.gaps import warn_of_failures, warn_of_gaps, warn_of_gradients
 from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
 from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
@@ -270,7 +271,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     checks.untraced("ensemble", model, request["members"], span)
     model.validate()
     check_single(model)
-    members = as_members(request["members"])
+    members = in_own_units(model, as_members(request["members"]))
     valid, rejection = _validity(model, members, request["invalid"])
     among = members.values if valid is None else {name: x[valid] for name, x in members.values.items()}
     observe, variables = _observed(model, request)

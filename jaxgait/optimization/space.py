@@ -17,7 +17,7 @@ from jaxgait.ensembles.members import INITIAL, check_values, shape_of
 from jaxgait.ensembles.validity import accepted, rejection
 from jaxgait.fields import declared
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, ParameterInfo, check_value, parameter_info, parameters
+from jaxgait.parameters import ParameterError, ParameterInfo, check_value, in_own_unit, parameter_info, parameters
 from jaxgait.plausible import warn_implausible
 
 Box: TypeAlias = Mapping[str, Any]
@@ -156,8 +156,9 @@ class Space:
         for start in starts:
             if not (isinstance(start, Mapping) and set(start) == set(self.names)):
                 raise ParameterError(f"each start must be a dict of {', '.join(self.names)}, got {start!r}")
-        rows = [[finite_number(start[name], f"the start of {name}") for name in self.names] for start in starts]
-        points = np.array(rows)
+        units = dict(zip(self.names, self.units, strict=True))
+        rows = [{name: in_own_unit(name, start[name], unit) for name, unit in units.items()} for start in starts]
+        points = np.array([[finite_number(x, f"the start of {name}") for name, x in row.items()] for row in rows])
         x = (points - self.low) / self.width
         outside = np.argwhere((x < 0) | (x > 1))
         if outside.size:
@@ -180,6 +181,7 @@ def _bounds(model: Model, name: str, pair: Any, starting: bool) -> tuple[float, 
             f"{name!r} is an array of shape {shape}: a search varies single numbers, such as its element {one!r}"
         )
     wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {pair!r}"
+    pair = in_own_unit(name, pair, info.unit)
     try:
         low, high = (finite_number(x, f"a bound of {name}") for x in pair)
     except (TypeError, ValueError) as error:
