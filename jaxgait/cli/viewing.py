@@ -88,7 +88,7 @@ def _check_followed(
 
 
 def _is_scan(data: xr.Dataset) -> bool:
-    return "status" in data and "status_legend" in data.attrs
+    return "status" in data and data["status"].ndim > 0 and "status_legend" in data.attrs
 
 
 def _is_run(data: xr.Dataset) -> bool:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import collections
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxgait import xr
-from jaxgait.ensembles.members import INITIAL, MOTION
+from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION
 from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.fields import array_of, declared
 from jaxgait.model import Model, Variable
-from jaxgait.outcome import INVALID, INVALID_TEXT, failures
+from jaxgait.outcome import COMPLETED_TEXT, INVALID, INVALID_TEXT, failures
 from jaxgait.parameters import parameters
 from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
 from jaxgait.solve.smooth import FLOAT64_RETRY
+
+VALUES = "member_values"
+"""Attribute of a scan: its coordinates without which no member is known, as JSON."""
+MASKED = int(np.iinfo(np.int32).min)
+"""Instead of the code of a member that was masked, such as by `where`."""
+MASKED_TEXT, NOT_RUN = "masked (no status)", "not run yet"
 
 _FIXED = {
     "status": Variable("1", "how the trajectory ended"),
@@ -37,6 +45,9 @@ _MOTION = {
     "stride": {"units": "1", "long_name": "stride of the walk"},
 }
 """Labels of members that differ in their motion."""
+
+_OF_RUN = {"status": "status", "t_end_s": "t_end", "steps": "steps", "rejected_steps": "rejected_steps"}
+"""Attributes of a run that are results of a scan, with their names there."""
 
 _DERIVED = (("_gradient", "{} per unit of the parameter", "gradient of {}"), ("_end", "{}", "{}, at the end"))
 """Suffixes of names of derived results, with formats of their unit and long name."""
@@ -95,20 +106,54 @@ def dataset(plan: Plan, results: dict[str, np.ndarray]) -> xr.Dataset:
 def attributes(plan: Plan) -> dict[str, Any]:
     """The provenance of the result, and the legends of its codes."""
     attempts = ["first attempt", *(retry.name for retry in plan.retries)]
+    own = {label for name in plan.members.values for label in (name, f"{name}_values") if not name.startswith(DRIVE)}
     found = provenance(plan.model, plan.job.scheme, plan.precision, plan.job.sampling)
     if plan.valid is not None:
         found["status_legend"] = json.dumps(json.loads(found["status_legend"]) | {str(INVALID): INVALID_TEXT})
     return {
         **found,
         "retries_legend": json.dumps(dict(enumerate(attempts))),
+        VALUES: json.dumps([name for name in plan.members.labels if name in own | {MOTION}]),
     }
+
+
+def status_codes(codes: Any) -> np.ndarray:
+    """Codes of statuses or retries as integers, in the same shape, whatever xarray made of them; `MASKED` for NaN.
+
+    Raises:
+        ValueError: for codes that are not whole numbers.
+    """
+    found = np.asarray(codes)
+    if found.dtype.kind != "f":
+        return found.astype(int)
+    known = np.isfinite(found)
+    if (odd := found[known][found[known] % 1.0 != 0.0]).size:
+        what = "an average over members is not a member (without it, by drop_vars('status'), a page shows averages)"
+        raise ValueError(f"{odd[0]:g} is no code of a status or a retry: {what}")
+    return np.where(known, found, MASKED).astype(int)
+
+
+def status_text(code: int, legend: Mapping[str, str]) -> str:
+    """The sentence of a status, by the legend of its scan."""
+    unlisted = {0: COMPLETED_TEXT, -1: NOT_RUN, MASKED: MASKED_TEXT}
+    return legend.get(str(code)) or unlisted.get(code, f"status {code}")
+
+
+def _with_statuses(data: xr.Dataset, purpose: str) -> xr.Dataset:
+    """The result of `ensemble`, or that of `simulate` as one member without dimensions."""
+    if isinstance(data, xr.Dataset) and "status_legend" in data.attrs:
+        if "status" in data:
+            return data
+        if "status" in data.attrs:
+            return xr.Dataset({n: data.attrs[key] for key, n in _OF_RUN.items() if key in data.attrs}, attrs=data.attrs)
+    raise ValueError(f"{purpose} the statuses of a result of ensemble, got {type(data).__name__} without them")
 
 
 def summary(data: xr.Dataset) -> dict[str, int]:
     """Number of trajectories by how they ended, the most frequent first; of a run, how it ended.
 
     Raises:
-        ValueError: for anything but a result of `ensemble` or `simulate`.
+        ValueError: for anything but a result of `ensemble` or `simulate`, and for averages over members.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -116,13 +161,11 @@ def summary(data: xr.Dataset) -> dict[str, int]:
         >>> summary(ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20.0, observe=["clearance"]))
         {'completed': 3}
     """
-    if not isinstance(data, xr.Dataset) or "status_legend" not in data.attrs:
-        raise ValueError(f"summary counts the statuses of a result of ensemble, got {type(data).__name__} without them")
-    legend = json.loads(data.attrs["status_legend"])
-    statuses = data["status"].to_numpy() if "status" in data else data.attrs["status"]
-    codes, counts = np.unique(statuses, return_counts=True)
-    order = np.argsort(-counts)
-    return {legend.get(str(codes[i]), "not run yet"): int(counts[i]) for i in order}
+    data = _with_statuses(data, "summary counts")
+    legend, counts = json.loads(data.attrs["status_legend"]), collections.Counter[str]()
+    for code, count in zip(*np.unique(status_codes(data["status"]), return_counts=True), strict=True):
+        counts[status_text(int(code), legend)] += int(count)
+    return dict(counts.most_common())
 
 
 def with_promotions(data: xr.Dataset) -> xr.Dataset:
@@ -139,7 +182,11 @@ def with_promotions(data: xr.Dataset) -> xr.Dataset:
 def failed(data: xr.Dataset) -> xr.Dataset:
     """The members whose computation failed, along `member`, with a sentence that describes each failure.
 
-    The model's own terminations (a fall, a folded knee) are results, not failures.
+    The model's own terminations (a fall, a folded knee) are results, not failures. One member, or a run, counts as a
+    scan of one.
+
+    Raises:
+        ValueError: for anything but a result of `ensemble` or `simulate`, and for averages over members.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -148,12 +195,14 @@ def failed(data: xr.Dataset) -> xr.Dataset:
         >>> failed(scan).sizes["member"]
         0
     """
-    dims = data["status"].dims
+    data = _with_statuses(data, "failed lists")
+    data = data if data["status"].dims else data.expand_dims("member")
+    dims, codes = data["status"].dims, status_codes(data["status"])
     keep = data[[n for n in data.data_vars if data[n].dims == dims]]
-    found = np.nonzero(failures(data["status"].to_numpy()))
+    found = np.nonzero(failures(codes) & (codes != MASKED))
     rows = keep.isel({d: xr.DataArray(i, dims="member") for d, i in zip(dims, found, strict=True)})
     legend = json.loads(data.attrs["status_legend"])
-    sentences = [legend[str(code)] for code in rows["status"].to_numpy()]
+    sentences = [status_text(int(code), legend) for code in codes[found]]
     return rows.assign(sentence=("member", np.array(sentences, dtype=object)))
 
 

@@ -18,10 +18,12 @@ import numpy as np
 from jaxgait import precision as precisions
 from jaxgait import registry, xr
 from jaxgait.contents import restored
+from jaxgait.ensembles.agreement import CAUSES, otherwise
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.driver import ensemble
+from jaxgait.ensembles.labels import VALUES, status_codes
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION, zipped
-from jaxgait.ensembles.results import flat, is_run, members_dims, open_result, rebuilt
+from jaxgait.ensembles.results import check_values, flat, is_run, members_dims, open_result, rebuilt
 from jaxgait.ensembles.walks import recorded_motions
 from jaxgait.fields import array_of
 from jaxgait.model import Model
@@ -63,6 +65,8 @@ class Recipe:
     """File that holds the scan."""
     motions: np.ndarray | None = None
     """Records of the motions that drive the members, (members,), if they differ."""
+    scan: xr.Dataset | None = None
+    """The scan itself, which states how the members ended."""
 
     def of(self, member: int) -> dict[str, Any]:
         """Values of one member by dotted name, in their units."""
@@ -91,9 +95,24 @@ class Recipe:
             )
 
     def run(self, member: int) -> xr.Dataset:
-        """The trajectory of one member, the same as from its lines."""
+        """The trajectory of one member, the same as from its lines.
+
+        Warns:
+            UserWarning: if it does not end as the scan states.
+        """
         attempt = self.attempts()[int(self.retried[member])]
-        return simulate(self.member_model(member), **self.options | attempt | self._start(member))
+        run = simulate(self.member_model(member), **self.options | attempt | self._start(member))
+        if other := self.otherwise(member, run):
+            warnings.warn(f"the member does not end as in its scan: {other}; {CAUSES}", stacklevel=3)
+        return run
+
+    def otherwise(self, member: int, run: xr.Dataset) -> str:
+        """How a run of a member and the scan ended it, if not alike; otherwise empty."""
+        if self.scan is None:
+            return ""
+        index = np.unravel_index(member, self.shape)
+        scanned = self.scan.isel(dict(zip(self.dims, index, strict=True)))
+        return otherwise(scanned, run, _states(self.model), self.options["precision"])
 
     def _smooth_with_events(self) -> bool:
         scheme = scheme_for(self.model, self.options.get("scheme"))
@@ -114,15 +133,17 @@ def scan_recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.P
     """How to rerun the members of a scan, by default with the model and file that its attributes name.
 
     Raises:
-        ValueError: if the attributes do not suffice (unknown models, exchanged parts, special options of schemes).
+        ValueError: if the attributes do not suffice (unknown models, exchanged parts, special options of schemes), and
+            for a scan without the values of its members.
     """
     dims = members_dims(scan)
-    chosen = rebuilt(scan.drop_vars([n for n, x in scan.coords.items() if x.ndim == 0])) if model is None else model
+    shared = xr.Dataset(attrs={n: x for n, x in scan.attrs.items() if n != VALUES})
+    chosen = rebuilt(shared) if model is None else model
     options = _options(scan, chosen)
     asked: dict[str, Any] = {n: x for n, x in options.items() if n not in SAMPLING}
     scheme, reference = (scheme_for(chosen, **{**asked, "precision": p}) for p in (options["precision"], "float64"))
     shape = tuple(scan.sizes[d] for d in dims)
-    retried = flat(scan["retries"], dims) if "retries" in scan else np.zeros(math.prod(shape), dtype=int)
+    retried = status_codes(flat(scan["retries"], dims) if "retries" in scan else np.zeros(math.prod(shape)))
     attempts = json.loads(scan.attrs.get("retries_legend", '{"0": "first attempt"}'))
     retries = scheme.retries(options["precision"], reference) if len(attempts) > 1 else ()
     if retried.max(initial=0) > len(retries):
@@ -131,7 +152,7 @@ def scan_recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.P
     return Recipe(
         chosen, _known_as(chosen), _values(scan, chosen, dims), options, retries, retried.clip(min=0), dims,
         shape, None if found is None else pathlib.Path(found).name,
-        _along(scan[MOTION], scan, dims) if MOTION in scan.coords else None,
+        _along(scan[MOTION], scan, dims) if MOTION in scan.coords else None, scan,
     )  # fmt: skip
 
 
@@ -149,7 +170,10 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
         As `simulate` returns it.
 
     Raises:
-        ValueError: for more than one member, and if the attributes do not suffice.
+        ValueError: for more than one member, for one without its values, and if the attributes do not suffice.
+
+    Warns:
+        UserWarning: if the member does not end as the scan states.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -166,11 +190,13 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
         dims = ", ".join(f"{d}=..." for d in members_dims(data))
         raise ValueError(f"select one member: again(scan.sel({dims})), or by its number scan.isel({dims})")
     fixed = [str(n) for n, x in data.coords.items() if x.ndim == 0]  # what the selected member's values were
+    if not fixed:
+        raise ValueError("this holds no values of a member: select one without drop=True, such as scan.isel(mass=0)")
     return scan_recipe(data.expand_dims(fixed), model).run(0)
 
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
-    names = [*parameters(model), *(INITIAL + n for n in state_variables(jax.eval_shape(model.initial_state)))]
+    names = [*parameters(model), *(INITIAL + n for n in _states(model))]
     known = {str(n): x for n, x in scan.coords.items()}  # without dimensions, too: fixed values of a part of a scan
     names += [n for n in known if n not in names and array_of(n) in names]  # elements of arrays
     if MOTION in known:
@@ -182,15 +208,19 @@ def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, 
         names += moving
     elif any(n.startswith(DRIVE) for n in known):
         raise ValueError("its members were driven by different motions, which the file does not contain")
-    found, varied = {}, False
-    for name in names:
-        x = known.get(f"{name}_values", known.get(name))
-        if x is not None:
-            found[name] = _along(x, scan, dims)
-            varied |= bool({*x.dims} & {*dims})
-    if not varied:
-        raise ValueError(f"the scan does not name the parameters of {type(model).__name__} that vary along {dims}")
-    return found
+    check_values(scan)
+    given = {n: known.get(f"{n}_values", known.get(n)) for n in names}
+    found = {n: x for n, x in given.items() if x is not None}
+    varied = {d for x in found.values() for d in x.dims}
+    unknown = [d for d in dims if scan.sizes[d] > 1 and d not in varied] or ([] if varied & {*dims} else dims)
+    if unknown:
+        along = ", ".join(unknown)
+        raise ValueError(f"the scan does not name the parameters of {type(model).__name__} that vary along {along}")
+    return {n: _along(x, scan, dims) for n, x in found.items()}
+
+
+def _states(model: Model) -> list[str]:
+    return [*state_variables(jax.eval_shape(model.initial_state))]
 
 
 def _along(x: xr.DataArray, scan: xr.Dataset, dims: tuple[str, ...]) -> np.ndarray:

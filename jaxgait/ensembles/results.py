@@ -14,6 +14,7 @@ import numpy as np
 from jaxgait import registry, xr
 from jaxgait.contents import restored
 from jaxgait.ensembles.checksums import damaged, damaged_labels, lost_records
+from jaxgait.ensembles.labels import VALUES
 from jaxgait.ensembles.members import DRIVE, MOTION
 from jaxgait.ensembles.store import MAX_NAMED, read_store
 from jaxgait.fields import declared
@@ -87,6 +88,20 @@ def _is_hdf5(path: pathlib.Path) -> bool:
         return stream.read(4) == b"\x89HDF"
 
 
+def check_values(scan: xr.Dataset) -> None:
+    """Checks that a scan, or a member of it, still has the values of its members.
+
+    Raises:
+        ValueError: if it has not: after `drop=True`, after an average, and under another name.
+    """
+    lost = [name for name in json.loads(scan.attrs.get(VALUES, "[]")) if name not in scan.coords]
+    if lost:
+        raise ValueError(
+            f"its coordinates lack the values of {', '.join(lost)}, which its members were given: select members "
+            "without drop=True and under the names of the parameters; an average over members is not a member"
+        )
+
+
 def is_run(data: xr.Dataset) -> bool:
     """Whether this is one run over time."""
     return "status" not in data and "time" in data.coords and data["time"].dims == ("time",)
@@ -104,6 +119,9 @@ def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
         results = [x for x in scan.data_vars.values() if x.dtype.kind in "fiub"]
         shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
         dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "instant", "event")]
+    if not dims and "status" in scan:
+        shows = "explore(again(member)) shows the motion of a member"
+        raise ValueError(f"nothing to explore: this is one member of a scan, or an average: {shows}")
     if not dims:
         raise ValueError("nothing to explore: this is not a scan, its results share no dimension")
     return tuple(dims)
@@ -128,8 +146,8 @@ def rebuilt(run: xr.Dataset) -> Model:
     """The model of a result, from its attributes: a registered one, or one whose module you have imported.
 
     Raises:
-        ValueError: for an unknown model, and for parts that were not recorded, such as functions, or anything but
-            parameters in a file of an early version.
+        ValueError: for an unknown model, for parts that were not recorded, such as functions, or anything but
+            parameters in a file of an early version, and for a member of a scan without its values.
 
     Examples:
         >>> import xarray as xr
@@ -152,6 +170,7 @@ def rebuilt(run: xr.Dataset) -> Model:
             recorded["drive"] = json.loads(own[MOTION])
         elif any(n.startswith(DRIVE) for n in own):
             raise ValueError("its motion was not recorded")
+        check_values(run)
         model = with_parameters(restored(kind, recorded), json.loads(run.attrs["parameters"]))
         known = parameters(model)
         if lost := [n for n, one in known.items() if one.value is None]:

@@ -1,5 +1,6 @@
 """Results are opened from any of their files; other files raise."""
 
+import json
 import sys
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee, ensemble
+from jaxgait.ensembles import failed, summary
 from jaxgait.ensembles.results import open_result, rebuilt
 from tests.oscillator import Oscillator, peaks
 
@@ -43,3 +45,33 @@ def test_a_class_of_the_running_script_is_not_taken_for_that_of_another(monkeypa
     recorded = {"model": "Jump", "module": "__main__", "parameters": "{}", "contents": "{}"}
     with pytest.raises(ValueError, match=r"import its module, .* give model="):
         rebuilt(xr.Dataset(attrs=recorded))
+
+
+SCAN = xr.Dataset(
+    {"status": ("mass", [0, 1, 0, -1]), "t_end": ("mass", [2.0, 1.0, 2.0, np.nan])},
+    {"mass": [60.0, 70.0, 80.0, 90.0]},
+    {"status_legend": json.dumps({0: "completed", 1: "gave up: steps"})},
+)
+
+
+def test_statuses_are_counted_after_xarray_has_made_them_floats():
+    assert summary(SCAN) == {"completed": 2, "gave up: steps": 1, "not run yet": 1}
+    masked = SCAN.where(SCAN.mass != 60.0)
+    assert summary(masked) == {"completed": 1, "gave up: steps": 1, "not run yet": 1, "masked (no status)": 1}
+    assert failed(masked).mass.values.tolist() == [70.0] and failed(masked).sentence.values.tolist() == [
+        "gave up: steps"
+    ]
+    for function in (summary, failed):
+        with pytest.raises(ValueError, match=r"0\.5 is no code of a status or a retry: an average over members"):
+            function(SCAN.isel(mass=slice(0, 2)).mean("mass", keep_attrs=True))
+
+
+def test_one_member_or_run_is_counted_as_a_scan_of_one():
+    member = SCAN.isel(mass=1)
+    assert summary(member) == {"gave up: steps": 1} and failed(SCAN.isel(mass=0)).sizes["member"] == 0
+    found = failed(member)
+    assert found.t_end.values.tolist() == [1.0] and found.sentence.values.tolist() == ["gave up: steps"]
+    run = xr.Dataset(attrs={"status": 1, "t_end_s": 1.0, "steps": 9, **SCAN.attrs})
+    assert failed(run).steps.values.tolist() == [9] and summary(run) == {"gave up: steps": 1}
+    with pytest.raises(ValueError, match="failed lists the statuses of a result of ensemble, got Dataset without them"):
+        failed(SCAN.drop_vars("status"))

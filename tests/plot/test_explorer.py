@@ -75,7 +75,54 @@ def test_a_part_of_a_scan_keeps_its_fixed_values(scan):
     xr.testing.assert_equal(again(part.isel(mass=1)), again(scan.isel(mass=1, stiffness=2)))
     assert explore(part, members=0).recipe.values["stiffness"].tolist() == [40.0] * 4
     start = scan.isel(stiffness=0).assign_coords({"initial.v": 3.0})
-    assert float(again(start.isel(mass=1)).v[0]) == 3.0
+    with pytest.warns(UserWarning, match="the member does not end as in its scan: .* are not this member's"):
+        assert float(again(start.isel(mass=1)).v[0]) == 3.0
+
+
+def test_a_member_without_its_values_is_not_simulated_with_the_models_own(scan):
+    """After `drop=True`, after an average, and under another name."""
+    completed = scan.isel(mass=slice(1, None))
+    for part in (
+        scan.isel(mass=1).isel(stiffness=1, drop=True),
+        scan.rename(stiffness="k").isel(mass=1, k=1),
+        completed.mean("stiffness", keep_attrs=True).isel(mass=1),
+    ):
+        with pytest.raises(ValueError, match="its coordinates lack the values of stiffness, which its members were"):
+            again(part)
+    with pytest.raises(ValueError, match="this holds no values of a member: select one without drop=True"):
+        again(scan.isel(mass=1, stiffness=1, drop=True))
+    with pytest.raises(ValueError, match="this is one member of a scan, or an average"):
+        explore(scan.isel(mass=1, stiffness=1))
+    found = explore(completed.mean("stiffness", keep_attrs=True))
+    assert not found.runs and "lack the values of stiffness" in found.header["notes"][0]
+    with pytest.raises(ValueError, match=r"0\.5 is no code of a status or a retry: an average over members is not a"):
+        explore(scan.isel(stiffness=slice(1, None)).mean("stiffness", keep_attrs=True))
+
+
+def test_joined_scans_are_not_simulated_with_the_parameters_of_the_first(scan):
+    other = scan.assign(x_end=scan.x_end + 1.0)  # as with another gravity, which only the attributes state
+    joined = xr.concat([scan, other], "planet", combine_attrs="override")
+    found = explore(joined)
+    assert not found.runs and "the parameters of Bungee that vary along planet" in found.header["notes"][0]
+    again(joined.isel(planet=0, mass=3, stiffness=1))
+    with pytest.warns(UserWarning, match=r"in the scan it ended at x = .* m \(completed\), now at x = "):
+        again(joined.isel(planet=1, mass=3, stiffness=1))
+    with pytest.warns(UserWarning, match="2 of 2 motions do not end as in the scan, such as that of member"):
+        found = explore(other, members=2)
+    assert "not end as in the scan" in found.header["notes"][-1]
+
+
+def test_the_command_prints_one_member_without_a_page(scan, tmp_path, capsys):
+    scan.isel(mass=1, stiffness=1).to_netcdf(tmp_path / "one.nc", engine="h5netcdf")
+    cli.main(["view", str(tmp_path / "one.nc")])
+    shown = capsys.readouterr()
+    assert "clearance" in shown.out and "no page: nothing to explore: this is one member of a scan" in shown.err
+
+
+def test_masked_members_are_told_apart_and_not_chosen(scan):
+    found = explore(scan.where(scan.mass > 50.0), members=4)
+    assert ("masked (no status)", "#C8C8C8") in found.rows.statuses and min(found.runs) >= 3
+    assert unpacked(found.packed())["retried"].tolist() == [0] * 12
 
 
 @pytest.mark.slow
@@ -128,8 +175,8 @@ def test_the_line_of_a_single_run_has_no_number_of_a_member():
 
 
 def test_lines_of_starts_and_retries(scan):
-    start = scan.isel(stiffness=0).rename({"mass": "initial.v"})
-    made = scan_recipe(start.drop_vars("stiffness"), Bungee())
+    start = scan.isel(stiffness=0, drop=True).rename({"mass": "initial.v"})
+    made = scan_recipe(start.assign_attrs(member_values='["initial.v"]'), Bungee())
     text = line(made, 1)
     assert "initial_state={'v': 60.0}" in text["python"] and "--initial v=60.0" in text["shell"]
     legend = '{"0": "first attempt", "1": "tighter tolerance", "2": "stiff solver"}'
@@ -201,7 +248,7 @@ def test_bad_input_is_one_clear_sentence(scan, tmp_path):
 
 
 def test_members_of_a_latin_hypercube_are_simulated_for_playback(scan):
-    drawn = scan.isel(stiffness=0).rename(mass="sample").reset_coords("stiffness", drop=True)
+    drawn = scan.isel(stiffness=0).rename(mass="sample")
     found = explore(drawn.drop_vars("sample").assign_coords(mass=("sample", scan.mass.values)), members=2)
     assert len(found.runs) == 2 and (found.header["x"], found.header["y"]) == ("mass", "clearance")
 

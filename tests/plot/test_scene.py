@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import jaxgait
 from jaxgait import registry
@@ -23,6 +24,8 @@ def test_the_model_is_made_from_the_attributes(jump):
     assert float(rebuilt(jump).mass) == 60.0
     member = jaxgait.ensemble(Bungee(), {"ground": [50.0, 80.0]}, duration=2.0, samples=4, trajectories=True)
     assert float(rebuilt(member.isel(ground=1)).ground) == 80.0
+    with pytest.raises(ValueError, match="its coordinates lack the values of ground, which its members were given"):
+        scene.scene(member.mean("ground", keep_attrs=True))
 
 
 @pytest.mark.slow
@@ -43,6 +46,10 @@ def test_what_cannot_be_shown_is_said(jump):
         scene.scene(jump.assign_attrs(parameters='{"wings": 2}'))
     with pytest.raises(ValueError, match="an animation shows one run over time"):
         scene.scene(jump.isel(time=0))
+    with pytest.raises(ValueError, match=r"or several by title \({'before': run, 'after': other}\)"):
+        scene.scene(jump.isel(time=0))
+    with pytest.raises(ValueError, match=r"there are 2 runs along mass: select one, data\.isel\(mass=0\)"):
+        scene.scene(xr.concat([jump, jump], "mass"))
     with pytest.raises(ValueError, match="Wingless has no scene to show"):
         scene.scene(jump, type("Wingless", (Bungee,), {"scene": ""})())
 

@@ -11,6 +11,7 @@ import importlib.util
 import math
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import checks, files
+from jaxgait.ensembles.agreement import CAUSES
 from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
 from jaxgait.ensembles.results import is_run, open_result
 from jaxgait.model import Model
@@ -151,6 +153,9 @@ def explore(
         TypeError: for anything but a result or its file.
         ValueError: for something other than a scan or a run, a scan without members, an unknown measure, and a run of
             a mechanism without a scene.
+
+    Warns:
+        UserWarning: if members that are simulated do not end as the scan states.
     """
     checks.count("members", members, least=0)
     if not isinstance(scan, xr.Dataset | str | os.PathLike):
@@ -174,6 +179,9 @@ def explore(
         say(message)
     runs = _runs(data, rows, recipe, wanted)
     notes = _notes(rows, chosen, chosen in (own.get("maximize"), own.get("minimize")), runs, reference, why)
+    if other := _otherwise(recipe, runs):
+        notes.append(other)
+        warnings.warn(other, stacklevel=2)
     header = _header(data, rows, chosen) | {"notes": notes, "why": why, "serve": False}
     header |= {"colour": STATUS} if measure == STATUS else {}
     if recipe is not None:
@@ -251,6 +259,16 @@ def _runs(scan: xr.Dataset, rows: Table, recipe: Recipe | None, members: list[in
         found = recipe.runs(members)
     ended = lambda m: {"status_text": rows.statuses[int(rows.status[m])][0]}
     return {m: one_run(found, i).assign_attrs(ended(m)) for i, m in enumerate(members)}
+
+
+def _otherwise(recipe: Recipe | None, runs: Mapping[int, xr.Dataset]) -> str:
+    """A message about runs that do not end as the scan states; empty if all do."""
+    found = {} if recipe is None else {m: text for m, run in runs.items() if (text := recipe.otherwise(m, run))}
+    if not found:
+        return ""
+    first = next(iter(found))
+    which = f"{len(found)} of {checks.count_of(len(runs), 'motion does', 'motions do')}"
+    return f"{which} not end as in the scan, such as that of member {first}: {found[first]}; {CAUSES}."
 
 
 def _best(rows: Table, measure: str | None, members: list[int], *, least: bool) -> int:

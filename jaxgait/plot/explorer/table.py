@@ -11,6 +11,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 
 from jaxgait.ensembles.columns import MEMBER
+from jaxgait.ensembles.labels import MASKED_TEXT, NOT_RUN, status_codes, status_text
 from jaxgait.ensembles.results import flat, members_dims
 from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION, INVALID_TEXT
@@ -27,7 +28,7 @@ GAVE_UP = (GREY, "#4D4D4D", "#A6A6A6", "#6E5E5E")
 """Colours of computations that failed."""
 COUNTS = ("#3B3B3B", "#BFD9EE", "#0072B2", "#009E73", "#F0E442", "#8C6BB1", "#66C2A5", "#B0703C", "#CC79A7")
 """Colours of the numbers 0, 1, 2, ... in counts, the same in all pictures."""
-NOT_RUN, UNKNOWN = "not run yet", "no status recorded"
+UNKNOWN = "no status recorded"
 GEOMETRIC_WITHIN = 0.02
 """Relative difference of the logarithmic steps of values that count as geometric: they may have few digits."""
 LARGEST_VECTOR = 16
@@ -112,7 +113,7 @@ def table(scan: xr.Dataset) -> Table:
     """The members of a scan (any Dataset whose variables share the dimensions of a box of members), all scalar results.
 
     Raises:
-        ValueError: for a Dataset that is not a scan, or without members.
+        ValueError: for a Dataset that is not a scan, or without members, and for averages over members.
     """
     dims = members_dims(scan)
     shape = tuple(scan.sizes[d] for d in dims)
@@ -129,15 +130,13 @@ def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tupl
         count = math.prod(scan.sizes[d] for d in dims)
         return np.zeros(count, dtype=np.int32), ((UNKNOWN, COMPLETED_COLOUR),)
     legend = json.loads(scan.attrs.get("status_legend", "{}"))
-    codes = flat(scan["status"], dims).astype(int)
+    codes = status_codes(flat(scan["status"], dims))
     found = sorted(set(codes.tolist()), key=lambda c: (c != 0, c < FIRST_TERMINATION, c))
     colours = {True: iter(ENDED * 10), False: iter(GAVE_UP * 10)}
     listed = []
     for code in found:
-        unlisted = NOT_RUN if code < 0 else f"status {code}" if code else COMPLETED_TEXT
-        sentence = legend.get(str(code), unlisted)
         colour = COMPLETED_COLOUR if code == 0 else FAILED if code < 0 else next(colours[code >= FIRST_TERMINATION])
-        listed.append((sentence, colour))
+        listed.append((status_text(code, legend), colour))
     number = {code: i for i, code in enumerate(found)}
     present, inverse = np.unique(codes, return_inverse=True)
     return np.array([number[c] for c in present.tolist()], dtype=np.int32)[inverse], tuple(listed)
@@ -230,7 +229,7 @@ def one_of_each_status(rows: Table) -> list[int]:
 def _run(rows: Table) -> np.ndarray:
     """Numbers of the members that were run."""
     return np.flatnonzero(
-        np.array([sentence not in (NOT_RUN, INVALID_TEXT) for sentence, _ in rows.statuses])[rows.status]
+        np.array([sentence not in (NOT_RUN, INVALID_TEXT, MASKED_TEXT) for sentence, _ in rows.statuses])[rows.status]
     )
 
 
