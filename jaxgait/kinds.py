@@ -142,15 +142,15 @@ class ObservedContacts(Protocol):
         >>> from jaxgait import RigidWalker
         >>> from jaxgait.kinds import ObservedContacts
         >>> walker = RigidWalker()
-        >>> print(isinstance(walker, ObservedContacts), walker.separation > 0.0, len(walker.event_names()))
+        >>> print(isinstance(walker, ObservedContacts), float(walker.separation) > 0.1, len(walker.event_names()))
         True True 4
     """
 
     @property
-    def separation(self) -> float:
+    def separation(self) -> Scalar:
         """Shortest time in s for which a contact opens; a shorter opening is a bounce, without lift-off or touch-down.
 
-        It is not a parameter, because it determines how many steps are examined together.
+        With zero, a plain number, every step without contact is an opening; otherwise it must last ten steps or more.
         """
         ...
 

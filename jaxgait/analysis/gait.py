@@ -18,6 +18,8 @@ REGULAR, IRREGULAR, UNKNOWN = 1, 0, -1
 MAX_ORDER = 4
 PERIODICITY_TOLERANCE = np.radians(0.5)
 """Largest difference in rad of two strides, at any phase, that count as equal (knee specification, section 7)."""
+ROUNDINGS = 8.0
+"""Standard deviation, in roundings of the root mean square, up to which a curve counts as constant."""
 
 
 @float64_default
@@ -44,7 +46,7 @@ def correlation(x: Real[Array, " samples"], y: Real[Array, " samples"]) -> Float
     """Gait correlation coefficient rho (no dimension) of two curves at the same equally spaced times.
 
     ``Cov(x, y) / sqrt(D(x) D(y))`` with time averages by the trapezoidal rule; 1 for equal shapes, -1 for opposite ones
-    (Lü et al. 2020, eq. 25).
+    (Lü et al. 2020, eq. 25); NaN for a constant curve, which has no shape.
 
     Raises:
         ValueError: for curves of different lengths.
@@ -61,8 +63,13 @@ def correlation(x: Real[Array, " samples"], y: Real[Array, " samples"]) -> Float
     x, y = (a if jnp.issubdtype(a.dtype, jnp.floating) else a.astype(float) for a in (x, y))
     weights = jnp.ones_like(x).at[jnp.array([0, -1])].set(0.5)
     weights = weights / jnp.sum(weights)
-    dx, dy = x - jnp.sum(weights * x), y - jnp.sum(weights * y)
-    return jnp.sum(weights * dx * dy) / jnp.sqrt(jnp.sum(weights * dx**2) * jnp.sum(weights * dy**2))
+    mean = lambda values: jnp.sum(weights * values)
+    dx, dy = x - mean(x), y - mean(y)
+    (x_variance, x_rounding), (y_variance, y_rounding) = (
+        (mean(d**2), (ROUNDINGS * jnp.finfo(a.dtype).eps) ** 2 * mean(a**2)) for d, a in ((dx, x), (dy, y))
+    )
+    constant = (x_variance <= x_rounding) | (y_variance <= y_rounding)
+    return jnp.where(constant, jnp.nan, mean(dx * dy) / jnp.sqrt(x_variance * y_variance))
 
 
 @float64_default

@@ -25,7 +25,6 @@ Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765, section 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -44,7 +43,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 from jaxgait.run import Events, Sampling
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.fixed import FixedSteps, Grid, Motion, division
+from jaxgait.solve.fixed import WHOLE_WITHIN, FixedSteps, Grid, Motion, division
 from jaxgait.solve.steps import prepared, select
 
 T = TypeVar("T")
@@ -53,7 +52,7 @@ MAX_VIOLATION = 1e-6
 """Violation of the contact law, relative to the largest speed of closed contacts without impulses, above which impulses
 are not a solution; in float32 a thousand roundings."""
 STEPS_PER_SEPARATION = 10
-"""Least number of steps within `ObservedContacts.separation`."""
+"""Least number of steps within `ObservedContacts.separation`; so many are examined together, in a block."""
 
 
 @float64_default
@@ -98,16 +97,17 @@ class TimeStepping(FixedSteps):
 
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
         """Blocks between two samples, and steps per block; a contact touches at most once per block."""
-        longest: int | None = None
-        if isinstance(model, ObservedContacts):
-            most = model.separation / STEPS_PER_SEPARATION
-            if self.dt > most > 0.0:
-                raise ValueError(
-                    f"dt must be at most {most:g} s for {type(model).__name__}, a {STEPS_PER_SEPARATION}th of the time "
-                    f"after which a contact counts as open, got {self.dt:g} s"
-                )
-            longest = max(1, math.floor(model.separation / self.dt))
-        return division(sampling, self.dt, longest)
+        if not isinstance(model, ObservedContacts):
+            return division(sampling, self.dt)
+        if isinstance(model.separation, jax.core.Tracer):  # each run checks its own
+            return division(sampling, self.dt, STEPS_PER_SEPARATION)
+        most = float(model.separation) / STEPS_PER_SEPARATION
+        if self.dt > most > 0.0:
+            raise ValueError(
+                f"dt must be at most {most:g} s for {type(model).__name__}, a {STEPS_PER_SEPARATION}th of the time "
+                f"after which a contact counts as open, got {self.dt:g} s"
+            )
+        return division(sampling, self.dt, STEPS_PER_SEPARATION if most > 0.0 else 1)
 
     def _stepper(self, model: Any, grid: Grid, watch: tuple[str, ...]) -> _Stepper:
         return _Stepper(model.prepared(), grid, watch, self.max_events, isinstance(model, ObservedContacts))
@@ -151,6 +151,10 @@ class _Stepper(NamedTuple):
         t0, dt, _ = self.grid
         added = jax.eval_shape(lambda: self._amounts(step(self.model, t0, y, dt)))
         motion = Motion.at_start(self.model, t0, y, added, self.watch)
+        if self.observed:
+            apart = self.model.separation
+            coarse = (apart > 0.0) & (STEPS_PER_SEPARATION * dt > apart * (1.0 + WHOLE_WITHIN))
+            motion = motion._replace(status=jnp.where(coarse, jnp.int32(Outcome.EVENT_NOT_LOCATED), motion.status))
         none = Events(jnp.asarray(t0, dtype=float), jnp.int32(-1), y, y, motion.totals, motion.totals)
         touches = tuple(_Touch(none, jnp.asarray(False)) for _ in contacts)
         events = jax.tree.map(lambda x: jnp.broadcast_to(_nothing(x), (self.max_events, *x.shape)), none)

@@ -31,6 +31,17 @@ def test_correlation_of_whole_numbers():
     np.testing.assert_array_equal(gait.correlation(*whole), gait.correlation(*(x.astype(float) for x in whole)))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_constant_curve_correlates_with_nothing(dtype):
+    wave = jnp.asarray(np.sin(np.linspace(0.0, 6.0, 101)), dtype)
+    for value in (0.0, 0.1, 1.0 / 3.0, -1e5):
+        for other in (wave, jnp.full(101, 0.3, dtype)):
+            assert np.isnan(gait.correlation(jnp.full(101, value, dtype), other))
+            assert np.isnan(gait.correlation(other, jnp.full(101, value, dtype)))
+    shallow = dtype(1.0) + dtype(1e3 * np.finfo(dtype).eps) * wave
+    assert float(gait.correlation(shallow, wave)) == pytest.approx(1.0, abs=1e-3)
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_order_of_subharmonics(order):
     curve = jnp.sin(2 * jnp.pi * PHASE) + 0.1 * jnp.cos(2 * jnp.pi * PHASE / order)

@@ -38,8 +38,9 @@ _CLEARANCE: dict[str, Any] = {
 
 TIPPING_ANGLE = math.pi / 4
 """Angle in rad of the stance leg beyond which the walker falls over."""
-MIN_SWING_TIME = 0.15
-"""Time in s without contact that makes the next contact a heel strike, not a bounce: a third of a step."""
+MIN_SWING = 0.74
+"""Time without contact that makes the next contact a heel strike, not a bounce, in units of sqrt(leg length / gravity):
+a third of a step (0.15 s of the paper's walker)."""
 STICTION_SPEED = 1e-6
 """Slip velocity in m/s below which a foot at the friction cone sticks."""
 CONE_TOLERANCE = 1e-12
@@ -51,7 +52,7 @@ class RigidWalker(RoundFeet, Model):
 
     A foot that swings forward is ignored until it is `clearance_angle` ahead of the other leg.
 
-    Events are heel strikes and lift-offs: a foot that touches again within `MIN_SWING_TIME` has bounced. Running totals
+    Events are heel strikes and lift-offs: a foot that touches again within `separation` has bounced. Running totals
     cover what samples cannot show (see `amounts`).
 
     Examples:
@@ -61,7 +62,7 @@ class RigidWalker(RoundFeet, Model):
         50.0 (1, 2) foot 1 touches
         >>> y = walker.initial_state()
         >>> front, rear = walker.contacts(y)
-        >>> print(front.friction, float(front.gap) < 1e-3, walker.separation < 0.2)  # m, s
+        >>> print(front.friction, float(front.gap) < 1e-3, float(walker.separation) < 0.2)  # m, s
         0.5 True True
         >>> fall = walker.kinetics(y).solve(walker.kinetics(y).force)  # without contact
         >>> print(float(fall.y) < 0.0)  # m/s^2
@@ -79,7 +80,6 @@ class RigidWalker(RoundFeet, Model):
 
     duration: ClassVar[float] = 50.0
     """In s, some 120 steps: half of them to settle, half to evaluate."""
-    separation: ClassVar[float] = MIN_SWING_TIME
     labels: ClassVar[Mapping[str, Sequence[int]]] = {"foot": (1, 2)}
     measures: ClassVar[str] = "jaxgait.models.walker.measures:RIGID_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
@@ -94,6 +94,11 @@ class RigidWalker(RoundFeet, Model):
         "friction_work": Variable("J", "work of sliding friction"),
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=True, dt=1e-4)
+
+    @property
+    def separation(self) -> Scalar:
+        """Time in s within which a foot that touches again has bounced: `MIN_SWING`, as a time of this walker."""
+        return MIN_SWING * jnp.sqrt(self.leg_length / self.gravity)
 
     def event_names(self) -> tuple[str, ...]:
         """Heel strike and lift-off of each foot."""

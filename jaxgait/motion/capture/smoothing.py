@@ -5,6 +5,7 @@ SciPy is imported where it is used: it is slow to import, and only recordings ne
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,10 @@ from jaxgait.motion.recording import runs
 
 DEFAULT_CUTOFF = 8.0
 """Cut-off frequency in Hz of the low-pass filter, usual for walking (Winter 2009, chapter 3)."""
+PASSES = (math.sqrt(2.0) - 1.0) ** 0.25
+"""Ratio of the cut-offs of two passes of a second-order Butterworth filter and of one, 0.802."""
+HIGHEST_CUTOFF = 0.48
+"""Cut-off per frame rate from which nothing is left to filter: the limit is 0.5."""
 LOWEST_CUTOFF = 4.0
 """Cut-off frequency in Hz below which a low-pass filter removes part of the gait."""
 MAX_GAP = 0.2
@@ -87,7 +92,7 @@ def filters(rate: float, cutoff: float | None) -> bool:
         >>> print(filters(100.0, 8.0), filters(15.0, 8.0), filters(100.0, None))
         True False False
     """
-    return cutoff is not None and cutoff / 0.802 < 0.5 * rate
+    return cutoff is not None and cutoff < HIGHEST_CUTOFF * rate
 
 
 def describe_lowpass(rate: float, cutoff: float | None) -> str:
@@ -121,7 +126,9 @@ def cutoff_warnings(rate: float, cutoff: float | None) -> list[str]:
 def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float | None = DEFAULT_CUTOFF):
     """Zero-lag Butterworth of fourth order (second order, forward and backward), every stretch between gaps separately.
 
-    The design frequency is raised by 1/0.802, so that both passes together have the cut-off (Winter 2009, eq. 3.9).
+    Each pass has a higher cut-off, so that both together have the given one: their gain there is 1/sqrt(2) at any frame
+    rate, because the correction is that of the analog filter, before the bilinear transform (Winter 2009, eq. 3.9;
+    Robertson and Dowling 2003, J. Electromyogr. Kinesiol. 13:569).
 
     Args:
         values: positions; gaps are NaN and remain.
@@ -141,7 +148,8 @@ def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float
 
     if cutoff is None or not filters(rate, cutoff):
         return values
-    b, a = butter(2, cutoff / 0.802, fs=rate, output="ba")  # type: ignore[misc]
+    each = math.atan(math.tan(math.pi * cutoff / rate) / PASSES) / math.pi
+    b, a = butter(2, each * rate, fs=rate, output="ba")  # type: ignore[misc]
     result, pad = np.array(values, dtype=float), int(rate // 4)
     for start, end in runs(np.asarray(np.isfinite(values).all(axis=1))):
         if end - start > 12:

@@ -8,18 +8,19 @@ import pytest
 from jaxgait import ensemble, precision, simulate
 from jaxgait.measure import Measures
 from jaxgait.models.walker.measures import RIGID_MEASURES
-from jaxgait.models.walker.rigid import MIN_SWING_TIME, RigidWalker
+from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.native import looped
-from jaxgait.outcome import Outcome
+from jaxgait.outcome import IncompleteRun, Outcome
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.solve.time_stepping import TimeStepping, march
 
-DURATION, SAMPLES, STEPS = 5.0, 20, 16680  # a longest step of 0.3 ms goes 834 times into a sample
+DURATION, SAMPLES, STEPS = 5.0, 20, 16800  # a longest step of 0.3 ms goes 834 times into a sample: 84 blocks of 10
 DT = DURATION / STEPS
 WALKERS = {"sticks": (0.0, 0.5), "slips": (0.0, 0.14), "bounces": (0.3, 0.5), "falls": (0.0, 0.1)}
 """Restitution, friction."""
 ROUNDING = 1e-10  # sums in another order
+SEPARATION = float(RigidWalker().separation)
 MEASURES = Measures(tuple(RIGID_MEASURES.values()))
 
 
@@ -44,12 +45,12 @@ def walks():
 
 
 def changes_of(steps, until):
-    """Steps at which a foot touches after `MIN_SWING_TIME` without contact, and after which it leaves for as long."""
+    """Steps at which a foot touches after `separation` without contact, and after which it leaves for as long."""
     rows = []
     for foot in (0, 1):
         touching = np.flatnonzero((steps.impulses[2 * foot] > 0.0) & (steps.t <= until))
         last = np.concatenate([[0.0], steps.t[touching]])
-        opened = np.append(steps.t[touching], min(until, DURATION)) - last >= MIN_SWING_TIME - ROUNDING
+        opened = np.append(steps.t[touching], min(until, DURATION)) - last >= SEPARATION - ROUNDING
         rows += [(i, 2 * foot) for i in touching[opened[:-1]]]
         rows += [(i, 2 * foot + 1) for i in touching[opened[1:]]]
     return sorted(rows)
@@ -175,3 +176,32 @@ def test_single_precision_walks_as_well():
 def test_a_gradient_raises_with_alternatives():
     with pytest.raises(ValueError, match=r"no gradient: the moment .* EventDriven \(RollingWalker\) has it"):
         ensemble(RigidWalker(), {"slope": [0.01]}, observe=["velocity"], gradient=["slope"], **QUICK)
+
+
+@pytest.mark.parametrize(("scale", "gravity"), [(10.0, 1.6), (0.02, 9.8)])
+def test_similar_walkers_walk_alike(scale, gravity):
+    """Lengths in units of the leg, times in units of sqrt(leg / gravity): a heel strike is one at any size."""
+
+    def walk(scale, gravity):
+        unit = np.sqrt(scale * 9.8 / gravity)
+        lengths = {"leg_length": 0.4, "foot_radius": 0.1, "com_offset": 0.1, "start.y": 0.394}
+        speeds = {"start.vx": 0.591 / unit, "start.vy": 0.089 / unit}
+        rates = {"start.omega_1": -1.5 / unit, "start.omega_2": -1.0 / unit}
+        changes = {name: scale * x for name, x in (lengths | speeds).items()} | rates
+        walker = with_parameters(
+            RigidWalker(), changes | {"inertia": 0.008 * scale**2, "gravity": gravity, "normal_restitution": 0.8}
+        )
+        seen = ("step_period", "step_length")
+        run = simulate(walker, duration=4.0 * unit, samples=100, dt=5e-4 * unit, observe=seen)
+        return run.sizes["event"], float(run.step_period) / unit, float(run.step_length) / scale
+
+    events, period, length = walk(scale, gravity)
+    expected = walk(1.0, 9.8)
+    assert events == expected[0] > 15
+    np.testing.assert_allclose((period, length), expected[1:], rtol=1e-3)  # bounces amplify rounding
+
+
+def test_a_member_too_fast_for_the_step_gives_up_alone():
+    with pytest.warns(IncompleteRun, match="shorten the steps"):
+        found = ensemble(RigidWalker(), {"gravity": [9.8, 160.0]}, duration=1.0, samples=10, dt=5e-3)
+    assert found.status.values.tolist() == [Outcome.COMPLETED, Outcome.EVENT_NOT_LOCATED]
