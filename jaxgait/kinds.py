@@ -183,7 +183,7 @@ class Transition(NamedTuple):
         0 1 False
     """
 
-    source: int | tuple[int, ...]
+    source: int | Sequence[int]
     """The phase in which it may happen, or several phases."""
     target: int | None
     """The phase after it; None: the same as before."""
@@ -195,6 +195,13 @@ class Transition(NamedTuple):
     """Where this is false, a zero of the guard is not an event; None: always armed."""
     ends: bool = False
     """Whether the trajectory ends here; the transition's name becomes its status."""
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """The phases in which it may happen, however they are given."""
+        source: Any = self.source
+        given = source.tolist() if hasattr(source, "tolist") else source
+        return tuple(given) if isinstance(given, list | tuple | range) else (given,)
 
 
 @runtime_checkable

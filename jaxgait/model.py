@@ -354,6 +354,9 @@ def _check_complete(cls: type) -> None:
         if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
             what = 'a Variable, such as Variable("N", "contact force", dims=("foot",))'
             raise TypeError(f"variables[{name!r}] of {cls.__name__} must be {what}, got {shown(variable)}")
+        if len({*variable.dims}) < len(variable.dims):
+            what = f"different dimensions, got {variable.dims}: name them apart"
+            raise TypeError(f"variables[{name!r}] of {cls.__name__} must have {what}")
         units.check(variable.unit, f"variables[{name!r}] of {cls.__name__}")
         stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
         taken = {name, *variable.dims} & {*RESERVED} or {name for stem in stems if stem in named}

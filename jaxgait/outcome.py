@@ -49,6 +49,9 @@ _SENTENCES = {
     Outcome.CONTACTS_UNSOLVED: "gave up: no impulses satisfy the contact law (several contacts with much friction)",
 }
 
+RESERVED_ENDINGS = frozenset(text.partition(":")[0] for text in (*_SENTENCES.values(), INVALID_TEXT))
+"""What no termination of a model may be called: how these sentences begin ("completed", "gave up")."""
+
 
 class IncompleteRun(UserWarning):
     """A trajectory did not reach its end."""

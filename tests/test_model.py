@@ -261,7 +261,15 @@ def _filled(self, t, y):
             _ball(terminations={"low": lambda t, y: y.x}),
             r"must return a condition, true or false, got one of type float",
         ),
+        (
+            _ball(phases=lambda self: self.vector_field),
+            r"Ball.phases must return a list or .* \(t, y\), got a single fun",
+        ),
+        (_ball(phases={"fall": None}), r"Ball.phases must return a list or tuple of .*, got a dict of 'fall'"),
+        (_ball(phases=[]), r"Ball.phases must return a list or tuple of functions of \(t, y\), got \[\]"),
+        (_ball(transitions=[]), "Ball.transitions must return a dict of transitions by name, got a list"),
         (_ball(transitions={"a": (0, 0)}), r"transitions\(\)\['a'\] must be a Transition"),
+        (_ball(initial_state=_Pair(True, 0.0)), r"Ball.initial_state must return numbers, got one of type bool for .x"),
         (_ball(transitions={"a": Transition(0, 0, lambda y, t: y.x)}), r"\['a'\].guard takes its arguments in"),
         (
             _ball(transitions={"a": Transition(0, 0, lambda t, y: y)}),
@@ -284,6 +292,13 @@ def test_functions_of_time_and_state_are_checked_by_name(model, message):
         (
             _ball(transitions={"a": Transition(0, 1, lambda t, y: y.x)}),
             "target of the transition 'a' must be one of the",
+        ),
+        (_ball(transitions={"a": Transition((), 0, lambda t, y: y.x)}), "'a' can never happen: name the phases of its"),
+        (_ball(transitions={"a": Transition("fall", 0, lambda t, y: y.x)}), "source of the .* 'a' .*, got fall"),
+        (_ball(transitions={"a": Transition(0, [0], lambda t, y: y.x)}), r"target of the .* 'a' .*, got \[0\]"),
+        (
+            _ball(transitions={"completed": Transition(0, 0, lambda t, y: y.x, ends=True)}),
+            "Ball must not name an ending 'completed': that is the status of other runs",
         ),
         (_ball(outputs=lambda self, t, y: {"x": y.v}), "must not use the name 'x': it is a component of the state"),
         (
@@ -366,6 +381,7 @@ def test_variables_do_not_have_the_names_of_other_results(name):
         ("m", r"variables\['height'\] of Ball must be a Variable, .*, got 'm'"),
         (Variable("m", "height", ("row")), "must be a Variable"),  # type: ignore[arg-type]
         (Variable("m", "height", ("time",)), "must not use the name 'time'"),
+        (Variable("m", "height", ("row", "row")), r"must have different dimensions, got \('row', 'row'\)"),
     ],
 )
 def test_variables_are_checked_when_the_class_is_made(variable, message):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -24,6 +24,7 @@ from jaxgait.model import RESERVED, Model, System
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
+from jaxgait.outcome import RESERVED_ENDINGS
 from jaxgait.parameters import check, in_own_unit, is_real
 from jaxgait.plausible import warn_turned
 from jaxgait.run import state_variables
@@ -181,6 +182,9 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
     y = _traced(f"{name}.initial_state", lambda m: whole(m).initial_state(), shapes)
     if not jax.tree.leaves(y):
         raise TypeError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
+    for path, leaf in jax.tree.leaves_with_path(y):
+        if not jnp.issubdtype(leaf.dtype, jnp.number):
+            raise TypeError(f"{name}.initial_state must return numbers, got one of type {leaf.dtype}{_of(path)}")
 
     def at(what: str, function: Callable[[Any], Any]) -> Any:
         """Shapes that a function of time and state returns."""
@@ -205,6 +209,8 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
             got = shown(named) if isinstance(named, Mapping) else _shape_of(named)
             raise TypeError(f"{name}.{group} must return a dict of functions of (t, y) by name, got {got}")
         for one in named:
+            if group == "terminations" and one in RESERVED_ENDINGS:
+                raise ValueError(f"{name} must not name an ending {one!r}: that is the status of other runs")
             what = f"{group}()[{one!r}]"
             returned = at(what, lambda m, group=group, one=one: getattr(m, group)()[one])
             _check_number(f"{name}.{what}", returned, flag=group == "terminations")
@@ -273,24 +279,32 @@ def _check_phases(name: str, plan: _Plan, at: Callable[[str, Callable[[Any], Any
 
 
 def check_transitions(model: Any) -> None:
-    """Checks that all transitions are `Transition`s between phases of the model.
+    """Checks that phases are functions, and that all transitions are `Transition`s between them.
 
     Raises:
         TypeError: for any other type.
         ValueError: naming the transition and the phase.
     """
-    phases = len(model.phases())
-    for name, transition in model.transitions().items():
+    kind, fields, named = type(model).__name__, model.phases(), model.transitions()
+    if not (isinstance(fields, Sequence) and len(fields) and all(map(callable, fields))):
+        other = "a single function" if callable(fields) else _shape_of(fields)
+        got = shown(fields) if isinstance(fields, Sequence) else other
+        raise TypeError(f"{kind}.phases must return a list or tuple of functions of (t, y), got {got}")
+    if not isinstance(named, Mapping):
+        raise TypeError(f"{kind}.transitions must return a dict of transitions by name, got {_shape_of(named)}")
+    phases = len(fields)
+    for name, transition in named.items():
         if not isinstance(transition, Transition):
             raise TypeError(f"transitions()[{name!r}] must be a Transition(...), got {shown(transition)}")
-        for end in ("source", "target"):
-            for given in np.atleast_1d(getattr(transition, end)):
-                open_ended = end == "target" and given is None
-                if not (open_ended or (isinstance(given, int | np.integer) and 0 <= given < phases)):
-                    raise ValueError(
-                        f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
-                        f"0 to {phases - 1}, got {given}"
-                    )
+        if not transition.sources:
+            raise ValueError(f"the transition {name!r} can never happen: name the phases of its source, got none")
+        targets = () if transition.target is None else (transition.target,)
+        for end, given in [*(("source", one) for one in transition.sources), *(("target", one) for one in targets)]:
+            if not (isinstance(given, int | np.integer) and 0 <= given < phases):
+                raise ValueError(
+                    f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
+                    f"0 to {phases - 1}, got {given}"
+                )
 
 
 def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:

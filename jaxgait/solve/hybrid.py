@@ -307,10 +307,10 @@ def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any) 
         raise ValueError(f"t_end must be later than t0 = {t0:g} s, got {t_end:g} s")
     own = model.initial_state()
     check_state("y0", own if y0 is None else y0, own)
+    check_transitions(model)
     phases = len(model.phases())
     if checks.is_concrete(phase) and checks.count("phase", phase, least=0) >= phases:
         raise ValueError(f"phase must be one of the model's {phases}, 0 to {phases - 1}, got {phase}")
-    check_transitions(model)
     if isinstance(model, Model):
         _check_ends(model)
     return own if y0 is None else y0

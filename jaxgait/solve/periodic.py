@@ -213,8 +213,7 @@ class PoincareMap:
 
 def _phases_after(transition: Transition) -> tuple[int, ...]:
     """The phases in which the motion may go on."""
-    after = transition.source if transition.target is None else transition.target
-    return after if isinstance(after, tuple) else (after,)
+    return transition.sources if transition.target is None else (transition.target,)
 
 
 @float64_default
@@ -266,7 +265,8 @@ class StroboscopicMap:
         t_end = self.periods * jnp.asarray(model.period, z.dtype)
         _, unravel = ravel_pytree(start_state(model, None))
         if isinstance(scheme, EventDriven):
-            run = hybrid(model, events=1, t_end=t_end, y0=unravel(z), phase=self.phase, scheme=scheme, counted=())
+            moving: Any = model
+            run = hybrid(moving, events=1, t_end=t_end, y0=unravel(z), phase=self.phase, scheme=scheme, counted=())
             came = (run.status == Outcome.COMPLETED) & (run.phase == self.phase)
         elif isinstance(scheme, Smooth):
             run = integrate(model, jnp.stack([jnp.zeros_like(t_end), t_end]), scheme, unravel(z))

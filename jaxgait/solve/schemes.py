@@ -9,6 +9,7 @@ from jaxgait import checks
 from jaxgait.model import Model
 from jaxgait.precision import Precision, in_force
 from jaxgait.scheme import Scheme
+from jaxgait.solve.checks import check_transitions
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.marching import Marching
 from jaxgait.solve.prescribed import Prescribed
@@ -115,10 +116,10 @@ def _check_endings(model: Any, kind: type[Scheme]) -> None:
     by = next(one for one in type(model).__mro__ if "terminations" in vars(one))
     if kind is EventDriven or by is not Model or not EventDriven.suits(model):
         return
+    check_transitions(model)
     phases = set(range(len(model.phases())))
     for name, transition in model.transitions().items():
-        sources = {*(transition.source if isinstance(transition.source, tuple) else (transition.source,))}
-        if transition.ends and sources != phases:
+        if transition.ends and {*transition.sources} != phases:
             raise ValueError(
                 f"{type(model).__name__} by {kind.__name__} has no phases, but {name!r} ends a run only in some of "
                 f"them: define terminations() with a condition that holds in all of them"

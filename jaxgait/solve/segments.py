@@ -189,7 +189,7 @@ class Engine:
         return jnp.stack([*(jnp.asarray(tr.guard(t, y)) for tr in self.transitions), jnp.asarray(self.t_end - t)])
 
     def _armed(self, t: Scalar, y: State, phase: Array) -> Bool[Array, " guards"]:
-        flags = [_in(tr.source, phase) & (True if tr.armed is None else tr.armed(t, y)) for tr in self.transitions]
+        flags = [_in(tr.sources, phase) & (True if tr.armed is None else tr.armed(t, y)) for tr in self.transitions]
         return jnp.stack([*flags, jnp.asarray(True)])
 
     def _try(self, t: Array, dt: Array, y: State, phase: Array) -> tuple[State, Any]:
@@ -455,7 +455,7 @@ def rounding(t: Any) -> Any:
     return 8.0 * float(xp.finfo(t.dtype).eps) * xp.maximum(xp.abs(t), 1e-3)
 
 
-def _in(sources: int | tuple[int, ...], phase: Array) -> Bool[Array, ""]:
+def _in(sources: tuple[int, ...], phase: Array) -> Bool[Array, ""]:
     return jnp.any(phase == jnp.array(sources, phase.dtype))
 
 

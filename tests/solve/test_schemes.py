@@ -125,6 +125,13 @@ class SmoothlyThrown(Thrown):
         return Ball(y.v, -9.8)
 
 
+@pytest.mark.parametrize("source", [[0], range(1), np.arange(1)], ids=str)
+def test_phases_may_be_any_sequence(source):
+    model = type("Listed", (Thrown,), {"source": source})()
+    assert scheme_for(model, "Smooth").rtol > 0.0  # (the ends of all phases are compared)
+    assert simulate(model, duration=0.5).attrs["status_text"] == "completed"
+
+
 def test_inherited_transitions_end_a_smooth_run_as_they_end_an_event_driven_one():
     with pytest.warns(IncompleteRun, match="ended early: landed"):
         exact, smooth = simulate(Thrown(), duration=2.0), simulate(SmoothlyThrown(), duration=2.0, max_step=1e-3)
