@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxgait.calibration.fitted import Fit, error_text
+from jaxgait.calibration.fitted import Fit, FittedTrial, error_text
 from jaxgait.calibration.profile import REACHED, Profile
 from jaxgait.parameters import get_parameter
 
@@ -18,7 +18,7 @@ def describe(fit: Fit) -> Iterator[str]:
         yield verdict(fit)
     yield from caveats(fit)
     yield from (f"{name:{width}} = {_parameter_line(fit, name)}" for name in fit.best)
-    yield f"  {quality(fit)}"
+    yield from (f"  {line}" for line in quality(fit))
     if len(fit.best) > 1:
         yield "  correlation of the errors:"
         yield from _triangle(fit, width)
@@ -42,13 +42,25 @@ def _rounded(value: float, error: float) -> str:
     return f"{value:.{int(np.clip(np.ceil(beyond) + 2, 6, 15))}g}"
 
 
-def quality(fit: Fit) -> str:
-    """The distance of the curve from the data, with units."""
-    unit, rms = fit.problem.measured.unit, float(np.sqrt(np.mean(fit.curve.residual**2)))
+def quality(fit: Fit) -> list[str]:
+    """The distance of the curve from the data, with units; of several trials, that of each first."""
+    if len(fit.trials) == 1:
+        return [_distance(next(iter(fit.trials.values())), fit)]
+    return [*(f"{name}: {_distance(one, fit)}" for name, one in fit.trials.items()), f"all: {_chi_square(fit)}"]
+
+
+def _distance(trial: FittedTrial, fit: Fit) -> str:
+    residual = trial.curve.residual
+    unit, rms = residual.attrs["units"], float(np.sqrt(np.mean(residual**2)))
+    text = f"residual: {rms:.3g} {unit} (root mean square)"
     if fit.noise_estimated:
-        return f"residual: {rms:.3g} {unit} (root mean square); noise, from it: {fit.noise[0]:.3g} {unit}"
-    text = f"residual: {rms:.3g} {unit} (root mean square); chi-square {fit.chi_square:.4g}"
-    return f"{text} at {fit.degrees} degrees of freedom" + (f", {fit.reduced:.3g} each" if fit.degrees > 0 else "")
+        return f"{text}; noise, from it: {fit.noise[trial.points][0]:.3g} {unit}"
+    return f"{text}; {_chi_square(trial)}"
+
+
+def _chi_square(of: Fit | FittedTrial) -> str:
+    text = f"chi-square {of.chi_square:.4g} at {of.degrees:.6g} degrees of freedom"
+    return text + (f", {of.reduced:.3g} each" if of.degrees > 0 else "")
 
 
 def _triangle(fit: Fit, width: int) -> Iterator[str]:

@@ -15,7 +15,8 @@ from scipy import stats
 from jaxgait import files
 from jaxgait.calibration.laplace import open_directions
 from jaxgait.calibration.problem import FitEnd, Problem
-from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, best_of, remarks
+from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, Part, best_of, remarks
+from jaxgait.checks import listed
 from jaxgait.model import Model
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
@@ -23,6 +24,54 @@ from jaxgait.report import labels
 
 NO_SEARCH = 1 << 20
 """Search number of a run outside the searches, so that it does not affect the memory of their gaits."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTrial:
+    """One trial of a fit.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> one = found.trials["trial 0"]
+        >>> print(one.output, one.points, round(one.degrees, 3), round(one.reduced, 3))
+        height slice(0, 101, None) 100.0 0.0
+        >>> print(round(float(one.model.stiffness), 3))  # N/m
+        26.0
+    """
+
+    curve: xr.Dataset
+    """`measured`, `fitted`, `residual` and `band` (half the width of the 95 % band of the fitted curve)."""
+    output: str
+    """The measured output; "curve" for a function of a run."""
+    model: Model
+    """The mechanism with the best and the known parameters of the trial."""
+    points: slice
+    """Its points among those of all trials."""
+    chi_square: float
+    """Its share of chi-square, no dimension."""
+    degrees: float
+    """Its share of the degrees of freedom: its points minus the sum of their leverages on the fitted curve, the part of
+    the parameters that this trial determines."""
+
+    @property
+    def reduced(self) -> float:
+        """Chi-square per degree of freedom, without dimension; NaN if there are none."""
+        return self.chi_square / self.degrees if self.degrees > 0.0 else float("nan")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the model, by name; curves in the unit of the measured one."""
+        curve = {name: x.values for name, x in self.curve.variables.items()}
+        unit = self.curve.measured.attrs["units"]
+        return {
+            "output": self.output,
+            "unit": unit,
+            "chi_square": self.chi_square,
+            "degrees": self.degrees,
+            "curve": curve,
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +108,7 @@ class Fit:
     correlation: xr.DataArray
     """Of the parameters' errors, without dimension."""
     noise: Float[np.ndarray, " points"]
-    """Standard deviation of each measured value, in the unit of the curve."""
+    """Standard deviation of each measured value, trial after trial, in the unit of its curve."""
     noise_estimated: bool
     """Whether it was estimated from the residual; then chi-square does not show whether the model is right."""
     chi_square: float
@@ -68,8 +117,8 @@ class Fit:
     """Degrees of freedom: points minus the rank of the Jacobian by the parameters that are not on bounds."""
     fall: float
     """Predicted further fall of chi-square to the bottom of the parabola (no dimension): zero at a minimum."""
-    curve: xr.Dataset
-    """`measured`, `fitted`, `residual` and `band` (half the width of the 95 % band of the fitted curve)."""
+    trials: dict[str, FittedTrial]
+    """The curve and the share of chi-square of each trial, by its name."""
     singular_values: Float[np.ndarray, " n"]
     """Of the Jacobian of the weighted residuals by the unit box: 1/s is the standard error along a direction."""
     directions: Float[np.ndarray, "n n"]
@@ -88,12 +137,25 @@ class Fit:
     problem: Problem = field(repr=False, compare=False)
     """For `profile` and `sample`."""
     memory: Any = field(default=None, repr=False, compare=False)
-    """The gait that was found, as a guess for further searches."""
+    """The gaits that were found, as guesses for further searches."""
+
+    @property
+    def curve(self) -> xr.Dataset:
+        """`measured`, `fitted`, `residual` and `band` of the only trial (see `FittedTrial.curve`).
+
+        Raises:
+            ValueError: for a fit to several trials.
+        """
+        if len(self.trials) > 1:
+            names = ", ".join(map(repr, self.trials))
+            raise ValueError(f"each trial has a curve: write trials[name].curve for one of {names}")
+        return next(iter(self.trials.values())).curve
 
     def __repr__(self) -> str:
         found = (self._line(name, "g") for name in self.best)
         caveats = "".join(f"\n  {text}" for text in (*self.undetermined, *self.remarks))
-        return f"<Fit of {type(self.model).__name__}: {', '.join(found)} (standard errors){caveats}>"
+        to = f" to {len(self.trials)} trials" if len(self.trials) > 1 else ""
+        return f"<Fit of {type(self.model).__name__}{to}: {', '.join(found)} (standard errors){caveats}>"
 
     @property
     def condition(self) -> float:
@@ -117,7 +179,10 @@ class Fit:
         return self.minimum and not self.undetermined
 
     def before(self) -> Float[np.ndarray, " points"]:
-        """The initial curve of the model at the points of the data, in their unit; NaN if that run failed."""
+        """The initial curve of the model at the points of the data, in their unit; NaN if that run failed.
+
+        For several trials, one after the other: that of a trial is `found.before()[found.trials[name].points]`.
+        """
         problem, space = self.problem, self.problem.space
         own = np.array([float(get_parameter(problem.model, name)) for name in space.names])
         return problem([NO_SEARCH], (own[None] - space.low) / space.width).simulated[0]
@@ -146,7 +211,8 @@ class Fit:
         names += ("minimum", "determined", "singular_values", "directions", "undetermined", "remarks", "active")
         record: dict[str, Any] = {name: getattr(self, name) for name in (*names, "why_stopped", "gradient")}
         record |= {"covariance": self.covariance.values, "correlation": self.correlation.values}
-        record["curve"] = {name: x.values for name, x in self.curve.variables.items()}
+        curves = {name: one.as_dict() for name, one in self.trials.items()}
+        record |= {"trials": curves} if len(curves) > 1 else {"curve": next(iter(curves.values()))["curve"]}
         return files.plain(record | {"ends": {name: x.values for name, x in self.ends.data_vars.items()}})
 
     def __str__(self) -> str:
@@ -155,6 +221,9 @@ class Fit:
             rows.append(f"noise, from the residual: {self.noise[0]:.3g} {self.problem.measured.unit}")
         else:
             rows.append(f"chi-square per degree of freedom: {self.reduced:.3g}")
+        if len(self.trials) > 1:
+            each = (f"{one.reduced:.3g} of {name}" for name, one in self.trials.items())
+            rows[-1] += f" ({listed(list(each), 'and')})"
         return "\n".join([*rows, *self.undetermined, *self.remarks])
 
     def _line(self, name: str, form: str) -> str:
@@ -199,7 +268,7 @@ def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
     """The result of the searches from some points of the unit box (no dimension).
 
     Args:
-        problem: model and data, with a noise of 1 in the unit of the curve if it is to be estimated.
+        problem: model and data, with a noise of 1 in the unit of the (first) curve if it is to be estimated.
         x: starts of the searches.
         ended: their ends.
         estimated: whether to estimate the noise from the residual.
@@ -221,14 +290,14 @@ def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
         chi_square=float(best.residuals.squares),
         degrees=best.degrees,
         fall=best.fall,
-        curve=_curves(best),
+        trials=_trials(best, named),
         singular_values=best.local.singular_values,
         directions=best.local.directions,
         undetermined=open_directions(best.local, space.names),
         remarks=remarks(best),
         active=best.active,
         why_stopped=[end.why for end in ended],
-        ends=_ends(problem, x, ended, float(best.problem.noise[0]) if estimated else 1.0),
+        ends=_ends(problem, x, ended, float(best.problem.noise[0] / problem.noise[0])),
         gradient=problem.evaluate.name,
         problem=best.problem,
         memory=end.residuals.memory,
@@ -253,10 +322,20 @@ def _errors(best: Best) -> dict[str, Any]:
     }
 
 
-def _curves(best: Best) -> xr.Dataset:
-    measured, simulated = best.problem.measured, best.residuals.simulated
+def _trials(best: Best, named: dict[str, float]) -> dict[str, FittedTrial]:
+    parts = zip(best.parts, best.problem.points, strict=True)
+    return {part.trial.name: _trial(best, part, at, named) for part, at in parts}
+
+
+def _trial(best: Best, part: Part, at: slice, named: dict[str, float]) -> FittedTrial:
+    model, output = with_parameters(part.trial.model, named), part.trial.output
+    return FittedTrial(_curve(best, part), output, model, at, part.squares, part.degrees)
+
+
+def _curve(best: Best, part: Part) -> xr.Dataset:
+    measured, simulated = part.trial.measured, part.simulated
     law = stats.t(best.degrees) if best.estimated else stats.norm()
-    band = float(law.ppf(0.975)) * np.sqrt(best.local.leverage) * best.problem.noise
+    band = float(law.ppf(0.975)) * np.sqrt(part.leverage) * part.trial.noise
     columns = {
         "measured": (measured.values, "measured curve"),
         "fitted": (simulated, "fitted curve"),
@@ -271,7 +350,7 @@ def _curves(best: Best) -> xr.Dataset:
 
 
 def _ends(problem: Problem, x: np.ndarray, ended: Sequence[FitEnd], noise: float) -> xr.Dataset:
-    """The ends of the searches, whose squares are in units of `noise`."""
+    """The ends of the searches, whose squares are those of the problem; `noise` is the factor to the noise found."""
     space = problem.space
     begun, at = space.physical(x), space.physical(np.stack([end.x for end in ended]))
     columns = {name: (at[:, k], space.units[k], "where it ended") for k, name in enumerate(space.names)}

@@ -1,12 +1,14 @@
-"""Least squares between a simulated and a measured curve, in the unit box of the parameters, by SciPy.
+"""Least squares between simulated and measured curves, in the unit box of the parameters, by SciPy.
 
 Residuals are (simulated - measured) / noise, with an exact Jacobian (of the periodic gait, or through the run). The
-search is SciPy's `least_squares`: Gauss-Newton steps in a trust region within the bounds. Steps to points where the run
-fails are rejected. Several searches run in parallel, with their points evaluated as one ensemble.
+search is SciPy's `least_squares`: Gauss-Newton steps in a trust region within the bounds. Steps to points where a run
+fails are rejected. Several searches run in parallel, with their points evaluated as one ensemble. The residuals of
+several trials are concatenated.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -18,10 +20,11 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import least_squares
 from tqdm import tqdm
 
+from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Evaluator, extent
+from jaxgait.optimization.evaluate import Evaluated, Evaluator, extent
 from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
@@ -48,27 +51,29 @@ class Named:
 
 @dataclass(frozen=True)
 class Curve(Goal):
-    """A curve of a run in its own unit: of its last two strides (or the only one), or of the whole run."""
+    """Curves of a run, each in its own unit: of its last two strides (or the only one), or of the whole run."""
 
     stride: bool = True
 
     def __call__(self, run: Run) -> dict[str, Array]:
-        """The curve at all samples, as "curve".
+        """The curves at all samples, by `names`.
 
         Raises:
             ValueError: for an output that is not one number per sample.
         """
-        values = self.measures[0](run)
+        return {name: self._one(measure(run), run) for name, measure in zip(self.names, self.measures, strict=True)}
+
+    def _one(self, values: Any, run: Run) -> Array:
         if jnp.shape(values) != run.ts.shape:
             raise ValueError(
                 f"the output must have the shape {run.ts.shape} of a run's samples, got {jnp.shape(values)}"
             )
-        return {"curve": values[-2 * run.sampling.samples - 1 :] if self.stride else values}
+        return values[-2 * run.sampling.samples - 1 :] if self.stride else values
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the observables."""
-        return ("curve",)
+        return ("curve", *(f"curve_{i}" for i in range(1, len(self.measures))))
 
     @property
     def strides(self) -> int:
@@ -88,16 +93,15 @@ class Reading:
     """The same of the stride before, to see whether the gait has settled; None where there is none."""
 
 
-def simulated_curve(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Curve, float]:
-    """The curve to simulate, and the factor (no dimension) that converts it to the unit of the measured one.
+def simulated(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Callable[[Run], Any], float]:
+    """The simulated curve of a run, and the factor (no dimension) that converts it to the unit of the measured one.
 
     Raises:
         ValueError: for an unknown output, and incompatible units.
         TypeError: for an output that is neither a name nor a function.
     """
-    over = measured.axis == "phase"
     if callable(output):
-        return Curve((output,), (), stride=over), 1.0
+        return output, 1.0
     if not isinstance(output, str):
         raise TypeError(f"output must be the name of an output or a function of a run, got {output!r}")
     if output not in model.variables:
@@ -105,7 +109,7 @@ def simulated_curve(model: Model, output: Output, measured: MeasuredCurve) -> tu
         raise ValueError(f"{type(model).__name__} has no output {output!r}: {hint}")
     if measured.knee and output != "knee_angle":
         raise ValueError(f"the data are the knee curve of a drive, got output={output!r}: give output='knee_angle'")
-    return Curve((Named(output),), (), stride=over), 1.0 / factor(measured.unit, model.variables[output].unit, output)
+    return Named(output), 1.0 / factor(measured.unit, model.variables[output].unit, output)
 
 
 def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCurve, scale: float) -> Reading:
@@ -173,11 +177,13 @@ class Residuals(NamedTuple):
     earlier: Float[np.ndarray, "*b points"]
     """The same of the stride before; of the same one where there is no other."""
     status: Int[Any, "*b"]
-    """How the runs ended, codes of `jaxgait.outcome`."""
+    """How the runs ended, codes of `jaxgait.outcome`; of several, the first that failed."""
     multiplier: Float[Any, "*b"]
     """Modulus of the largest Floquet multiplier of the gait; NaN where no gait was solved for."""
+    trial: Int[Any, "*b"]
+    """Number of the trial with this status and multiplier."""
     memory: Any = None
-    """At one point: its gait, as a guess for the next one, or None."""
+    """At one point: its gaits, as guesses for the next ones, or None."""
 
     @property
     def valid(self) -> Bool[Any, "*b"]:
@@ -193,6 +199,61 @@ class Residuals(NamedTuple):
         """Chi-square: the sum of squares; infinite where the run failed. No dimension."""
         return np.where(self.valid, (self.values**2).sum(axis=-1), np.inf)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Residuals]) -> Residuals:
+        """The residuals of all trials at several points, from those of each."""
+        fields = list(zip(*(one[:7] for one in parts), strict=True))
+        values, slopes, found, coarse, earlier = (np.concatenate(field, axis=1) for field in fields[:5])
+        status, multiplier = (np.stack(field, axis=1) for field in fields[5:])
+        failed = ~np.stack([one.valid for one in parts], axis=1)
+        last = np.argmax(np.nan_to_num(multiplier, nan=-np.inf), axis=1)
+        trial = np.where(failed.any(axis=1), np.argmax(failed, axis=1), last)
+        at = np.arange(len(trial)), trial
+        return cls(values, slopes, found, coarse, earlier, status[at], multiplier[at], trial)
+
+
+@dataclass(frozen=True, eq=False)
+class TrialData:
+    """The data of one trial, and how its curve is read from the results of the runs."""
+
+    measured: MeasuredCurve
+    reading: Reading
+    noise: Float[np.ndarray, " points"]
+    """Standard deviation of each measured value, in the unit of the curve."""
+    model: Model
+    """The mechanism before the fit, with the known parameters of the trial."""
+    name: str = "trial 0"
+    output: str = "curve"
+    """The name of the measured output."""
+    group: int = 0
+    """Number of its group of runs, with one program."""
+    run: int = 0
+    """Number of its run in the group."""
+    first: int = 0
+    """Number of its first sample among the results of the run."""
+
+    @property
+    def samples(self) -> slice:
+        """Its samples among the results of the run."""
+        return slice(self.first, self.first + self.reading.matrix.shape[1])
+
+    def residuals(self, found: Evaluated) -> Residuals:
+        """Its residuals at several points, from the results of its run there."""
+        reading, samples = self.reading, found.values[:, self.samples]
+        lost = np.equal(found.status, UNSTABLE)
+        simulated = np.where(lost[:, None], np.nan, samples @ reading.matrix.T)
+        slopes = np.einsum("ps,bsn->bpn", reading.matrix, found.slopes[:, self.samples])
+        return Residuals(
+            (simulated - self.measured.values) / self.noise,
+            slopes / self.noise[:, None],
+            simulated,
+            samples @ reading.coarse.T,
+            simulated if reading.earlier is None else samples @ reading.earlier.T,
+            found.status,
+            found.multiplier,
+            np.zeros(len(simulated), int),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -201,29 +262,41 @@ class Problem:
     model: Model
     """The mechanism before the fit."""
     space: Space
-    evaluate: Evaluator
-    reading: Reading
-    measured: MeasuredCurve
-    noise: Float[np.ndarray, " points"]
-    """Standard deviation of each measured value, in the unit of the curve."""
+    groups: tuple[Conditions, ...]
+    """The runs: those of one group share a program."""
+    trials: tuple[TrialData, ...]
     stability: float = np.inf
     """Modulus of the largest Floquet multiplier at which a gait counts as failed."""
 
+    @property
+    def measured(self) -> MeasuredCurve:
+        """The measured curve, of the first trial."""
+        return self.trials[0].measured
+
+    @property
+    def evaluate(self) -> Evaluator:
+        """The evaluator of the runs, of the first group."""
+        return self.groups[0].evaluate
+
+    @property
+    def noise(self) -> Float[np.ndarray, " points"]:
+        """Standard deviation of each measured value, trial after trial, in the unit of its curve."""
+        return np.concatenate([trial.noise for trial in self.trials])
+
+    @property
+    def points(self) -> list[slice]:
+        """The points of each trial among those of all."""
+        ends = np.cumsum([0, *(len(trial.noise) for trial in self.trials)]).tolist()
+        return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+    def of(self, trial: int) -> str:
+        """A trial by its number, as " of its name"; empty for the only one."""
+        return f" of {self.trials[trial].name}" if len(self.trials) > 1 else ""
+
     def __call__(self, searches: Sequence[int], x: Float[np.ndarray, "b n"]) -> Residuals:
         """Residuals at points of the unit box (no dimension), requested by `searches`."""
-        found = self.evaluate(np.asarray(searches), x).judged(self.stability)
-        lost = np.equal(found.status, UNSTABLE)
-        simulated = np.where(lost[:, None], np.nan, found.values @ self.reading.matrix.T)
-        slopes = np.einsum("ps,bsn->bpn", self.reading.matrix, found.slopes)
-        return Residuals(
-            (simulated - self.measured.values) / self.noise,
-            slopes / self.noise[:, None],
-            simulated,
-            found.values @ self.reading.coarse.T,
-            simulated if self.reading.earlier is None else found.values @ self.reading.earlier.T,
-            found.status,
-            found.multiplier,
-        )
+        found = [group.each(np.asarray(searches), x).judged(self.stability) for group in self.groups]
+        return Residuals.joined([one.residuals(found[one.group].at((slice(None), one.run))) for one in self.trials])
 
     def at(self, x: Float[np.ndarray, " n"]) -> Residuals:
         """Residuals at one point of the unit box, without dimension and leading axis."""
@@ -257,15 +330,22 @@ class Problem:
             least.append(min([float(found.squares.min()), *least[-1:]]))
             bar.set_postfix_str(f"least sum of squares {least[-1]:.5g}, active searches: {len(asking)}", False)
             bar.update(len(asking))
-            return [found.at(k, self.evaluate.memory(i)) for k, i in enumerate(asking)]
+            return [found.at(k, self.memory(i)) for k, i in enumerate(asking)]
 
         least: list[float] = []
         with tqdm(desc=title, unit=" runs", disable=None if progress is None else not progress) as bar:
             return together([lane(i) for i in range(len(searches))], answer)
 
+    def memory(self, search: int) -> Any:
+        """The gaits of a search, group by group; None if there are none."""
+        memories = [group.memory(search) for group in self.groups]
+        return None if all(one is None for one in memories) else memories
+
     def recall(self, memories: Mapping[int, Any]) -> None:
         """Sets the guesses of searches; those with None keep theirs."""
-        self.evaluate.recall({search: memory for search, memory in memories.items() if memory is not None})
+        known = {search: memory for search, memory in memories.items() if memory is not None}
+        for i, group in enumerate(self.groups):
+            group.recall({search: memory[i] for search, memory in known.items() if memory[i] is not None})
 
 
 AskFrom: TypeAlias = Callable[[np.ndarray, Any], Residuals]
@@ -301,8 +381,8 @@ class FitEnd(NamedTuple):
 class _Asked:
     """Evaluates what a library's search requests: values, then slopes at the same point."""
 
-    def __init__(self, ask: AskFrom, x: np.ndarray, free: np.ndarray, memory: Any):
-        self._ask, self._x, self._free, self._memory = ask, x.copy(), free, memory
+    def __init__(self, ask: AskFrom, x: np.ndarray, free: np.ndarray, memory: Any, runs: str):
+        self._ask, self._x, self._free, self._memory, self._runs = ask, x.copy(), free, memory, runs
         self._last: tuple[bytes, Residuals] | None = None
         self.best: tuple[np.ndarray, Residuals] | None = None
         self.evaluations, self.failed, self.unstable = 0, 0, 0
@@ -332,11 +412,17 @@ class _Asked:
         assert self.best is not None
         if self.failed and self.evaluations > 1:
             unstable = f", {self.unstable} of them with unstable gaits" if self.unstable else ""
-            why += f"; {self.failed} of {self.evaluations} runs failed{unstable}"
+            why += f"; {self.failed} of {self.evaluations} {self._runs} failed{unstable}"
         return FitEnd(*self.best, why, self.evaluations, self.failed)
 
 
-def _failure(model: Model, residuals: Residuals) -> str:
+def _failure(problem: Problem, residuals: Residuals) -> str:
+    """Which run failed, and why."""
+    trial = int(residuals.trial)
+    return f"the run{problem.of(trial)} at the start failed: {_reason(problem.trials[trial].model, residuals)}"
+
+
+def _reason(model: Model, residuals: Residuals) -> str:
     if residuals.status == UNSTABLE and np.isfinite(residuals.multiplier):
         return f"its gait is not stable (largest multiplier {float(residuals.multiplier):.3g})"
     return sentence(model, int(residuals.status)) if residuals.status else "its curve is not finite"
@@ -347,7 +433,7 @@ def search(
     x: Float[np.ndarray, " n"],
     free: Bool[np.ndarray, " n"],
     stopping: Stopping,
-    model: Model,
+    problem: Problem,
     memory: Any = None,
 ) -> FitEnd:
     """Minimises the sum of squares from one point of the unit box; points have no dimension.
@@ -357,14 +443,14 @@ def search(
         x: the start.
         free: coordinates that may move.
         stopping: when to stop.
-        model: the model, for messages about failed runs.
-        memory: the first guess of a gait.
+        problem: the problem, for messages about failed runs.
+        memory: the first guess of the gaits.
     """
-    asked = _Asked(ask, x, free, memory)
+    asked = _Asked(ask, x, free, memory, "runs" if len(problem.trials) == 1 else "evaluations")
     begin = np.clip(x[free], MIN_BOUND_DISTANCE, 1.0 - MIN_BOUND_DISTANCE)
     first = asked.residuals(begin)
     if not first.valid:
-        return asked.ended(f"the run at the start failed: {_failure(model, first)}")
+        return asked.ended(_failure(problem, first))
     if not free.any():
         return asked.ended("nothing to fit")
     t = max(stopping.tolerance, 1e-15)

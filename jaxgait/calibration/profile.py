@@ -98,7 +98,7 @@ class _Side:
         for guess in (self._guess(at), last.x):
             x = np.clip(guess, 0.0, 1.0)
             x[self._i] = at
-            ends.append(search(self._ask, x, self._free, self._stopping, self._problem.model, last.memory))
+            ends.append(search(self._ask, x, self._free, self._stopping, self._problem, last.memory))
             if ends[-1].squares - self._squares < threshold:
                 break
         best = min(ends, key=lambda end: end.squares)

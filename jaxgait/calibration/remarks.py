@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -13,7 +13,8 @@ from scipy import stats
 
 from jaxgait.calibration.laplace import Laplace, free_parameters, further_fall, laplace
 from jaxgait.calibration.measured import MeasuredCurve
-from jaxgait.calibration.problem import FitEnd, Problem, Residuals
+from jaxgait.calibration.problem import FitEnd, Problem, Residuals, TrialData
+from jaxgait.checks import listed
 from jaxgait.units import alike, factor
 
 UNLIKELY_PROBABILITY = 1e-3
@@ -35,6 +36,70 @@ RELEASED_GROWTH = 1.1
 """Growth of a standard error without the bounds above which it is reported."""
 
 
+class Part(NamedTuple):
+    """The part of one trial in the best point of a fit; weighted residuals have no dimension."""
+
+    trial: TrialData
+    """With the noise of the data, even if it was estimated."""
+    values: Float[np.ndarray, " points"]
+    """Its weighted residuals."""
+    simulated: Float[np.ndarray, " points"]
+    coarse: Float[np.ndarray, " points"]
+    earlier: Float[np.ndarray, " points"]
+    leverage: Float[np.ndarray, " points"]
+    """Variance of the fitted curve, in squares of the noise."""
+    degrees: float
+    """Degrees of freedom: its points minus its share of the fitted parameters, the sum of the leverage."""
+    estimated: bool
+    """Whether the noise was estimated from the residual."""
+
+    @property
+    def squares(self) -> float:
+        """Its share of chi-square, no dimension."""
+        return float(self.values @ self.values)
+
+    @property
+    def reduced(self) -> float:
+        """Chi-square per degree of freedom, no dimension."""
+        return self.squares / max(self.degrees, 1.0)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the residuals are only rounding, as for a curve that the model itself produced."""
+        size = np.abs(self.trial.measured.values).max()
+        return self.estimated and bool(np.sqrt(np.mean(self.trial.noise**2)) < EXACT_NOISE * size)
+
+    @property
+    def near(self) -> bool:
+        """Whether the residuals are too small for the given noise."""
+        return self._judged and bool(stats.chi2.cdf(self.squares, self.degrees) < UNLIKELY_PROBABILITY)
+
+    @property
+    def far(self) -> bool:
+        """Whether the residuals are too large for the given noise."""
+        return self._judged and bool(stats.chi2.sf(self.squares, self.degrees) < UNLIKELY_PROBABILITY)
+
+    @property
+    def correlation(self) -> float:
+        """Correlation of neighbouring residuals, no dimension; zero where they do not matter."""
+        r = self.values
+        return 0.0 if self.exact or self.near or not r.any() else float(r[1:] @ r[:-1] / (r @ r))
+
+    @property
+    def correlated(self) -> bool:
+        """Whether neighbouring residuals are more correlated than independent noise."""
+        return self.correlation > SIGNIFICANT_DEVIATIONS / math.sqrt(len(self.values))
+
+    @property
+    def _judged(self) -> bool:
+        """Whether chi-square says anything about the noise."""
+        return not self.estimated and self.degrees > 0.0
+
+    def apart(self, curve: Float[np.ndarray, " points"]) -> float:
+        """Root mean square of the distance of a curve from the fitted one, in standard deviations of the noise."""
+        return float(np.sqrt(np.mean(((curve - self.simulated) / self.trial.noise) ** 2)))
+
+
 class Best(NamedTuple):
     """The best point of a fit and the parabola around it."""
 
@@ -52,30 +117,22 @@ class Best(NamedTuple):
     """Whether the noise was estimated from the residual."""
 
     @property
-    def exact(self) -> bool:
-        """Whether the residuals are only rounding, as for a curve that the model itself produced."""
-        size = np.abs(self.problem.measured.values).max()
-        return self.estimated and bool(np.sqrt(np.mean(self.problem.noise**2)) < EXACT_NOISE * size)
-
-    @property
-    def near(self) -> bool:
-        """Whether the residuals are too small for the given noise."""
-        return self._judged and bool(stats.chi2.cdf(self.residuals.squares, self.degrees) < UNLIKELY_PROBABILITY)
-
-    @property
-    def far(self) -> bool:
-        """Whether the residuals are too large for the given noise."""
-        return self._judged and bool(stats.chi2.sf(self.residuals.squares, self.degrees) < UNLIKELY_PROBABILITY)
-
-    @property
-    def reduced(self) -> float:
-        """Chi-square per degree of freedom, no dimension."""
-        return float(self.residuals.squares) / max(self.degrees, 1)
+    def parts(self) -> list[Part]:
+        """The parts of the trials; their chi-squares and degrees of freedom sum to those of the fit."""
+        found, leverage, parts = self.residuals, self.local.leverage, []
+        for trial, at in zip(self.problem.trials, self.problem.points, strict=True):
+            own = round(len(trial.noise) - float(leverage[at].sum()), 9)  # exactly zero for points that are used up
+            degrees = own if len(self.problem.trials) > 1 else float(self.degrees)
+            curves = (found.values[at], found.simulated[at], found.coarse[at], found.earlier[at], leverage[at])
+            parts.append(Part(trial, *curves, degrees, self.estimated))
+        return parts
 
     @property
     def fall(self) -> float:
         """Predicted further fall of chi-square to the bottom of the parabola, no dimension."""
-        return 0.0 if self.exact else further_fall(self.residuals.values, self.residuals.slopes[:, self.free])
+        if all(part.exact for part in self.parts):
+            return 0.0
+        return further_fall(self.residuals.values, self.residuals.slopes[:, self.free])
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -83,22 +140,6 @@ class Best(NamedTuple):
         space = self.problem.space
         nearer = np.where(self.x < 0.5, space.low, space.high)
         return tuple(f"{space.names[i]} = {nearer[i]:g}" for i in np.flatnonzero(~self.free))
-
-    @property
-    def correlation(self) -> float:
-        """Correlation of neighbouring residuals, no dimension; zero where they do not matter."""
-        r = self.residuals.values
-        return 0.0 if self.exact or self.near or not r.any() else float(r[1:] @ r[:-1] / (r @ r))
-
-    @property
-    def correlated(self) -> bool:
-        """Whether neighbouring residuals are more correlated than independent noise."""
-        return self.correlation > SIGNIFICANT_DEVIATIONS / math.sqrt(len(self.residuals.values))
-
-    @property
-    def _judged(self) -> bool:
-        """Whether chi-square says anything about the noise."""
-        return not self.estimated and self.degrees > 0
 
 
 def best_of(problem: Problem, end: FitEnd, estimated: bool) -> Best:
@@ -120,16 +161,39 @@ def best_of(problem: Problem, end: FitEnd, estimated: bool) -> Best:
 
 
 def remarks(best: Best) -> tuple[str, ...]:
-    """All that casts doubt on a fit, the gravest first."""
-    return tuple(text for text in (doubt(best) for doubt in _DOUBTS) if text)
+    """All that casts doubt on a fit, the gravest first; that on single trials with their names."""
+    return tuple(text for doubts in _DOUBTS for text in doubts(best) if text)
+
+
+Doubts: TypeAlias = Callable[[Best], Sequence[str]]
+
+
+def _whole(doubt: Callable[[Best], str]) -> Doubts:
+    """A doubt about the entire fit."""
+    return lambda best: [doubt(best)]
+
+
+def _each(doubt: Callable[[Part], str]) -> Doubts:
+    """A doubt about single trials, with the names of those to which it applies."""
+
+    def doubts(best: Best) -> list[str]:
+        texts = {part.trial.name: doubt(part) for part in best.parts}
+        if len(texts) == 1:
+            return list(texts.values())
+        alike = lambda text: listed([name for name, other in texts.items() if other == text], "and")
+        return [f"{alike(text)}: {text}" for text in dict.fromkeys(texts.values()) if text]
+
+    return doubts
 
 
 def _with_noise(problem: Problem, residuals: Residuals, degrees: int) -> tuple[Problem, Residuals]:
-    """Problem and residuals with the noise that the residual estimates."""
-    rounding = np.finfo(float).eps * (np.abs(problem.measured.values).max() or 1.0)
+    """Problem and residuals with the noise that the residual estimates, of one size for all trials."""
+    largest = max(float(np.abs(one.measured.values / one.noise).max()) for one in problem.trials)
+    rounding = np.finfo(float).eps * (largest or 1.0)
     size = max(float(np.sqrt(residuals.squares / degrees)), float(rounding))
     scaled = residuals._replace(values=residuals.values / size, slopes=residuals.slopes / size)
-    return replace(problem, noise=np.full(len(problem.noise), size)), scaled
+    trials = tuple(replace(one, noise=size * one.noise) for one in problem.trials)
+    return replace(problem, trials=trials), scaled
 
 
 def _unfinished(best: Best) -> str:
@@ -141,39 +205,71 @@ def _unfinished(best: Best) -> str:
     )
 
 
-def _exact(best: Best) -> str:
+def _exact(part: Part) -> str:
     text = "the curve is fitted to the accuracy of a run: it has no noise, so the standard errors mean nothing"
-    return text if best.exact else ""
+    return text if part.exact else ""
 
 
-def _far(best: Best) -> str:
-    if not best.far:
+def _far(part: Part) -> str:
+    if not part.far:
         return ""
     return (
-        f"chi-square per degree of freedom is {best.reduced:.3g}: the model does not fit the data within the noise, "
+        f"chi-square per degree of freedom is {part.reduced:.3g}: the model does not fit the data within the noise, "
         "which the standard errors ignore"
     )
 
 
-def _near(best: Best) -> str:
-    if not best.near:
+def _far_together(best: Best) -> str:
+    """Trials, each within the bounds of chance, that are too far from the model together."""
+    squares, judged = float(best.residuals.squares), not best.estimated and best.degrees > 0
+    if not judged or any(part.far for part in best.parts):
+        return ""
+    if stats.chi2.sf(squares, best.degrees) > UNLIKELY_PROBABILITY:
         return ""
     return (
-        f"chi-square per degree of freedom is {best.reduced:.3g}: the residual is much smaller than the given noise; "
+        f"chi-square per degree of freedom of all trials is {squares / best.degrees:.3g}: the model does not fit them "
+        "together within the noise, which the standard errors ignore"
+    )
+
+
+def _uneven(best: Best) -> str:
+    """The trial whose residual fits least to the noise that was estimated for all."""
+    parts, squares = best.parts, float(best.residuals.squares)
+    if not best.estimated or best.degrees <= 0 or all(part.exact for part in parts):
+        return ""
+    found = []
+    for part in parts:
+        own, others = max(part.degrees, 1.0), max(best.degrees - part.degrees, 1.0)
+        ratio = (part.squares / own) / max((squares - part.squares) / others, np.finfo(float).tiny)
+        chance = min(stats.f.sf(ratio, own, others), stats.f.cdf(ratio, own, others))
+        found.append((chance, -ratio, part.trial.name))
+    chance, ratio, name = min(found)
+    text = (
+        f"{name}: its residual is {math.sqrt(-ratio):.2g} times as large as that of the other trials, which one common "
+        "noise hardly explains: give the noise of each trial"
+    )
+    return text if len(parts) > 1 and chance < UNLIKELY_PROBABILITY else ""
+
+
+def _near(part: Part) -> str:
+    if not part.near:
+        return ""
+    return (
+        f"chi-square per degree of freedom is {part.reduced:.3g}: the residual is much smaller than the given noise; "
         "unless the curve is a simulated one without noise, the standard errors are too large (is the noise in another "
         "unit, or a variance instead of a standard deviation?)"
     )
 
 
-def _correlated(best: Best) -> str:
+def _correlated(part: Part) -> str:
     """The sentence names the factor instead of enlarging the errors by it.
 
     A systematic error of the model correlates residuals, too, and biases the parameters instead of scattering them, so
     that no factor makes the intervals right.
     """
-    if not best.correlated:
+    if not part.correlated:
         return ""
-    r, chance = best.correlation, SIGNIFICANT_DEVIATIONS / math.sqrt(len(best.residuals.values))
+    r, chance = part.correlation, SIGNIFICANT_DEVIATIONS / math.sqrt(len(part.values))
     return (
         f"neighbouring residuals are correlated ({r:.2f}; of independent noise, rarely above {chance:.2f}): if the "
         f"noise is correlated, the standard errors are too small by a factor of about {_inflation(r):.2g}; if the "
@@ -189,8 +285,8 @@ def _inflation(r: float) -> float:
     return math.sqrt((1.0 + r) / (1.0 - r))
 
 
-def _unlike(best: Best) -> str:
-    return other_unit(best.problem.measured, best.residuals.simulated) if best.correlated else ""
+def _unlike(part: Part) -> str:
+    return other_unit(part.trial.measured, part.simulated) if part.correlated else ""
 
 
 def other_unit(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) -> str:
@@ -207,8 +303,8 @@ def other_unit(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) ->
 
 
 def _unstable(best: Best) -> str:
-    multiplier = float(best.residuals.multiplier)
-    text = f"the gait is not stable (largest multiplier {multiplier:.3g}): walks diverge from it"
+    multiplier, of = float(best.residuals.multiplier), best.problem.of(int(best.residuals.trial))
+    text = f"the gait{of} is not stable (largest multiplier {multiplier:.3g}): walks diverge from it"
     return text if multiplier >= 1.0 else ""
 
 
@@ -228,26 +324,22 @@ def _held(best: Best) -> str:
     return text
 
 
-def _coarse(best: Best) -> str:
-    apart = _weighted(best, best.residuals.coarse) / 8.0
+def _coarse(part: Part) -> str:
+    apart = part.apart(part.coarse) / 8.0
     text = f"the error of interpolation between samples is about {apart:.2g} of the noise: give more samples"
     return text if apart > INTERPOLATION_ERROR else ""
 
 
-def _unsettled(best: Best) -> str:
-    apart = _weighted(best, best.residuals.earlier)
+def _unsettled(part: Part) -> str:
+    apart = part.apart(part.earlier)
     text = (
         f"the last two strides of the runs differ by {apart:.2g} of the noise (root mean square): the gait has not "
         "settled, so that the fit depends on the start of the run (give more strides), or repeats only after several"
     )
-    return text if apart > UNSETTLED_DIFFERENCE and not best.exact else ""
+    return text if apart > UNSETTLED_DIFFERENCE and not part.exact else ""
 
 
-def _weighted(best: Best, curve: Float[np.ndarray, " points"]) -> float:
-    """Root mean square of the distance of a curve from the fitted one, in standard deviations of the noise."""
-    return float(np.sqrt(np.mean(((curve - best.residuals.simulated) / best.problem.noise) ** 2)))
-
-
-_DOUBTS: tuple[Callable[[Best], str], ...] = (
-    *(_unfinished, _exact, _far, _near, _correlated, _unlike, _unstable, _held, _unsettled, _coarse),
+_DOUBTS: tuple[Doubts, ...] = (
+    *(_whole(_unfinished), _each(_exact), _each(_far), _whole(_far_together), _whole(_uneven), _each(_near)),
+    *(_each(_correlated), _each(_unlike), _whole(_unstable), _whole(_held), _each(_unsettled), _each(_coarse)),
 )

@@ -59,7 +59,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
     for name, value, least in (("draws", draws, 4), ("warmup", warmup, 20), ("chains", chains, 2), ("seed", seed, 0)):
         checks.count(name, value, least=least)
     blackjax = checks.library("blackjax", "sampling needs", '"jaxgait[bayes]"')
-    if not isinstance(fit.problem.evaluate, Transient):
+    if not all(isinstance(group.evaluate, Transient) for group in fit.problem.groups):
         raise ValueError(f"sample needs a fit through whole runs, got one {fit.gradient}: fit with gradient='run'")
     settings = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")  # the library needs both
     with precision.use("float64"), settings[0], settings[1]:
@@ -85,16 +85,23 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
 
 def _log_density(fit: Fit) -> Callable[[Array], Array]:
     """Logarithm of the density over the logits, up to a constant, with its gradient carried along the solve."""
-    problem, evaluate = fit.problem, fit.problem.evaluate
-    assert isinstance(evaluate, Transient)
-    matrix, data, noise = map(jnp.asarray, (problem.reading.matrix, problem.measured.values, problem.noise))
+    trials, groups = fit.problem.trials, fit.problem.groups
+    matrices = [jnp.asarray(one.reading.matrix / one.noise[:, None]) for one in trials]
+    data = [jnp.asarray(one.measured.values / one.noise) for one in trials]
+
+    def weighted(x: Array) -> tuple[Array, Array]:
+        """The weighted residuals of all trials at a point of the unit box, and their derivatives by it."""
+        values, slopes = zip(*(group.traced(x) for group in groups), strict=True)
+        own = [(one.group, (one.run, one.samples)) for one in trials]
+        residuals = [m @ values[g][at] - y for m, y, (g, at) in zip(matrices, data, own, strict=True)]
+        by_x = [m @ slopes[g][at] for m, (g, at) in zip(matrices, own, strict=True)]
+        return jnp.concatenate(residuals), jnp.concatenate(by_x)
 
     def both(u: Array) -> tuple[Array, Array]:
         x = jax.nn.sigmoid(u)
-        values, slopes = evaluate.traced(x)
-        residual = (matrix @ values - data) / noise
+        residual, slopes = weighted(x)
         log_density = -0.5 * residual @ residual + jnp.sum(jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))
-        slope = -(residual / noise) @ matrix @ slopes * x * (1.0 - x) + 1.0 - 2.0 * x
+        slope = -residual @ slopes * x * (1.0 - x) + 1.0 - 2.0 * x
         valid = jnp.isfinite(log_density) & jnp.isfinite(slope).all()
         return jnp.where(valid, log_density, LOWEST_LOG_DENSITY), jnp.where(valid, slope, 0.0)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from jaxgait.calibration.fitted import Fit
+from jaxgait.calibration.fitted import Fit, FittedTrial
 from jaxgait.calibration.profile import Profile
 from jaxgait.parameters import get_parameter
 from jaxgait.report import labels
@@ -20,9 +20,11 @@ def as_dataset(fit: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
 
     Returns:
         Over `time` or `phase` the curves `measured`, `before` (of the model before the fit), `fitted`, with `residual`,
-        `band` and `noise`; over `parameter` `before_fit`, `best`, `standard_error`, the bounds `low` and `high`, and
-        `unit`; `covariance` and `correlation`; over `direction` the singular values and directions; for each profile
-        `rise[NAME]` over `value[NAME]`. Attributes record the settings and the outcome of the fit.
+        `band` and `noise`; of several trials `measured[NAME]` and so on, over `time[NAME]` or `phase[NAME]`, and their
+        shares `chi_square[NAME]` and `degrees[NAME]` of chi-square and of the degrees of freedom. Over `parameter`
+        `before_fit`, `best`, `standard_error`, the bounds `low` and `high`, and `unit`; `covariance` and `correlation`;
+        over `direction` the singular values and directions; for each profile `rise[NAME]` over `value[NAME]`.
+        Attributes record the settings and the outcome of the fit.
     """
     parts = [_curves(fit), _parameters(fit), _directions(fit), *map(_profile, profiles)]
     return xr.merge([part.drop_attrs(deep=False) for part in parts]).assign_attrs(_facts(fit))
@@ -37,11 +39,30 @@ def _facts(fit: Fit) -> dict[str, str | float]:
 
 
 def _curves(fit: Fit) -> xr.Dataset:
-    axis, unit = fit.problem.measured.axis, fit.problem.measured.unit
-    return fit.curve.assign(
-        before=(axis, fit.before(), labels(unit, "curve of the model before the fit")),
-        noise=(axis, fit.noise, labels(unit, "standard deviation of the measured values")),
+    before = fit.before()
+    found = {name: _curve(one, before[one.points], fit.noise[one.points]) for name, one in fit.trials.items()}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return xr.merge([_labelled(name, curve, fit.trials[name]) for name, curve in found.items()])
+
+
+def _curve(trial: FittedTrial, before: np.ndarray, noise: np.ndarray) -> xr.Dataset:
+    measured = trial.curve.measured
+    axis, unit = measured.dims[0], measured.attrs["units"]
+    return trial.curve.assign(
+        before=(axis, before, labels(unit, "curve of the model before the fit")),
+        noise=(axis, noise, labels(unit, "standard deviation of the measured values")),
     )
+
+
+def _labelled(name: str, curve: xr.Dataset, trial: FittedTrial) -> xr.Dataset:
+    """The curves of one of several trials, under names with its own."""
+    curve = curve.assign(
+        chi_square=((), trial.chi_square, labels("1", "share of chi-square")),
+        degrees=((), trial.degrees, labels("1", "share of the degrees of freedom")),
+    )
+    curve["fitted"].attrs["output"] = trial.output
+    return curve.rename({one: f"{one}[{name}]" for one in map(str, curve.variables)})
 
 
 def _parameters(fit: Fit) -> xr.Dataset:

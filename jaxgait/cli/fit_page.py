@@ -48,7 +48,7 @@ def write(
     picture = lambda name, figure, caption: page.picture(figure, folder / name, caption)
     parts = [
         page.paragraph(f"{read.file}: {curve_summary(read)}; noise: {noise_source(read, stated)}."),
-        page.paragraph(f"{_sentence(quality(found))} {_sentence(verdict(found))}"),
+        page.paragraph(" ".join(map(_sentence, [*quality(found), verdict(found)]))),
         page.listed([_sentence(text) for text in caveats(found)]),
         _parameters(found, profiles),
         picture("curves", fits.fitted(found, read.output, found.before()), _CURVES),

@@ -14,6 +14,8 @@ from jaxgait.parameters import get_parameter
 from jaxgait.plot.studies import curves
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
+TRIAL_WIDTH = 5.0
+"""Width of each further trial in inches."""
 CHI_SQUARE_95 = 5.991
 """95 % quantile of chi-square of two degrees of freedom."""
 
@@ -21,7 +23,8 @@ CHI_SQUARE_95 = 5.991
 def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " points"] | None = None) -> Figure:
     """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters' errors.
 
-    `quantity` labels the axis; `before` is the initial curve (`Fit.before`), in the unit of the measured one.
+    `quantity` labels the axis; `before` is the initial curve (`Fit.before`), in the unit of the measured one. Several
+    trials are drawn side by side, each with the name of its output.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -33,16 +36,19 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
         'height (m)'
     """
     with style():
-        has_side_panel = _has_region(found) or len(found.best) > 2
-        figure = plt.figure(figsize=(10.0 if has_side_panel else 7.5, 5.0))
-        grid = figure.add_gridspec(
-            2, 1 + has_side_panel, width_ratios=(1.7, 1.0)[: 1 + has_side_panel], height_ratios=(2.2, 1.0)
-        )
-        upper = figure.add_subplot(grid[0, 0])
-        lower = figure.add_subplot(grid[1, 0], sharex=upper)
-        curves(upper, lower, found.curve, quantity, before, found.noise)
+        has_side_panel, count = _has_region(found) or len(found.best) > 2, len(found.trials)
+        widths = [1.7] * count + [1.0] * has_side_panel
+        figure = plt.figure(figsize=((10.0 if has_side_panel else 7.5) + TRIAL_WIDTH * (count - 1), 5.0))
+        grid = figure.add_gridspec(2, len(widths), width_ratios=widths, height_ratios=(2.2, 1.0))
+        for i, (name, one) in enumerate(found.trials.items()):
+            upper = figure.add_subplot(grid[0, i])
+            lower = figure.add_subplot(grid[1, i], sharex=upper)
+            own = None if before is None else before[one.points]
+            curves(upper, lower, one.curve, one.output if count > 1 else quantity, own, found.noise[one.points])
+            if count > 1:
+                upper.set_title(name, loc="right", fontsize=9)
         if has_side_panel:
-            _correlations(figure, figure.add_subplot(grid[:, 1]), found)
+            _correlations(figure, figure.add_subplot(grid[:, count]), found)
     return figure
 
 

@@ -34,15 +34,40 @@ def study(data: xr.Dataset) -> Study | None:
         return Study("a set of Sobol indices", shares)
     if {"measured", "fitted", "residual", "band"} <= set(data.data_vars):
         return Study("a fit to a measured curve", saved_fit)
+    if _trials(data):
+        return Study("a fit to several measured curves", saved_fit)
     return None
 
 
 def saved_fit(data: xr.Dataset) -> Figure:
-    """Curves and residual of a result of `jaxgait.calibration.as_dataset`, also from its file."""
+    """Curves and residuals of a result of `jaxgait.calibration.as_dataset`, also from its file; trials side by side."""
+    found = {name: _trial(data, name) for name in _trials(data)} or {"": data}
     with style():
-        figure, (upper, lower) = plt.subplots(2, 1, figsize=(7.5, 5.0), sharex=True, height_ratios=(2.2, 1.0))
-        curves(upper, lower, data, str(data.attrs.get("output", "curve")), data.get("before"), data.get("noise"))
+        figure, axes = plt.subplots(
+            *(2, len(found)),
+            figsize=(2.5 + 5.0 * len(found), 5.0),
+            sharex="col",
+            height_ratios=(2.2, 1.0),
+            squeeze=False,
+        )
+        for (upper, lower), (name, one) in zip(axes.T, found.items(), strict=True):
+            quantity = one.fitted.attrs.get("output", data.attrs.get("output", "curve"))
+            curves(upper, lower, one, str(quantity), one.get("before"), one.get("noise"))
+            upper.set_title(name, loc="right", fontsize=9)
     return figure
+
+
+def _trials(data: xr.Dataset) -> list[str]:
+    """Names of the trials of a saved fit to several."""
+    return [str(name)[len("fitted[") : -1] for name in data.data_vars if str(name).startswith("fitted[")]
+
+
+def _trial(data: xr.Dataset, name: str) -> xr.Dataset:
+    """The curves of one trial under their plain names."""
+    end = f"[{name}]"
+    own = [one for one in map(str, data.data_vars) if one.endswith(end) and data[one].ndim]
+    named = {str(one): str(one).removesuffix(end) for one in data[own].variables}
+    return data[own].rename(named)
 
 
 def curves(upper: Axes, lower: Axes, curve: xr.Dataset, quantity: str, before: Any = None, noise: Any = None) -> None:

@@ -14,9 +14,10 @@ from scipy.special import expit
 
 from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
 from jaxgait.calibration import as_dataset, over_phase, over_time, profile, sample
+from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
-from jaxgait.calibration.problem import Problem, Reading, Stopping
+from jaxgait.calibration.problem import Problem, Reading, Stopping, TrialData
 from jaxgait.calibration.sampling import _starts
 from jaxgait.motion.drive import reference_gait
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
@@ -56,7 +57,13 @@ BOX = {"stiffness": (1.0, 9.0), "mass": (1.0, 5.0)}
 def toy(curve, slopes, values, noise=0.1, box=BOX, fails=lambda theta: False):
     space = Space(Bungee(), box)
     read, measured = Reading(np.eye(len(T)), np.eye(len(T))), MeasuredCurve(values, "m", T, "time")
-    return Problem(Bungee(), space, Known(space, curve, slopes, fails), read, measured, np.full(len(T), noise))
+    trial = TrialData(measured, read, np.full(len(T), noise), Bungee())
+    return Problem(Bungee(), space, (Conditions(Known(space, curve, slopes, fails)),), (trial,))
+
+
+def with_data(problem, **changes):
+    """The problem with other data of its only trial."""
+    return replace(problem, trials=(replace(problem.trials[0], **changes),))
 
 
 def line(theta):
@@ -252,7 +259,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say(jump, height):
     for seed in range(20):
         values = height + NOISE * np.random.default_rng(seed).normal(size=height.size)
         measured = replace(jump.problem.measured, values=values)
-        got = solve_problem(replace(jump.problem, measured=measured), np.full((1, 3), 0.5), Stopping(), estimated=False)
+        got = solve_problem(
+            with_data(jump.problem, measured=measured), np.full((1, 3), 0.5), Stopping(), estimated=False
+        )
         apart = np.array(list(got.best.values())) - truth
         inside += [got.interval(n)[0] <= TRUTH[n] <= got.interval(n)[1] for n in TRUTH]
         distance += apart @ np.linalg.solve(got.covariance.values, apart)

@@ -1,7 +1,5 @@
 """What a fit and a profile report where their numbers are not valid: bounds, noise, samples, strides, failed runs."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -10,11 +8,11 @@ from scipy.special import expit
 from jaxgait import fit, simulate, with_parameters
 from jaxgait.calibration import over_phase, over_time, profile
 from jaxgait.calibration.describe import describe_profile
-from jaxgait.calibration.fitting import _noise
 from jaxgait.calibration.laplace import laplace
 from jaxgait.calibration.problem import Reading
 from jaxgait.calibration.sampling import _starts
-from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy
+from jaxgait.calibration.trials import noise_of
+from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy, with_data
 from tests.oscillator import Oscillator
 
 
@@ -73,20 +71,20 @@ def test_noise_that_is_much_larger_than_the_residual_is_noticed():
 def test_noise_with_a_unit_is_converted():
     curve = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
     mm = xr.DataArray([200.0, 300.0, 400.0], {"time": [0.0, 1.0, 2.0]}, attrs={"units": "mm"})
-    np.testing.assert_allclose(_noise(mm, curve), [0.2, 0.3, 0.4])
-    np.testing.assert_allclose(_noise(xr.DataArray(5.0, attrs={"units": "cm"}), curve), 0.05)
-    np.testing.assert_allclose(_noise(mm.drop_attrs(), curve), [200.0, 300.0, 400.0])  # plain numbers: of the curve
+    np.testing.assert_allclose(noise_of(mm, curve), [0.2, 0.3, 0.4])
+    np.testing.assert_allclose(noise_of(xr.DataArray(5.0, attrs={"units": "cm"}), curve), 0.05)
+    np.testing.assert_allclose(noise_of(mm.drop_attrs(), curve), [200.0, 300.0, 400.0])  # plain numbers: of the curve
     with pytest.raises(ValueError, match="the noise is in 'kg', but the measured curve in 'm'"):
-        _noise(mm.assign_attrs(units="kg"), curve)
+        noise_of(mm.assign_attrs(units="kg"), curve)
     with pytest.raises(ValueError, match="noise must be a number or have the coordinate time of the measured curve"):
-        _noise(mm.assign_coords(time=[0.0, 1.0, 3.0]), curve)
+        noise_of(mm.assign_coords(time=[0.0, 1.0, 3.0]), curve)
 
 
 def test_interpolation_is_judged_at_every_point_by_its_own_noise():
     """Off by 0.008 between samples where the noise is 0.001; one point in ten has much noise."""
     noise = np.where(np.arange(len(T)) % 10 == 0, 10.0, 1e-3)
-    problem = replace(toy(line, line_slopes, line([4.0, 2.0])), noise=noise)
-    coarse = replace(problem, reading=Reading(np.eye(len(T)), 1.002 * np.eye(len(T))))
+    problem = with_data(toy(line, line_slopes, line([4.0, 2.0])), noise=noise)
+    coarse = with_data(problem, reading=Reading(np.eye(len(T)), 1.002 * np.eye(len(T))))
     assert messages(found(coarse), "give more samples") and not messages(found(problem), "give more samples")
 
 
