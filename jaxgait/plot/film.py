@@ -218,6 +218,7 @@ def animate(
         curves: whether to draw histories below the scene, if it has any.
 
     Raises:
+        TypeError: for a file name as the model.
         ValueError: for anything but runs over time, for mechanisms without a scene, and for impossible speeds.
 
     Examples:
@@ -229,6 +230,8 @@ def animate(
     runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
     if not runs:
         raise ValueError("an animation needs at least one run, got none")
+    if isinstance(model, str | os.PathLike):
+        raise TypeError(f"animate takes no file but a model, got {model!r}: write animate(run).save({str(model)!r})")
     scenes = {title: scene(open_result(run), model) for title, run in runs.items()}
     for text in filter(None, dict.fromkeys(map(cut_off, scenes.values()))):
         warnings.warn(text, stacklevel=2)
