@@ -272,10 +272,15 @@ class Transient(_WholeRuns):
 
     name, differentiated = "through the whole run", True
 
-    def traced(self, x: Float[Array, " n"]) -> tuple[Float[Array, " values"], Float[Array, "values n"]]:
-        """Values at one point of the unit box, in the units of measures, and their derivatives by it; JAX code."""
+    def traced(
+        self, x: Float[Array, " n"], extra: Mapping[str, Array] = MappingProxyType({})
+    ) -> tuple[Float[Array, " values"], Float[Array, "values n"]]:
+        """Values at one point of the unit box, in the units of measures, and their derivatives by it; JAX code.
+
+        `extra` are further values by name, in their units, as of one scenario.
+        """
         theta = jnp.asarray(self._space.low) + x * jnp.asarray(self._space.width)
-        found = self._program.traced(dict(zip(self._space.names, theta, strict=True)))
+        found = self._program.traced({**extra, **dict(zip(self._space.names, theta, strict=True))})
         slopes = [found["gradient"][name].reshape(-1, x.size) for name in self._goal.names]
         values = [found["observed"][name].ravel() for name in self._goal.names]
         return jnp.concatenate(values), jnp.concatenate(slopes) * jnp.asarray(self._space.width)[None]

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from jaxgait import checks
-from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.members import INITIAL, Members
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import DIFFERENCE_STEP, Differences, Evaluated, Extra, Runs, Transient
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.scenarios import Robust, Scenarios
 from jaxgait.optimization.space import Space, parted
 from jaxgait.run import NotRecorded, state_variables
 from jaxgait.solve.schemes import scheme_for
@@ -47,6 +46,34 @@ class Values(Runs):
         return self._differences.shapes(x)
 
 
+@runtime_checkable
+class Several(Protocol):
+    """Runs of each point under several conditions: the scenarios of a robust design, the trials of a fit."""
+
+    @property
+    def members(self) -> Members:
+        """The values of the conditions, by name, in their units."""
+        ...
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each condition."""
+        ...
+
+    @property
+    def extra(self) -> Extra:
+        """The values of the conditions, in their units."""
+        ...
+
+    def missing(self, values: Float[np.ndarray, "*b values"]) -> Bool[np.ndarray, "*b conditions"]:
+        """The conditions without a result, from the values of `combined` (units of measures)."""
+        ...
+
+    def combined(self, runs: Runs) -> Runs:
+        """All conditions together, from their single runs: of search i under condition s the number i * size + s."""
+        ...
+
+
 class Task(NamedTuple):
     """What a search evaluates."""
 
@@ -57,7 +84,7 @@ class Task(NamedTuple):
     """Arguments of `jaxgait.ensemble`."""
     fixed: Mapping[str, Any] = MappingProxyType({})
     """Values that all runs share, by name, in their units."""
-    scenarios: Scenarios | None = None
+    scenarios: Several | None = None
 
 
 def evaluator_for(
@@ -75,7 +102,7 @@ def evaluator_for(
     model, space, goal, run, fixed, scenarios = task._replace(goal=task.goal.observed())
     extra = Extra() if scenarios is None else scenarios.extra
     runs = (model, space, goal, run, fixed, extra)
-    combined = lambda one: one if scenarios is None else Robust(one, scenarios)
+    combined = lambda one: one if scenarios is None else scenarios.combined(one)
     if wanted is None:
         return combined(Values(Differences(model, space, replace(goal, counts=True), *runs[3:])))
     checks.one_of("gradient", wanted, _WAYS)
@@ -99,7 +126,7 @@ def evaluator_for(
     return combined(through)
 
 
-def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Scenarios | None) -> str:
+def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Several | None) -> str:
     """A sentence on the missing gaits."""
     none = "no periodic gait was found from any start"
     if scenarios is None or (missing := scenarios.missing(values)).all():

@@ -105,6 +105,10 @@ class Scenarios:
         """The scenarios without a result, from the values of `Robust` (units of measures)."""
         return np.isnan(values[..., -self.size :])
 
+    def combined(self, runs: Runs) -> Robust:
+        """The mean or the worst over the scenarios, from their single runs."""
+        return Robust(runs, self)
+
     def goal(self, goal: Goal) -> RobustGoal:
         """The same objective, and every limit once for each scenario."""
         goal = goal.flat()
