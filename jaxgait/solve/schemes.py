@@ -113,7 +113,7 @@ def _check_suits(model: Model, kind: type[Scheme]) -> None:
 
 def _check_endings(model: Any, kind: type[Scheme]) -> None:
     """Checks that a run without phases does not depend on them: `Model.terminations` are the ending transitions."""
-    by = next(one for one in type(model).__mro__ if "terminations" in vars(one))
+    by = next((one for one in type(model).__mro__ if "terminations" in vars(one)), Model)
     if kind is EventDriven or by is not Model or not EventDriven.suits(model):
         return
     check_transitions(model)
