@@ -345,8 +345,10 @@ def _check_complete(cls: type) -> None:
     bases = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
     inherited = {field.name: field for base in bases for field in dataclasses.fields(base)}
     for name in inherited.keys() & vars(cls).keys() - inspect.get_annotations(cls).keys():  # it keeps its own default
-        value = vars(cls)[name]
-        how = f"float = parameter({value!r}, ...)" if "unit" in inherited[name].metadata else "its type = ..."
+        value = getattr(cls, name)
+        value = value.default if isinstance(value, dataclasses.Field) else value
+        value = "..." if value is dataclasses.MISSING else repr(value)
+        how = f"float = parameter({value}, ...)" if "unit" in inherited[name].metadata else "its type = ..."
         raise TypeError(f"{name} of {cls.__name__} does not change the field of that name: write {name}: {how}")
     _check_values(cls)
     named = cls.__dict__.get("variables", {})

@@ -405,6 +405,16 @@ class _Nested(_Ball):
         return {"feet": {"left": t}}
 
 
+class _Described(_Ball):
+    def outputs(self, t, y):
+        return {"height": Variable("m", "height")}
+
+
+class _Text(_Ball):
+    def outputs(self, t, y):
+        return {"height": "high"}
+
+
 class _Status(_Ball):
     def outputs(self, t, y):
         return {"status": t}
@@ -415,6 +425,8 @@ class _Status(_Ball):
     [
         (_Labelled, ValueError, "_Labelled.labels has 3 labels of 'foot', but 'height' has 2 values"),
         (_Nested, TypeError, "_Nested.outputs must return a dict of numbers and arrays by name"),
+        (_Described, TypeError, "_Described.outputs: 'height' is a Variable: return its value"),
+        (_Text, TypeError, "_Text.outputs: 'height' must be a number or an array of numbers, got 'high'"),
         (_Status, ValueError, "_Status.outputs must not use the name 'status'"),
     ],
 )
@@ -479,6 +491,11 @@ def test_a_value_without_a_declaration_does_not_hide_a_parameter():
 
         class Heavy(Bungee):
             mass = 90.0
+
+    with pytest.raises(TypeError, match=r"mass of Tall does not .*write mass: float = parameter\(90.0, ...\)$"):
+
+        class Tall(Bungee):
+            mass = parameter(90.0, unit="kg", doc="body mass")
 
     class Declared(Bungee):
         mass: float = parameter(90.0, unit="kg", doc="body mass")

@@ -66,6 +66,9 @@ class Floquet(NamedTuple):
 def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) -> Floquet:
     """Multipliers (no dimension) and eigenvectors of the Jacobian of a return map, of one gait or a batch.
 
+    Raises:
+        ValueError: for anything but square matrices.
+
     Examples:
         >>> import numpy as np
         >>> from jaxgait.analysis.floquet import floquet
@@ -73,7 +76,13 @@ def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) ->
         >>> print(gait.multipliers.real, gait.stable)
         [-0.8  0.5] True
     """
-    matrix = np.asarray(jacobian)
+    try:
+        matrix = np.asarray(jacobian)
+    except ValueError:  # values of several shapes, as a gait has
+        matrix = np.asarray(None)
+    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.dtype.kind not in "fciu":
+        got = f"one of shape {matrix.shape}" if matrix.ndim else type(jacobian).__name__
+        raise ValueError(f"floquet takes the Jacobian of a return map, a square matrix: gait.point.jacobian, got {got}")
     bad = np.asarray(~np.isfinite(matrix).all(axis=(-2, -1)))
     values, vectors = np.linalg.eig(np.where(bad[..., None, None], 0.0, matrix))
     order = np.argsort(-np.abs(values), axis=-1, kind="stable")

@@ -20,7 +20,7 @@ from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_
 from jaxgait.fields import array_of
 from jaxgait.kinds import Transition
 from jaxgait.mechanics.spatial import check_quaternions
-from jaxgait.model import RESERVED, Model, System
+from jaxgait.model import RESERVED, Model, System, Variable
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
@@ -192,7 +192,7 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
 
     if hasattr(kind, "vector_field"):
         _check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y)
-    found = at("outputs", lambda m: m.outputs)
+    found = at("outputs", lambda m: _numeric(f"{name}.outputs", m.outputs))
     if not (isinstance(found, dict) and all(isinstance(n, str) and hasattr(x, "shape") for n, x in found.items())):
         raise TypeError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
     _check_names(name, found, y)
@@ -226,6 +226,21 @@ def _known(function: Callable[[Any], T], shapes: Any) -> T:
     found = []
     jax.eval_shape(lambda m: found.append(function(m)), shapes)
     return found[0]
+
+
+def _numeric(name: str, outputs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Outputs, of which JAX would not say which one it cannot trace."""
+
+    def checked(t: Any, y: Any) -> Any:
+        found = outputs(t, y)
+        for key, x in found.items() if isinstance(found, Mapping) else ():
+            if isinstance(x, Variable):
+                raise TypeError(f"{name}: {key!r} is a Variable: return its value, and describe it in `variables`")
+            if isinstance(x, str):
+                raise TypeError(f"{name}: {key!r} must be a number or an array of numbers, got {shown(x)}")
+        return found
+
+    return checked
 
 
 def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:

@@ -242,7 +242,12 @@ class CreeperChain(Model):
 
         In extension the base rests (except for yaw) and the shaft slides; in retraction the base follows the shaft,
         along its own axis.
+
+        Raises:
+            ValueError: for several times at once, and for other numbers of units than two.
         """
+        if np.ndim(t):
+            raise ValueError(f"t must be one number in s, got the shape {np.shape(t)}: for several, use jax.vmap")
         self._check_two_units()
         stroke, rate = self.robot.gait.stroke_at(t), jnp.asarray(self.turning_rate)
         zero = jnp.zeros_like(stroke.s)

@@ -11,11 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from jaxgait.checks import listed, shown
 from jaxgait.models.exoskeleton.scene import step_numbers
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 
 LEGS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
 _PARTS = ("left leg", "left leg", "right leg", "right leg", "torso")
+_ACTUATORS = ("M_phi", "M_psi", "F")
 Group = Sequence[tuple[str, int]]
 
 
@@ -24,8 +26,13 @@ def actuator_curves(data: xr.Dataset, groups: Mapping[str, Group]) -> Figure:
 
     Args:
         data: histories.
-        groups: title of each panel with its curves: (variable, link).
+        groups: title of each panel with its curves: (variable, link), with the variables "M_phi", "M_psi" and "F".
+
+    Raises:
+        ValueError: for anything but lists of curves, and for curves that the histories do not have.
     """
+    for title, curves in groups.items():
+        _check_curves(data, title, curves)
     with style():
         figure, axes = plt.subplots(len(groups), 1, figsize=(7, 2.3 * len(groups)), sharex=True, squeeze=False)
         for ax, (title, curves) in zip(axes[:, 0], groups.items(), strict=True):
@@ -38,6 +45,17 @@ def actuator_curves(data: xr.Dataset, groups: Mapping[str, Group]) -> Figure:
             ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
         axes[-1, 0].set_xlabel(axis_label("time", "s"))
     return figure
+
+
+def _check_curves(data: xr.Dataset, title: str, curves: Group) -> None:
+    if not (isinstance(curves, list | tuple) and curves and all(isinstance(x, list | tuple) for x in curves)):
+        raise ValueError(f'give the curves of {title!r} as a list such as [("M_psi", 1)], got {shown(curves)}')
+    for curve in curves:
+        if len(curve) != 2 or curve[0] not in _ACTUATORS or curve[0] not in data or curve[1] not in data.link:
+            links = ", ".join(map(str, data.link.values))
+            raise ValueError(
+                f"{title!r} has an unknown curve {curve!r}: give a variable ({listed(_ACTUATORS)}) and a link ({links})"
+            )
 
 
 def symbol(name: str, link: int) -> str:

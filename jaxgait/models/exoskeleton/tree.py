@@ -28,6 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from jaxgait.checks import shown
 from jaxgait.precision import float64_default
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Chain(eqx.Module):
         """Builds a chain from a table of links.
 
         Raises:
+            TypeError: for anything but a list of links.
             ValueError: for a parent that does not come first, a sign other than +1 and -1, masses that are negative or
                 do not match their fractions, or a link that moves no mass (singular W).
         """
@@ -223,6 +225,7 @@ def mass_table(links: Sequence[RodLink]) -> tuple[Float[np.ndarray, "n b"], Floa
     """Masses in kg and fractions of a table of links as rectangular arrays, padded with zeros.
 
     Raises:
+        TypeError: for anything but a list of links.
         ValueError: for a link whose masses and fractions differ in number.
 
     Examples:
@@ -232,6 +235,8 @@ def mass_table(links: Sequence[RodLink]) -> tuple[Float[np.ndarray, "n b"], Floa
         [[1. 0.]
          [2. 3.]]
     """
+    if not isinstance(links, Sequence) or not all(isinstance(x, RodLink) for x in links):
+        raise TypeError(f"the links must be a list of RodLink(...), got {shown(links)}")
     width = max((len(x.masses) for x in links), default=0)
     masses, fractions = np.zeros((len(links), width)), np.zeros((len(links), width))
     for i, link in enumerate(links):

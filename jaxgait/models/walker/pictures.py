@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
 from jaxgait.analysis.continuation import Branch
+from jaxgait.checks import first_few
 from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_label
 
 
@@ -21,11 +22,25 @@ def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: st
     axis.set(xlabel=axis_label("leg angle", "rad"), ylabel=axis_label("leg rate", "rad/s"))
 
 
-def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike]) -> None:
-    """Which foot is on the ground, as bars over time: times in s (samples,), one array of booleans per foot."""
-    for i, (touching, colour) in enumerate(zip(feet, (BLUE, ORANGE), strict=True)):
-        axis.fill_between(np.asarray(t), i + 0.1, i + 0.9, where=np.asarray(touching), color=colour, step="post", lw=0)
-    axis.set(yticks=[0.5, 1.5], yticklabels=["foot 1", "foot 2"], ylim=(0, 2))
+def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike] | np.ndarray) -> None:
+    """Which foot is on the ground, as bars over time.
+
+    Args:
+        axis: where to draw.
+        t: times in s, (samples,).
+        feet: whether each foot touches the ground, (samples,), of one foot or two.
+
+    Raises:
+        ValueError: for another number of feet or of samples.
+    """
+    times, touching = np.asarray(t), [np.asarray(foot) for foot in feet]
+    if len(touching) not in (1, 2) or any(foot.shape != times.shape for foot in touching):
+        got = first_few([str(foot.shape) for foot in touching])
+        raise ValueError(f"feet must be a list of one or two arrays of the shape {times.shape} of the times, got {got}")
+    for i, (foot, colour) in enumerate(zip(touching, (BLUE, ORANGE), strict=False)):
+        axis.fill_between(times, i + 0.1, i + 0.9, where=foot, color=colour, step="post", lw=0)
+    names = [f"foot {i + 1}" for i in range(len(touching))]
+    axis.set(yticks=[i + 0.5 for i in range(len(names))], yticklabels=names, ylim=(0, len(names)))
     axis.grid(False)
 
 

@@ -23,6 +23,19 @@ def test_curves_have_their_values(walk):
     assert second.get_ylabel() == "axial force (N)" and first.get_legend().texts[0].get_text() == r"$M_{1}^{\psi}$"
 
 
+@pytest.mark.parametrize(
+    ("curves", "message"),
+    [
+        ([("M_psi", 9)], r"unknown curve \('M_psi', 9\): give .*\(M_phi, M_psi or F\) and a link \(1, 2, 3, 4, 5\)"),
+        ([("M", 1)], r"unknown curve \('M', 1\)"),
+        ([], "the curves of 'knee' as a list such as .*, got "),
+    ],
+)
+def test_unknown_curves_raise(walk, curves, message):
+    with pytest.raises(ValueError, match=message):
+        pictures.actuator_curves(walk, {"knee": curves})
+
+
 def test_legs_keep_their_colours_when_roles_change(walk):
     figure = pictures.kinogram(walk, frames=3)
     drawn = figure.axes[0].lines
