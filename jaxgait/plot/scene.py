@@ -6,9 +6,10 @@ those of a picture, (right, up) in m; `seen` projects positions in space.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -17,6 +18,7 @@ from jaxgait import registry
 from jaxgait.ensembles.results import rebuilt
 from jaxgait.model import Model
 from jaxgait.plot.style import BLUE, EARTH, GREY, RED
+from jaxgait.run import state_variables
 
 Points = Float[np.ndarray, "_ _ 2"]
 """(samples, points, (right, up)) in m; one sample stands for all of a run."""
@@ -121,8 +123,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         model: see `jaxgait.animate`.
 
     Raises:
-        ValueError: for anything but one run over time, for a mechanism without a scene, and if the model cannot be made
-            from the attributes.
+        ValueError: for anything but one run over time, such as runs along a further dimension, for a mechanism without
+            a scene, and if the model cannot be made from the attributes.
 
     Examples:
         >>> import numpy as np
@@ -142,9 +144,15 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     if not over_time or ("status" in run and run["status"].ndim):  # a scan has a status per member
         raise ValueError(
             "an animation shows one run over time: give a result of simulate, or one member of an ensemble with "
-            "trajectories (data.isel(member=0))"
+            "trajectories (data.isel(member=0)), or several by title ({'before': run, 'after': other})"
         )
     model = rebuilt(run) if model is None else model
+    several = _along_further_dimensions(run, model)
+    if several:
+        raise ValueError(
+            f"an animation shows one run over time, but there are {several[0]} runs along {several[1]}: "
+            f"select one, data.isel({several[1]}=0)"
+        )
     where = getattr(model, "scene", "")
     if not where:
         raise ValueError(
@@ -154,6 +162,17 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     found = registry.load(where)(model, _until_the_end(run))
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
     return found._replace(ended=ended.partition(" (")[0])  # without what it means
+
+
+def _along_further_dimensions(run: xr.Dataset, model: Model) -> tuple[int, str] | None:
+    """Number and dimension of several runs in one Dataset: a dimension that every history has, and no state."""
+    histories = [set(x.dims) for x in run.data_vars.values() if "time" in x.dims]
+    shared = sorted(map(str, set.intersection(*histories) - {"time"})) if histories else []
+    if shared:
+        states = {n: jnp.ndim(y) for n, y in state_variables(model.initial_state()).items() if n in run}
+        if any(run[n].ndim > 1 + own for n, own in states.items()):
+            return run.sizes[shared[0]], shared[0]
+    return None
 
 
 def cut_off(shown: Scene) -> str:
@@ -312,3 +331,70 @@ def ghost(positions: Points, width: float) -> Limb:
         #7F7F7F 0.35
     """
     return Limb(positions, width, GREY, 0.35)
+
+
+def arrow_scale(shown: Scene) -> float:
+    """Rounded scale of the arrows in N/m, such that the longest has at most a quarter of the view's height.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import Force, Scene, View, arrow_scale
+        >>> weight = Force(at=np.zeros((1, 2)), force=np.array([[0.0, 700.0]]))
+        >>> view = View(centre=np.zeros((1, 2)), span=(4.0, 3.0))
+        >>> arrow_scale(Scene(np.zeros(1), (), (view,), forces=(weight,)))  # 0.7 m long
+        1000.0
+    """
+    largest = largest_force(shown)
+    return 1.0 / rounded(shown.views[0].span[1] / (4.0 * largest)) if largest > 0.0 else 1.0
+
+
+def largest_force(shown: Scene) -> float:
+    """Of all arrows of a scene, in N; zero without any.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import Scene, View, largest_force
+        >>> largest_force(Scene(np.zeros(1), (), (View(np.zeros((1, 2)), (4.0, 3.0)),)))
+        0.0
+    """
+    sizes = [np.linalg.norm(force.force, axis=-1) for force in shown.forces]
+    return max((float(np.nanmax(s)) for s in sizes if np.isfinite(s).any()), default=0.0)
+
+
+def rounded(x: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten up to x.
+
+    Examples:
+        >>> from jaxgait.plot.scene import rounded
+        >>> print(rounded(0.7), rounded(20.0))
+        0.5 20.0
+    """
+    power = 10.0 ** np.floor(np.log10(x))
+    return float(next(m for m in (5.0, 2.0, 1.0) if m * power <= x * (1.0 + 1e-9)) * power)
+
+
+def alike(scenes: Sequence[Scene]) -> list[Scene]:
+    """Scenes of one mechanism with the same size of each view, and the same scale of their arrows.
+
+    Views that stand still all show the same place.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import Scene, View, alike
+        >>> near, far = (View(np.array([[x, 0.0]]), span=(2.0 * x, 2.0)) for x in (1.0, 2.0))
+        >>> print([one.views[0].span for one in alike([Scene(np.zeros(1), (), (v,)) for v in (near, far)])])
+        [(4.0, 2.0), (4.0, 2.0)]
+    """
+    views = [_same_size(same) for same in zip(*(one.views for one in scenes), strict=True)]
+    seen_alike = [one._replace(views=own) for one, own in zip(scenes, zip(*views, strict=True), strict=True)]
+    scale = max((one.newtons_per_metre or arrow_scale(one) for one in seen_alike if largest_force(one)), default=None)
+    return [one._replace(newtons_per_metre=scale) for one in seen_alike]
+
+
+def _same_size(views: Sequence[View]) -> list[View]:
+    spans, centres = np.array([v.span for v in views]), [v.centre for v in views]
+    if any(len(c) > 1 for c in centres):
+        return [v._replace(span=tuple(spans.max(axis=0).tolist())) for v in views]
+    middles = np.concatenate(centres)
+    low, high = (middles - spans / 2.0).min(axis=0), (middles + spans / 2.0).max(axis=0)
+    return [v._replace(centre=(low + high)[None] / 2.0, span=tuple((high - low).tolist())) for v in views]

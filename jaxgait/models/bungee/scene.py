@@ -13,6 +13,8 @@ MAN_HEIGHT = 1.8
 """Height of the man in m."""
 LEAST_SHOWN = 0.075
 """Least height of the drawn man, as a fraction of that of the bridge: he is larger than life on a high one."""
+GROUND_SHOWN = 0.1
+"""Least depth of the shown ground, as a fraction of the height of the bridge: the scale bar lies in it."""
 HARNESS = 0.62
 """Height of the end of the rope above the man's feet, as a fraction of his height."""
 ROPE_WAVES = 12
@@ -23,7 +25,7 @@ def scene(model: Bungee, run: xr.Dataset) -> Scene:
     """The jump from the side; the man's feet, his lowest point, are at the height. See `jaxgait.plot.scene`."""
     height = run.height.values
     ledge = float(model.ground + model.rope_length)
-    lowest = min(0.0, float(height.min())) - 3.0
+    lowest = min(0.0, float(height.min())) - max(3.0, GROUND_SHOWN * ledge)
     size = max(MAN_HEIGHT, LEAST_SHOWN * ledge)
     tall = ledge + size + 2.0 - lowest
     wide = 0.8 * tall

@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.models.walker.round_feet import RoundFeet
-from jaxgait.plot.film import arrow_scale
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, arrow_scale, disc
 from jaxgait.plot.style import BLUE, ORANGE
 
 FOOT_ARC = 0.6

@@ -11,8 +11,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from jaxgait.model import Model
-from jaxgait.plot.film import arrow_scale
-from jaxgait.plot.scene import Body, Curve, Limb, scene
+from jaxgait.plot.scene import Body, Curve, Limb, arrow_scale, scene
 from jaxgait.plot.style import displayed
 
 MAX_STEPS = 300

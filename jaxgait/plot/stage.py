@@ -1,0 +1,437 @@
+"""The figure of a film: views of one or several scenes in rows, their captions above, their histories below."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import matplotlib.patheffects as effects
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Polygon
+
+from jaxgait.outcome import COMPLETED_TEXT
+from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, arrow_scale, largest_force, rounded
+from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label
+
+WIDTH, NARROWEST, HEIGHT = 7.2, 4.2, 3.6
+"""Of a figure in inches at most, which keeps its text legible in a file, and at least; height of a row of views."""
+CELL = (1.65, 1.4)
+"""Least width and height in inches of a run next to others; more go into further rows."""
+GAP = 0.1
+"""Between views, runs and rows, in inches."""
+LINE, CAPTION = 0.165, 0.078
+"""Height of a line of text, and width of a character of a caption, in inches."""
+ENTRY, CHARACTER = 0.5, 0.055
+"""Width of a legend's entry without its text, and of a character in it, in inches."""
+CURVE, AXIS = 1.0, (0.62, 0.45)
+"""Height of a panel of curves; room to the left of them, and below the last one, for labels, in inches."""
+LEGEND_ROOM = 0.3
+"""Height above the curves of a panel for a line of their legend, as a fraction of theirs."""
+FIGURE_SPACE = "\u2007"
+"""As wide as a digit."""
+MIN_ARROW = 0.02
+"""Arrows shorter than this fraction of a view's height are left out."""
+CYCLES, SHOWN = 20.0, 6.0
+"""Cycles across a figure that can be told apart; those in the window that is shown of longer histories."""
+HIDDEN = 0.9, 0.01
+"""A curve is dashed if in this fraction of the samples it lies on another one, within this fraction of the height."""
+
+
+def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> tuple[Figure, list[Stage]]:
+    """The figure with all views, and each scene's curves below its views.
+
+    Args:
+        scenes: with their titles, which may be empty.
+        curves: whether to draw the curves.
+        pace: 1 is real time.
+
+    Returns:
+        The figure, and what shows each scene at a time.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import Scene, View
+        >>> from jaxgait.plot.stage import laid_out
+        >>> still = Scene(np.array([0.0, 1.0]), (), (View(np.zeros((1, 2)), (4.0, 3.0)),))
+        >>> figure, (stage,) = laid_out([("", still)], curves=True, pace=1.0)
+        >>> stage.show(1.0)
+        >>> figure.axes[0].get_title(loc="left")
+        't = 1.00 s   real time'
+    """
+    shown = [one for _, one in scenes]
+    plan = _plan(shown, curves)
+    text = pace_text(pace)
+    captions = [_Caption(title, one, "" if len(shown) > 1 else text, plan.cell) for title, one in scenes]
+    legends = [_legend(one, plan.cell) for one in shown]
+    common = len({_names(legend) for legend in legends}) == 1
+    top = LINE if len(shown) > 1 else 0.0
+    if common:
+        top += _height(legends[0] | _columns(legends[0], plan.width))
+    above = LINE * max(caption.lines for caption in captions) + 0.12
+    above += 0.0 if common else max(map(_height, legends))
+    titled = LINE * any(view.title for one in shown for view in one.views)
+    below = GAP + (plan.panels * CURVE + AXIS[1] if plan.panels else 0.0)
+    row = above + titled + plan.high + below
+    figure = plt.figure(figsize=(plan.width, top + plan.rows * row))
+    at = lambda left, down: (left / plan.width, 1.0 - down / figure.get_figheight())
+    named: dict[str, Any] = {"loc": "upper left", "frameon": False, "borderaxespad": 0.2}
+    if common and legends[0]["handles"]:
+        figure.legend(**legends[0] | _columns(legends[0], plan.width), bbox_to_anchor=at(0.0, 0.0), **named)
+    if len(shown) > 1:
+        figure.text(*at(0.06, top - 0.02), text, fontsize=8, va="bottom")
+    limits, window = _limits(shown), _window(shown, (plan.cell - AXIS[0]) / plan.width)
+    stages = []
+    for i, (one, caption) in enumerate(zip(shown, captions, strict=True)):
+        left, down = GAP / 2 + (i % plan.columns) * (plan.cell + GAP), top + (i // plan.columns) * row
+        if legends[i]["handles"] and not common:
+            figure.legend(**legends[i], bbox_to_anchor=at(left, down), **named)
+        axes = _views(figure, one, plan, left, down + above + titled)
+        box = axes[0].get_window_extent()
+        caption.artist = axes[0].set_title(
+            "", loc="left", fontsize=9, family="DejaVu Sans", pad=6.0 + 72.0 * titled,  # its digits are as wide
+            x=-(box.x0 / figure.dpi - left) / (box.width / figure.dpi),
+        )  # fmt: skip
+        panels = []
+        for k, curve in enumerate(one.curves[: plan.panels]):
+            low = down + above + titled + plan.high + GAP + (k + 1) * CURVE
+            box = (
+                *at(left + AXIS[0], low),
+                (plan.cell - AXIS[0] - 0.1) / plan.width,
+                0.84 * CURVE / (top + plan.rows * row),
+            )
+            panels.append(_Panel(figure.add_axes(box), one, curve, max(map(length, shown)), limits, window))
+        for panel in panels[:-1]:
+            panel.ax.tick_params(labelbottom=False)
+        for panel in panels[-1:]:
+            panel.ax.set_xlabel(axis_label("time", "s"), fontsize=8)
+        stages.append(Stage(one, axes, panels, caption))
+    return figure, stages
+
+
+class _Plan(NamedTuple):
+    """Sizes in inches."""
+
+    width: float
+    """Of the figure."""
+    cell: float
+    """Width of a run."""
+    high: float
+    """Height of the views."""
+    columns: int
+    rows: int
+    panels: int
+    """Largest number of panels of curves below a run's views."""
+
+
+def _plan(shown: Sequence[Scene], curves: bool) -> _Plan:
+    aspect = max(sum(v.span[0] / v.span[1] for v in one.views) for one in shown)
+    gaps = GAP * (max(len(one.views) for one in shown) - 1)
+    least = NARROWEST if len(shown) == 1 else max(CELL[0], CELL[1] * aspect + gaps)
+    rows = -(-len(shown) // max(1, int(WIDTH / (least + GAP))))
+    columns = -(-len(shown) // rows)
+    most = WIDTH / columns - GAP
+    high = min(HEIGHT / math.sqrt(rows), (most - gaps) / aspect)
+    cell = min(most, max(aspect * high + gaps, NARROWEST / columns))
+    panels = max(len(one.curves) for one in shown) if curves else 0
+    return _Plan(columns * (cell + GAP), cell, high, columns, rows, panels)
+
+
+def _views(figure: Figure, shown: Scene, plan: _Plan, left: float, down: float) -> list[Axes]:
+    """The axes of a scene's views, next to each other in the middle of its cell."""
+    wide, high = figure.get_size_inches()
+    widths = [plan.high * v.span[0] / v.span[1] for v in shown.views]
+    left += (plan.cell - sum(widths) - GAP * (len(widths) - 1)) / 2
+    axes = []
+    for width in widths:
+        axes.append(figure.add_axes((left / wide, 1.0 - (down + plan.high) / high, width / wide, plan.high / high)))
+        left += width + GAP
+    return axes
+
+
+def length(shown: Scene) -> float:
+    """Of the motion, in s.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import Scene
+        >>> from jaxgait.plot.stage import length
+        >>> length(Scene(np.array([1.0, 2.0, 4.0]), (), ()))
+        3.0
+    """
+    return float(shown.time[-1] - shown.time[0])
+
+
+class Stage:
+    """What shows one scene at a time.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import Scene, View
+        >>> from jaxgait.plot.stage import Stage, laid_out
+        >>> still = Scene(np.array([0.0, 1.0]), (), (View(np.zeros((1, 2)), (4.0, 3.0)),))
+        >>> _, (stage,) = laid_out([("", still)], curves=True, pace=1.0)
+        >>> isinstance(stage, Stage), stage.early
+        (True, False)
+    """
+
+    def __init__(self, shown: Scene, axes: list[Axes], panels: list[_Panel], caption: _Caption) -> None:
+        self.scene, self.panels, self.caption = shown, panels, caption
+        self.early, self.span = shown.ended not in (COMPLETED_TEXT, Scene._field_defaults["ended"]), length(shown)
+        self.views = [_Window(shown, view, ax) for view, ax in zip(shown.views, axes, strict=True)]
+
+    def show(self, elapsed: float) -> None:
+        """Shows the scene at a time in s after the start.
+
+        Examples:
+            >>> import numpy as np
+            >>> from jaxgait.plot.scene import Scene, View
+            >>> from jaxgait.plot.stage import laid_out
+            >>> still = Scene(np.array([0.0, 1.0]), (), (View(np.zeros((1, 2)), (4.0, 3.0)),))
+            >>> _, (stage,) = laid_out([("", still)], curves=True, pace=1.0)
+            >>> stage.show(0.5)
+        """
+        times = self.scene.time
+        i = int(np.searchsorted(times, times[0] + elapsed * (1.0 - 1e-12)))
+        i = min(i, len(times) - 1)
+        for part in (*self.views, *self.panels):
+            part.show(i)
+        self.caption.show(i, bool(elapsed > self.span + (-1e-9 if self.early else 1e-9)))
+
+
+class _Caption:
+    """Title, time and readouts of a run, in lines that fit above it."""
+
+    artist: Any = None
+
+    def __init__(self, title: str, shown: Scene, pace: str, width: float) -> None:
+        self.scene, self.pace, self.most = shown, pace, int(width / CAPTION)
+        self.title = textwrap.wrap(title, self.most)
+        self.lines = max(len(self._lines(i, over)) for i, over in ((0, False), (len(shown.time) - 1, True)))
+
+    def show(self, i: int, over: bool) -> None:
+        self.artist.set_text("\n".join(self._lines(i, over)))
+
+    def _lines(self, i: int, over: bool) -> list[str]:
+        parts = [f"t = {self.scene.time[i]:.2f} s" + (f" ({self.scene.ended})" if over else "")]
+        for name, (values, unit) in self.scene.readouts.items():
+            now, *ends = (f"{round(float(x), 1) + 0.0:.1f}" for x in (values[i], np.nanmin(values), np.nanmax(values)))
+            parts.append(f"{name} {now.rjust(max(map(len, ends)), FIGURE_SPACE)} {unit}")  # never -0.0
+        lines = parts[:1]
+        for part in filter(None, (*parts[1:], self.pace)):
+            joined = f"{lines[-1]}   {part}"
+            lines = [*lines[:-1], joined] if len(joined) <= self.most else [*lines, part]
+        return [*self.title, *lines]
+
+
+class _Window:
+    """One view of a scene."""
+
+    def __init__(self, shown: Scene, view: View, ax: Axes) -> None:
+        self.scene, self.view, self.ax = shown, view, ax
+        ax.set(aspect="equal", xticks=[], yticks=[])
+        ax.grid(False)
+        for spine in ax.spines.values():
+            spine.set_visible(bool(len(shown.views) > 1))
+            spine.set_color(FAILED)
+        self._look(0)
+        if shown.ground is not None:
+            ax.add_patch(_earth(shown.ground))
+        dot = {"lw": 1.0, "marker": "o", "ms": 4, "mec": "w", "markevery": [-1], "zorder": 5}
+        self.trails = [ax.plot([], [], color=t.colour, **dot)[0] for t in shown.trails]
+        box = ax.get_window_extent()
+        per_metre = 72.0 / ax.figure.dpi * min(box.width / view.span[0], box.height / view.span[1])
+        self.shapes = [_artist(ax, shape, per_metre) for shape in shown.shapes]
+        self.arrows = None
+        if shown.forces:
+            colours = [force.colour for force in shown.forces]
+            nothing = np.zeros(len(colours))
+            self.arrows = ax.quiver(
+                nothing, nothing, nothing, nothing, color=colours, angles="xy", scale_units="xy", scale=1.0, zorder=6,
+                units="inches", width=0.03, headwidth=3.5, headlength=4.5, headaxislength=4.0,
+            )  # fmt: skip
+        self.scale = shown.newtons_per_metre or arrow_scale(shown)
+        _bar(ax, view)
+        if view.title:
+            ax.text(0.0, 1.0, view.title, transform=ax.transAxes, va="bottom", fontsize=8)
+
+    def show(self, i: int) -> None:
+        self._look(i)
+        for trail, line in zip(self.scene.trails, self.trails, strict=True):
+            line.set_data(*trail.points[: i + 1].T)
+        for shape, artist in zip(self.scene.shapes, self.shapes, strict=True):
+            _move(artist, shape, i)
+        if self.arrows is not None:
+            at, force = (np.array([_at(getattr(f, n), i) for f in self.scene.forces]) for n in ("at", "force"))
+            size = np.linalg.norm(force, axis=-1) / self.scale
+            hidden = ~(size > MIN_ARROW * self.view.span[1]) | np.isnan(at).any(axis=-1)  # otherwise a dot remains
+            self.arrows.set_offsets(np.nan_to_num(at))
+            self.arrows.set_UVC(*(np.ma.array(x, mask=hidden) for x in np.nan_to_num(force).T / self.scale))
+
+    def _look(self, i: int) -> None:
+        (x, y), (width, height) = _at(self.view.centre, i), self.view.span
+        self.ax.set(xlim=(x - width / 2, x + width / 2), ylim=(y - height / 2, y + height / 2))
+
+
+def _at(values: np.ndarray, i: int) -> np.ndarray:
+    """The value at a sample; a single one stands for all."""
+    return values[i if len(values) > 1 else 0]
+
+
+def _artist(ax: Axes, shape: Limb | Body, per_metre: float) -> Any:
+    if isinstance(shape, Body):
+        patch = Polygon(np.zeros((3, 2)), closed=True, facecolor=shape.colour, alpha=shape.opacity, zorder=3)
+        patch.set(edgecolor=shape.edge, linewidth=0.7)
+        return ax.add_patch(patch)
+    width = max(1.0, shape.width * per_metre)
+    (line,) = ax.plot([], [], color=shape.colour, alpha=shape.opacity, lw=width, zorder=3)
+    line.set(solid_capstyle="round", solid_joinstyle="round")
+    if shape.opacity == 1.0:
+        line.set_path_effects([effects.Stroke(linewidth=width + 1.2, foreground="black"), effects.Normal()])
+    return line
+
+
+def _move(artist: Any, shape: Limb | Body, i: int) -> None:
+    if isinstance(shape, Body):
+        artist.set_xy(_at(shape.outline, i))
+    else:
+        artist.set_data(*_at(shape.points, i).T)
+
+
+def _earth(ground: Ground) -> Polygon:
+    far, deep = 1e4, 1e3  # m, beyond what any view sees
+    drop = far * np.tan(ground.slope)
+    corners = [(-far, ground.height + drop), (far, ground.height - drop)]
+    below = [(far, ground.height - drop - deep), (-far, ground.height - drop - deep)]
+    return Polygon([*corners, *below], facecolor=EARTH, edgecolor="#555555", lw=1.0, zorder=1)
+
+
+def _bar(ax: Axes, view: View) -> None:
+    """A scale bar low in the view, in the ground if there is any."""
+    size = rounded(view.span[0] / 4)
+    end = (0.04 + size / view.span[0], 0.04)
+    ax.plot([0.04, end[0]], [0.04, 0.04], color="black", lw=2.0, transform=ax.transAxes, zorder=8)
+    look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center_baseline"}
+    ax.annotate(_metric(size), end, (5.0, 0.0), fontsize=7, zorder=8, **look)
+
+
+def _metric(size: float) -> str:
+    """A length in m as text in m, cm or mm."""
+    unit, factor = next((u, f) for u, f in (("m", 1.0), ("cm", 1e2), ("mm", 1e3)) if size * f >= 0.999 or u == "mm")
+    return f"{size * factor:g} {unit}"
+
+
+def pace_text(pace: float) -> str:
+    """A speed, of which 1 is real time, in words.
+
+    Examples:
+        >>> from jaxgait.plot.stage import pace_text
+        >>> pace_text(0.25)
+        'slow motion 1/4'
+    """
+    return "real time" if pace == 1.0 else f"{pace:g} x real time" if pace > 1 else f"slow motion 1/{1 / pace:g}"
+
+
+def _legend(shown: Scene, width: float) -> dict[str, Any]:
+    """Entries of a scene's legend, in as many columns as fit into a width in inches, and their style."""
+    handles = [Line2D([], [], color=colour, lw=3.0, label=name) for name, colour in shown.legend.items()]
+    handles += [Line2D([], [], color=t.colour, lw=1.0, label=t.name) for t in shown.trails]
+    if largest_force(shown):
+        size = rounded(shown.views[0].span[1] / 6)
+        force = size * (shown.newtons_per_metre or arrow_scale(shown))
+        handles.append(Line2D([], [], color=RED, lw=1.5, label=f"force ({_metric(size)}: {force:g} N)"))
+    legend = {"handles": handles, "fontsize": 7, "handlelength": 1.6, "columnspacing": 1.2}
+    return legend | _columns(legend, width)
+
+
+def _columns(legend: dict[str, Any], width: float) -> dict[str, int]:
+    widest = ENTRY + CHARACTER * max((len(str(line.get_label())) for line in legend["handles"]), default=0)
+    return {"ncols": max(1, min(len(legend["handles"]), int(width / widest)))}
+
+
+def _height(legend: dict[str, Any]) -> float:
+    """In inches."""
+    return LINE * -(-len(legend["handles"]) // legend["ncols"]) + 0.05 * bool(legend["handles"])
+
+
+def _names(legend: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple((line.get_label(), line.get_color()) for line in legend["handles"])
+
+
+Limits = dict[tuple[str, str], tuple[float, float]]
+
+
+def _limits(shown: Sequence[Scene]) -> Limits:
+    """Of the curves with a name and unit in all scenes, with a margin."""
+    found: Limits = {}
+    for curve in (c for one in shown for c in one.curves):
+        own = np.concatenate([np.ravel(x) for x in curve.values.values()])
+        own = own[np.isfinite(own)]
+        if own.size:
+            low, high = found.get((curve.name, curve.unit), (np.inf, -np.inf))
+            found[curve.name, curve.unit] = min(low, float(own.min())), max(high, float(own.max()))
+    for key, (low, high) in found.items():
+        margin = 0.05 * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 1.0
+        found[key] = low - margin, high + margin
+    return found
+
+
+def _window(shown: Sequence[Scene], share: float) -> float:
+    """Length in s of the histories in a panel with a share of the figure's width: all, or a few cycles if many."""
+    found = span = max(map(length, shown))
+    for one in shown:
+        cycles = max((_cycles(x) for curve in one.curves for x in curve.values.values()), default=0)
+        if cycles > CYCLES * share:
+            found = min(found, SHOWN * share * length(one) / cycles)
+    return min(span, found)
+
+
+def _cycles(values: np.ndarray) -> int:
+    """How often a history rises from its lower third to its upper one."""
+    low, high = np.nanquantile(values, (0.05, 0.95)) if np.isfinite(values).any() else (0.0, 0.0)
+    sides = np.select([values > low + (high - low) * 2 / 3, values < low + (high - low) / 3], [1, -1])
+    return int((np.diff(sides[sides != 0]) > 0).sum())
+
+
+class _Panel:
+    """Histories with a time cursor, in the colours of the bodies that they describe."""
+
+    def __init__(self, ax: Axes, shown: Scene, curve: Curve, span: float, limits: Limits, window: float) -> None:
+        self.ax, self.time, self.span, self.window = ax, shown.time, span, window
+        low, high = limits.get((curve.name, curve.unit), (0.0, 1.0))
+        others = (c for c in PALETTE * len(curve.values) if c not in shown.legend.values())
+        drawn: list[np.ndarray] = []
+        for label, values in curve.values.items():
+            dashed = any(_on(values, other, high - low) for other in drawn)
+            look: dict[str, Any] = {"lw": 1.1, "ls": (0, (3, 3)) if dashed else "-", "label": label}
+            ax.plot(self.time, values, color=shown.legend.get(label) or next(others), **look)
+            drawn.append(values)
+        ax.set_ylabel(axis_label(curve.name, curve.unit), fontsize=7)
+        ax.tick_params(labelsize=7)
+        if len(curve.values) > 1:
+            needed = sum(ENTRY + CHARACTER * len(label) for label in curve.values)
+            columns = len(curve.values) if needed < ax.get_window_extent().width / ax.figure.dpi else 1
+            high += LEGEND_ROOM * (high - low) * -(-len(curve.values) // columns)
+            ax.legend(fontsize=7, loc="upper right", ncols=columns, borderaxespad=0.1, labelspacing=0.2)
+        ax.set_ylim(low, high)
+        self.cursor = ax.axvline(self.time[0], color="black", lw=0.8, zorder=8, clip_on=False)  # whole at the ends, too
+        self.show(0)
+
+    @property
+    def scrolls(self) -> bool:
+        """Whether a window of the histories is shown."""
+        return self.window < self.span
+
+    def show(self, i: int) -> None:
+        self.cursor.set_xdata([self.time[i]] * 2)
+        start = np.clip(self.time[i] - self.window / 2, self.time[0], self.time[0] + self.span - self.window)
+        self.ax.set_xlim(start, start + self.window)
+
+
+def _on(values: np.ndarray, other: np.ndarray, height: float) -> bool:
+    return bool(np.mean(np.abs(values - other) < HIDDEN[1] * height) > HIDDEN[0])

@@ -1,0 +1,127 @@
+"""The figure of a film: runs side by side on one scale, captions that do not cover each other, legible text."""
+
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import jaxgait
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.plot import stage
+from jaxgait.plot.film import WIDTH
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Scene, View, scene
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def jump():
+    return jaxgait.simulate(Bungee(), duration=6.0, samples=60)
+
+
+def view_axes(figure):
+    return [ax for ax in figure.axes if ax.get_aspect() == 1.0]
+
+
+def walk(span=(2.0, 1.5), curves=(), seconds=10.0, forces=(), views=None):
+    time = np.linspace(0.0, seconds, 1001)
+    own = views or (View(np.zeros((1, 2)), span),)
+    return Scene(time, (), own, Ground(), forces=forces, curves=curves, readouts={"height": (80.0 - time, "m")})
+
+
+def test_runs_of_one_mechanism_have_one_scale():
+    """A deeper fall needs a larger view, and a heavier jumper a larger scale of forces."""
+    runs = [jaxgait.simulate(Bungee(mass=mass), duration=10.0, samples=50) for mass in (50.0, 90.0)]
+    alone = [scene(run) for run in runs]
+    assert (
+        len({(one.views[0].span, one.newtons_per_metre) for one in alone}) + len({stage.arrow_scale(a) for a in alone})
+        > 2
+    )
+    moving = jaxgait.animate(dict(zip((50.0, 90.0), runs, strict=True)), fps=5)
+    figure = moving._fig
+    first, second = view_axes(figure)
+    assert first.get_xlim() == second.get_xlim() and first.get_ylim() == second.get_ylim()
+    assert [ax.get_title(loc="left").partition("\n")[0] for ax in (first, second)] == ["50", "90"]
+    assert len(figure.legends) == 1 and "force (" in figure.legends[0].get_texts()[-1].get_text()
+    panels = [ax for ax in figure.axes if ax.get_ylabel()]
+    assert {ax.get_ylabel() for ax in panels} == {"height (m)", "rope (N)"}
+    assert len({(ax.get_ylabel(), ax.get_ylim()) for ax in panels}) == 2, "one for each pair"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 6, 9])
+def test_captions_of_many_runs_do_not_cover_each_other(count):
+    titles = ["a title that is a good deal longer than its run is wide", *map(str, range(1, count))]
+    curves = (Curve("angle", "deg", {"leg": np.sin(np.linspace(0.0, 6.0, 1001))}),)
+    figure, stages = stage.laid_out([(t, walk((0.8, 1.0), curves)) for t in titles], True, pace=10.0)
+    for one in stages:
+        one.show(10.0)
+    figure.draw_without_rendering()
+    paces = [text for text in figure.texts if text.get_text() == "10 x real time"]
+    captions = [ax._left_title.get_window_extent() for ax in view_axes(figure)]
+    boxes = [*captions, paces[0].get_window_extent(), *(ax.get_tightbbox() for ax in figure.axes if ax.get_ylabel())]
+    assert len(paces) == 1 and len(captions) == count
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0 and box.y1 <= figure.bbox.y1 for box in boxes)
+    assert len({round(ax.get_window_extent().y0) for ax in view_axes(figure)}) == -(-count // 4)
+
+
+@pytest.mark.parametrize("span", [(1.0, 3.0), (1.0, 1.0), (5.0, 1.0), (9.0, 1.0)])
+def test_text_is_legible_in_a_file(span):
+    figure, _ = stage.laid_out([("", walk(span))], True, pace=1.0)
+    assert 7.0 / 72.0 * WIDTH / figure.get_figwidth() > 10.0, "px, of the smallest text"
+    assert figure.axes[0].get_window_extent().width / figure.axes[0].get_window_extent().height == pytest.approx(
+        span[0] / span[1]
+    )
+
+
+def test_of_many_cycles_a_window_moves_with_the_film():
+    angle = lambda cycles: (Curve("angle", "deg", {"leg": np.sin(np.linspace(0.0, 2 * np.pi * cycles, 1001))}),)
+    for cycles, seconds in ((12, 10.0), (40, 1.4)):
+        figure, (one,) = stage.laid_out([("", walk(curves=angle(cycles)))], True, pace=1.0)
+        seen = []
+        for elapsed in (0.0, 5.0, 10.0):
+            one.show(elapsed)
+            low, high = figure.axes[1].get_xlim()
+            assert low <= elapsed <= high and high - low == pytest.approx(seconds, rel=0.2)
+            seen.append((low, high))
+        assert seen[0][0] == 0.0 and seen[-1][1] == pytest.approx(10.0)
+        assert one.panels[0].scrolls == (cycles == 40)
+
+
+def test_panels_that_scroll_are_drawn_in_every_frame(jump, monkeypatch):
+    assert len(jaxgait.animate(jump, fps=5)._moving) == 2, "otherwise only their cursors"
+    monkeypatch.setattr(stage, "_window", lambda shown, share: 2.0)
+    assert not jaxgait.animate(jump, fps=5)._moving
+
+
+def test_a_curve_on_another_one_is_dashed():
+    load = np.linspace(0.0, 1.0, 1001)
+    curves = (Curve("load", "N", {"left": load, "right": load + 1e-6, "other": load**2}),)
+    figure, _ = stage.laid_out([("", walk(curves=curves))], True, pace=1.0)
+    assert [line.get_linestyle() for line in figure.axes[1].lines[:3]] == ["-", "--", "-"]
+
+
+def test_a_run_without_forces_has_no_scale_of_them(jump):
+    nothing = (Force(np.zeros((1, 2)), np.zeros((1001, 2))),)
+    curves = (Curve("rope", "N", {"tension": np.zeros(1001)}),)
+    figure, _ = stage.laid_out([("", walk(curves=curves, forces=nothing))], True, pace=1.0)
+    assert not figure.legends and figure.axes[1].get_ylim() == (-1.0, 1.0)
+
+
+def test_titles_of_views_and_scale_bars_lie_on_no_shape():
+    man = Body(np.array([[[-9.0, 0.05], [9.0, 0.05], [9.0, 9.0], [-9.0, 9.0]]]))  # fills the views above the ground
+    near = View(np.array([[0.0, 0.6]]), (1.0, 1.4), "sole")
+    shown = walk(views=(near._replace(title=""), near))._replace(shapes=(man,))
+    figure, _ = stage.laid_out([("", shown)], True, pace=1.0)
+    figure.draw_without_rendering()
+    first, second = view_axes(figure)
+    (title,) = (text for text in second.texts if text.get_text() == "sole")
+    assert title.get_window_extent().y0 >= second.get_window_extent().y1
+    assert not title.get_window_extent().overlaps(first._left_title.get_window_extent())
+    ground = first.transData.transform((0.0, 0.0))[1]
+    assert all(text.get_window_extent().y1 < ground for text in first.texts)
