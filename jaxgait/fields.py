@@ -266,7 +266,7 @@ def _with_element(value: Any, index: tuple[int, ...], x: Any) -> Any:
     shape = np.broadcast_shapes(np.shape(value)[:own], np.shape(x)) + np.shape(value)[own:]
     if isinstance(value, Tracer) or isinstance(x, Tracer):
         return jnp.broadcast_to(value, shape).astype(jnp.result_type(value, x)).at[(..., *index)].set(x)
-    whole = np.array(np.broadcast_to(value, shape), np.result_type(value, x))
+    whole = np.array(np.broadcast_to(value, shape), np.result_type(np.asarray(value), np.asarray(x)))
     whole[(..., *index)] = x
     return whole
 
