@@ -314,7 +314,7 @@ class _Group:
         """The runs of all trials, from which each reads its curve; arguments as of `problem_of`."""
         first = self._trials[0]
         goal = Curve(tuple(self._observed), (), stride=first.curve.axis == "phase")
-        start = {name: value for name, value in space.fixed(initial).items() if name not in first.started}
+        start = {INITIAL + name: value for name, value in initial.items() if INITIAL + name not in first.started}
         found = evaluator_for(Task(self._model, space, goal, run, start, self._given()), gradient, x)
         return found if isinstance(found, Conditions) else Conditions(found)
 
