@@ -41,7 +41,7 @@ LONG |= {
     "bounded",
     "models/exoskeleton/vectors.py",
 }
-LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities"}
+LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities", "Trial", "FittedTrial"}
 LONG |= {"integrate", "hybrid", "march", "PoincareMap", "StroboscopicMap"}
 LONG |= {"locate", "period_doubled", "bifurcation_curve", "sensitivity", "Program", "program_of", "general", "compiled"}
 """Examples that compile for some seconds, by function, or by the file that contains many: slow tests."""

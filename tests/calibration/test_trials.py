@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 from scipy.optimize import least_squares
 
-from jaxgait import Bungee, fit, simulate, with_parameters
-from jaxgait.calibration import Trial, as_dataset, over_time, profile
+from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
+from jaxgait.calibration import Trial, as_dataset, over_phase, over_time, profile
 from jaxgait.calibration.describe import describe
 from jaxgait.calibration.problem import Problem
 from jaxgait.outcome import NoResult
@@ -254,6 +254,42 @@ def test_models_of_trials_are_with_their_known_values(swung):
     assert list(given.trials) == ["trial 0", "trial 1"]
     lone = fit(Oscillator(), Trial(curves[0], given={"mass": 1.5}), over=over, **run)
     assert lone.curve.sizes["time"] == 31 and lone.best["stiffness"] == pytest.approx(8.0, rel=1e-5)
+
+
+def test_phases_and_times_are_fitted_together():
+    """Each trial is compared with its own run: that of the larger mass is longer, as its period is."""
+    model = with_parameters(Oscillator(), {"damping": 0.2})
+    heavy = with_parameters(model, {"mass": 3.0})
+    run = {"strides": 2, "samples": 40}
+    stride = simulate(model, progress=False, **run).x.values[40:80]
+    swing = simulate(heavy, progress=False, **run).x
+    trials = [Trial(over_phase(np.arange(40) / 40, stride, unit="m")), Trial(swing, given={"mass": 3.0})]
+    assert float(swing.time[-1]) > 1.2 * 2 * float(Oscillator().period)
+    box = {"damping": (0.05, 0.5)}
+    got = fit(Oscillator(), trials, over=box, output="x", noise=0.01, gradient="run", starts=1, **run)
+    assert got.best["damping"] == pytest.approx(0.2, rel=1e-4) and len(got.problem.groups) == 2
+    assert [one.curve.fitted.dims for one in got.trials.values()] == [("phase",), ("time",)]
+    assert sum("the gait has not settled" in text for text in got.remarks) == 1
+    with pytest.raises(ValueError, match="trial 1: gradient='gait' needs data over the phase"):
+        fit(Oscillator(), trials, over=box, output="x", noise=0.01, gradient="gait", **run)
+
+
+@pytest.mark.slow
+def test_gaits_of_two_knees_are_solved_for_as_one_ensemble():
+    """Synthetic gaits on two ankles, with noise of 1 degree: the truth lies within 3.5 standard errors."""
+    truth = {"damper.thigh_arm": 0.0195, "damper.link_arm": 0.1632}
+    box = {"damper.thigh_arm": (0.017, 0.021), "damper.link_arm": (0.160, 0.168)}
+    leg, trials = with_parameters(Prosthesis(), {"ground.steepness": 1e4}), []
+    for i, ankle in enumerate((12.0, 16.0)):
+        known = {"ankle.stiffness": ankle}
+        walk = simulate(with_parameters(leg, truth | known), strides=20, rtol=1e-8, progress=False)
+        knee = np.degrees(walk.knee_angle.values[-101:-1]) + np.random.default_rng(i).normal(size=100)
+        trials.append(Trial(over_phase(np.arange(100) / 100, knee, unit="deg"), given=known))
+    got = fit(leg, trials, over=box, output="knee_angle", noise=1.0, starts=2, rtol=1e-5)
+    assert "periodic gait" in got.gradient and len(got.problem.groups) == 1
+    for name, value in truth.items():
+        assert abs(got.best[name] - value) < 3.5 * got.standard_error[name]
+    assert all(0.6 < one.reduced < 1.5 for one in got.trials.values())
 
 
 # --- what is wrong ----------------------------------------------------------------------------------------------------
