@@ -34,7 +34,7 @@ from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHO
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
-from jaxgait.optimization.space import Box, Space, Starts, finite_number
+from jaxgait.optimization.space import Box, Space, Starts, finite_number, parted
 from jaxgait.optimization.trust import gradient_fault
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.run import Sampling
@@ -140,7 +140,7 @@ def optimize(
     check_run("optimize", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # checked even for gaits
     goal = Goal.of(model, objective, as_limits(subject_to))
-    fixed = space.fixed(initial)
+    fixed = space.fixed(model, initial)
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
     x = space.points(model, starts, seed)
@@ -156,7 +156,7 @@ def optimize(
     fallback = FALLBACK if method == "auto" else None
     search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback, {**run, **fixed})
     found = search.optimum(x, progress)
-    return dataclasses.replace(found, initial={**(initial or {}), **found.initial})
+    return dataclasses.replace(found, initial=parted(model, fixed)[1] | found.initial)
 
 
 def _method(method: str, goal: Goal, worst: bool) -> str:

@@ -15,7 +15,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from jaxgait.ensembles.driver import check_run
-from jaxgait.ensembles.members import INITIAL, Members, as_members
+from jaxgait.ensembles.members import Members, as_members
 from jaxgait.fields import value_named
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, one_objective
@@ -24,7 +24,7 @@ from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.scenarios import Scenarios
-from jaxgait.optimization.space import Space, parted, variable
+from jaxgait.optimization.space import Space, given_start, parted, variable
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameters, with_parameters
@@ -99,7 +99,7 @@ def sensitivities(
     varied = [] if across is None else list(as_members(across).values)
     names, left_out = differentiable(as_model(model), by, varied, initial)
     goal = _distinct(Goal.of(model, objective, as_limits(subject_to)))
-    given = {INITIAL + name: value for name, value in (initial or {}).items()}
+    given = given_start(model, initial)
     fixed = {name: value for name, value in given.items() if name not in names}
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*names, *fixed})
     space = _near(model, names, given)
@@ -143,7 +143,7 @@ def differentiable(
         return names, "; ".join(f"{name} ({why})" for name, why in left_out.items())
     if isinstance(by, str):
         raise ParameterError(f"`by` must be a list of parameters, got {by!r}")
-    given = {INITIAL + name: value for name, value in (initial or {}).items()}
+    given = given_start(model, initial)
     for name in by:
         why = _unfit(name, _at_design(model, name, given), varied)
         if why:

@@ -122,7 +122,7 @@ def front(
     check_search(iterations, 0.1, tolerance, stability, seed)
     check_run("front", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
-    task = Task(model, space, goal, run, space.fixed(initial))
+    task = Task(model, space, goal, run, space.fixed(model, initial))
     if method == "gradient":
         if len(signs) > 2:
             raise ValueError(f"the method 'gradient' takes two objectives, got {len(signs)}: use method='NSGA-II'")

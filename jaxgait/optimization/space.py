@@ -12,6 +12,7 @@ from scipy.stats import qmc
 
 from jaxgait import checks, precision
 from jaxgait.ensembles.batch import own_value
+from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, check_values, shape_of
 from jaxgait.ensembles.validity import accepted, rejection
@@ -68,6 +69,19 @@ def parted(model: Model, values: Mapping[str, T]) -> tuple[dict[str, T], dict[st
     return own, {name.removeprefix(INITIAL): x for name, x in start.items()}
 
 
+def given_start(model: Model, initial: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Components of the initial state, given by their names in the state, by dotted name and in their units.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.space import given_start
+        >>> given_start(Bungee(), {"v": 3.0})
+        {'initial.v': 3.0}
+    """
+    named = {INITIAL + name: value for name, value in (initial or {}).items()}
+    return {name: value_in_unit(model, name, value) for name, value in named.items()}
+
+
 def _is_start(model: Model, name: Any) -> bool:
     return isinstance(name, str) and name.startswith(INITIAL) and not declared(parameters(model), [name])
 
@@ -98,13 +112,13 @@ class Space:
         first = np.eye(len(self.names) + 1)[:, 1:]
         return np.concatenate([first, 1.0 - first])
 
-    def fixed(self, initial: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Given components of the initial state by dotted name.
+    def fixed(self, model: Model, initial: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Given components of the initial state by dotted name, in their units.
 
         Raises:
             ParameterError: for one that is searched over.
         """
-        found = {INITIAL + name: value for name, value in (initial or {}).items()}
+        found = given_start(model, initial)
         both = sorted({*found} & {*self.names})
         if both:
             raise ParameterError(f"{both[0]!r} is in `over` and also in `initial`: use it in one of them")

@@ -11,12 +11,14 @@ import xarray as xr
 
 from jaxgait import cli
 from jaxgait.cli import following
-from jaxgait.cli.design_page import _scenarios
+from jaxgait.cli.design_page import _drawn, _scenarios
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.measure import MeasureError
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model
+from jaxgait.run import state_variables
+from jaxgait.solve.simulate import simulate
 from tests.optimization.minimax import searched
 from tests.oscillator import Oscillator
 
@@ -69,6 +71,23 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     assert "<li>optimum 0: 2 starts, objective" in page and "<th>optimum</th>" in page
 
 
+def test_tables_of_a_report_scroll_by_themselves_on_a_narrow_screen(done):
+    page = (done / "r" / "report.html").read_text()
+    assert (
+        page.count("<table>") == page.count('<div class="wide"><table>') > 3
+        and ".wide, pre { overflow-x: auto }" in page
+    )
+    assert '<meta name="viewport"' in page
+
+
+def test_a_report_draws_the_curves_of_the_scene_as_films_do():
+    bungee, oscillator = model("bungee"), Oscillator()
+    run = lambda one: simulate(one, duration=2.0, samples=5, progress=False)
+    drawn = _drawn(run(bungee), bungee)
+    assert list(drawn) == ["height", "tension"] and drawn.tension.attrs == {"long_name": "rope", "units": "N"}
+    assert list(_drawn(run(oscillator), oscillator)) == list(state_variables(oscillator.initial_state()))[:2]
+
+
 def test_sensitivities_are_on_the_page_in_a_file_and_in_the_record(done):
     found = xr.open_dataset(done / "r" / "sensitivities.nc", engine="h5netcdf")
     assert found.measure.values.tolist() == ["peak_rope_force", "clearance"]
@@ -101,6 +120,20 @@ def test_a_front_begins_at_the_optimum_and_where_the_search_began(done):
     assert asked["starts"] == starts and asked["points"] == 3 and asked["duration"] == 20.0
     assert asked["minimize"] == ["peak_rope_force"] and asked["maximize"] == ["clearance"]
     assert asked["subject_to"] == ("clearance>=1",) and asked["over"] == {"stiffness": (15.0, 60.0)}
+
+
+def test_where_a_run_starts_can_be_searched(tmp_path, capsys):
+    begun = "--over initial.v=-4:-1 --initial x=-28 --duration 12 --starts 1 --iterations 3 --sensitivities initial.v"
+    request = f"optimize bungee --maximize peak_rope_force {begun} --json {tmp_path}/b.json --report {tmp_path}/r"
+    cli.main(request.split())
+    output, record = capsys.readouterr().out, json.loads((tmp_path / "b.json").read_text())
+    assert " at initial.v=-4 m/s\n" in output and "  initial.v: peak_rope_force by " in output
+    assert record["initial"] == {"x": -28.0, "v": -4.0} and record["units"] == {"initial.v": "m/s"}
+    run = simulate(model("bungee"), initial_state=record["initial"], duration=12.0, observe="peak_rope_force")
+    assert float(run.peak_rope_force) == pytest.approx(record["objective"], rel=1e-12)
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert "<td>initial.v</td><td>0</td><td>-4</td><td>m/s</td><td>-4 to -1</td>" in page
+    assert f"<td>{record['objective']:.6g}</td><td>N</td>" in page  # after the search
 
 
 def test_a_second_objective_that_the_runs_do_not_give_is_found_out_first():

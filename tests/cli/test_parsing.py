@@ -13,6 +13,7 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker import Walker
 from jaxgait.parameters import ParameterError
+from jaxgait.registry import model
 
 
 def test_settings_axes_and_boxes():
@@ -196,3 +197,10 @@ def test_files_to_write_are_checked_before_the_work(tmp_path):
             parsing.check_output(path)
     with pytest.raises(ValueError, match=r"must end in \.pdf or \.png"):
         parsing.check_output(tmp_path / "run.nc", kinds=("png", "pdf"))
+
+
+def test_elements_of_arrays_are_named_with_their_indices():
+    assert parsing.names(["mass,masses[1,0]", "lengths[2]"]) == ("mass", "masses[1,0]", "lengths[2]")
+    assert parsing.box(model("exoskeleton"), ["lengths[1]=20:50cm"]) == {"lengths[1]": (0.2, 0.5)}
+    assert parsing.with_settings(model("exoskeleton"), ["masses[1,0]=3"]).masses[1, 0] == 3.0
+    assert parsing.components(model("creeper-chain"), ["initial.q[0]=0.01"]) == {"q[0]": 0.01}

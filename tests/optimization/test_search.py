@@ -178,7 +178,7 @@ def test_the_record_has_all_that_is_known(held, tmp_path):
             {"gradient": "gait", "maximize": "late"},
             "the measures need 3 strides, but a gait has one; use gradient='run'",
         ),
-        ({"gradient": "gait", "initial": {"x": 1.0}}, "a component of the initial state is given"),
+        ({"gradient": "gait", "initial": {"x": 1.0}}, "components of the initial state are given"),
         ({"stability": 0.0}, "stability must be a positive number"),
     ],
 )

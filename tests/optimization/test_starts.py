@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait import fit, simulate, with_parameters
 from jaxgait.models import Bungee, CreeperChain
@@ -56,10 +57,10 @@ def test_slopes_are_those_of_runs(found):
 
 
 def test_given_components_are_kept_and_the_found_ones_go_over_them(tmp_path, monkeypatch):
-    file, given = tmp_path / "search.jsonl", {"v": [1.0, 5.0]}
+    file, given = tmp_path / "search.jsonl", {"v": xr.DataArray([100.0, 500.0], attrs={"units": "cm/s"})}
     found = optimize(Throw(), checkpoint=file, initial=given, **TASK)
     assert found.best["push[1,0]"] == pytest.approx(3.0, abs=1e-3)  # from 1 m/s instead of 2 m/s
-    assert found.initial == given | {"v[1]": found.best["initial.v[1]"]}
+    assert found.as_dict()["initial"] == {"v": [1.0, 5.0], "v[1]": found.best["initial.v[1]"]}  # m/s
     run = simulate(found.model, initial_state=found.initial, observe="miss")
     assert float(run.miss) == pytest.approx(found.objective, rel=1e-9, abs=1e-24)
     with pytest.raises(ValueError, match="checkpoint of another search: low, starts differ"):
@@ -108,9 +109,7 @@ def test_bounds_of_elements_may_be_implausible():
 
 
 def test_a_component_of_a_quaternion_cannot_vary_alone():
-    with pytest.raises(
-        ParameterError, match=r"'initial.q\[4\]' cannot vary alone: .* must be a quaternion of length"
-    ):
+    with pytest.raises(ParameterError, match=r"'initial.q\[4\]' cannot vary alone: .* must be a quaternion of length"):
         Space(CreeperChain(), {"initial.q[4]": (0.0, 0.5)}, starting=True)
 
 
