@@ -189,7 +189,7 @@ def check_tolerances(scheme: Any) -> None:
 
 
 def check_resolved(rtol: float, precision: str) -> None:
-    """Checks that a relative tolerance is above rounding errors.
+    """Checks that a relative tolerance (no dimension) is above rounding errors.
 
     Raises:
         ValueError: naming the smallest tolerance.
