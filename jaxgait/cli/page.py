@@ -15,12 +15,14 @@ from jaxgait.plot.style import save
 from jaxgait.report import machine
 from jaxgait.solve.dataset import made_by
 
-_HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+_HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222;
+overflow-wrap: anywhere }} td, th {{ overflow-wrap: normal }}
 img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}
 table {{ border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem }} td, th {{ padding: 0.2rem 0.7rem;
 border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-child, td:last-child, th:last-child
-{{ text-align: left }} pre {{ overflow-x: auto; font-size: 0.8rem }}
+{{ text-align: left }} .wide, pre {{ overflow-x: auto }} td:last-child {{ min-width: 8rem }} pre {{ font-size: 0.8rem }}
 </style></head><body>
 """
 
@@ -60,6 +62,7 @@ def embedded(path: pathlib.Path, caption: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of plain texts."""
+    """A table of plain texts, which scrolls by itself on a narrow screen."""
     cells = lambda row, tag: "<tr>" + "".join(f"<{tag}>{html.escape(x)}</{tag}>" for x in row) + "</tr>"
-    return f"<table>{cells(head, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>"
+    body = "".join(cells(row, "td") for row in rows)
+    return f'<div class="wide"><table>{cells(head, "th")}{body}</table></div>'

@@ -214,7 +214,7 @@ def slopes(
 
 
 def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[str]) -> Figure:
-    """Time histories of some variables in the results of `simulate` before and after a search.
+    """Time histories before and after a search; those with the same unit share a panel.
 
     Examples:
         >>> import xarray as xr
@@ -233,8 +233,8 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
         for ax, (unit, names) in zip(axes[:, 0], panels.items(), strict=True):
             for name in names:
                 _compared(ax, before, after, name, alone=len(names) == 1)
-            label = axis_label(after[names[0]].attrs.get("long_name", names[0]), unit)
-            ax.set_ylabel(textwrap.fill(label, HIGH))
+            quantities = dict.fromkeys(str(after[name].attrs.get("long_name", name)) for name in names)
+            ax.set_ylabel(textwrap.fill(axis_label(", ".join(quantities), unit), HIGH))
             ax.legend(ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
         axes[-1, 0].set_xlabel(axis_label("time", "s"))
     return figure

@@ -333,6 +333,30 @@ def ghost(positions: Points, width: float) -> Limb:
     return Limb(positions, width, GREY, 0.35)
 
 
+def histories(shown: Scene) -> xr.Dataset:
+    """The curves of a scene over time, each with the name and the unit of its panel.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import Curve, Scene, histories
+        >>> rope = Curve("rope", "N", {"tension": np.array([0.0, 900.0])})
+        >>> found = histories(Scene(np.array([0.0, 3.0]), (), (), curves=(rope,)))
+        >>> print(found.tension.values, found.tension.attrs)
+        [  0. 900.] {'long_name': 'rope', 'units': 'N'}
+    """
+    labels = [label for curve in shown.curves for label in curve.values]
+    found = {
+        label if labels.count(label) == 1 else f"{curve.name}, {label}": (
+            "time",
+            values,
+            {"long_name": curve.name, "units": curve.unit},
+        )
+        for curve in shown.curves
+        for label, values in curve.values.items()
+    }
+    return xr.Dataset(found, {"time": shown.time})
+
+
 def arrow_scale(shown: Scene) -> float:
     """Rounded scale of the arrows in N/m, such that the longest has at most a quarter of the view's height.
 

@@ -84,3 +84,12 @@ def test_before_and_after_are_in_degrees():
     ax = designs.before_and_after(run([0.0, np.pi]), run([0.0, 2 * np.pi]), ["knee"]).axes[0]
     assert ax.get_ylabel() == "knee (deg)" and [line.get_ydata()[-1] for line in ax.lines] == [180.0, 360.0]
     plt.close("all")
+
+
+def test_curves_of_one_unit_share_a_panel_that_names_them_all():
+    run = xr.Dataset(
+        {n: ("time", [0.0, 1.0], {"units": "N", "long_name": f"{n} rope"}) for n in "ab"}, {"time": [0, 1]}
+    )
+    (ax,) = designs.before_and_after(run, run, ["a", "b"]).axes
+    assert ax.get_ylabel() == "a rope, b rope (N)"
+    plt.close("all")
