@@ -73,9 +73,9 @@ def test_the_mirror_image_of_a_motion_is_a_motion():
 
 
 def mirrored(jumper: SpatialJumper, y: Any) -> Any:
-    """At the plane y = 0."""
+    """At the plane y = 0; columns of studs are counted outwards on both feet."""
     sole = jumper.plane.sole
-    studs = np.asarray(y.bristle).reshape(2, len(sole.rows), len(sole.columns), 2)[::-1, :, ::-1]
+    studs = np.asarray(y.bristle).reshape(2, len(sole.rows), len(sole.columns), 2)[::-1]
     pose, twist = np.array([1.0, -1, 1, 1, -1, 1, -1]), np.array([-1.0, 1, -1, 1, -1, 1])
     parts: list[Any] = [pose * y.pose, twist * y.twist, studs.reshape(-1, 2) * [1.0, -1.0]]
     return SpatialState(*parts)
