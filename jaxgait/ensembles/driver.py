@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -448,10 +449,10 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
 
     Examples:
         >>> from jaxgait import Bungee
-        >>> from jaxgait.ensembles.driver import float32_error
+        >>> from jaxgait.ensembles import float32_error, summary
         >>> error = float32_error(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"])
-        >>> print(bool((abs(error.clearance) < 0.01).all()), error.status.values)  # within 1 cm; both ended alike
-        True [-1 -1]
+        >>> print(bool((abs(error.clearance) < 0.01).all()), summary(error))  # within 1 cm
+        True {'ended as in float64': 2}
     """
     if own := [name for name in ("precision", "store", "repair") if name in request]:
         raise ValueError(f"float32_error does not take {own[0]}: it runs two ensembles and keeps only their difference")
@@ -464,4 +465,5 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
         data[name] = (single[name].astype(np.float64) - double[name]).where(done).assign_attrs(double[name].attrs)
     same = single["status"] == double["status"]
     data["status"] = single["status"].where(~same, -1)
-    return xr.Dataset(data, attrs=single.attrs)
+    legend = json.loads(single.attrs["status_legend"]) | {"-1": "ended as in float64"}
+    return xr.Dataset(data, attrs=single.attrs | {"status_legend": json.dumps(legend)})
