@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import os
-import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
