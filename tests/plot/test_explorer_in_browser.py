@@ -335,6 +335,34 @@ def test_cells_without_a_value_are_hatched_and_named(scan, window, tmp_path):
     assert window.errors() == []
 
 
+@needs_plotly
+@needs_chromium
+def test_pictures_are_dark_on_white_and_nothing_is_cut_off(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    window.dark(True)
+    try:
+        window.until("$('map').layout.font.color === '#e6e9ec'")
+        inked = "const { font, paper_bgcolor: paper, xaxis } = onWhite($('map')).layout;"
+        inked += "return [font.color, paper, xaxis.gridcolor, document.documentElement.dataset.theme]"
+        assert window.js(inked) == ["#1c2126", "#ffffff", "#d5dade", None]
+    finally:
+        window.dark(False)
+    assert window.js("return $('map').data.slice(-4).map(t => t.cliponaxis)") == [False] * 4, "rings at the edge"
+    cut = "column('mass').name = 'm'.repeat(80); drawMultiples(); scan.columns[0].name = 'mass';"
+    cut += "return [...document.querySelectorAll('figcaption')].filter(c => c.scrollWidth > c.clientWidth).length"
+    assert window.js(cut) == 0
+    above = "$('history').querySelector('.legend').getBoundingClientRect().bottom <= "
+    above += "$('history').getBoundingClientRect().top + $('history')._fullLayout._size.t"
+    names = "Array.from('abcde', n => [n.repeat(20), film.curves[0].values.height])"
+    window.js(f"const film = chosenFilm(); film.curves[0].values = Object.fromEntries({names}); drawCharts()")
+    window.js("$('as-lines').click()")
+    window.until(above)
+    window.js("const film = chosenFilm(), { x } = film.histories; film.histories = { x }; startFilm(film)")
+    assert window.js("return $('phase').offsetHeight") == 0, "no phase portrait of one history"
+    assert window.errors() == []
+
+
 @pytest.mark.slow
 @needs_plotly
 @needs_chromium

@@ -17,6 +17,15 @@ function look() {
   return { axis, layout: { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: 12, family: "system-ui, sans-serif" }, hovermode: "closest", showlegend: false, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--faint"), activecolor: ink } } };
 }
 
+/** A drawn picture in dark ink on white, for a file, whatever the theme of the page. */
+function onWhite({ data, layout: drawn }) {
+  const root = document.documentElement.dataset, before = root.theme;
+  root.theme = "light";
+  const { axis, layout } = look(), inked = name => drawn[name] ? { [name]: { ...drawn[name], ...axis } } : {};
+  if (before === undefined) delete root.theme; else root.theme = before;
+  return { data, layout: { ...drawn, ...layout, paper_bgcolor: "#ffffff", ...inked("xaxis"), ...inked("yaxis") } };
+}
+
 const config = name => ({ responsive: true, displaylogo: false, toImageButtonOptions: { filename: name, scale: 2 }, modeBarButtonsToRemove: ["autoScale2d", "toImage"] });
 
 function drawMap() {
@@ -141,7 +150,7 @@ function hatched(x, y, rows) {
 
 /** Rings on members that play, a star on the reference, a large ring on the chosen one. */
 function marks(x, y, rows) {
-  const at = (which, marker) => ({ mode: "markers", x: along(x, which), y: along(y, which), hoverinfo: "skip", marker, unselected: { marker: { opacity: 1 } } });
+  const at = (which, marker) => ({ mode: "markers", x: along(x, which), y: along(y, which), hoverinfo: "skip", cliponaxis: false, marker, unselected: { marker: { opacity: 1 } } });
   const shown = new Set(rows);
   const play = [...films.keys()].map(rowOf).filter(r => shown.has(r));
   const one = member => member === null ? [] : [rowOf(member)].filter(r => shown.has(r));

@@ -251,7 +251,9 @@ function startFilm(film) {
   const slider = $("slider");
   slider.max = film.time.data.length - 1;
   const wanted = { curve: $("curve").value, px: $("px").value, py: $("py").value };
-  const names = Object.keys(film.histories), label = n => withUnit(n, scan.labels[n]?.[1]);
+  const names = Object.keys(film.histories);
+  $("charts").classList.toggle("single", names.length < 2);
+  const label = n => withUnit(n, scan.labels[n]?.[1]);
   const listed = names.map(n => [n, label(n)]), [px, py] = scan.phase;
   const curves = film.curves.map((c, i) => [`#${i}`, withUnit(c.name, c.unit)]);
   fill($("curve"), [["", curves], ["histories", listed]], curves.length ? "#0" : names[0]);
@@ -279,7 +281,7 @@ function drawCharts() {
   if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: referenceName(), line: { width: 1.3, color: REFERENCE, dash: "dash" } });
   Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines+markers", marker: { opacity: 0 }, x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
-  const loops = [other && other.histories[px] && loop(other, REFERENCE, 1.3, "dash", referenceName()), film.histories[px] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
+  const loops = [other && other.histories[px] && other.histories[py] && loop(other, REFERENCE, 1.3, "dash", referenceName()), film.histories[px] && film.histories[py] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
   Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
 }
 
@@ -371,7 +373,10 @@ function drawMultiples() {
 
 /** Fits the pictures of the member into the room that the layout leaves them; markers are placed on fitted charts. */
 async function fit() {
-  if (chosenFilm()) await Promise.all(["history", "phase"].map(id => Plotly.Plots.resize($(id))));
+  if (chosenFilm()) {
+    await Promise.all(["history", "phase"].map(id => Plotly.Plots.resize($(id))));
+    drawCharts();  // otherwise legends stay where the old width put them
+  }
   drawFrame();
 }
 
@@ -388,7 +393,7 @@ function wire() {
   $("as-map").onclick = view("map");
   $("as-lines").onclick = view("lines");
   $("forget").onclick = forget;
-  $("map-png").onclick = () => Plotly.downloadImage($("map"), { format: "png", scale: 2, width: 900, height: 640, filename: `${scan.model}_map` });
+  $("map-png").onclick = () => Plotly.downloadImage(onWhite($("map")), { format: "png", scale: 2, width: state.view === "map" ? 900 : $("map").clientWidth, height: state.view === "map" ? 640 : $("map").clientHeight, filename: `${scan.model}_map` });
   $("film-png").onclick = () => { const a = document.createElement("a"); a.download = `${scan.model}_member_${state.member}.png`; a.href = withLegend($("film"), legendNow()).toDataURL(); a.click(); };
   $("reference").onclick = () => { state.reference = state.member; offerReference(); drawLegend(); drawCharts(); drawMap(); drawFrame(); };
   $("star").onclick = () => { toSlice(rowOf(state.reference)); drawMap(); };
