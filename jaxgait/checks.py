@@ -30,12 +30,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
 """Packages between the user's code and a warning."""
+_MISSPELT = 0.85
+"""Similarity from which an argument is a misspelt one: maximise is maximize, but strides are not starts."""
 UNKNOWN_MEMORY = 4 << 30
 """Bytes assumed free where the platform does not report them."""
 
 
-def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def by_name(example: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator: a positional, unknown or missing argument raises an error that shows a correct call.
+
+    Of a function with further arguments (``**run``), only names that are nearly those of its own are unknown here.
+
+    Args:
+        example: a correct call, as in "write simulate(model, duration=60.0)"; by default made of the signature.
 
     Raises:
         TypeError: by the decorated function, naming the value or the argument.
@@ -50,6 +57,7 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         callee, known = function.__name__, inspect.signature(function).parameters
+        correct = example or _call_of(callee, known.values())
         positional = [p.name for p in known.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         named = {p.name for p in known.values() if p.kind is not p.VAR_KEYWORD}
         is_open = len(named) < len(known)
@@ -61,19 +69,30 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 more = ", ".join(shown(x) for x in args[len(positional) :])
                 few = " and ".join(positional)
                 kind = "a positional argument" if len(positional) == 1 else "positional arguments"
-                raise TypeError(f"{callee} takes only {few} as {kind}, got also {more}: {example}")
-            unknown = [] if is_open else [name for name in kwargs if name not in named]
+                raise TypeError(f"{callee} takes only {few} as {kind}, got also {more}: {correct}")
+            unknown = [name for name in kwargs if name not in named]
+            if is_open:
+                unknown = [name for name in unknown if difflib.get_close_matches(name, named, 1, _MISSPELT)]
             if unknown:
-                hint = nearest(unknown[0], named, limit=1, otherwise=example, cutoff=0.65)
+                hint = nearest(unknown[0], named, limit=1, otherwise=correct, cutoff=0.65)
                 raise TypeError(f"{callee} has no argument {unknown[0]!r}: {hint}")
             missing = [name for name in wanted if name not in kwargs and name not in positional[: len(args)]]
             if missing:
-                raise TypeError(f"{callee} needs {' and '.join(missing)}: {example}")
+                raise TypeError(f"{callee} needs {' and '.join(missing)}: {correct}")
             return function(*args, **kwargs)
 
+        call.__by_name__ = True  # type: ignore[attr-defined]  # read by the tests
         return call
 
     return decorate
+
+
+def _call_of(callee: str, arguments: Iterable[inspect.Parameter]) -> str:
+    """A call with the arguments that have no default, and the first of those that are given by name."""
+    first = [p.name for p in arguments if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+    by_names = [p for p in arguments if p.kind is p.KEYWORD_ONLY]
+    chosen = [p for p in by_names if p.default is p.empty] or by_names[:1]
+    return f"write {callee}({', '.join([*first, *(f'{p.name}=...' for p in chosen)])})"
 
 
 def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str = "", cutoff: float = 0.5) -> str:

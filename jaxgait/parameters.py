@@ -67,6 +67,7 @@ class ParameterInfo(NamedTuple):
     """Number of axes of its value, without those of a batch."""
 
 
+@by_name('write parameter(70.0, unit="kg", doc="body mass")')
 def parameter(
     default: Any,
     *,
@@ -119,6 +120,7 @@ def parameter(
     return eqx.field(default=default, metadata=metadata)
 
 
+@by_name('write part(law, doc="law of the sole")')
 def part(
     default: Any,
     *,

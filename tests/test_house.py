@@ -1,11 +1,14 @@
 """The plan of the house: imports run down the rooms, nothing changes JAX's configuration on import."""
 
 import ast
+import importlib
+import inspect
 import pathlib
 import re
 import subprocess
 import sys
 import tomllib
+from inspect import signature
 
 import pytest
 
@@ -83,6 +86,20 @@ def test_names_are_plain(path):
     assert not [name for name in names if isinstance(name, str) and ODD.search(name)]
 
 
+def public_functions():
+    """Functions that the packages name, without those of compilers and commands."""
+    packages = [f"{ROOT.name}.{p.parent.relative_to(ROOT).as_posix()}" for p in ROOT.rglob("*/__init__.py")]
+    modules = [importlib.import_module(p.replace("/", ".")) for p in packages if not re.search("native|cli", p)]
+    found = [getattr(module, name) for module in (jaxgait, *modules) for name in dir(module) if name[0] != "_"]
+    return {x for x in found if inspect.isfunction(x) and x.__module__.startswith(ROOT.name)}
+
+
+def test_public_functions_show_a_correct_call():
+    """Those that take arguments by name are decorated by `checks.by_name`, so that a wrong call says what to write."""
+    named = {f for f in public_functions() if any(p.kind is p.KEYWORD_ONLY for p in signature(f).parameters.values())}
+    assert len(named) > 25 and {f.__name__ for f in named if not hasattr(f, "__by_name__")} == {"profile", "sample"}
+
+
 def test_import_changes_no_setting():
     code = "import jax; a = dict(jax.config.values); import jaxgait, jaxgait.cli; assert a == dict(jax.config.values)"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -117,6 +134,7 @@ COVERED = {
     "cli/page.py": "cli/test_fitting.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",
+    "ensembles/conversion.py": "ensembles/test_columns.py",
     "ensembles/checksums.py": "ensembles/test_store.py",
     "ensembles/driver.py": "ensembles/test_store.py",
     "ensembles/fingerprint.py": "ensembles/test_source.py",

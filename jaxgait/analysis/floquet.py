@@ -182,7 +182,7 @@ def bifurcation_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.nd
 
 @float64_default
 def sign_changes(tests: Float[np.ndarray, "points ..."]) -> Bool[np.ndarray, "points-1 ..."]:
-    """Where test functions change sign between neighbouring points; zeros count as negative, NaN as no change.
+    """Where test functions (no dimension) change sign between neighbours; zeros count as negative, NaN as no change.
 
     Examples:
         >>> import numpy as np

@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from jaxgait import units
-from jaxgait.checks import as_array
+from jaxgait.checks import as_array, by_name
 from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Series, sampled
@@ -57,6 +57,7 @@ MeasuredData: TypeAlias = "MeasuredCurve | xr.DataArray | GaitDrive | str | path
 """Accepted data: a curve, a labelled array, a drive, the name of an embedded gait, a CSV file of a stride."""
 
 
+@by_name()
 def over_phase(phase: Any, values: Any, *, unit: str) -> MeasuredCurve:
     """A curve over the phase of a stride.
 
@@ -80,6 +81,7 @@ def over_phase(phase: Any, values: Any, *, unit: str) -> MeasuredCurve:
     return curve
 
 
+@by_name()
 def over_time(time: Any, values: Any, *, unit: str) -> MeasuredCurve:
     """A curve over the time of a run.
 

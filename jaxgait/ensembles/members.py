@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from jaxgait import checks
-from jaxgait.checks import shown
+from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import Axes, check_bounds, named, numbers, one_of, rows_of, units_of, warn_of_values
 from jaxgait.fields import array_of, declared, no_element, value_named, within_arrays
 from jaxgait.model import Model, as_model
@@ -128,6 +128,7 @@ def grid(axes: Axes) -> Members:
     return replace(product(*(_along(name, {name: x}) for name, x in columns.items())), units=units_of(given))
 
 
+@by_name()
 def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     """Values listed member by member, for parameters that vary together.
 
@@ -168,6 +169,7 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     return Members(dims, shape, flat, labels, units_of(named_axes) | units_of(given))
 
 
+@by_name()
 def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
     """Samples of a box of parameters, spread evenly along every axis; dimension `sample`.
 
@@ -189,6 +191,7 @@ def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
     return _sampled(given, box, qmc.LatinHypercube(len(box), rng=seed).random(count))
 
 
+@by_name()
 def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
     """Scrambled Sobol points in a box of parameters; dimension `sample`.
 
@@ -211,6 +214,7 @@ def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
     return _sampled(given, box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:count])
 
 
+@by_name()
 @float64_default
 def cloud(model: Model, spread: Axes, count: int, *, seed: int = 0) -> Members:
     """Initial states scattered normally about the model's own; dimension `start`.

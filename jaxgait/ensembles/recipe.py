@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxgait import precision as precisions
 from jaxgait import registry, xr
+from jaxgait.checks import by_name, warn_user
 from jaxgait.contents import restored
 from jaxgait.ensembles.agreement import CAUSES, otherwise
 from jaxgait.ensembles.batch import member_of, model_of
@@ -103,7 +104,7 @@ class Recipe:
         attempt = self.attempts()[int(self.retried[member])]
         run = simulate(self.member_model(member), **self.options | attempt | self._start(member))
         if other := self.otherwise(member, run):
-            warnings.warn(f"the member does not end as in its scan: {other}; {CAUSES}", stacklevel=3)
+            warn_user(f"the member does not end as in its scan: {other}; {CAUSES}")
         return run
 
     def otherwise(self, member: int, run: xr.Dataset) -> str:
@@ -159,6 +160,7 @@ def scan_recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.P
 SAMPLING = ("strides", "duration", "samples")
 
 
+@by_name("write again(scan.isel(mass=3)) or again(scan.sel(mass=70.0))")
 def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = None) -> xr.Dataset:
     """Simulates a run, or one member of a scan, again.
 

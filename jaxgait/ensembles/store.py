@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from jaxgait import checks, files, xr
+from jaxgait.checks import by_name
 from jaxgait.ensembles import checksums
 from jaxgait.ensembles.checksums import LABELS, MANIFEST, METADATA, PLAN, SCHEMA_VERSION
 from jaxgait.ensembles.fingerprint import differences, fingerprint
@@ -198,6 +199,7 @@ def finished(path: str | os.PathLike[str], plan: Plan) -> tuple[Plan, frozenset[
     return plan, frozenset(checksums.read_manifest(root, plan.size))
 
 
+@by_name()
 def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Dataset:
     """Opens a scan for reading, lazily, even while it runs: pending members have `status` -1 and NaN results.
 

@@ -13,7 +13,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import warnings
 from collections.abc import Callable, Iterable, Sequence, ValuesView
 from typing import Any
 
@@ -21,7 +20,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from jaxgait.checks import shown
+from jaxgait.checks import by_name, shown, warn_user
 from jaxgait.contents import contents, restored
 from jaxgait.ensembles.members import DRIVE, MOTION, Members, drive_number
 from jaxgait.model import Model, as_model
@@ -33,6 +32,7 @@ from jaxgait.parameters import ParameterError, get_parameter, parameters
 from jaxgait.precision import float64_default
 
 
+@by_name()
 @float64_default
 def people(
     model: Model, motions: Sequence[Any] | ValuesView[Any], *, then: Callable[[Model], Model] = lambda leg: leg
@@ -73,14 +73,14 @@ def people(
     unknown = [n for n, d in zip(names, drives, strict=True) if d.person is not None and d.person.mass is None]
     if unknown and any(d.person is not None and d.person.mass is not None for d in drives):
         what = f"{', '.join(unknown)}: the body mass is not known, as it is for others, so that masses stay the model's"
-        warnings.warn(MotionWarning(f"{what}; give it with `jaxgait motion --mass`"), stacklevel=3)
+        warn_user(MotionWarning(f"{what}; give it with `jaxgait motion --mass`"))
     if unfitted := [n for n, d in zip(names, drives, strict=True) if d.person is None]:
         what = f"{', '.join(unfitted)}: the leg keeps the model's segments and masses"
         advice = (
             "a JSON file of `jaxgait motion` fits it to that person, and for an embedded gait "
             "reference_gait(NAME, with_person=True) in Python"
         )
-        warnings.warn(MotionWarning(f"{what}; {advice}"), stacklevel=3)
+        warn_user(MotionWarning(f"{what}; {advice}"))
     return _members(model, drives, ("subject", names), then)
 
 
@@ -90,6 +90,7 @@ def _label(motion: Any, drive: GaitDrive) -> str:
     return path.stem if path is not None and path.is_file() else drive.name
 
 
+@by_name()
 @float64_default
 def single_strides(
     model: Model, motion: Any, *, then: Callable[[Model], Model] = lambda leg: leg

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
+from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import Members, as_members
 from jaxgait.fields import value_named
@@ -40,6 +41,7 @@ CHECKED_PARAMETERS = 5
 """Number of parameters (the most important ones) whose slopes are compared with runs."""
 
 
+@by_name('write sensitivities(model, minimize="measure")')
 def sensitivities(
     model: Model,
     *,

@@ -21,6 +21,7 @@ from jaxtyping import Bool, Float
 from scipy.stats import qmc
 
 from jaxgait import checks
+from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.validity import rejection
@@ -47,6 +48,7 @@ MIN_IMPROVEMENT = 1e-6
 """Least improvement in every objective, in spans of the front, to replace a point; closer points count as one."""
 
 
+@by_name('write front(model, minimize=["measure", "other"], over={"mass": (60.0, 80.0)})')
 def front(
     model: Model,
     *,

@@ -25,6 +25,7 @@ from matplotlib.artist import Artist
 from tqdm import tqdm
 
 from jaxgait import checks, files
+from jaxgait.checks import by_name, warn_user
 from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
 from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
@@ -187,6 +188,7 @@ def _reason(error: subprocess.CalledProcessError) -> str:
     return lines[-1] if lines else f"exit code {error.returncode}"
 
 
+@by_name()
 def animate(
     shown: xr.Dataset | str | os.PathLike[str] | Mapping[Any, xr.Dataset | str | os.PathLike[str]],
     model: Model | None = None,
@@ -224,7 +226,7 @@ def animate(
     results = [open_result(run) for _, run in runs]
     scenes = [scene(run, model) for run in results]
     for text in filter(None, dict.fromkeys(map(cut_off, scenes))):
-        warnings.warn(text, stacklevel=2)
+        warn_user(text)
     kinds = {
         (len(one.views), None if model else run.attrs.get("model")) for one, run in zip(scenes, results, strict=True)
     }

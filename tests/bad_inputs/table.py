@@ -29,6 +29,7 @@ _MODULES = {
     "jaxgait.ensembles.members": ("check_members",),
     "jaxgait.ensembles.walks": ("people",),
     "jaxgait.analysis.floquet": ("floquet",),
+    "jaxgait.calibration": ("over_time",),
     "jaxgait.models.bungee.model": ("Bungee",),
     "jaxgait.models.creeper.model": ("Creeper",),
     "jaxgait.models.creeper.chain": ("CreeperChain",),
@@ -41,7 +42,8 @@ _MODULES = {
     "jaxgait.mechanics.friction": ("Dahl", "Stribeck"),
     "jaxgait.mechanics.spatial": ("hinge",),
     "jaxgait.motion.capture.walk": ("measure",),
-    "jaxgait.parameters": ("with_parameters",),
+    "jaxgait.models.walker.measures": ("rolling_gait",),
+    "jaxgait.parameters": ("parameter", "with_parameters"),
     "jaxgait.parts": ("with_parts",),
     "jaxgait.models.prosthesis.model": ("Prosthesis",),
     "jaxgait.models.prosthesis.parts": ("Lock", "Socket"),
@@ -64,6 +66,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
     import equinox as eqx
     import jax
     import numpy as np
+    import xarray as xr
 
     from jaxgait.registry import model
 
@@ -74,6 +77,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
     known["unloaded"] = eqx.tree_at(lambda d: d.load, leg.drive, None)
     known |= _trials()
     known["fallen"] = known["Bungee"]().initial_state()
+    known["pounds"] = xr.DataArray(150.0, attrs={"units": "lb"})
     known["huge"] = np.linspace(1.0, 2.0, 10**6)
     known["lowest"] = lambda run: -run["x"].max()
     known["known_model"] = model

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import diffrax
 
+from jaxgait.checks import by_name
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
 
@@ -24,6 +25,7 @@ CYCLES = 4
 """The common period of gait and pulse at the defaults."""
 
 
+@by_name()
 def fastest_gait(
     model: Creeper,
     over: Mapping[str, tuple[float, float]] = BOUNDS,

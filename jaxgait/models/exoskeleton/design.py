@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import precision
+from jaxgait.checks import by_name
 from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure
 from jaxgait.models.exoskeleton.measures import StepFigures, step_figures
@@ -76,6 +77,7 @@ FRICTION_NEEDED = _of_step("friction", lambda step: step.friction, "1", "largest
 LEAST_LIFT = _of_step("lift", lambda step: step.lift, "N", "smallest vertical ground reaction")
 
 
+@by_name()
 def least_work(
     model: Exoskeleton | None = None,
     over: Mapping[str, tuple[float, float]] = BOUNDS,

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from jaxgait import checks
 from jaxgait import precision as precisions
+from jaxgait.checks import by_name
 from jaxgait.mechanics import linalg
 from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
 from jaxgait.precision import float64_default
@@ -22,6 +23,7 @@ from jaxgait.solve.dataset import labelled
 _WHOLE = 1e-9  # tolerance of an integer number of samples
 
 
+@by_name()
 def histories(
     exo: Exoskeleton, *, strides: float | int = 1, samples: int = 400, precision: precisions.Precision = "float64"
 ) -> xr.Dataset:

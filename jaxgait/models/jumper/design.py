@@ -10,6 +10,7 @@ import diffrax
 import equinox as eqx
 import numpy as np
 
+from jaxgait.checks import by_name
 from jaxgait.model import Model, Scalar
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.swing import Swing, Turn
@@ -60,6 +61,7 @@ class ArmSwinger(Jumper):
         return Swing(self.elbow.angle, self.shoulder.delay, self.shoulder.duration)
 
 
+@by_name()
 def highest_jump(
     model: Jumper,
     over: Mapping[str, tuple[float, float]] = TIMING,

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.checks import by_name
 from jaxgait.measure import Measure
 from jaxgait.models.walker.measures import GAIT, RollingGait, rolling_gait
 from jaxgait.models.walker.rigid import RollingWalker
@@ -60,6 +61,7 @@ SPEED = Measure("gait_speed", lambda run: run.once(_judged).gait.velocity, "m/s"
 MULTIPLIER = Measure("multiplier", lambda run: run.once(_judged).multiplier, "1", "largest Floquet multiplier, modulus")
 
 
+@by_name()
 def fastest_stable_gait(
     model: RollingWalker,
     over: Mapping[str, tuple[float, float]] = BOUNDS,

@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait import outcome, precision
+from jaxgait.checks import by_name
 from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
 from jaxgait.models.walker.rigid import RollingWalker
@@ -57,6 +58,7 @@ class RollingGait(NamedTuple):
     """Velocity in m/s with which the old stance foot leaves."""
 
 
+@by_name("write rolling_gait(RollingWalker(slope=0.01))")
 @float64_default
 def rolling_gait(
     walker: RollingWalker, guess: Float[Array, " 3"] | None = None, return_map: PoincareMap = PoincareMap()

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
 from jaxgait.analysis.continuation import Branch
-from jaxgait.checks import first_few
+from jaxgait.checks import by_name, first_few
 from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_label
 
 
+@by_name()
 def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", colour: str = BLUE) -> None:
     """Rate in rad/s over angle in rad of one leg, both of the shape (samples,)."""
     axis.plot(angle, rate, color=colour, lw=1.0, label=label or None)

@@ -11,7 +11,6 @@ import importlib.util
 import math
 import os
 import pathlib
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import checks, files
+from jaxgait.checks import by_name, warn_user
 from jaxgait.ensembles.agreement import CAUSES
 from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
 from jaxgait.ensembles.results import is_run, open_result
@@ -123,6 +123,7 @@ class Explorer:
         return f'<iframe srcdoc="{source}" style="{style}" allow="clipboard-write">{NOT_TRUSTED}</iframe>'
 
 
+@by_name('write explore(scan).save("page.html")')
 def explore(
     scan: xr.Dataset | str | os.PathLike[str],
     *,
@@ -181,7 +182,7 @@ def explore(
     notes = _notes(rows, chosen, chosen in (own.get("maximize"), own.get("minimize")), runs, reference, why)
     if other := _otherwise(recipe, runs):
         notes.append(other)
-        warnings.warn(other, stacklevel=2)
+        warn_user(other)
     header = _header(data, rows, chosen) | {"notes": notes, "why": why, "serve": False}
     header |= {"colour": STATUS} if measure == STATUS else {}
     if recipe is not None:
