@@ -48,6 +48,8 @@ class FittedTrial:
     """The measured output; "curve" for a function of a run."""
     model: Model
     """The mechanism with the best and the known parameters of the trial."""
+    given: dict[str, Any]
+    """What was known of it, in the units of the model (`Trial.given`)."""
     points: slice
     """Its points among those of all trials."""
     chi_square: float
@@ -60,18 +62,6 @@ class FittedTrial:
     def reduced(self) -> float:
         """Chi-square per degree of freedom, without dimension; NaN if there are none."""
         return self.chi_square / self.degrees if self.degrees > 0.0 else float("nan")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Everything but the model, by name; curves in the unit of the measured one."""
-        curve = {name: x.values for name, x in self.curve.variables.items()}
-        unit = self.curve.measured.attrs["units"]
-        return {
-            "output": self.output,
-            "unit": unit,
-            "chi_square": self.chi_square,
-            "degrees": self.degrees,
-            "curve": curve,
-        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,8 +80,8 @@ class Fit:
         1.0 0.0
         >>> found.minimum, found.determined
         (True, True)
-        >>> found.before().shape  # the curve of the model before the fit
-        (101,)
+        >>> found.curve.sizes["time"], found.before().shape  # the curves after and before the fit
+        (101, (101,))
         >>> found.to_json("fit.json")
         >>> found.as_dict()["units"]
         {'stiffness': 'N/m'}
@@ -211,8 +201,10 @@ class Fit:
         names += ("minimum", "determined", "singular_values", "directions", "undetermined", "remarks", "active")
         record: dict[str, Any] = {name: getattr(self, name) for name in (*names, "why_stopped", "gradient")}
         record |= {"covariance": self.covariance.values, "correlation": self.correlation.values}
-        curves = {name: one.as_dict() for name, one in self.trials.items()}
-        record |= {"trials": curves} if len(curves) > 1 else {"curve": next(iter(curves.values()))["curve"]}
+        if len(self.trials) > 1:
+            record["trials"] = {name: _record(one) for name, one in self.trials.items()}
+        else:
+            record["curve"] = _record(next(iter(self.trials.values())))["curve"]
         return files.plain(record | {"ends": {name: x.values for name, x in self.ends.data_vars.items()}})
 
     def __str__(self) -> str:
@@ -232,6 +224,13 @@ class Fit:
         if np.isfinite(error):
             return f"{name} = {value} ± {error:.2g} {unit}".rstrip()
         return f"{name} = {value} {unit}".rstrip() + f" ({error_text(error)})"
+
+
+def _record(one: FittedTrial) -> dict[str, Any]:
+    """A trial by name, without its model; the curves in the unit of the measured one."""
+    facts = {name: getattr(one, name) for name in ("output", "given", "chi_square", "degrees")}
+    curve = {str(name): x.values for name, x in one.curve.variables.items()}
+    return {**facts, "unit": one.curve.measured.attrs["units"], "curve": curve}
 
 
 def error_text(error: float) -> str:
@@ -328,8 +327,8 @@ def _trials(best: Best, named: dict[str, float]) -> dict[str, FittedTrial]:
 
 
 def _trial(best: Best, part: Part, at: slice, named: dict[str, float]) -> FittedTrial:
-    model, output = with_parameters(part.trial.model, named), part.trial.output
-    return FittedTrial(_curve(best, part), output, model, at, part.squares, part.degrees)
+    trial, model = part.trial, with_parameters(part.trial.model, named)
+    return FittedTrial(_curve(best, part), trial.output, model, dict(trial.given), at, part.squares, part.degrees)
 
 
 def _curve(best: Best, part: Part) -> xr.Dataset:

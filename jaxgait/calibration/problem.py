@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
@@ -225,6 +225,8 @@ class TrialData:
     name: str = "trial 0"
     output: str = "curve"
     """The name of the measured output."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of it, by dotted name, in the units of the model."""
     group: int = 0
     """Number of its group of runs, with one program."""
     run: int = 0

@@ -61,7 +61,8 @@ def _labelled(name: str, curve: xr.Dataset, trial: FittedTrial) -> xr.Dataset:
         chi_square=((), trial.chi_square, labels("1", "share of chi-square")),
         degrees=((), trial.degrees, labels("1", "share of the degrees of freedom")),
     )
-    curve["fitted"].attrs["output"] = trial.output
+    given = ", ".join(f"{one} = {np.array2string(np.asarray(x))}" for one, x in trial.given.items())
+    curve["fitted"].attrs |= {"output": trial.output, "given": given}
     return curve.rename({one: f"{one}[{name}]" for one in map(str, curve.variables)})
 
 

@@ -335,9 +335,8 @@ class _Group:
         read = reading(model, space, _sampling(model, trial.curve, runs.evaluate, run), trial.curve, scale)
         first = self._observed.index(observed) * read.matrix.shape[1]
         output = trial.output if isinstance(trial.output, str) else "curve"
-        return TrialData(
-            trial.curve, read, trial.noise, model, trial.name, output, group=group, run=self._run[k], first=first
-        )
+        what = (trial.curve, read, trial.noise, model, trial.name, output, trial.given)
+        return TrialData(*what, group=group, run=self._run[k], first=first)
 
 
 def _gradient_for(gradient: str, measured: MeasuredCurve) -> str:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 import xarray as xr
 from scipy.optimize import least_squares
 
-from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
+from jaxgait import Bungee, Prosthesis, fit, precision, simulate, with_parameters
 from jaxgait.calibration import Trial, as_dataset, over_phase, over_time, profile
 from jaxgait.calibration.describe import describe
 from jaxgait.calibration.problem import Problem
+from jaxgait.calibration.sampling import _log_density
 from jaxgait.outcome import NoResult
 from jaxgait.plot import fits, studies
 from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy
@@ -201,11 +203,13 @@ def test_a_fit_to_trials_is_written_read_and_drawn(swung, tmp_path):
     record = json.loads((tmp_path / "fit.json").read_text())
     assert set(record["trials"]) == {"swing", "meter"} and record["trials"]["meter"]["unit"] == "J"
     assert len(record["trials"]["swing"]["curve"]["fitted"]) == 31 and "curve" not in record
+    assert record["trials"]["meter"]["given"] == {"initial.x": 0.5}
     as_dataset(swung, [profile(swung, "mass", steps=3)]).to_netcdf(tmp_path / "fit.nc")
     data = xr.load_dataset(tmp_path / "fit.nc")
     np.testing.assert_array_equal(data["measured[meter]"], E.values)
     assert data["before[swing]"].attrs["units"] == "m" and data["time[swing]"].attrs["units"] == "s"
     assert data["chi_square[swing]"] == swung.trials["swing"].chi_square and "rise[mass]" in data
+    assert data["fitted[meter]"].attrs["given"] == "initial.x = 0.5"
     study = studies.study(data)
     assert study is not None and len(study.draw(data).axes) == 4
     axes = fits.fitted(swung, before=swung.before()).axes
@@ -226,15 +230,13 @@ def test_the_curve_before_is_that_of_all_trials(swung):
 
 def test_the_density_of_samples_is_that_of_all_trials(swung):
     """Without its library: the logarithm and its slope, in logits, at the best fit and beside it."""
-    from jaxgait import precision
-    from jaxgait.calibration.sampling import _log_density
-
     space = swung.problem.space
     x = (np.array([2.1, 9.5]) - space.low) / space.width
     with precision.use("float64"):
-        value = float(_log_density(swung)(jnp.asarray(np.log(x / (1.0 - x)))))
-    prior = np.sum(np.log(x) + np.log(1.0 - x))
-    assert value == pytest.approx(-0.5 * float(swung.problem.at(x).squares) + prior, rel=1e-6)
+        value, slope = jax.value_and_grad(_log_density(swung))(jnp.asarray(np.log(x / (1.0 - x))))
+    prior, here = np.sum(np.log(x) + np.log(1.0 - x)), swung.problem.at(x)
+    assert float(value) == pytest.approx(-0.5 * float(here.squares) + prior, rel=1e-6)
+    np.testing.assert_allclose(slope, -here.values @ here.slopes * x * (1.0 - x) + 1.0 - 2.0 * x, rtol=1e-5)
 
 
 def test_models_of_trials_are_with_their_known_values(swung):
