@@ -16,7 +16,7 @@ from PIL import Image
 from jaxgait import animate, simulate
 from jaxgait.models import Bungee, Creeper, Jumper, Prosthesis, RollingWalker
 from jaxgait.models.exoskeleton import five_links
-from jaxgait.plot import film
+from jaxgait.plot import stage
 from jaxgait.plot.style import style
 
 PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "pictures" / "mechanisms.png"
@@ -52,7 +52,7 @@ GAP, TITLE = 30, 45
 
 def still(run: xr.Dataset, at: float) -> np.ndarray:
     """One frame of an animation without curves and words, as an image without its margin."""
-    with mock.patch.multiple(film, HEIGHT=HEIGHT, MAX_WIDTH=WIDTH):
+    with mock.patch.multiple(stage, HEIGHT=HEIGHT, WIDTH=WIDTH):
         moving = animate(run, speed=float(run.time[-1] - run.time[0]), fps=FRAMES, curves=False)
     figure = plt.gcf()
     for words in (*figure.legends, *(child for ax in figure.axes for child in (ax.title, ax.get_legend()))):
