@@ -41,7 +41,7 @@ def draw(path: pathlib.Path = PICTURE) -> pathlib.Path:
         budget = f"--virtual-time-budget={SETTLES}"
         subprocess.run(["chromium", *FLAGS, size, budget, f"--screenshot={path}", page.as_uri()], check=True)
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(128).save(path, optimize=True)
+        picture.convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE).save(path, optimize=True)
     return path
 
 
