@@ -18,6 +18,10 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 LEGS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
 _PARTS = ("left leg", "left leg", "right leg", "right leg", "torso")
 _ACTUATORS = ("M_phi", "M_psi", "F")
+WIDEST, HIGHEST, LABELS = 9.2, 7.0, (0.9, 1.1)
+"""Of a kinogram's panels together, and room for labels across and up, in inches."""
+TALL, MARGIN = 1.65, 0.1
+"""Height of a kinogram seen from the side, and room around the joints, in m."""
 Group = Sequence[tuple[str, int]]
 
 
@@ -92,8 +96,13 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
         frames: number of postures.
     """
     picks = np.linspace(0, data.sizes["time"] - 1, frames).round().astype(int)
+    x, y = data.joints.sel(axis="x"), data.joints.sel(axis="y")
+    wide, deep = (float(across.max() - across.min()) + 2.0 * MARGIN for across in (x, y))
+    scale = min(WIDEST / wide, HIGHEST / (TALL + deep))
+    size = (scale * wide + LABELS[0], scale * (TALL + deep) + LABELS[1])
     with style():
-        figure, (side, top) = plt.subplots(2, 1, figsize=(10, 8.2), sharex=True, height_ratios=(1.65, 0.35))
+        figure, (side, top) = plt.subplots(2, 1, figsize=size, sharex=True, height_ratios=(TALL, deep))
+        figure.align_ylabels()
         for i in picks:
             fade = 0.35 + 0.65 * (i / picks[-1])
             draw_posture(side, data, int(i), alpha=fade)
@@ -103,13 +112,15 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
         hip = data.joints.sel(link=2, end="far")
         top.plot(hip.sel(axis="x"), hip.sel(axis="y"), color="k", lw=1, ls=":")
         side.axhline(0, color="k", lw=0.8)
-        x = data.joints.sel(axis="x")
-        reach = float(x.min()) - 0.15, float(x.max()) + 0.15
-        side.set(ylabel=axis_label("height z", "m"), xlim=reach, ylim=(-0.05, 1.6))
+        around = lambda across: (float(across.min()) - MARGIN, float(across.max()) + MARGIN)
+        side.set(ylabel=axis_label("height z", "m"), xlim=around(x), ylim=(1.6 - TALL, 1.6))
         side.set_aspect("equal")
         top.set_aspect("equal")
         top.set(
-            xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"), title="seen from above: feet and hip (dotted)"
+            xlabel=axis_label("x", "m"),
+            ylabel=axis_label("y", "m"),
+            ylim=around(y),
+            title="seen from above: feet and hip (dotted)",
         )
         side.legend(handles=leg_handles(), loc="upper left", ncols=3)
     return figure

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait.models.exoskeleton import pictures
 from jaxgait.models.exoskeleton.measures import histories
@@ -42,6 +43,17 @@ def test_legs_keep_their_colours_when_roles_change(walk):
     assert drawn[0].get_color() == pictures.LEGS["left leg"]
     assert drawn[10].get_color() == pictures.LEGS["right leg"]  # link 1 of the second step
     assert len(pictures.ground_reaction(walk).axes) == 2
+
+
+@pytest.mark.parametrize("stretched", [0.5, 1.0, 4.0])
+def test_a_kinogram_has_the_shape_of_its_walk(walk, stretched):
+    far = walk.assign(joints=walk.joints * xr.where(walk.axis == "x", stretched, 1.0))
+    figure = pictures.kinogram(far, frames=3)
+    figure.draw_without_rendering()
+    boxes = [ax.get_window_extent() for ax in figure.axes]
+    empty = [figure.bbox.height - sum(box.height for box in boxes), *(figure.bbox.width - box.width for box in boxes)]
+    assert max(empty) < 1.2 * figure.dpi, "room for labels alone"
+    assert all(ax.get_tightbbox().x0 > -1.0 for ax in figure.axes), "which are not cut off"
 
 
 def test_legs_keep_their_links_in_a_film(walk):
