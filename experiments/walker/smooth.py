@@ -76,7 +76,7 @@ def animation(report: Report, out: pathlib.Path) -> None:
         warnings.filterwarnings("ignore", ".* fell", outcome.IncompleteRun)  # as the film shows
         slipping = run(with_parameters(walker, {"friction": SLIPPERY}))
     runs[f"friction {SLIPPERY:g}: it slips and falls"] = slipping
-    path = film.animate(runs, speed=0.5).save(out / "walker.gif", dpi=70)
+    path = film.animate(runs, speed=0.5).save(out / "walker.gif", dpi=100)
     report.picture(
         path, "The time-stepped walker from the paper's start, at half speed, on rough and on slippery ground"
     )
