@@ -261,10 +261,7 @@ def _filled(self, t, y):
             _ball(terminations={"low": lambda t, y: y.x}),
             r"must return a condition, true or false, got one of type float",
         ),
-        (
-            _ball(phases=lambda self: self.vector_field),
-            r"Ball.phases must return a list or .* \(t, y\), got a single fun",
-        ),
+        (_ball(phases=lambda self: self.vector_field), "Ball.phases must return a list .*, got a single function"),
         (_ball(phases={"fall": None}), r"Ball.phases must return a list or tuple of .*, got a dict of 'fall'"),
         (_ball(phases=[]), r"Ball.phases must return a list or tuple of functions of \(t, y\), got \[\]"),
         (_ball(transitions=[]), "Ball.transitions must return a dict of transitions by name, got a list"),

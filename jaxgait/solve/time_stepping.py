@@ -99,7 +99,7 @@ class TimeStepping(FixedSteps):
         """Blocks between two samples, and steps per block; a contact touches at most once per block."""
         if not isinstance(model, ObservedContacts):
             return division(sampling, self.dt)
-        if isinstance(model.separation, jax.core.Tracer):  # each run checks its own
+        if not checks.is_concrete(model.separation):  # each run checks its own
             return division(sampling, self.dt, STEPS_PER_SEPARATION)
         most = float(model.separation) / STEPS_PER_SEPARATION
         if self.dt > most > 0.0:
