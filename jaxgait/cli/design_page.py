@@ -27,6 +27,7 @@ from jaxgait.optimization.optimum import Optimum, with_unit
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, variable
 from jaxgait.plot import designs, fronts, sensitivities
+from jaxgait.plot.scene import histories, scene
 from jaxgait.plot.style import axis_label
 from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
@@ -49,8 +50,8 @@ def write(
 ) -> pathlib.Path:
     """Writes pictures (PNG and PDF), `report.html` and NAME.nc for each extra into a folder; returns the page's path.
 
-    The model is the one before the search; by default the first two scalar states are shown before and after. `reached`
-    is a sentence on runs of the best design (see `from_the_start`).
+    The model is the one before the search; by default the curves of its scene are shown before and after, as in a film.
+    `reached` is a sentence on runs of the best design (see `from_the_start`).
     """
     drawn = [
         ("paths", designs.paths(found), _PATHS),
@@ -125,7 +126,7 @@ def _before_after(
     sampling = {name: arguments.get(name) for name in ("strides", "duration", "samples")}
     observe, _ = possible_measures(model, sampling, trajectories=True)
     across = {} if scenario is None else as_members(arguments["across"]).values
-    own, runs = {name: column[scenario] for name, column in across.items()}, []
+    own, runs, drawn = {name: column[scenario] for name, column in across.items()}, [], []
     for before_or_after, initial in ((model, arguments.get("initial") or {}), (found.model, found.initial)):
         values = {INITIAL + name: value for name, value in initial.items()} | own
         one, start = _with(before_or_after, values)
@@ -133,7 +134,7 @@ def _before_after(
         run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
         last = 0.0 if one.period is None else float(run.time[-1]) - STRIDES_DRAWN * float(one.period)
         runs.append(run.sel(time=slice(last, None)))
-    names = list(shown) or [n for n in state_variables(model.initial_state()) if runs[0][n].ndim == 1][:2]
+        drawn.append(runs[-1][list(shown)] if shown else _drawn(runs[-1], one))
     seen = {} if observe is None else observe.variables
     rows = [
         [name, *(_number(run[name]) for run in runs), one.unit, one.long_name]
@@ -141,7 +142,13 @@ def _before_after(
         if runs[0][name].ndim == 0
     ]
     measures = table(["measure", "before", "after", "unit", "meaning"], rows) if rows else ""
-    return designs.before_and_after(runs[0], runs[1], names), measures
+    return designs.before_and_after(drawn[0], drawn[1], list(map(str, drawn[0]))), measures
+
+
+def _drawn(run: xr.Dataset, model: Model) -> xr.Dataset:
+    """What is drawn of a run: the curves of its scene, otherwise its first two scalar states."""
+    curves = histories(scene(run, model)) if model.scene else xr.Dataset()
+    return curves if len(curves) else run[[n for n in state_variables(model.initial_state()) if run[n].ndim == 1][:2]]
 
 
 def _number(x: Any) -> str:

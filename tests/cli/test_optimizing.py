@@ -11,12 +11,13 @@ import xarray as xr
 
 from jaxgait import cli
 from jaxgait.cli import following
-from jaxgait.cli.design_page import _scenarios
+from jaxgait.cli.design_page import _drawn, _scenarios
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.measure import MeasureError
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model
+from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
 from tests.optimization.minimax import searched
 from tests.oscillator import Oscillator
@@ -68,6 +69,23 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     assert "<td>clearance</td><td>-10.4591</td><td>1</td><td>m</td>" in page
     assert page.count("data:image/png;base64,") == 7 and 'src="data' in page and "clearance &gt;= 1" in page
     assert "<li>optimum 0: 2 starts, objective" in page and "<th>optimum</th>" in page
+
+
+def test_tables_of_a_report_scroll_by_themselves_on_a_narrow_screen(done):
+    page = (done / "r" / "report.html").read_text()
+    assert (
+        page.count("<table>") == page.count('<div class="wide"><table>') > 3
+        and ".wide, pre { overflow-x: auto }" in page
+    )
+    assert '<meta name="viewport"' in page
+
+
+def test_a_report_draws_the_curves_of_the_scene_as_films_do():
+    bungee, oscillator = model("bungee"), Oscillator()
+    run = lambda one: simulate(one, duration=2.0, samples=5, progress=False)
+    drawn = _drawn(run(bungee), bungee)
+    assert list(drawn) == ["height", "tension"] and drawn.tension.attrs == {"long_name": "rope", "units": "N"}
+    assert list(_drawn(run(oscillator), oscillator)) == list(state_variables(oscillator.initial_state()))[:2]
 
 
 def test_sensitivities_are_on_the_page_in_a_file_and_in_the_record(done):
