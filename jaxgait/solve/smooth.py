@@ -273,11 +273,11 @@ def integrate(
         progress_meter=diffrax.TqdmProgressMeter() if progress else diffrax.NoProgressMeter(),
         throw=False,
     )
-    return _trajectory(system, solution, ts, start, scheme.mode, bool(watch), bool(max_events))
+    return _trajectory(system, solution, ts, start, scheme, bool(watch), bool(max_events))
 
 
 def _trajectory(
-    system: Any, solution: Any, ts: Array, start: State, mode: Mode, watched: bool, observed: bool
+    system: Any, solution: Any, ts: Array, start: State, scheme: Smooth, watched: bool, observed: bool
 ) -> Trajectory:
     """The trajectory that diffrax solved for, with extremes of what was watched and with events, if observed."""
     ys, y_last = solution.ys
@@ -285,8 +285,8 @@ def _trajectory(
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
     ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
     ys = jax.tree.map(lambda leaf, y: leaf.at[0].set(y), ys, start)  # and where a run ends at once
-    events = located(system, solution.controller_state.crossings) if observed else None
-    ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), mode)
+    events = located(system, solution.controller_state.crossings, scheme.solver) if observed else None
+    ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), scheme.mode)
     return Trajectory(
         ts,
         ys,

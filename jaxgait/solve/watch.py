@@ -2,8 +2,9 @@
 
 Extremes within a step are those of `jaxgait.solve.samples`. An event of a smooth model (`jaxgait.model.Model.events`)
 is where a guard falls through zero. Such steps are recorded without changing the solver's steps; afterwards the zero is
-located on the cubic Hermite interpolant of the step, whose error is of fourth order. A guard that falls and rises
-within one step is missed.
+located on the cubic Hermite interpolant of the step, whose error is of fourth order. With a solver of higher order than
+`CUBIC_ENOUGH_FOR`, the time is corrected by steps of the solver from the start of the step, so that it is as accurate
+as the states. A guard that falls and rises within one step is missed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ from jaxgait.solve.steps import select, unfilled
 MAX_HALVINGS = 40
 """Bisections of the step in which a guard falls (secants are slow where a guard jumps); Newton's step then reaches
 rounding."""
+CUBIC_ENOUGH_FOR = 5
+"""Highest order of a solver, whose steps are so short that the cubic is about as accurate as the states."""
+CORRECTIONS = 3
+"""Steps of the solver to an event, by Newton's method from the zero of the cubic."""
+
+
+_MOTION = diffrax.ODETerm(lambda t, y, model: model.vector_field(t, y))
 
 
 class _End(NamedTuple):
@@ -144,14 +152,20 @@ def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any) -> Cro
 
 
 @float64_default
-def located(model: Any, crossings: Crossings) -> Events:
+def located(model: Any, crossings: Crossings, solver: diffrax.AbstractSolver) -> Events:
     """Events in the order of their times in s, each within its step; states before and after are the same.
 
     Args:
         model: the mechanism, with its `events`.
         crossings: the steps in which the events lie.
+        solver: what made the steps.
     """
-    found = lambda one: _located(model, *one)
+    accurate = (solver.order(_MOTION) or 0) > CUBIC_ENOUGH_FOR
+
+    def found(one: tuple[Array, _End, _End]) -> tuple[Array, State]:
+        first = _located(model, *one)
+        return _corrected(model, solver, one[0], one[1], one[2].t, first[0]) if accurate else first
+
     none = lambda one: (one[1].t, one[1].y)
     # In a loop, not vectorised: there are few events, and room for many.
     t, y = jax.lax.map(
@@ -182,6 +196,26 @@ def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, St
     slope = jax.lax.stop_gradient(slope)
     t = t - jnp.where(slope == 0.0, 0.0, value / jnp.where(slope == 0.0, 1.0, slope))
     return t, path(t)
+
+
+def _corrected(
+    model: Any, solver: diffrax.AbstractSolver, kind: Array, start: _End, end: Array, near: Array
+) -> tuple[Array, State]:
+    """Time and state of the event near a time, by steps of the solver; with the derivatives of an implicit function."""
+
+    def newton(t: Array, _: None) -> tuple[Array, State]:
+        t = jax.lax.stop_gradient(t)
+        state = solver.init(_MOTION, start.t, t, start.y, model)
+        y = solver.step(_MOTION, start.t, t, start.y, model, state, made_jump=False)[0]
+        v = model.vector_field(t, y)
+        value, slope = jax.jvp(lambda t, y: _guards(model, t, y)[kind], (t, y), (jnp.ones_like(t), v))
+        slope = jax.lax.stop_gradient(slope)
+        step = jnp.where(slope == 0.0, 0.0, -value / jnp.where(slope == 0.0, 1.0, slope))
+        within = jnp.clip(t + step, start.t, end)
+        return within, jax.tree.map(lambda y, v: y + (within - t) * v, y, v)
+
+    t, ys = jax.lax.scan(newton, near, length=CORRECTIONS)
+    return t, jax.tree.map(lambda leaf: leaf[-1], ys)
 
 
 def _increments(model: Any, start: _End, end: _End) -> tuple[State, State]:

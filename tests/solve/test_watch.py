@@ -63,6 +63,21 @@ def test_event_times_have_derivatives(mode, derivative):
     np.testing.assert_allclose(jax.jit(derivative(times))(6.0), jax.jacfwd(_exact)(6.0), atol=1e-6)
 
 
+@pytest.mark.parametrize("solver", ["Verner8", "Dopri8"])
+def test_with_long_steps_event_times_are_as_accurate_as_states(solver):
+    """Steps of such solvers are so long that the cubic alone is off by some 1e-6 s."""
+    model = Oscillator()
+    scheme = scheme_for(model, solver=solver, rtol=1e-10, atol=1e-10, max_step=1.0, max_events=4)
+    assert scheme.run(model, Sampling.of(model, None, 2.0, 2)).steps < 60
+
+    def times(rate):
+        return scheme.run(with_parameters(model, {"rate": rate}), Sampling.of(model, None, 2.0, 2)).events.t
+
+    found, slopes = jax.jit(lambda rate: (times(rate), jax.jacfwd(times)(rate)))(6.0)
+    np.testing.assert_allclose(found, _exact(6.0), atol=1e-9)
+    np.testing.assert_allclose(slopes, jax.jacfwd(_exact)(6.0), atol=1e-8)
+
+
 PASSES = Measure("passes", lambda run: run.happened("forward").sum(), "1", "forward passes")
 
 
