@@ -95,7 +95,7 @@ def checked(model: Model, space: Space, data: Any, output: Output | None, noise:
         TypeError: for anything but a model, a measured curve, an output.
         ValueError: for impossible data, units, noise and names.
     """
-    if isinstance(data, list | tuple) and any(isinstance(one, Trial) for one in data):
+    if isinstance(data, list | tuple) and any(isinstance(one, Trial | MeasuredCurve | xr.DataArray) for one in data):
         trials = list(data)
     else:
         trials = [data if isinstance(data, Trial) else Trial(data)]  # type: ignore[arg-type]
@@ -110,9 +110,7 @@ def checked(model: Model, space: Space, data: Any, output: Output | None, noise:
 def _names(trials: list[Any]) -> list[str]:
     for i, trial in enumerate(trials):
         if not isinstance(trial, Trial):
-            raise TypeError(
-                f"trial {i} must be a Trial like the others, got {type(trial).__name__}: write Trial(curve)"
-            )
+            raise TypeError(f"trial {i} must be a Trial, got {type(trial).__name__}: write Trial(curve)")
         if trial.name is not None and not (isinstance(trial.name, str) and trial.name and "/" not in trial.name):
             raise ValueError(f"the name of trial {i} must be text without '/', got {trial.name!r}")
     names = [f"trial {i}" if trial.name is None else trial.name for i, trial in enumerate(trials)]

@@ -14,8 +14,8 @@ from jaxgait.parameters import get_parameter
 from jaxgait.plot.studies import curves
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
-TRIAL_WIDTH = 5.0
-"""Width of each further trial in inches."""
+TRIAL_WIDTH = 6.3
+"""Width of each further trial in inches, as wide as the first."""
 CHI_SQUARE_95 = 5.991
 """95 % quantile of chi-square of two degrees of freedom."""
 

@@ -16,6 +16,7 @@ from jaxgait.calibration import Trial, as_dataset, over_phase, over_time, profil
 from jaxgait.calibration.describe import describe
 from jaxgait.calibration.problem import Problem
 from jaxgait.calibration.sampling import _log_density
+from jaxgait.ensembles import batch
 from jaxgait.outcome import NoResult
 from jaxgait.plot import fits, studies
 from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy
@@ -239,7 +240,7 @@ def test_the_density_of_samples_is_that_of_all_trials(swung):
     np.testing.assert_allclose(slope, -here.values @ here.slopes * x * (1.0 - x) + 1.0 - 2.0 * x, rtol=1e-5)
 
 
-def test_models_of_trials_are_with_their_known_values(swung):
+def test_models_of_trials_are_with_their_known_values(swung, monkeypatch):
     assert {type(one.model) for one in swung.trials.values()} == {Oscillator}
     light, heavy = (with_parameters(Oscillator(), {"mass": m}) for m in (1.5, 3.0))
     curves = [simulate(m, duration=3.0, samples=30, progress=False).x for m in (light, heavy)]
@@ -247,9 +248,12 @@ def test_models_of_trials_are_with_their_known_values(swung):
     in_g = lambda m: {"mass": xr.DataArray(1e3 * m, attrs={"units": "g"})}
     given = fit(Oscillator(), [Trial(x, given=in_g(m)) for x, m in zip(curves, (1.5, 3.0), strict=True)],
                 over=over, **run)  # fmt: skip
+    used, program_of = [], batch._program_of
+    monkeypatch.setattr(batch, "_program_of", lambda *of: used.append(program_of(*of)) or used[-1])
     models = fit(Oscillator(), [Trial(x, model=m) for x, m in zip(curves, (light, heavy), strict=True)],
                  over=over, **run)  # fmt: skip
     assert len(given.problem.groups) == 1 and len(models.problem.groups) == 2
+    assert len(used) > 3 and len({id(program) for program, _, _ in used}) == 1  # compiled once for both models
     for one in (given, models):
         assert one.best["stiffness"] == pytest.approx(8.0, rel=1e-5)
         assert [float(t.model.mass) for t in one.trials.values()] == [1.5, 3.0]
@@ -302,7 +306,8 @@ UNNAMED = [replace(one, name=None) for one in TRIALS]
 @pytest.mark.parametrize(
     ("trials", "message"),
     [
-        ([TRIALS[0], X], "trial 1 must be a Trial like the others, got MeasuredCurve"),
+        ([TRIALS[0], X], r"trial 1 must be a Trial, got MeasuredCurve: write Trial\(curve\)"),
+        ([X, X], "trial 0 must be a Trial, got MeasuredCurve"),
         ([TRIALS[0], replace(TRIALS[1], name="swing")], "two trials have the name 'swing'"),
         ([TRIALS[0], replace(TRIALS[1], name="a/b")], "the name of trial 1 must be text without '/'"),
         ([TRIALS[0], replace(TRIALS[1], output="enrgy")], r"trial 1 \('meter'\): Oscillator has no output 'enrgy'"),
