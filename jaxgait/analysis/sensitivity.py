@@ -5,7 +5,8 @@ share of a measure's variance that fixing the parameter alone would remove; the 
 while it alone varies, with all interactions (Sobol', Math. Comput. Simul. 55, 2001). Their difference is due to
 interactions. Estimators: Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and
 Jansen's (f) for the total; d parameters and n rows are n (d + 2) members. Confidence: percentiles of a bootstrap over
-rows. (`scipy.stats.sobol_indices` has the same estimators, but cannot leave out rows.)
+rows. (`scipy.stats.sobol_indices` has the same estimators, but cannot leave out rows.) Estimates of small indices may
+be negative, within the error of the sample; a warning says where it is so large that even the interval is.
 
 Rows with a failed member, with a measure that is not finite there, or with one that is not defined for a member that
 ended early, are left out of the indices of that measure, which then apply to the part of the box where it is defined;
@@ -68,6 +69,9 @@ def sensitivity(
         centre and `linear`, the shares of the variance if the measure were linear with these slopes (no dimension).
         Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` used.
 
+    Warns:
+        UserWarning: if the interval of an index is below zero, where no index is.
+
     Raises:
         jaxgait.parameters.ParameterError: for unknown parameters and impossible ranges.
         jaxgait.measure.MeasureError: for a measure that the model does not define.
@@ -102,6 +106,7 @@ def sensitivity(
     parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
     data = xr.concat(parts, "measure").assign_coords(measure=[m.name for m in measures], parameter=names)
     data["bound"] = ["low", "high"]
+    _warn_of_impossible(data)
     units = {"parameter_unit": ("parameter", [parameter_info(model, n).unit for n in names])}
     units["measure_unit"] = ("measure", [m.unit for m in measures])
     return data.merge(slopes).assign_coords(units).assign_attrs(members=members.size, rows=count, confidence=confidence)
@@ -190,6 +195,18 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
             "rows": ((), n, label("rows whose members all have the measure")),
         }
     )
+
+
+def _warn_of_impossible(data: xr.Dataset) -> None:
+    """Warns of first-order indices whose interval contains no possible value."""
+    for i, j in np.argwhere(data.first_interval.sel(bound="high").values < 0.0):
+        one = data.isel(measure=i, parameter=j)
+        low, high = one.first_interval.values
+        checks.warn_user(
+            f"the first-order index of {one.parameter.item()} for {one.measure.item()} is {one.first.item():.2g} "
+            f"({low:.2g} to {high:.2g}), but none is below zero: the sample is too small for this measure (give a "
+            "larger count)"
+        )
 
 
 def _local(

@@ -206,7 +206,8 @@ class Bristle(_Breakaway, FrictionLaw):
         w = v - |v| z sigma0 / mu,    z' = G w - (1 - G) z / release_time,    F = -N (sigma0 z + sigma1 G w)
 
     As the stiffness is proportional to the load, the law does not become stiff as the load vanishes; the gate releases
-    the bristles of an open contact. A static load does not creep.
+    the bristles of an open contact. A static load does not creep. Until the bristles are bent (some mu / sigma0 after
+    fast sliding starts or reverses), the force exceeds the friction limit by up to sigma1 |v| N.
 
     Source: Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995) 419, per unit load.
 
@@ -261,7 +262,8 @@ class Dahl(Immutable):
         w = v - |v| z / z_s,    z' = w - max(0, |z| / z_s - 1) z / release_time,    f = -(stiffness z + damping mu N w)
 
     If the limit falls (a pad melts), the excess deflection relaxes within `release_time`; if it rises (a pad
-    solidifies), the force does not jump. The limit must not vanish: use `Bristle` for contacts that lift off.
+    solidifies), the force does not jump. The limit must not vanish: use `Bristle` for contacts that lift off. Until the
+    bristles are bent, the force exceeds the limit by up to damping |v| mu N.
 
     Source: Dahl, A solid friction model, Aerospace Corporation TOR-0158(3107-18)-1 (1968).
 

@@ -95,6 +95,11 @@ def test_known_indices_lie_in_their_intervals(found):
     assert found.attrs["members"] == 1024 * 5 and list(found.parameter_unit.values) == ["m", "1", "1"]
 
 
+def test_an_interval_below_zero_is_warned_of():
+    with pytest.warns(UserWarning, match=r"of z for value is -0\.12 \(-0\.23 to -0\.018\), .* a larger count"):
+        sensitivity(Function(), BOX, "value", count=256, **QUICK)
+
+
 def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):
     one = found.sel(measure="plane")
     np.testing.assert_allclose(one.slope, [2.0, 1.0, 0.0], atol=1e-12)

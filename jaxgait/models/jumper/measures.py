@@ -26,7 +26,7 @@ class Jump(NamedTuple):
 
     take_off: Number
     """Time in s when the last stud leaves the ground before the centre of mass is highest; NaN if it never does, or
-    if the centre of mass does not rise then."""
+    if the centre of mass does not rise then. The force of a soft, hysteretic sole ends earlier, while it expands."""
     x: Number
     """Centre of mass at take-off, m."""
     z: Number
