@@ -186,14 +186,14 @@ def test_a_frame_drawn_while_it_is_hidden_is_whole_once_it_is_seen(shown, window
     time.sleep(2.0)  # long enough to have drawn what cannot be seen
     window.js("document.querySelector('#tab').hidden = false")
     window.until(f"{frame}.contentDocument.body.dataset.ready")
-    assert window.js(legend)
+    window.until(f"(() => {{ {legend} }})()", 20.0)
     choices = room + f"const all = {frame}.contentDocument.querySelectorAll('#charts select');"
     assert window.js(choices + "return [...all].every(e => box(e).right <= box(e.closest('div')).right)")
     window.js("document.querySelector('#tab').hidden = true; document.body.dataset.jpThemeLight = 'false'")
     time.sleep(0.5)
     window.js("document.querySelector('#tab').hidden = false")
     time.sleep(0.5)
-    assert window.js(legend)
+    window.until(f"(() => {{ {legend} }})()", 20.0)
     assert window.errors() == []
 
 

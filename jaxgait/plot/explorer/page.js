@@ -373,6 +373,7 @@ function drawMultiples() {
 
 /** Fits the pictures of the member into the room that the layout leaves them; markers are placed on fitted charts. */
 async function fit() {
+  await hasRoom();
   if (chosenFilm()) {
     await Promise.all(["history", "phase"].map(id => Plotly.Plots.resize($(id))));
     drawCharts();  // otherwise legends stay where the old width put them
