@@ -373,11 +373,7 @@ function drawMultiples() {
 
 /** Fits the pictures of the member into the room that the layout leaves them; markers are placed on fitted charts. */
 async function fit() {
-  await hasRoom();
-  if (chosenFilm()) {
-    await Promise.all(["history", "phase"].map(id => Plotly.Plots.resize($(id))));
-    drawCharts();  // otherwise legends stay where the old width put them
-  }
+  if (chosenFilm()) await Promise.all(["history", "phase"].map(id => Plotly.Plots.resize($(id))));
   drawFrame();
 }
 
@@ -390,7 +386,7 @@ function forget() {
 function wire() {
   for (const id of ["x", "y", "colour"]) $(id).onchange = () => { redraw(); if (id === "colour") drawMultiples(); };
   $("arrows").onchange = drawMap;
-  const view = name => () => { state.view = name; document.querySelector("main").classList.toggle("wide", name === "lines"); Plotly.purge($("map")); listen(); for (const [id, v] of [["as-map", "map"], ["as-lines", "lines"]]) $(id).className = v === name ? "on" : ""; redraw(); fit(); };
+  const view = name => () => { state.view = name; document.querySelector("main").classList.toggle("wide", name === "lines"); Plotly.purge($("map")); listen(); for (const [id, v] of [["as-map", "map"], ["as-lines", "lines"]]) $(id).className = v === name ? "on" : ""; redraw(); fit().then(() => chosenFilm() && drawCharts()); };  // otherwise legends stay where the old width put them
   $("as-map").onclick = view("map");
   $("as-lines").onclick = view("lines");
   $("forget").onclick = forget;
