@@ -33,6 +33,12 @@ _KNOWN: dict[str, tuple[float, dict[str, int]]] = {
     "Nms": (1.0, {"kg": 1, "m": 2, "s": -1}),
     "kgf": (9.80665, _FORCE),
     "degC": (1.0, {"degC": 1}),
+    "min": (60.0, {"s": 1}),
+    "h": (3600.0, {"s": 1}),
+    "in": (0.0254, _LENGTH),
+    "ft": (0.3048, _LENGTH),
+    "lb": (0.45359237, _MASS),
+    "lbf": (4.4482216152605, _FORCE),
 }
 _PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9}
 _FACTOR = re.compile(r"([A-Za-zµ°%]+)(?:\^?(-?\d+(?:\.\d+)?))?|1")

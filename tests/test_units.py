@@ -36,6 +36,11 @@ from jaxgait.units import alike, check, factor, in_unit, unit_of
         ("/s", "1/s", 1.0),
         ("Nmm/rad", "N m/rad", 1e-3),
         ("kgf", "N", 9.80665),
+        ("km/h", "m/s", 1.0 / 3.6),
+        ("1/min", "1/s", 1.0 / 60.0),
+        ("lb", "kg", 0.45359237),
+        ("lbf/in", "N/m", 4.4482216152605 / 0.0254),
+        ("ft", "in", 12.0),
         ("stride", "stride", 1.0),
     ],
 )

@@ -77,7 +77,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
     known["unloaded"] = eqx.tree_at(lambda d: d.load, leg.drive, None)
     known |= _trials()
     known["fallen"] = known["Bungee"]().initial_state()
-    known["pounds"] = xr.DataArray(150.0, attrs={"units": "lb"})
+    known["ounces"] = xr.DataArray(150.0, attrs={"units": "oz"})
     known["huge"] = np.linspace(1.0, 2.0, 10**6)
     known["lowest"] = lambda run: -run["x"].max()
     known["known_model"] = model

@@ -111,7 +111,7 @@ def test_a_scan_is_labelled_in_the_units_of_the_model():
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        (grid({"mass": labelled([150.0], "lb")}), "mass is in 'lb', but the model's in 'kg': give it in kg, g"),
+        (grid({"mass": labelled([150.0], "oz")}), "mass is in 'oz', but the model's in 'kg': give it in kg, g"),
         (grid({"initial.v": labelled([5.0], "m/s")}), "initial.v is in 'm/s', but the model declares no unit of it"),
         (grid({"mas": labelled([1.0], "g")}), "no parameter 'mas'"),
     ],

@@ -24,7 +24,7 @@ from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Person
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plot.explorer import again, explore, page
-from jaxgait.plot.explorer.lines import lines
+from jaxgait.plot.explorer.lines import _quoted, lines
 from jaxgait.plot.explorer.serving import server
 from jaxgait.plot.scene import scene
 from jaxgait.run import Sampling
@@ -340,3 +340,9 @@ def test_any_member_is_simulated_when_it_is_asked_for(scan, shown):
             urllib.request.urlopen(foreign)
         running.shutdown()
     assert film["histories"]["x"][-1] == pytest.approx(float(scan.x_end.values.ravel()[missing]), rel=1e-4)
+
+
+@pytest.mark.parametrize(("word", "quoted"), [("mass={{mass}}", "mass={{mass}}"), ("q[1]={{q[1]}}", "'q[1]={{q[1]}}'")])
+def test_names_of_elements_are_quoted_in_the_shell_line(word, quoted):
+    """Brackets are patterns of file names to a shell."""
+    assert _quoted(word) == quoted

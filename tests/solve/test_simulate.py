@@ -59,8 +59,8 @@ def test_a_start_may_be_given_by_components():
 def test_a_start_is_converted_to_the_units_of_the_model():
     start = xr.DataArray(50.0, attrs={"units": "cm/s"})
     assert float(simulate(Bungee(), duration=1.0, samples=2, initial_state={"v": start}).v[0]) == 0.5
-    with pytest.raises(ValueError, match=r"initial\.v is in 'km/h', but the model's in 'm/s'"):
-        simulate(Bungee(), duration=1.0, initial_state={"v": start.assign_attrs(units="km/h")})
+    with pytest.raises(ValueError, match=r"initial\.v is in 'mph', but the model's in 'm/s'"):
+        simulate(Bungee(), duration=1.0, initial_state={"v": start.assign_attrs(units="mph")})
 
 
 def test_a_sample_of_a_run_continues_it():

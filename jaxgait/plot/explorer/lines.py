@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -67,7 +68,13 @@ def _shell(known_as: str, plain: Values, started: Values, options: Values, out: 
         words += [option, *(f"{n}={_typed(x)}" for n, x in values.items())] if values else []
     for name, value in options.items():
         words += [f"--{name.replace('_', '-')}", str(value)]
-    return " ".join(word if "{{" in word else shlex.quote(word) for word in [*words, "--out", out])
+    return " ".join(map(_quoted, [*words, "--out", out]))
+
+
+def _quoted(word: str) -> str:
+    """A word for a shell, to which the number of a placeholder is a plain character."""
+    plain = re.sub(r"{{.*?}}", "0", word)
+    return word if shlex.quote(plain) == plain else shlex.quote(word)
 
 
 def _own(recipe: Recipe) -> dict[str, Any] | None:
