@@ -19,6 +19,7 @@ from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, readi
 from jaxgait.ensembles.batch import model_of, own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.members import INITIAL, check_members, zipped
+from jaxgait.fields import array_of, overlap
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
@@ -162,9 +163,9 @@ def _given(model: Model, space: Space, given: Any) -> dict[str, Any]:
     """The known values of a trial as arrays, by name."""
     if not isinstance(given, Mapping):
         raise ParameterError(f'`given` must be a dict of known values such as {{"mass": 70.0}}, got {given!r}')
-    fitted = sorted({*given} & {*space.names})
-    if fitted:
-        raise ParameterError(f"{fitted[0]!r} is in `given` and also in `over`: it is known or fitted")
+    if both := overlap(filter(lambda name: isinstance(name, str), given), space.names):  # other names: said below
+        also = "also" if both[0] == both[1] else f"its element {both[1]!r}"
+        raise ParameterError(f"{both[0]!r} is in `given` and {also} in `over`: it is known or fitted")
     values = {name: np.asarray(value_in_unit(model, name, x))[None] for name, x in given.items()}
     if values:
         check_members(model, zipped(values))
@@ -312,7 +313,8 @@ class _Group:
         """The runs of all trials, from which each reads its curve; arguments as of `problem_of`."""
         first = self._trials[0]
         goal = Curve(tuple(self._observed), (), stride=first.curve.axis == "phase")
-        start = {INITIAL + name: value for name, value in initial.items() if INITIAL + name not in first.started}
+        own = lambda name: not {name, array_of(name)} & first.started  # the trial's array holds all its elements
+        start = {INITIAL + name: value for name, value in initial.items() if own(INITIAL + name)}
         found = evaluator_for(Task(self._model, space, goal, run, start, self._given()), gradient, x)
         return found if isinstance(found, Conditions) else Conditions(found)
 

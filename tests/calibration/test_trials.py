@@ -1,6 +1,7 @@
 """Fits to several measured curves: against SciPy, what each trial shares and has of its own, and what is wrong."""
 
 import json
+import re
 from dataclasses import replace
 
 import jax
@@ -18,9 +19,11 @@ from jaxgait.calibration.problem import Problem
 from jaxgait.calibration.sampling import _log_density
 from jaxgait.ensembles import batch
 from jaxgait.outcome import NoResult
+from jaxgait.parameters import ParameterError
 from jaxgait.plot import fits, studies
 from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy
 from tests.oscillator import Oscillator
+from tests.throw import Throw
 
 # --- curves in closed form --------------------------------------------------------------------------------------------
 
@@ -296,6 +299,17 @@ def test_gaits_of_two_knees_are_solved_for_as_one_ensemble():
     for name, value in truth.items():
         assert abs(got.best[name] - value) < 3.5 * got.standard_error[name]
     assert all(0.6 < one.reduced < 1.5 for one in got.trials.values())
+
+
+def test_elements_of_known_arrays_are_neither_fitted_nor_replaced():
+    """In a trial with a known initial position, that of the call has no effect; other elements are fitted."""
+    run = {"output": lambda run: run.ys.q[:, 1], "noise": 0.1, "starts": 1, "samples": 10}
+    fall = simulate(Throw(), initial_state={"q": np.array([0.0, 0.2])}, samples=10, progress=False).q[:, 1]
+    with pytest.raises(ParameterError, match=re.escape("'push' is in `given` and its element 'push[1,1]' in `over`")):
+        fit(Throw(), Trial(fall, given={"push": np.ones((2, 2))}), over={"push[1,1]": (0.0, 4.0)}, **run)
+    known = {"initial.q": np.array([0.0, 0.2]), "push[0,1]": 1.0}
+    got = fit(Throw(), Trial(fall, given=known), over={"push[1,1]": (0.0, 4.0)}, initial={"q[1]": 0.5}, **run)
+    assert got.curve.fitted.values[0] == pytest.approx(0.2) and got.best["push[1,1]"] == pytest.approx(1.0)
 
 
 # --- what is wrong ----------------------------------------------------------------------------------------------------
