@@ -1,5 +1,6 @@
 """Errors for objects that are not models; nothing derived from parameters outlives them."""
 
+import inspect
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -108,7 +109,11 @@ def test_events_and_terminations_are_named_functions(group, given, got):
 
 
 @pytest.mark.parametrize("period", [None, 1.0])
-@pytest.mark.parametrize("duration", ["5 s", 0.0, float("nan"), property(lambda self: jnp.asarray(-1.0))], ids=str)
+@pytest.mark.parametrize(
+    "duration",
+    ["5 s", 0.0, float("nan"), property(lambda self: jnp.asarray(-1.0))],
+    ids=["text", "zero", "nan", "property"],
+)
 def test_a_class_has_a_positive_duration(duration, period):
     model = type("Hopper", (_Branching,), {"duration": duration, "period": period})()
     with pytest.raises(
@@ -450,7 +455,7 @@ def test_parameters_are_declared_by_numbers_with_units():
     with pytest.raises(TypeError, match="the default of a parameter must be a number in kg, or several, got True"):
         parameter(True, unit="kg", doc="mass")
     with pytest.raises(TypeError, match=r'the unit of a parameter must be text, such as "kg".*, got 1'):
-        unchecked: Any = getattr(parameter, "__wrapped__", parameter)  # (the types of arguments are checked in tests)
+        unchecked: Any = inspect.unwrap(parameter)  # (the types of arguments are checked in tests)
         unchecked(70.0, unit=1, doc="mass")
     with pytest.raises(ValueError, match="must be any, nonnegative, positive or fraction, got 'postive'"):
         unchecked(70.0, unit="kg", doc="mass", bounds="postive")

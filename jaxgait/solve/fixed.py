@@ -57,8 +57,11 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
     if sampling.interval is None:
         raise ValueError("the time between samples is not known: make the sampling with Sampling.of")
     steps = max(1, math.ceil(sampling.interval / dt - WHOLE_WITHIN))
-    blocks = 1 if longest is None else math.ceil(steps / longest)
-    return blocks, math.ceil(steps / blocks)
+    if longest is None or steps <= longest:
+        return 1, steps
+    blocks = lambda length: math.ceil(steps / length)
+    length = min(range(longest, longest // 2, -1), key=lambda length: blocks(length) * length)
+    return blocks(length), length
 
 
 class Motion(NamedTuple):

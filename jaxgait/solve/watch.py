@@ -26,11 +26,11 @@ from jaxgait.solve.steps import select, unfilled
 
 MAX_HALVINGS = 40
 """Bisections of the step in which a guard falls (secants are slow where a guard jumps); Newton's step then reaches
-rounding."""
+rounding, within the last of them."""
 CUBIC_ENOUGH_FOR = 5
 """Highest order of a solver, whose steps are so short that the cubic is about as accurate as the states."""
-CORRECTIONS = 3
-"""Steps of the solver to an event, by Newton's method from the zero of the cubic."""
+MAX_CORRECTIONS = 100
+"""Largest number of steps of the solver to an event; three suffice where the guard has a simple zero."""
 
 
 _MOTION = diffrax.ODETerm(lambda t, y, model: model.vector_field(t, y))
@@ -193,29 +193,65 @@ def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, St
     ends = jax.lax.fori_loop(0, MAX_HALVINGS, halved, (start.t, end.t))
     t = jax.lax.stop_gradient(0.5 * (ends[0] + ends[1]))
     value, slope = jax.jvp(guard, (t,), (jnp.ones_like(t),))
-    slope = jax.lax.stop_gradient(slope)
-    t = t - jnp.where(slope == 0.0, 0.0, value / jnp.where(slope == 0.0, 1.0, slope))
+    t = _implicit(t, value, slope, ends)
     return t, path(t)
+
+
+def _implicit(t: Array, value: Array, slope: Array, ends: tuple[Array, Array]) -> Array:
+    """Newton's step from `t` in s, which it does not leave by more than to one of the ends, with its own derivative."""
+    slope = jax.lax.stop_gradient(slope)
+    step = jnp.where(slope == 0.0, 0.0, -value / jnp.where(slope == 0.0, 1.0, slope))
+    beyond = jax.lax.stop_gradient(step - jnp.clip(step, ends[0] - t, ends[1] - t))  # where the guard jumps
+    return t + step - beyond
+
+
+class _Search(NamedTuple):
+    """The search for a zero between two times in s."""
+
+    low: Array
+    """Where the guard is positive."""
+    high: Array
+    t: Array
+    """Where to look next."""
+    step: Array
+    """From where it looked before."""
+    count: Array
 
 
 def _corrected(
     model: Any, solver: diffrax.AbstractSolver, kind: Array, start: _End, end: Array, near: Array
 ) -> tuple[Array, State]:
-    """Time and state of the event near a time, by steps of the solver; with the derivatives of an implicit function."""
+    """Time and state of the event near a time, by steps of the solver; with the derivatives of an implicit function.
 
-    def newton(t: Array, _: None) -> tuple[Array, State]:
-        t = jax.lax.stop_gradient(t)
+    Newton's method, with bisections where it leaves the bracket or does not halve its steps.
+    """
+
+    def at(model: Any, start: _End, t: Array) -> tuple[State, State, tuple[Array, Array]]:
+        """The state, its velocity, and the guard with its slope."""
         state = solver.init(_MOTION, start.t, t, start.y, model)
         y = solver.step(_MOTION, start.t, t, start.y, model, state, made_jump=False)[0]
         v = model.vector_field(t, y)
-        value, slope = jax.jvp(lambda t, y: _guards(model, t, y)[kind], (t, y), (jnp.ones_like(t), v))
-        slope = jax.lax.stop_gradient(slope)
-        step = jnp.where(slope == 0.0, 0.0, -value / jnp.where(slope == 0.0, 1.0, slope))
-        within = jnp.clip(t + step, start.t, end)
-        return within, jax.tree.map(lambda y, v: y + (within - t) * v, y, v)
+        return y, v, jax.jvp(lambda t, y: _guards(model, t, y)[kind], (t, y), (jnp.ones_like(t), v))
 
-    t, ys = jax.lax.scan(newton, near, length=CORRECTIONS)
-    return t, jax.tree.map(lambda leaf: leaf[-1], ys)
+    known = jax.lax.stop_gradient((model, start))
+
+    def narrowed(s: _Search) -> _Search:
+        value, slope = at(*known, s.t)[2]
+        low, high = jnp.where(value > 0.0, s.t, s.low), jnp.where(value > 0.0, s.high, s.t)
+        newton = s.t - value / slope
+        good = (newton >= low) & (newton <= high) & (jnp.abs(newton - s.t) <= 0.5 * jnp.abs(s.step))
+        t = jnp.where(good, newton, 0.5 * (low + high))
+        return _Search(low, high, t, t - s.t, s.count + 1)
+
+    def unfinished(s: _Search) -> Array:
+        rounding = 2.0 * jnp.finfo(s.t.dtype).eps * jnp.abs(s.t)
+        return (jnp.abs(s.step) > rounding) & (s.high - s.low > rounding) & (s.count < MAX_CORRECTIONS)
+
+    first = jax.lax.stop_gradient(_Search(start.t, end, near, end - start.t, jnp.asarray(0)))
+    found = jax.lax.while_loop(unfinished, narrowed, first)
+    y, v, (value, slope) = at(model, start, found.t)
+    t = _implicit(found.t, value, slope, (found.low, found.high))
+    return t, jax.tree.map(lambda y, v: y + (t - found.t) * v, y, v)
 
 
 def _increments(model: Any, start: _End, end: _End) -> tuple[State, State]:

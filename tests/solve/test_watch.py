@@ -78,6 +78,27 @@ def test_with_long_steps_event_times_are_as_accurate_as_states(solver):
     np.testing.assert_allclose(slopes, jax.jacfwd(_exact)(6.0), atol=1e-8)
 
 
+@pytest.mark.parametrize("solver", ["Tsit5", "Verner8"])
+@pytest.mark.parametrize(
+    "guard",
+    [
+        lambda x: jnp.where(x > 0.0, 1.0 + 0.1 * x, -1.0 + 0.1 * x),
+        lambda x: x + jnp.where(x > 0.0, 0.5, -0.5),
+        jnp.cbrt,
+        lambda x: x**3,
+    ],
+    ids=["jump", "sloped jump", "root", "cube"],
+)
+def test_guards_without_a_simple_zero_fall_in_time_too(guard, solver):
+    class Own(Oscillator):
+        def events(self):
+            return {"back": lambda t, y: guard(y.x)}
+
+    tight = {"rtol": 1e-9, "atol": 1e-9, "max_step": 1.0}
+    run = simulate(Own(), duration=1.0, samples=3, solver=solver, **tight)
+    np.testing.assert_allclose(run.event_time, _exact(6.0)[:1], atol=1e-9)
+
+
 PASSES = Measure("passes", lambda run: run.happened("forward").sum(), "1", "forward passes")
 
 
