@@ -46,7 +46,8 @@ def quality(fit: Fit) -> list[str]:
     """The distance of the curve from the data, with units; of several trials, that of each first."""
     if len(fit.trials) == 1:
         return [_distance(next(iter(fit.trials.values())), fit)]
-    return [*(f"{name}: {_distance(one, fit)}" for name, one in fit.trials.items()), f"all: {_chi_square(fit)}"]
+    each = [f"{name}: {_distance(one, fit)}" for name, one in fit.trials.items()]
+    return each if fit.noise_estimated else [*each, f"all: {_chi_square(fit)}"]
 
 
 def _distance(trial: FittedTrial, fit: Fit) -> str:
@@ -54,12 +55,14 @@ def _distance(trial: FittedTrial, fit: Fit) -> str:
     unit, rms = residual.attrs["units"], float(np.sqrt(np.mean(residual**2)))
     text = f"residual: {rms:.3g} {unit} (root mean square)"
     if fit.noise_estimated:
-        return f"{text}; noise, from it: {fit.noise[trial.points][0]:.3g} {unit}"
+        source = "it" if len(fit.trials) == 1 else "those of all trials"
+        return f"{text}; noise, from {source}: {fit.noise[trial.points][0]:.3g} {unit}"
     return f"{text}; {_chi_square(trial)}"
 
 
 def _chi_square(of: Fit | FittedTrial) -> str:
-    text = f"chi-square {of.chi_square:.4g} at {of.degrees:.6g} degrees of freedom"
+    degrees = f"{of.degrees:.6g}"  # of a trial, its share
+    text = f"chi-square {of.chi_square:.4g} at {degrees} {'degree' if degrees == '1' else 'degrees'} of freedom"
     return text + (f", {of.reduced:.3g} each" if of.degrees > 0 else "")
 
 

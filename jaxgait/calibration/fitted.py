@@ -209,14 +209,20 @@ class Fit:
 
     def __str__(self) -> str:
         rows = [self._line(name, ".6g") for name in self.best]
+        several = self.trials if len(self.trials) > 1 else {}
         if self.noise_estimated:
             rows.append(f"noise, from the residual: {self.noise[0]:.3g} {self.problem.measured.unit}")
+            each = [f"{self._noise_of(one)} from that of {name}" for name, one in several.items()]
         else:
             rows.append(f"chi-square per degree of freedom: {self.reduced:.3g}")
-        if len(self.trials) > 1:
-            each = (f"{one.reduced:.3g} of {name}" for name, one in self.trials.items())
-            rows[-1] += f" ({listed(list(each), 'and')})"
+            each = [f"{one.reduced:.3g} of {name}" for name, one in several.items()]
+        rows[-1] += f" ({listed(each, 'and')})" if each else ""
         return "\n".join([*rows, *self.undetermined, *self.remarks])
+
+    def _noise_of(self, trial: FittedTrial) -> str:
+        """The noise that the residual of one trial alone estimates, with its unit."""
+        size = np.sqrt(trial.reduced) * self.noise[trial.points][0]
+        return f"{size:.3g} {trial.curve.measured.attrs['units']}"
 
     def _line(self, name: str, form: str) -> str:
         """A parameter with its standard error, or why there is none."""

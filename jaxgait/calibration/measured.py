@@ -55,6 +55,8 @@ class MeasuredCurve:
 
 MeasuredData: TypeAlias = "MeasuredCurve | xr.DataArray | GaitDrive | str | pathlib.Path"
 """Accepted data: a curve, a labelled array, a drive, the name of an embedded gait, a CSV file of a stride."""
+CURVES = (MeasuredCurve, xr.DataArray, GaitDrive, str, pathlib.Path)
+"""The types of accepted data."""
 
 
 @by_name()

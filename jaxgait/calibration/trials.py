@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from jaxgait import checks, precision
 from jaxgait.calibration.conditions import Conditions, Given
-from jaxgait.calibration.measured import MeasuredCurve, MeasuredData, measured_curve
+from jaxgait.calibration.measured import CURVES, MeasuredCurve, MeasuredData, measured_curve
 from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, reading, simulated
 from jaxgait.ensembles.batch import model_of, own_value
 from jaxgait.ensembles.conversion import value_in_unit
@@ -96,16 +96,26 @@ def checked(model: Model, space: Space, data: Any, output: Output | None, noise:
         TypeError: for anything but a model, a measured curve, an output.
         ValueError: for impossible data, units, noise and names.
     """
-    if isinstance(data, list | tuple) and any(isinstance(one, Trial | MeasuredCurve | xr.DataArray) for one in data):
-        trials = list(data)
-    else:
-        trials = [data if isinstance(data, Trial) else Trial(data)]  # type: ignore[arg-type]
+    trials = _listed(data)
     names, found = _names(trials), []
     for i, (trial, name) in enumerate(zip(trials, names, strict=True)):
         label = "" if len(trials) == 1 else name if trial.name is None else f"trial {i} ({name!r})"
         with _naming(label):
             found.append(_checked(model, space, trial, output, noise, name, label))
     return _weighted(found)
+
+
+def _listed(data: Any) -> list[Any]:
+    """The trials of a call, or what stands in their place."""
+    if isinstance(data, list | tuple) and any(isinstance(one, (Trial, *CURVES)) for one in data):
+        return list(data)
+    if isinstance(data, list | tuple) and not data:
+        raise ValueError("a fit needs at least one trial: write [Trial(curve), ...]")
+    if isinstance(data, Iterator | dict):
+        raise TypeError(
+            f'several trials must be a list, got {type(data).__name__}: write [Trial(curve, name="first"), ...]'
+        )
+    return [data if isinstance(data, Trial) else Trial(data)]  # type: ignore[arg-type]
 
 
 def _names(trials: list[Any]) -> list[str]:

@@ -10,11 +10,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 from scipy.optimize import least_squares
 
 from jaxgait import Bungee, Prosthesis, fit, precision, simulate, with_parameters
 from jaxgait.calibration import Trial, as_dataset, over_phase, over_time, profile
-from jaxgait.calibration.describe import describe
+from jaxgait.calibration.describe import describe, quality
 from jaxgait.calibration.problem import Problem
 from jaxgait.calibration.sampling import _log_density
 from jaxgait.ensembles import batch
@@ -59,6 +60,8 @@ def test_residuals_are_weighted_and_concatenated_as_the_textbook_does():
         np.testing.assert_allclose(one.curve.band, 1.959964 * sigma * np.sqrt(leverage))
     assert sum(one.chi_square for one in got.trials.values()) == pytest.approx(got.chi_square)
     assert sum(one.degrees for one in got.trials.values()) == pytest.approx(got.degrees)
+    assert quality(got)[-1] == f"all: chi-square {got.chi_square:.4g} at 40 degrees of freedom, {got.reduced:.3g} each"
+    assert " at 1 degree of freedom, " in quality(replace(got, degrees=1))[-1]
     with pytest.raises(ValueError, match="each trial has a curve: write trials"):
         _ = got.curve
 
@@ -101,6 +104,16 @@ def test_one_common_noise_is_estimated():
     residual = np.concatenate([line(list(got.best.values())) - values for values in (NOISY, OTHER)])
     np.testing.assert_allclose(got.noise, np.sqrt(residual @ residual / 40))
     assert got.reduced == pytest.approx(1.0) and got.noise.shape == (42,)
+    design = np.concatenate(2 * [line_slopes(None)])
+    leverage = np.einsum("pi,ij,pj->p", design, np.linalg.inv(design.T @ design), design)
+    reach = stats.t(40).ppf(0.975) * got.noise * np.sqrt(leverage)
+    np.testing.assert_allclose(np.concatenate([one.curve.band for one in got.trials.values()]), reach, rtol=1e-6)
+    own = [np.sqrt(r @ r / (21 - 1)) for r in np.split(residual, 2)]  # each determines half of the two parameters
+    assert f"\nnoise, from the residual: {got.noise[0]:.3g} m ({own[0]:.3g} m from that of a and {own[1]:.3g} m" in str(
+        got
+    )
+    assert [text.partition(":")[0] for text in quality(got)] == ["a", "b"]  # chi-square of all is 1 by construction
+    assert f"; noise, from those of all trials: {got.noise[0]:.3g} m" in quality(got)[1]
     assert float(got.ends.squares[0]) == pytest.approx(got.chi_square)
     in_mm = joined(toy(line, line_slopes, NOISY, 1.0), toy(lambda t: 1e3 * line(t), _thousandfold, 1e3 * OTHER, 1e3))
     same = found(in_mm, estimated=True)
@@ -117,7 +130,7 @@ def test_remarks_name_their_trials():
     got = found(joined(toy(line, line_slopes, NOISY), toy(line, line_slopes, waves)))
     assert [text[:40] for text in got.remarks] == ["b: neighbouring residuals are correlated"]
     far = found(joined(toy(line, line_slopes, NOISY), toy(line, line_slopes, OTHER, 0.05)))
-    assert far.remarks[0].startswith("b: chi-square per degree of freedom is 1")
+    assert [text[:38] for text in far.remarks] == ["b: chi-square per degree of freedom is"]  # not again of all
     together = found(joined(*(3 * [toy(line, line_slopes, NOISY, 0.0383)])))  # each 0.5 %, all together 0.0005 %
     assert together.remarks[0].startswith("chi-square per degree of freedom of all trials is 2:")
 
@@ -322,6 +335,10 @@ UNNAMED = [replace(one, name=None) for one in TRIALS]
     [
         ([TRIALS[0], X], r"trial 1 must be a Trial, got MeasuredCurve: write Trial\(curve\)"),
         ([X, X], "trial 0 must be a Trial, got MeasuredCurve"),
+        (["gait", "gait"], r"trial 0 must be a Trial, got str: write Trial\(curve\)"),
+        ([], r"a fit needs at least one trial: write \[Trial\(curve\), ...\]"),
+        ((one for one in TRIALS), "several trials must be a list, got generator: write"),
+        ({"swing": TRIALS[0]}, r"several trials must be a list, got dict: write \[Trial\(curve, name="),
         ([TRIALS[0], replace(TRIALS[1], name="swing")], "two trials have the name 'swing'"),
         ([TRIALS[0], replace(TRIALS[1], name="a/b")], "the name of trial 1 must be text without '/'"),
         ([TRIALS[0], replace(TRIALS[1], output="enrgy")], r"trial 1 \('meter'\): Oscillator has no output 'enrgy'"),
