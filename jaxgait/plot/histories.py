@@ -233,9 +233,10 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> xr.DataArray | 
 
 
 def _by(x: xr.DataArray, others: Sequence[str]) -> xr.DataArray | None:
-    """The numbers along the only one of some dimensions that has several, if there is a single one."""
+    """The numbers, not all alike, along the only one of some dimensions that has several, if there is a single set."""
     varied = [d for d in others if x.sizes[d] > 1]
     along = [c for c in x.coords.values() if c.dims == tuple(varied) and c.dtype.kind in "fiu" and c.name != MEMBER]
+    along = [c for c in along if np.unique(c).size > 1]
     along = [c for c in along if c.name in varied] or along
     return along[0] if len(varied) == len(along) == 1 and np.isfinite(along[0]).all() else None
 

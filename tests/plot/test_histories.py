@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 
 from jaxgait.plot import maps
 from jaxgait.plot.explorer.table import COUNTS, table
@@ -64,10 +64,25 @@ def test_many_lines_are_coloured_by_their_parameter_or_grey_and_counted():
     whose = many.rename(mass="member").drop_vars("member")
     sampled = whose.assign_coords(mass=("member", mass[1], mass[2]))
     assert picture(sampled, ["x"]).axes[-1].get_ylabel() == "mass (kg)"
-    for unordered in (whose, sampled.assign_coords(length=("member", mass[1]))):
+    alike = ("member", np.full(24, 1.0))
+    assert picture(sampled.assign_coords(length=alike), ["x"]).axes[-1].get_ylabel() == "mass (kg)"
+    for unordered in (whose, sampled.assign_coords(length=("member", mass[1])), whose.assign_coords(mass=alike)):
         (panel,) = picture(unordered, ["x"]).axes
         assert {line.get_color() for line in panel.lines} == {GREY}
         assert panel.get_title(loc="left") == "x of it: 24 lines"
+
+
+def test_colours_of_lines_have_the_scale_and_the_unit_of_an_axis_of_scans():
+    many = lambda values, **unit: run(["x"]).expand_dims(k=24).assign_coords(k=("k", values, unit))
+    for values in (np.geomspace(1.0, 1e4, 24), np.linspace(1.0, 1e4, 24)):
+        panel, bar = picture(many(values, units="rad"), ["x"]).axes
+        over = picture(many(values, units="rad").isel(time=0, drop=True).assign(status=("k", np.zeros(24, int)))).axes[
+            0
+        ]
+        assert (bar.get_ylabel(), bar.get_yscale()) == (over.get_xlabel(), over.get_xscale())  # parameters: as given
+        colours = np.array([to_rgb(line.get_color()) for line in panel.lines])
+        np.testing.assert_allclose(colours, plt.get_cmap("viridis")(np.linspace(0.0, 1.0, 24))[:, :3], atol=3e-3)
+    assert bar.get_ylabel() == "k (rad)"
 
 
 def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():

@@ -80,6 +80,15 @@ def test_outlines():
     np.testing.assert_allclose(np.linalg.norm(scene.disc(b, 0.3) - b, axis=-1), 0.3)
 
 
+def test_views_beside_each_other_have_one_size_and_keep_following():
+    still, ahead = np.zeros((1, 2)), np.array([[1.0, 0.0], [3.0, 0.0]])
+    views = [scene.View(still, (4.0, 1.0)), scene.View(ahead, (2.0, 2.0))]
+    found = scene.alike([scene.Scene(np.arange(2.0), (), (view,)) for view in views])
+    for one, own in zip(found, views, strict=True):
+        assert one.views[0].span == (4.0, 2.0)
+        np.testing.assert_array_equal(one.views[0].centre, own.centre)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry.models())
 def test_every_mechanism_has_a_scene_of_finite_shapes(name):
