@@ -19,7 +19,7 @@ from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, readi
 from jaxgait.ensembles.batch import model_of, own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.members import INITIAL, check_members, zipped
-from jaxgait.fields import array_of, overlap
+from jaxgait.fields import array_of, overlap, value_named
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
@@ -305,7 +305,8 @@ class _Group:
         self._run: list[int] = []
         """Number of the run of each trial."""
         for one in trials:
-            row = {name: one.given.get(name, own[name]) for name in names}
+            given = {name: value_named(one.given, name) for name in names}  # also of elements of given arrays
+            row = {name: own[name] if x is None else x for name, x in given.items()}
             same = [i for i, other in enumerate(self._rows) if all(np.array_equal(row[n], other[n]) for n in names)]
             self._run.append(same[0] if same else len(self._rows))
             self._rows += [] if same else [row]

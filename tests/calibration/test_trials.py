@@ -323,6 +323,11 @@ def test_elements_of_known_arrays_are_neither_fitted_nor_replaced():
     known = {"initial.q": np.array([0.0, 0.2]), "push[0,1]": 1.0}
     got = fit(Throw(), Trial(fall, given=known), over={"push[1,1]": (0.0, 4.0)}, initial={"q[1]": 0.5}, **run)
     assert got.curve.fitted.values[0] == pytest.approx(0.2) and got.best["push[1,1]"] == pytest.approx(1.0)
+    alike = [{"push[0,1]": 0.0}, {"push": np.array([[1.0, 2.0], [0.5, 0.0]])}]  # both push upwards with 2 m/s^2
+    got = fit(
+        Throw(), [Trial(fall, given=one) for one in alike], over={"gravity": (5.0, 15.0)}, initial={"q[1]": 0.2}, **run
+    )
+    assert got.best["gravity"] == pytest.approx(9.81) and len(got.problem.groups) == 1
 
 
 # --- what is wrong ----------------------------------------------------------------------------------------------------
