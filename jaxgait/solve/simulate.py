@@ -24,7 +24,7 @@ from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single, is_real
 from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
-from jaxgait.solve.checks import check_equations, check_start_values, check_state, component_in_unit
+from jaxgait.solve.checks import check_equations, check_start_values, check_state, component_in_unit, reads_time
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import ASSURED, MAX_EVENTS, Smooth
@@ -63,7 +63,8 @@ def simulate(
             counting the start.
         initial_state: where to start, for models with phases in the first one; or only some of its components, by name,
             as in ``{"v": 3.0}``. The rest, or all if None, is the model's own initial state. One sample of a run
-            continues it, as in ``run.isel(time=-1)``; the new run begins at time 0.
+            continues it, as in ``run.isel(time=-1)``; the new run begins at time 0, so that the equations must not
+            depend on time, or with a period only.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
             or a scheme with its options (see `jaxgait.solve.schemes`).
@@ -141,7 +142,7 @@ def simulate(
 def _start(model: Model, given: Any) -> State:
     """The state that is given whole, or by components."""
     shapes = jax.eval_shape(model.initial_state)
-    if not isinstance(given, Mapping) or (isinstance(shapes, Mapping) and given.keys() == shapes.keys()):
+    if not isinstance(given, Mapping) or _whole(given, shapes):
         return given
     known = {name: np.zeros(one.shape, one.dtype) for name, one in state_variables(shapes).items()}
     changes: dict[Any, Any] = dict(given)
@@ -159,6 +160,12 @@ def _start(model: Model, given: Any) -> State:
             raise ValueError(f"initial_state.{name} must have the shape {wanted[name].shape}, got {x.shape}")
         values[name] = x.astype(np.result_type(x, wanted[name].dtype))  # whole numbers for real ones
     return with_state_variables(model.initial_state(), values)
+
+
+def _whole(given: Mapping[Any, Any], shapes: Any) -> bool:
+    """Whether it is a state that is a dict, with plain numbers."""
+    same = isinstance(shapes, Mapping) and given.keys() == shapes.keys()
+    return same and not isinstance(given, xr.Dataset) and not any(isinstance(x, xr.DataArray) for x in given.values())
 
 
 def _continued(model: Model, sample: xr.Dataset, known: Mapping[str, Any]) -> dict[str, xr.DataArray]:
@@ -181,6 +188,11 @@ def _continued(model: Model, sample: xr.Dataset, known: Mapping[str, Any]) -> di
                 f"{what} is a sample after {cycles:.4g} periods of the motion that drives it, and runs start with its "
                 "first: give a sample after a whole number"
             )
+    elif "time" in sample.coords and float(sample["time"]) != 0.0 and reads_time(model):
+        raise ValueError(
+            f"{what} is a sample at {float(sample['time']):.4g} s, but its equations depend on time, and runs start at "
+            "0 s: make one longer run"
+        )
     return found
 
 

@@ -9,10 +9,11 @@ import pytest
 import xarray as xr
 
 from jaxgait.model import Variable
-from jaxgait.models import Bungee
+from jaxgait.models import Bungee, Exoskeleton, Inchworm, Jumper, Prosthesis, RigidWalker, RollingWalker
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
 from jaxgait.run import Sampling
+from jaxgait.solve.checks import reads_time
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import Smooth, integrate
@@ -82,6 +83,14 @@ def test_a_sample_of_a_run_continues_it():
         simulate(Oscillator(), strides=1, initial_state=driven.isel(time=3))
 
 
+def test_a_run_with_equations_of_time_is_not_continued():
+    jump = simulate(Jumper(), duration=0.05, samples=2)
+    with pytest.raises(ValueError, match=r"at 0\.05 s, but its equations depend on time, .*: make one longer run"):
+        simulate(Jumper(), duration=0.05, initial_state=jump.isel(time=-1))
+    assert not any(map(reads_time, (Bungee(), RollingWalker(), RigidWalker())))
+    assert all(map(reads_time, (Jumper(), Prosthesis(), Exoskeleton(), Inchworm())))
+
+
 class Nested(Oscillator):
     variables: ClassVar = {"part_x": Variable("m", "position"), "part_v": Variable("m/s", "velocity")}
 
@@ -102,6 +111,23 @@ def test_a_start_of_dicts_is_taken_whole_or_by_components():
     whole = simulate(Nested(), duration=1.0, samples=1, initial_state={"part": {"x": 2.0, "v": 0.0}})
     part = simulate(Nested(), duration=1.0, samples=1, initial_state={"part_x": 2.0})
     assert float(part.part_x[-1]) == float(whole.part_x[-1]) == pytest.approx(2.0 * np.cos(1.0), abs=1e-6)
+
+
+def test_a_state_that_is_a_dict_is_continued_and_converted():
+    class Flat(Nested):
+        variables: ClassVar = {name: Variable("m", name) for name in ("x", "v")}
+
+        def initial_state(self):
+            return {"x": 1.0, "v": 0.0}
+
+        def vector_field(self, t, y):
+            return {"x": y["v"], "v": -y["x"]}
+
+    run = simulate(Flat(), strides=1, samples=2)
+    again = simulate(Flat(), strides=1, samples=2, initial_state=run.isel(time=-1))
+    np.testing.assert_allclose((run.x[-1], again.x[-1]), (-1.0, 1.0), atol=1e-5)  # a period is half a swing
+    start = {"x": xr.DataArray(50.0, attrs={"units": "cm"}), "v": 0.0}
+    assert float(simulate(Flat(), duration=1.0, samples=1, initial_state=start).x[0]) == 0.5
 
 
 def test_float32_is_a_choice():
