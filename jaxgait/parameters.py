@@ -292,14 +292,16 @@ def with_parameters(model: M, values: Any) -> M:
     if not (isinstance(values, Mapping) or hasattr(values, "iloc")):  # pandas, whose import takes long, stays out
         raise ParameterError(f"give a dict of values by parameter name, got {shown(values)}")
     values = dict(values)
-    known = {name: parameter_info(model, name) for name in values}
+    if not values:
+        return model
+    every = parameters(model)
+    if len(known := declared(every, values)) < len(values):
+        raise ParameterError(no_parameter(model, next(name for name in values if name not in known), every))
     new = {name: _like(in_own_unit(name, x, known[name].unit), known[name]) for name, x in values.items()}
     for name, x in new.items():
         _check_kind(f"{type(model).__name__}.{name}", x, known[name])
         _check_finite(f"{type(model).__name__}.{name}", x, known[name])
-    if not new:
-        return model
-    new = within_arrays(new, {name: info.value for name, info in parameters(model).items()})
+    new = within_arrays(new, {name: info.value for name, info in every.items()})
     return eqx.tree_at(
         lambda m: [get_parameter(m, n) for n in new],
         model,

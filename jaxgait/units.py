@@ -50,6 +50,12 @@ _WORDS |= {"radian": "rad", "degree": "deg", "joule": "J", "watt": "W", "pascal"
 """Words that are not units, with those to write instead."""
 
 
+class Partly(str):
+    """The unit of some values of a list; the others are plain numbers, in the unit that is wanted."""
+
+    __slots__ = ()
+
+
 def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve") -> float:
     """The factor (no dimension) that converts values from one unit to another.
 
@@ -83,6 +89,9 @@ def unit_of(values: Any, label: str) -> str | None:
         values: an array of any kind and shape, a number, or a list of these.
         label: what they are, for the message.
 
+    Returns:
+        The unit; of a list in which some values have none, as `Partly`.
+
     Raises:
         ValueError: for a unit that is not text, and for a list of values in different units.
 
@@ -93,13 +102,12 @@ def unit_of(values: Any, label: str) -> str | None:
         kN/m None
     """
     if isinstance(values, list | tuple):
-        found = {unit_of(one, label) for one in values}
-        if None in found:  # numbers without a unit are in that of the model, which has no factor
-            found = {unit for unit in found if unit and (_parsed(unit) or (0.0,))[0] != 1.0} | {None}
-        if len(found) > 1:
-            given = " and ".join(sorted(repr(unit) if unit else "no unit" for unit in found))
-            raise ValueError(f"the values of {label} have different units ({given}): give all in one")
-        return next(iter(found), None)
+        found = [unit_of(one, label) for one in values]
+        given = sorted({unit for unit in found if unit})
+        if len(given) > 1:
+            raise ValueError(_different(label, *map(repr, given)))
+        partly = any(unit is None or isinstance(unit, Partly) for unit in found)
+        return None if not given else Partly(given[0]) if partly else given[0]
     unit = getattr(values, "attrs", {}).get("units") or None
     if not isinstance(unit, str | None):
         raise ValueError(f"the attribute units of {label} must be text such as 'kg', got {unit!r}")
@@ -116,7 +124,8 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
         own: what has the unit, for the message.
 
     Raises:
-        ValueError: for values in a unit of another quantity, or in an unknown one.
+        ValueError: for values in a unit of another quantity, or in an unknown one, and if only some have another unit
+            and it is not known which.
 
     Examples:
         >>> import xarray as xr
@@ -129,8 +138,16 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
         return values if all(x is one for x, one in zip(converted, values, strict=True)) else converted
     if not hasattr(values, "attrs"):
         return values
-    size = factor(unit_of(values, label) or unit, unit, own, of=label)
+    given = unit_of(values, label) or unit
+    size = factor(given, unit, own, of=label)
+    if size != 1.0 and isinstance(given, Partly):  # which values have the unit is not known any more
+        raise ValueError(_different(label, repr(str(given)), "no unit"))
     return np.asarray(values) if size == 1.0 else np.asarray(values) * size
+
+
+def _different(label: str, *given: str) -> str:
+    """The error message for values in different units."""
+    return f"the values of {label} have different units ({' and '.join(given)}): give all in one"
 
 
 def alike(unit: str) -> list[str]:

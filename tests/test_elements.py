@@ -3,10 +3,11 @@
 import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import ensemble, grid, simulate, with_parameters
+from jaxgait import ensemble, grid, simulate, with_parameters, zipped
 from jaxgait.ensembles.members import check_members
 from jaxgait.ensembles.recipe import again
 from jaxgait.models import CreeperChain
@@ -72,6 +73,26 @@ def test_a_scan_over_elements_has_gradients_and_can_be_rerun():
     assert float(((rerun.q[-1] - np.array([3.0, 1.0])) ** 2).sum()) == pytest.approx(float(one.miss), rel=1e-12)
     start = simulate(Throw(), initial_state={"v[1]": 6.0}, samples=2).v
     assert start[0].values.tolist() == [2.0, 6.0]
+
+
+class Dropped(Throw):
+    """A throw from a height that is a parameter: z(0) = -gravity."""
+
+    def initial_state(self):
+        return Throw.initial_state(self)._replace(q=jnp.array([0.0, -1.0]) * self.gravity)
+
+
+def test_derivatives_are_those_at_the_members():
+    """By elements of arrays that vary, and by starts that depend on what varies."""
+    push, v = np.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    members = zipped({"push": push, "initial.v": v, "gravity": [1.0, 10.0]})
+    by = ["push[0,1]", "initial.v[1]", "initial.q[1]"]
+    plain = ensemble(Dropped(), members, observe="miss")
+    found = ensemble(Dropped(), members, observe="miss", gradient=by)
+    np.testing.assert_allclose(found.miss, plain.miss, rtol=1e-12)
+    end = v + (push.sum(axis=1) - np.array([[0.0, 1.0], [0.0, 10.0]])) / 2.0 - np.array([[0.0, 1.0], [0.0, 10.0]])
+    np.testing.assert_allclose(plain.miss, ((end - [3.0, 1.0]) ** 2).sum(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(found.miss_gradient, 2.0 * (end[:, 1:] - 1.0) * [0.5, 1.0, 1.0], rtol=1e-9)
 
 
 def test_elements_are_checked_as_whole_parameters():

@@ -10,7 +10,7 @@ import xarray as xr
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameter
-from jaxgait.units import alike, check, factor, in_unit, unit_of
+from jaxgait.units import Partly, alike, check, factor, in_unit, unit_of
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,17 @@ def test_labelled_values_are_converted_and_others_left_alone():
 
 def test_a_list_has_one_unit():
     newtons = xr.DataArray(5.0, attrs={"units": "N"})
-    assert unit_of([newtons, 7.0], "force") is None and unit_of([newtons, newtons], "force") == "N"
+    assert unit_of([newtons, newtons], "force") == "N" and not isinstance(unit_of([newtons], "force"), Partly)
+    with pytest.raises(ValueError, match=r"values of force have different units \('N' and 'kN'\): give all in one"):
+        unit_of([kilonewtons(1.0), newtons], "force")
+
+
+def test_some_values_of_a_list_may_have_a_unit_if_it_is_the_wanted_one():
+    mixed = unit_of([[kilonewtons(1.0)], [kilonewtons(2.0), 7.0]], "force")
+    assert mixed == "kN" and isinstance(mixed, Partly)
+    numbers = xr.DataArray([1.0, 2.0, 7.0], attrs={"units": mixed})
+    assert in_unit(numbers, "kN", "force").tolist() == [1.0, 2.0, 7.0]
     with pytest.raises(ValueError, match=r"values of force have different units \('kN' and no unit\): give all in one"):
-        unit_of([kilonewtons(1.0), 7.0], "force")
+        in_unit(numbers, "N", "force")
+    with pytest.raises(ValueError, match="force is in 'kN', but the model's in 'm': give it in m, cm, mm"):
+        in_unit(numbers, "m", "force")

@@ -54,6 +54,7 @@ def _ends(member: xr.Dataset, run: xr.Dataset, states: Iterable[str]) -> Iterato
     yield "t_end", float(member["t_end"]), t_end, t_end, "s"
     for name in (n for n in states if n in run and f"{n}_end" in member):
         history = run[name].to_numpy().reshape(run.sizes["time"], -1)
+        # After an early end, which is between two samples, histories are NaN: then only times of ends are compared.
         last = run[f"{name}_end"].to_numpy().ravel() if f"{name}_end" in run else history[-1]
         size = np.fmax.reduce(np.abs(history), axis=0, initial=0.0)
         for old, new, most in zip(member[f"{name}_end"].to_numpy().ravel(), last, size, strict=True):

@@ -57,7 +57,9 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
     """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
     if not job.gradient:
         return _results(model, values, job)
-    theta = {n: values[n] if n in values else own_value(model, n) for n in job.gradient}
+    others = [n for n in job.gradient if n not in values]
+    own, y0 = member_of(model, values) if others else (model, None)  # the member's: others depend on what varies
+    theta = {n: own_value(own, n, y0) if n in others else values[n] for n in job.gradient}
 
     def observables(theta: dict[str, Array]) -> tuple[dict[str, Array], dict[str, dict[str, Array]]]:
         results = _results(model, {**values, **theta}, job)
@@ -116,13 +118,20 @@ def model_of(model: Model, values: Mapping[str, ArrayLike]) -> Model:
     return model
 
 
-def own_value(model: Model, name: str) -> Array:
-    """The model's own value of a parameter, a number of its motion or a component of its initial state, in its unit."""
+def own_value(model: Model, name: str, y0: State | None = None) -> Array:
+    """The model's own value of a parameter, a number of its motion or a component of its initial state, in its unit.
+
+    Args:
+        model: the mechanism, such as that of `member_of`.
+        name: the dotted name.
+        y0: the initial state; None: the model's own.
+    """
     if found := declared(parameters(model), [name]):
         return jnp.asarray(found[name].value, dtype=float)
     if name.startswith(DRIVE):
         return jnp.asarray(drive_number(model, name), dtype=float)
-    return value_named(state_variables(model.initial_state()), name.removeprefix(INITIAL))
+    y0 = model.initial_state() if y0 is None else y0
+    return value_named(state_variables(y0), name.removeprefix(INITIAL))
 
 
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:

@@ -24,6 +24,7 @@ from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import Members, as_members
+from jaxgait.fields import array_of
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
@@ -252,7 +253,7 @@ def _checked(model: Model, stages: Stages, over: Sequence[str]) -> dict[str, lis
         raise ParameterError(f"continue_in must be a dict of values by parameter, got {stages!r}")
     for name, column in stages.items():
         parameter_info(model, name)
-        if name in over:
+        if name in over or array_of(name) in over:
             raise ParameterError(f"{name} is searched over or in `across`: continue_in takes another parameter")
         if isinstance(column, str) or np.ndim(column) != 1 or len(column) < 2:
             raise ParameterError(f"continue_in needs at least two values of {name}, got {column!r}")

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import Members, as_members
-from jaxgait.fields import value_named
+from jaxgait.fields import array_of, value_named
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
@@ -157,7 +157,7 @@ def differentiable(
 
 def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:
     """Why a parameter cannot change by 1 %; empty if it can."""
-    if name in varied:
+    if name in varied or array_of(name) in varied:
         return "varied between scenarios"
     if info.rank or np.ndim(info.value):
         return "an array"

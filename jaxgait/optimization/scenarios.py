@@ -21,6 +21,7 @@ from jaxgait import checks
 from jaxgait.checks import shown
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import MOTION, Members, as_members, check_members
+from jaxgait.fields import array_of
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Extra, Runs
 from jaxgait.optimization.goals import Goal, Limit
@@ -62,10 +63,10 @@ class Scenarios:
             robust: see `ROBUST`; None is the mean.
             weights: weights of the mean, one positive number per scenario; None: equal weights.
             sign: 1 to maximise, -1 to minimise.
-            taken: names that are optimised or fixed.
+            taken: names that are optimised or fixed; an element in `across` goes over a fixed array.
 
         Raises:
-            ParameterError: for unknown names, and for names that are taken.
+            ParameterError: for unknown names, for names that are taken, and for arrays with a taken element.
             ValueError: for an unknown `robust`, impossible weights, and either of them without scenarios.
         """
         if across is None:
@@ -74,7 +75,7 @@ class Scenarios:
                 raise ValueError(f"{argument} needs scenarios: give across={{name: values}}")
             return None
         members = in_own_units(model, as_members(across))
-        both = sorted({*members.values} & {*taken})
+        both = sorted(name for name in taken if {name, array_of(name)} & {*members.values})
         if both:
             raise ParameterError(f"{both[0]!r} is in `across` and also in `over` or `initial`: use it in one of them")
         check_members(model, members)

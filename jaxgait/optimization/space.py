@@ -115,6 +115,8 @@ class Space:
     def fixed(self, model: Model, initial: Mapping[str, Any] | None) -> dict[str, Any]:
         """Given components of the initial state by dotted name, in their units.
 
+        An array may be given whole while its elements are searched over, which then go over the given ones.
+
         Raises:
             ParameterError: for one that is searched over.
         """

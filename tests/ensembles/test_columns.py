@@ -9,11 +9,12 @@ import xarray as xr
 
 from jaxgait import Bungee
 from jaxgait.checks import as_array
-from jaxgait.ensembles import cloud, ensemble, grid, sobol, zipped
+from jaxgait.ensembles import cloud, ensemble, grid, product, sobol, zipped
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import check_members
 from jaxgait.parameters import ParameterError
 from tests.oscillator import Oscillator, peaks
+from tests.throw import Throw
 
 PEOPLE = pd.DataFrame(
     {"mass": [60.0, 70.0, 80.0], "stiffness": [20.0, 25.0, 30.0]},
@@ -98,8 +99,16 @@ def test_labelled_values_are_converted_to_the_units_of_the_model():
     assert speeds.values["mass"].tolist() == odd.tolist() and speeds.values["initial.v"].tolist() == [0.5, 0.5]
     drawn = in_own_units(Bungee(), sobol({"mass": labelled([6e4, 7e4], "g")}, 4)).values["mass"]
     assert (drawn > 59.9).all() and (drawn < 70.1).all()
+    box = in_own_units(Bungee(), product(zipped({"mass": grams}), grid({"stiffness": labelled([0.02], "kN/m")})))
+    assert box.values["mass"].tolist() == [60.0, 70.0] and box.values["stiffness"].tolist() == [20.0, 20.0]
     one, same = (cloud(Bungee(), {"v": x}, 2).values["initial.v"] for x in (labelled(50.0, "cm/s"), 0.5))
     assert one.tolist() == same.tolist()
+
+
+def test_arrays_and_the_coordinates_of_their_values_are_converted():
+    pushes = labelled(100.0 * np.ones((1, 2, 2)), "cm/s^2")
+    members = in_own_units(Throw(), grid({"push": pushes}))
+    assert (members.values["push"] == 1.0).all() and (members.labels["push_values"][1] == 1.0).all()
 
 
 def test_a_scan_is_labelled_in_the_units_of_the_model():
@@ -114,6 +123,8 @@ def test_a_scan_is_labelled_in_the_units_of_the_model():
         (grid({"mass": labelled([150.0], "oz")}), "mass is in 'oz', but the model's in 'kg': give it in kg, g"),
         (grid({"initial.v": labelled([5.0], "m/s")}), "initial.v is in 'm/s', but the model declares no unit of it"),
         (grid({"mas": labelled([1.0], "g")}), "no parameter 'mas'"),
+        (grid({"mass": [labelled(1.0, "s"), 2.0]}), "mass is in 's', but the model's in 'kg': give it in kg, g"),
+        (grid({"mass": [labelled(1.0, "g"), 2.0]}), r"the values of mass have different units \('g' and no unit\)"),
     ],
 )
 def test_units_that_do_not_fit_raise(members, message):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait import ensemble, product, with_parameters
 from jaxgait.ensembles import grid, single_strides, zipped
@@ -167,6 +168,7 @@ def test_scenarios_have_names():
     named = lambda members: Scenarios.of(model, members, None, None, 1.0, []).names
     both = product(grid({"mass": [60.0, 90.0]}), zipped({"ground": [40.0, 50.0], "linear_drag": [1.0, 2.0]}))
     assert named(both)[1] == "mass = 60, ground = 50, linear_drag = 2"
+    assert named({"mass": xr.DataArray([6e4, 9e4], attrs={"units": "g"})}) == ["mass = 60", "mass = 90"]
     assert named({"mass": [60.0, 60.0]}) == ["scenario 0", "scenario 1"]
 
 

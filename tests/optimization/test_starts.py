@@ -81,6 +81,8 @@ def test_a_front_and_sensitivities_take_them(found):
     np.testing.assert_allclose(slopes.sel(parameter=by), [0.75, 0.0, 0.0], atol=1e-8)
     with pytest.raises(ParameterError, match=r"no sensitivity to initial.v\[0\] can be computed: it is zero"):
         sensitivities(Throw(), maximize="height", by=by, initial={"v[0]": 0.0})
+    with pytest.raises(ParameterError, match=r"no sensitivity to push\[1,0\] can be computed: it is varied between"):
+        sensitivities(Throw(), maximize="height", by=by, across={"push": np.ones((1, 2, 2))})
 
 
 @pytest.mark.parametrize(
@@ -95,6 +97,12 @@ def test_a_front_and_sensitivities_take_them(found):
         ({"over": {"initial.w": (0.0, 1.0)}}, "the state of Throw has no component 'w': did you mean 'initial."),
         ({"initial": {"v[1]": 3.0}}, "'initial.v[1]' is in `over` and also in `initial`: use it in one of them"),
         ({"across": {"initial.v[1]": [3.0]}}, "'initial.v[1]' is in `across` and also in `over` or `initial`"),
+        ({"across": {"push": np.ones((1, 2, 2))}}, "'push[1,0]' is in `across` and also in `over` or `initial`"),
+        ({"across": {"initial.v": [[2.0, 3.0]]}}, "'initial.v[1]' is in `across` and also in `over` or `initial`"),
+        (
+            {"across": {"shares": [[0.1, 0.2]]}, "continue_in": {"shares[1]": [0.1, 0.2]}},
+            "shares[1] is searched over or in `across`: continue_in",
+        ),
         ({"starts": [{"initial.v[1]": 9.0, "push[1,0]": 0.0}]}, "the start 9 of initial.v[1] lies outside the bounds"),
     ],
 )
