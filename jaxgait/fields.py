@@ -172,21 +172,6 @@ def array_of(name: str) -> str:
     return found[1] if found else name
 
 
-def overlap(names: Iterable[str], others: Iterable[str]) -> tuple[str, str] | None:
-    """The first pair of a name and another one of the same number or array, or of an array and one of its elements.
-
-    None without one: different elements of an array do not overlap.
-
-    Examples:
-        >>> from jaxgait.fields import overlap
-        >>> print(overlap(["mass", "k"], ["k[0]"]), overlap(["k[1]"], ["k[0]", "k[2]"]))
-        ('k', 'k[0]') None
-    """
-    others = list(others)
-    same = lambda one, other: one == other or one == array_of(other) or array_of(one) == other
-    return next(((one, other) for one in names for other in others if same(one, other)), None)
-
-
 def value_named(values: Mapping[str, Any], name: str) -> Any:
     """The value with a name, or an element of an array such as "q[2]"; None if there is neither.
 

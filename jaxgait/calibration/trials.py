@@ -19,7 +19,7 @@ from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, readi
 from jaxgait.ensembles.batch import model_of, own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.members import INITIAL, check_members, zipped
-from jaxgait.fields import array_of, overlap, value_named
+from jaxgait.fields import array_of, value_named
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
@@ -173,9 +173,13 @@ def _given(model: Model, space: Space, given: Any) -> dict[str, Any]:
     """The known values of a trial as arrays, by name."""
     if not isinstance(given, Mapping):
         raise ParameterError(f'`given` must be a dict of known values such as {{"mass": 70.0}}, got {given!r}')
-    if both := overlap(filter(lambda name: isinstance(name, str), given), space.names):  # other names: said below
-        also = "also" if both[0] == both[1] else f"its element {both[1]!r}"
-        raise ParameterError(f"{both[0]!r} is in `given` and {also} in `over`: it is known or fitted")
+    for name in space.names:
+        if name in given:
+            raise ParameterError(f"{name!r} is in `given` and also in `over`: it is known or fitted")
+        if (array := array_of(name)) in given:
+            raise ParameterError(
+                f"{array!r} is in `given` and its element {name!r} in `over`: give the known elements one by one"
+            )
     values = {name: np.asarray(value_in_unit(model, name, x))[None] for name, x in given.items()}
     if values:
         check_members(model, zipped(values))
