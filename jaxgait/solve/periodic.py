@@ -256,7 +256,8 @@ class StroboscopicMap:
         Derivatives are exact across events. An event at the very start or end has none: let the period begin elsewhere.
 
         Raises:
-            ValueError: for a model without a period, and for a scheme that has no exact derivatives.
+            ValueError: for a model without a period, for a phase of one that moves smoothly, and for a scheme that
+                has no exact derivatives.
         """
         if model.period is None:
             raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
@@ -269,6 +270,8 @@ class StroboscopicMap:
             run = hybrid(moving, events=1, t_end=t_end, y0=unravel(z), phase=self.phase, scheme=scheme, counted=())
             came = (run.status == Outcome.COMPLETED) & (run.phase == self.phase)
         elif isinstance(scheme, Smooth):
+            if self.phase:
+                raise ValueError(f"{type(model).__name__} moves smoothly, without phases: leave out phase={self.phase}")
             run = integrate(model, jnp.stack([jnp.zeros_like(t_end), t_end]), scheme, unravel(z))
             came = run.status == Outcome.COMPLETED
         else:

@@ -274,6 +274,8 @@ def test_a_motion_does_not_return_beyond_terminations_that_are_no_transitions():
 def test_a_model_without_a_period_has_no_strobe():
     with pytest.raises(ValueError, match="Bungee is not driven with a period: use PoincareMap"):
         StroboscopicMap()(Bungee(), jnp.zeros(2))
+    with pytest.raises(ValueError, match="Driven moves smoothly, without phases: leave out phase=1"):
+        StroboscopicMap(phase=1)(Driven(), jnp.zeros(2))
 
 
 @pytest.mark.parametrize("periods", [1.5, 0, -1])
