@@ -256,7 +256,7 @@ class _Window:
                 units="inches", width=0.03, headwidth=3.5, headlength=4.5, headaxislength=4.0,
             )  # fmt: skip
         self.scale = shown.newtons_per_metre or arrow_scale(shown)
-        _bar(ax, view, beside=shown.ground is not None)
+        _bar(ax, view, grounded=shown.ground is not None)
         if view.title:
             ax.text(0.0, 1.0, view.title, transform=ax.transAxes, va="bottom", fontsize=8)
 
@@ -311,13 +311,13 @@ def _earth(ground: Ground) -> Polygon:
     return Polygon([*corners, *below], facecolor=EARTH, edgecolor="#555555", lw=1.0, zorder=1)
 
 
-def _bar(ax: Axes, view: View, beside: bool) -> None:
+def _bar(ax: Axes, view: View, grounded: bool) -> None:
     """A scale bar low in the view, with its length beside it (in the ground) or above it (where feet may be beside)."""
     size = rounded(view.span[0] / 4)
     end = (0.04 + size / view.span[0], 0.04)
     ax.plot([0.04, end[0]], [0.04, 0.04], color="black", lw=2.0, transform=ax.transAxes, zorder=8)
     look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "fontsize": 7, "zorder": 8}
-    if beside:
+    if grounded:
         ax.annotate(_metric(size), end, (5.0, 0.0), va="center_baseline", **look)
     else:
         ax.annotate(_metric(size), (0.04, 0.04), (0.0, 3.0), **look)
