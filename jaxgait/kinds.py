@@ -198,7 +198,14 @@ class Transition(NamedTuple):
 
     @property
     def sources(self) -> tuple[Any, ...]:
-        """The phases in which it may happen, however they are given."""
+        """The phases in which it may happen, however they are given.
+
+        Examples:
+            >>> from jaxgait.kinds import Transition
+            >>> falls = lambda t, y: y
+            >>> print(Transition(0, 1, guard=falls).sources, Transition([0, 2], 1, guard=falls).sources)
+            (0,) (0, 2)
+        """
         source: Any = self.source
         given = source.tolist() if hasattr(source, "tolist") else source
         return tuple(given) if isinstance(given, list | tuple | range) else (given,)
