@@ -245,6 +245,7 @@ def test_the_curve_before_is_that_of_all_trials(swung):
     np.testing.assert_allclose(before[swung.trials["meter"].points], energy(own, START[1]), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_density_of_samples_is_that_of_all_trials(swung):
     """Without its library: the logarithm and its slope, in logits, at the best fit and beside it."""
     space = swung.problem.space
@@ -278,6 +279,7 @@ def test_models_of_trials_are_with_their_known_values(swung, monkeypatch):
     assert lone.curve.sizes["time"] == 31 and lone.best["stiffness"] == pytest.approx(8.0, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_phases_and_times_are_fitted_together():
     """Each trial is compared with its own run: that of the larger mass is longer, as its period is."""
     model = with_parameters(Oscillator(), {"damping": 0.2})
