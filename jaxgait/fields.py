@@ -153,9 +153,9 @@ def declared(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     for name in names:
         if name in known:
             found[name] = known[name]
-        elif (place := _place(name, known)) is not None:
-            info = known[place[0]]
-            if (index := _index(place[1], _shape(info.value, info.rank))) is not None:
+        elif (split := _split(name, known)) is not None:
+            info = known[split[0]]
+            if (index := _index(split[1], _shape(info.value, info.rank))) is not None:
                 found[name] = info._replace(value=_element(info.value, index), rank=0)
     return found
 
@@ -183,9 +183,9 @@ def value_named(values: Mapping[str, Any], name: str) -> Any:
     """
     if name in values:
         return values[name]
-    place = _place(name, values)
-    index = None if place is None else _index(place[1], np.shape(values[place[0]]))
-    return None if place is None or index is None else _element(values[place[0]], index)
+    split = _split(name, values)
+    index = None if split is None else _index(split[1], np.shape(values[split[0]]))
+    return None if split is None or index is None else _element(values[split[0]], index)
 
 
 def no_element(label: str, name: str, values: Mapping[str, Any]) -> str:
@@ -196,10 +196,10 @@ def no_element(label: str, name: str, values: Mapping[str, Any]) -> str:
         name: the name with indices.
         values: arrays and numbers by name.
     """
-    place = _place(name, values)
-    if place is None:
+    split = _split(name, values)
+    if split is None:
         return ""
-    array, text = place
+    array, text = split
     shape = np.shape(values[array])
     if not shape:
         return f"{label}{array} is a single number: leave out [{text}]"
@@ -218,15 +218,15 @@ def within_arrays(values: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str
         >>> within_arrays({"mass": 2.0, "q[1]": 0.5}, {"mass": 1.0, "q": np.zeros(3)})
         {'mass': 2.0, 'q': array([0. , 0.5, 0. ])}
     """
-    found = {name: x for name, x in values.items() if _place(name, own) is None}
+    found = {name: x for name, x in values.items() if _split(name, own) is None}
     for name, x in values.items():
-        if (place := _place(name, own)) is not None:
-            array, index = place[0], tuple(map(int, place[1].split(",")))
+        if (split := _split(name, own)) is not None:
+            array, index = split[0], tuple(map(int, split[1].split(",")))
             found[array] = _with_element(found.get(array, own[array]), index, x)
     return found
 
 
-def _place(name: Any, known: Mapping[str, Any]) -> tuple[str, str] | None:
+def _split(name: Any, known: Mapping[str, Any]) -> tuple[str, str] | None:
     """The array of which a name is an element, and its indices as text; None for other names."""
     found = _ELEMENT.fullmatch(name) if isinstance(name, str) and name not in known else None
     return (found[1], found[2]) if found and found[1] in known else None

@@ -302,12 +302,8 @@ def with_parameters(model: M, values: Any) -> M:
         _check_kind(f"{type(model).__name__}.{name}", x, known[name])
         _check_finite(f"{type(model).__name__}.{name}", x, known[name])
     new = within_arrays(new, {name: info.value for name, info in every.items()})
-    return eqx.tree_at(
-        lambda m: [get_parameter(m, n) for n in new],
-        model,
-        list(new.values()),
-        is_leaf=lambda x: isinstance(x, tuple) or x is None,
-    )
+    at, leaf = lambda m: [get_parameter(m, n) for n in new], lambda x: isinstance(x, tuple) or x is None
+    return eqx.tree_at(at, model, list(new.values()), is_leaf=leaf)
 
 
 def in_own_unit(name: str, values: Any, unit: str | None) -> Any:

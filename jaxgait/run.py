@@ -208,7 +208,8 @@ def check_period(model: Model) -> None:
         >>> check_period(Prosthesis())
     """
     if model.period is not None and checks.is_concrete(model.period):
-        checks.positive(f"{type(model).__name__}.period", model.period, "seconds")
+        for one in np.ravel(np.asarray(model.period)).tolist():  # of several members, if parameters have a leading axis
+            checks.positive(f"{type(model).__name__}.period", one, "seconds")
 
 
 def _duration(model: Model) -> Any:

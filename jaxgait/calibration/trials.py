@@ -24,7 +24,7 @@ from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.gradients import Task, evaluator_for
-from jaxgait.optimization.space import Space, parted
+from jaxgait.optimization.space import Space, given_start, parted
 from jaxgait.parameters import ParameterError
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.run import Sampling
@@ -329,7 +329,7 @@ class _Group:
         first = self._trials[0]
         goal = Curve(tuple(self._observed), (), stride=first.curve.axis == "phase")
         own = lambda name: not {name, array_of(name)} & first.started  # the trial's array holds all its elements
-        start = {INITIAL + name: value for name, value in initial.items() if own(INITIAL + name)}
+        start = {name: value for name, value in given_start(self._model, initial).items() if own(name)}
         found = evaluator_for(Task(self._model, space, goal, run, start, self._given()), gradient, x)
         return found if isinstance(found, Conditions) else Conditions(found)
 

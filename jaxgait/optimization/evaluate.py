@@ -16,7 +16,6 @@ from scipy.stats import qmc
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import own_value, run_member
-from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.driver import plan_of
 from jaxgait.ensembles.members import constant, zipped
 from jaxgait.ensembles.plan import LANES, Plan
@@ -193,8 +192,7 @@ class BatchedProgram:
         extent: Mapping[str, np.ndarray] | None = None,
     ):
         """`options` are arguments of `jaxgait.ensemble`, `fixed` values that all share, `extent` as for `plan_of`."""
-        self._model, self._extent, self._plan = model, extent, None
-        self._fixed = {name: value_in_unit(model, name, value) for name, value in fixed.items()}
+        self._model, self._fixed, self._extent, self._plan = model, dict(fixed), extent, None
         self._options = {"retry": False} | {name: x for name, x in options.items() if x is not None}
         self._where = {name: self._options.pop(name, None) for name in ("workers", "cluster")}
         self._options |= {"model": model, "observe": observe, "gradient": gradient}

@@ -38,7 +38,7 @@ FIGURE_SPACE = "\u2007"
 MIN_ARROW = 0.02
 """Arrows shorter than this fraction of a view's height are left out."""
 CYCLES, SHOWN = 20.0, 6.0
-"""Cycles across a figure that can be told apart; those in the window that is shown of longer histories."""
+"""Largest number of cycles that fit legibly across a figure, and the number in the window on longer histories."""
 HIDDEN = 0.9, 0.01
 """A curve is dashed if in this fraction of the samples it lies on another one, within this fraction of the height."""
 

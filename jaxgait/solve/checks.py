@@ -403,7 +403,7 @@ def _what(rates: Any, y: Any) -> str:
 
 
 def reads_time(model: Any) -> bool:
-    """Whether the equations of a model, its events or its endings depend on time.
+    """Whether the equations of a model, its outputs, events or endings depend on time.
 
     Examples:
         >>> from jaxgait import Bungee, Prosthesis
@@ -414,7 +414,8 @@ def reads_time(model: Any) -> bool:
     y = model.initial_state()
 
     def equations(t: Array) -> list[Any]:
-        found: list[Any] = [ends(t, y) for ends in model.terminations().values()]
+        named = (*model.terminations().values(), *model.events().values())
+        found: list[Any] = [model.outputs(t, y), *(function(t, y) for function in named)]
         if isinstance(model, SmoothModel):
             found.append(model.vector_field(t, y))
         if isinstance(model, HybridModel):

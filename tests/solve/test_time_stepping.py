@@ -212,6 +212,14 @@ def test_a_contact_that_reopens_briefly_is_not_a_lift_off():
     assert list(names[0.1]) == ["touches", "leaves", "touches"]
 
 
+@pytest.mark.parametrize("separation", [0.0, 0.0105])
+def test_events_do_not_depend_on_the_sampling(separation):
+    """Steps between samples are examined in blocks, in which a contact must touch at most once."""
+    found = [simulate(Ball(separation=separation), dt=1e-3, samples=n, max_events=100) for n in (1, 1000)]
+    assert found[0].sizes["event"] == found[1].sizes["event"] > 5
+    np.testing.assert_allclose(*(run.event_time for run in found), atol=1e-9)
+
+
 def test_events_beyond_the_limit_end_a_run_with_a_status():
     with pytest.warns(IncompleteRun, match="raise max_events"):
         run = simulate(Ball(), dt=1e-3, max_events=3)

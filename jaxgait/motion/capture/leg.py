@@ -65,8 +65,8 @@ class Options:
     max_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
     standing_knee: str = AUTO
-    """How to treat the knee angle of the standing trial: up to 12 deg, subtract it as a marker offset (auto); never
-    subtract it, for knees that cannot be straightened (keep); or always subtract it (zero)."""
+    """Whether the knee angle of the standing trial is a marker offset, which is subtracted: if it is at most 12 deg
+    (auto), never, as for a knee that cannot be straightened (keep), or always (zero)."""
 
     def __post_init__(self):
         if self.standing_knee not in STANDING_KNEE:
