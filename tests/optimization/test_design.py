@@ -220,7 +220,6 @@ def test_bounds_starts_and_what_is_fixed_are_converted_to_the_units_of_the_model
     space = Space(Bungee(), {"stiffness": (unit(0.02, "N/mm"), 25.0), "mass": unit([6e4, 7e4], "g")})
     assert space.low.tolist() == [20.0, 60.0] and space.high.tolist() == [25.0, 70.0]
     assert space.points(Bungee(), [{"stiffness": 20.0, "mass": unit(6.5e4, "g")}], 0).tolist() == [[0.0, 0.5]]
-    program = BatchedProgram(Bungee(), lambda run: {}, (), FAST, {"initial.v": unit(50.0, "cm/s")})
-    assert program._fixed == {"initial.v": 0.5}
+    assert space.fixed(Bungee(), {"v": unit(50.0, "cm/s")}) == {"initial.v": 0.5}
     with pytest.raises(ParameterError, match="mass is in 'oz', but the model's in 'kg'"):
         Space(Bungee(), {"mass": unit([150.0, 200.0], "oz")})
