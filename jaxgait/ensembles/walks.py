@@ -26,7 +26,6 @@ from jaxgait.ensembles.members import DRIVE, MOTION, Members, drive_number
 from jaxgait.model import Model, as_model
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import FourierSeries, GaitDrive
-from jaxgait.motion.naming import motion_drive, motion_strides
 from jaxgait.motion.text import distinct
 from jaxgait.parameters import ParameterError, get_parameter, parameters
 from jaxgait.precision import float64_default
@@ -65,6 +64,9 @@ def people(
         >>> print(walkers.dims, walkers.labels["drive.speed"][1].round(2))  # m/s
         ('subject',) [1.26 0.98]
     """
+    # Imported here: with the readers of recordings it takes a fifth of the time of our own imports.
+    from jaxgait.motion.naming import motion_drive
+
     if isinstance(motions, str) or not isinstance(motions, Sequence | ValuesView) or not len(motions):
         raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {shown(motions)}")
     drives = [motion_drive(m) for m in motions]
@@ -119,6 +121,8 @@ def single_strides(
         >>> print(strides.dims, strides.labels["drive.period"][1].round(3))  # s
         ('stride',) [1.127 1.025]
     """
+    from jaxgait.motion.naming import motion_strides  # (see `people`)
+
     are_drives = isinstance(motion, list | tuple) and all(isinstance(one, GaitDrive) for one in motion)
     drives = list(motion) if are_drives else motion_strides(motion)
     if not drives:
