@@ -111,11 +111,12 @@ def test_the_unit_in_the_label_of_an_angle_counts(tmp_path):
 
 
 def test_what_stands_before_the_trajectories_is_not_dropped_without_a_word(tmp_path):
-    devices = "Devices\n1000\n,,Force\nFrame,Sub Frame,Fx,Fy,Fz\n,,N,N,N\n1,0,1,2,700\n1,1,1,2,700\n\n"
-    found = _read(tmp_path, devices + walker.vicon(W), "walk.csv")
+    text = walker.vicon(W)
+    found = _read(tmp_path, "Events\n100\nSubject,Context\nJo,Left\n\n" + text, "walk.csv")
     _same(found, 1e-7)
-    assert not found.forces and any("lines before the trajectories" in note for note in found.notes)
-    assert not any("lines before" in note for note in _read(tmp_path, walker.vicon(W), "walk.csv").notes)
+    assert "not read: the sections Events" in found.notes
+    assert "not read: 2 lines before the first section" in _read(tmp_path, "of Anna\n\n" + text, "walk.csv").notes
+    assert not any("not read" in note for note in _read(tmp_path, text, "walk.csv").notes)
 
 
 def test_moments_are_no_angles(tmp_path):

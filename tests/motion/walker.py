@@ -8,6 +8,7 @@ import pathlib
 import numpy as np
 
 from jaxgait.motion.embedded import gait_record
+from jaxgait.motion.recording import Recording
 
 THIGH, SHANK = 0.42, 0.41
 WIDTH, DEPTH = 0.25, 0.15
@@ -124,13 +125,33 @@ def csv(w: Walker, delimiter: str = ",", comma: bool = False) -> str:
     return "\n".join([*lines, *(delimiter.join(map(cell, row)) for row in table)])
 
 
-def vicon(w: Walker) -> str:
+def vicon(w: Walker | Recording) -> str:
     """A CSV file as Vicon Nexus exports it: names over axes, units in a line of their own, no times."""
     lines = ["Trajectories", f"{w.rate:g}", ",," + ",,,".join(f"Jo:{k}" for k in w.markers)]
     lines += ["Frame,Sub Frame," + ",".join("X,Y,Z" for _ in w.markers), ",," + ",".join("mm,mm,mm" for _ in w.markers)]
     table = 1000.0 * np.concatenate(list(w.markers.values()), axis=1)
-    lines += [f"{i + 1},0," + ",".join(f"{x:.4f}" for x in row) for i, row in enumerate(table)]
+    cell = lambda x: "" if np.isnan(x) else f"{x:.4f}"
+    lines += [f"{i + 1},0," + ",".join(map(cell, row)) for i, row in enumerate(table)]
     return "\n".join(lines) + "\n"
+
+
+def nexus(found: Recording, on_the_plates: bool = True) -> str:
+    """A CSV file as Vicon Nexus exports it, with force plates among the devices.
+
+    Args:
+        found: with markers and plates, whose samples per frame are a whole number.
+        on_the_plates: whether forces are those on the plates, as Nexus has them, and not those on the person.
+    """
+    ratio, count = round(found.forces[0].time.size / found.frames), len(found.forces)
+    outputs = [f"Force Plate {i + 1} - {what},," for i in range(count) for what in ("Force", "Moment", "CoP")]
+    lines = ["Devices", f"{ratio * found.rate:g}", ",," + ",".join(outputs)]
+    lines += ["Frame,Sub Frame" + ",Fx,Fy,Fz,Mx,My,Mz,Cx,Cy,Cz" * count, "," + ",N,N,N,N.mm,N.mm,N.mm,mm,mm,mm" * count]
+    sign = -1.0 if on_the_plates else 1.0
+    plates = [(sign * x.force, 0.0 * x.force, 1000.0 * np.nan_to_num(x.point)) for x in found.forces]
+    for i, row in enumerate(np.concatenate([column for plate in plates for column in plate], axis=1)):
+        lines.append(f"{i // ratio + 1},{i % ratio}," + ",".join(f"{x:.4f}" for x in row))
+    whole = {k: x for k, x in found.markers.items() if "copy" not in k}
+    return "\n".join(lines) + "\n\n" + vicon(dataclasses.replace(found, markers=whole))
 
 
 def qualisys(w: Walker) -> str:

@@ -1,5 +1,7 @@
 """CSV, TSV and TXT: labelled markers, forces and angles, as Vicon, Qualisys, OptiTrack and HBM export them.
 
+Exports of Vicon Nexus have sections (`readers.nexus`): the trajectories are read, and the force plates of the devices.
+
 Either one line of labels such as `RASI.X`, `RASI_y_mm`, `RASI:Z` or `hip_flexion_r`, or names over every third column
 and a line of axes below. Units are in a line of their own, behind the labels, or found by the size of the body.
 """
@@ -13,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxgait.checks import count_of, first_few
-from jaxgait.motion.readers import labels
+from jaxgait.motion.readers import labels, nexus
 from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
@@ -32,7 +34,6 @@ _TURNING = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORE
 """In the names of angles."""
 _LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z]))|force", re.IGNORECASE)
 """In the names of columns that may be meant to be forces."""
-_SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
 
 
 class _Header(NamedTuple):
@@ -58,14 +59,16 @@ def read_labelled(source: Source, name: str) -> Recording:
         >>> print(found.rate, found.angles["knee_flexion_deg"].round(4))  # Hz, rad
         100.0 [0.1745 0.3491 0.5236]
     """
-    section = next((i for i, line in enumerate(source.lines) if _SECTION.match(line)), 0)
+    parts, whole = nexus.sections(source), source
+    devices = parts.get(nexus.DEVICES)
+    if devices and nexus.TRAJECTORIES not in parts:
+        return _of_devices(source, name, devices)
+    section, end = parts.get(nexus.TRAJECTORIES, (0, len(source.lines)))
+    source = Source(source.file, source.lines[:end])
     start = _start(source, section)
     header = _read_header(source, section, start)
     sheet = read_sheet(source, start, len(header.names))
-    notes = list(sheet.notes)
-    if any(line.strip() for line in source.lines[:section]):
-        before = count_of(section, "line", "lines")
-        notes.append(f"not read: {before} before the trajectories (for example ground forces of devices)")
+    notes = [*sheet.notes, *_not_read(source, parts)]
     names = labels.unique(header.names, notes)
     units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
     columns = labels.classify(names, units, notes, source.file)
@@ -84,7 +87,32 @@ def read_labelled(source: Source, name: str) -> Recording:
     points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
     if not points & columns.force_units.keys():
         plates = _in_metres(plates, notes)
+    if devices:
+        numbers = (math.nan, math.nan) if columns.frame is None else sheet.values[[0, -1], columns.frame].tolist()
+        plates += nexus.device_forces(whole, devices, nexus.Frames(ticks.rate, *numbers), notes)
     return recording(source, name, ticks, markers, stated, notes, angles=angles, forces=plates)
+
+
+def _not_read(source: Source, parts: dict[str, tuple[int, int]]) -> list[str]:
+    """Notes of sections that are not read, and of lines before the first one."""
+    others = [name.capitalize() for name in parts if name not in (nexus.DEVICES, nexus.TRAJECTORIES)]
+    notes = [f"not read: the sections {first_few(others)}"] if others else []
+    first = min((start for start, _ in parts.values()), default=0)
+    if any(line.strip() for line in source.lines[:first]):
+        notes.append(f"not read: {count_of(first, 'line', 'lines')} before the first section")
+    return notes
+
+
+def _of_devices(source: Source, name: str, section: tuple[int, int]) -> Recording:
+    """The recording of an export without trajectories."""
+    notes: list[str] = []
+    plates = nexus.device_forces(source, section, None, notes)
+    if not plates:
+        what = "neither trajectories nor force plates (Fx, Fy, Fz) among the devices"
+        raise source.error(what, "export them from Nexus", section[0])
+    time = plates[0].time
+    rate = (time.size - 1) / float(time[-1] - time[0])
+    return Recording(name, source.file, rate, time, forces=plates, notes=tuple(notes))
 
 
 def _check_units(source: Source, units: list[str], columns: labels.Columns, count: int, start: int) -> None:
