@@ -21,6 +21,7 @@ from jaxgait.checks import nearest
 from jaxgait.ensembles.columns import MEMBER
 from jaxgait.measure import with_gaps
 from jaxgait.plot.explorer.table import Column, Table, table
+from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import broken, draw_map, no_value
 from jaxgait.plot.style import GREY, PALETTE, axis_label, displayed, style
 
@@ -87,7 +88,8 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     members = data["status"].dims if "status" in data else ()
     own = [str(n) for n, x in data.data_vars.items() if set(x.dims) == {"time", *members}]
     chosen = _chosen(data, variables, own, ("time",))
-    return _panels(data, chosen, lambda ax, x: _curve(ax, x, "time"), axis_label("time", "s"))
+    single = lambda x: x if x.dims != ("time",) else displayed(split_at_jumps(data, [str(x.name)])[x.name])
+    return _panels(data, chosen, lambda ax, x: _curve(ax, single(x), "time"), axis_label("time", "s"))
 
 
 def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:

@@ -297,6 +297,93 @@ def test_the_keyboard_presses_what_has_the_focus(shown, window, tmp_path):
 
 @needs_plotly
 @needs_chromium
+def test_arrow_keys_choose_the_next_member_where_the_map_has_the_focus(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    window.js("return show(4).then(() => $('map').focus())")
+    right, left, up, down = "\ue014", "\ue012", "\ue013", "\ue015"
+    for key, member in ((right, 7), (up, 8), (up, 8), (left, 5), (down, 4), (left, 1), (left, 1)):  # 3 stiffnesses
+        window.press(key)
+        assert window.js("return state.member") == member
+    outline = "const { outlineStyle, outlineWidth } = getComputedStyle($('map')); return outlineStyle + outlineWidth"
+    assert window.js(outline) == "solid2px"
+    window.until("$('said').textContent.startsWith('member 1, mass = 40 kg, stiffness = 20 N/m, clearance = ')")
+    assert window.js("return $('slider').value") == "0", "the film stays where it is"
+    window.js("$('y').value = 'clearance'; $('y').onchange()")
+    window.press(right)
+    across = "column('mass').values.data"
+    assert window.js(f"return [{across}[1], {across}[state.member]]") == [40, 60], "the next value"
+    before = window.js("return [state.member, column('clearance').values.data[state.member]]")
+    window.press(down)
+    after = window.js("return [state.member, column('clearance').values.data[state.member]]")
+    assert after[0] != before[0] and after[1] < before[1]
+    window.js("$('as-lines').click()")
+    window.until("$('map').data[0].type === 'parcoords'")
+    rows = window.js("return $('map').data[0].customdata")
+    window.js(f"return show({rows[2]}).then(() => $('map').focus())")
+    window.press(right)
+    assert window.js("return state.member") == rows[3]
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_parallel_coordinates_mark_the_chosen_member(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    window.js("return show(5).then(() => $('as-lines').click())")
+    pieces = "$('map')._fullLayout.annotations"
+    window.until(f"{pieces}.length === $('map').data[0].dimensions.length - 1")
+    ends = (
+        f"const [first] = {pieces}, [a] = document.querySelectorAll('#map .parcoords .axis .domain');"
+        "const { top, height } = a.getBoundingClientRect(), full = $('map')._fullLayout._size;"
+        "const tail = full.t + (1 - first.y) * full.h + first.ay + $('map').getBoundingClientRect().top;"
+        "return [(top + height - tail) / height, first.arrowcolor]"
+    )
+    height, colour = window.js(ends)
+    assert height == pytest.approx(1 / 3, abs=0.02), "60 kg of 40 to 100 kg"
+    window.js("return show(0)")
+    time.sleep(0.5)
+    assert window.js(ends)[0] == pytest.approx(0.0, abs=0.02), "the line follows the member"
+    window.js("$('as-map').click()")
+    assert window.js("return $('map').data.at(-1).marker.color") == colour, "as on the map"
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_each_curve_has_its_reference_and_lines_end_where_they_jump(shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    drawn = (
+        "for (const film of [chosenFilm(), referenceFilm()]) { const [values] = Object.values(film.curves[0].values);"
+        "film.curves[0].values = { one: values, two: values }; }"
+        "drawCharts(); return $('history').data.map(t => [t.name, t.line.color, t.line.dash, t.showlegend])"
+    )
+    (*dashed, one, two, key) = window.js(drawn)
+    assert [name for name, *_ in dashed] == ["one, reference", "two, reference"]
+    assert [colour for _, colour, *_ in dashed] == [one[1], two[1]] and one[1] != two[1]
+    assert [rest for *_, rest in dashed] == [False] * 2 and {dash for *_, dash, _ in (*dashed, key)} == {"dash"}
+    assert key[0] == "reference"
+    walk = (
+        "const data = values => ({ data: values }), film = { time: data([0, 1, 2]), histories: { a: data([0, 1, 5]),"
+        "b: data([7, 8, 9]) }, jumps: { sample: data([2]), before: { time: data([1.5]), a: data([2]), b: data([8.5]) },"
+        "after: { time: data([1.5]), a: data([4]), b: data([8.5]) } } };"
+        "return [['time', 'a'], ['b', 'a'], ['time', 'b']].map(names => splitAtJumps(film, names))"
+    )
+    assert window.js(walk) == [
+        [[0, 1, 1.5, None, 1.5, 2], [0, 1, 2, None, 4, 5]],
+        [[7, 8, 8.5, None, 8.5, 9], [0, 1, 2, None, 4, 5]],
+        [[0, 1, 2], [7, 8, 9]],
+    ]
+    silent = next(m for m in range(12) if m not in shown.runs)
+    window.js(f"return show({silent})")
+    assert window.js("return [$('legend').children.length, $('film-png').disabled]") == [0, True], "of no film"
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
 def test_hidden_statuses_are_hidden_side_by_side_and_large_views_do_not_shrink_the_others(shown, window, tmp_path):
     window.open(shown.save(tmp_path / "scan.html"))
     window.until("document.body.dataset.ready")

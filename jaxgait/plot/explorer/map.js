@@ -1,7 +1,7 @@
 // Draws all members: the map and the parallel coordinates, with the data and the selection of page.js.
 "use strict";
 
-const GL_FROM = 4000, ARROWS = 160;
+const GL_FROM = 4000, ARROWS = 160, CHOSEN = "#D55E00", PAD = 2;  // PAD: of Plotly's parallel coordinates, above and below in pixels
 
 function visible() {
   const rows = [], extra = Object.entries(state.slices);
@@ -59,7 +59,7 @@ function drawMap() {
 /** Redraws; Plotly then reports an empty selection, which is not the reader's. */
 function react(gd, ...drawn) {
   state.drawing++;
-  Plotly.react(gd, ...drawn).finally(() => state.drawing--);
+  return Plotly.react(gd, ...drawn).finally(() => state.drawing--);
 }
 
 /** Text in which Plotly finds no HTML: names are of people and files. */
@@ -107,10 +107,28 @@ function points(x, y, rows, marker) {
   };
 }
 
+/** What names a member, its numbers and how it ended, in words. */
+function described(row) {
+  const c = column($("colour").value), shown = [...axes(), ...(c && c.role !== "axis" ? [c] : [])];
+  return [`member ${idOf(row)}`, ...shown.map(k => `${k.name} = ${valueText(k, row)}`), statusOf(row)[0]];
+}
+
 function hover(row) {
-  const c = column($("colour").value);
-  const numbers = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${valueText(k, row)}`);
-  return [`<b>member ${idOf(row)}</b>`, ...[...numbers, statusOf(row)[0]].map(escaped)].join("<br>");
+  const [name, ...others] = described(row).map(escaped);
+  return [`<b>${name}</b>`, ...others].join("<br>");
+}
+
+/** The row next to the chosen one on the map, to the right (1 or -1) or up; in the parallel coordinates, the next one in the table. */
+function neighbour(right, up) {
+  const own = rowOf(state.member), gd = $("map");
+  if (state.view === "lines") { const rows = gd.data[0].customdata; return rows[rows.indexOf(own) + right - up]; }
+  const [x, y] = [column($("x").value), column($("y").value)], { xaxis, yaxis } = gd._fullLayout, rows = visible();
+  const away = (k, axis) => { const [from, ...to] = along(k, [own, ...rows]).map(v => axis.d2p(v)); return to.map(p => p - from); };
+  const [across, down] = [away(x, xaxis), away(y, yaxis)], [ahead, aside] = right ? [across, down] : [down, across], way = right || -up;
+  const listed = (right ? x : y).dim !== null;  // the nearest one of the next value; otherwise the nearest one about straight ahead
+  const cost = i => way * ahead[i] > 0.5 ? (listed ? 1e4 * way * ahead[i] + Math.abs(aside[i]) : Math.hypot(ahead[i], 2 * aside[i])) : Infinity;
+  const best = rows.reduce((least, _, i) => cost(i) < cost(least) ? i : least, -1);
+  return rows[best];
 }
 
 /** The values of a dimension that are listed with all members of the box. */
@@ -157,7 +175,7 @@ function marks(x, y, rows) {
   return [
     at(play, { symbol: "circle-open", size: 9, color: "#ffffff", line: { width: 3 } }), at(play, { symbol: "circle-open", size: 9, color: "#20252a", line: { width: 1.2 } }),
     at(one(state.reference), { symbol: "star", size: 13, color: "#ffffff", line: { width: 1.3, color: "#20252a" } }),
-    at(one(state.member), { symbol: "circle-open", size: 19, color: "#D55E00", line: { width: 3.5, color: "#D55E00" } }),
+    at(one(state.member), { symbol: "circle-open", size: 19, color: CHOSEN, line: { width: 3.5, color: CHOSEN } }),
   ];
 }
 
@@ -185,11 +203,22 @@ function drawLines(gd) {
   const rows = coloured.filter(r => shown.every(k => has(k)(r))), lost = all.length - rows.length;
   $("slices").replaceChildren(...(lost ? [element("span", `${lost} members without all of these values are left out`, { className: "faint" })] : []));
   const dimensions = shown.map(k => ({ label: escaped(withUnit(k.name, k.unit)), name: k.name, constraintrange: state.ranges[k.name], ...scaled(k, rows) }));
+  for (const d of dimensions) d.range = extent(d.values);
   const line = c ? shade(c, rows) : { color: rows.map(r => scan.status.data[r]), ...statusShades("c") };
   const apart = (gd.clientWidth - 160) / Math.max(1, shown.length - 1), longest = 6.5 * Math.max(...dimensions.map(d => d.label.length));
   const tilted = longest > apart;  // otherwise the headings overprint each other
   const l = Math.max(60, 3.3 * dimensions[0].label.length, ...shown[0].names.map(name => 6 * name.length + 14));
-  react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, labelangle: tilted ? -30 : 0, labelfont: { size: 11 }, rangefont: { size: 9 }, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l, r: tilted ? 70 : 40, t: tilted ? 40 + longest / 2 : 46, b: 20 } }, config("parallel_coordinates"));
+  react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, labelangle: tilted ? -30 : 0, labelfont: { size: 11 }, rangefont: { size: 9 }, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l, r: tilted ? 70 : 40, t: tilted ? 40 + longest / 2 : 46, b: 20 } }, config("parallel_coordinates")).then(markLine);
+}
+
+/** The line of the chosen member in front of all others, in the colour of its ring on the map: annotations, which files have, too. */
+function markLine() {
+  const gd = $("map");
+  if (state.view !== "lines" || !gd.data?.[0]?.dimensions) return;
+  const [{ dimensions, customdata }] = gd.data, i = customdata.indexOf(rowOf(state.member)), { w, h } = gd._fullLayout._size;
+  const places = i < 0 ? [] : dimensions.map(({ values, range: [low, high] }, k) => [k / Math.max(1, dimensions.length - 1), (PAD + (h - 2 * PAD) * (values[i] - low) / (high - low)) / h]);
+  const piece = ([x, y], [left, below]) => ({ x, y, ax: (left - x) * w, ay: (y - below) * h, xref: "paper", yref: "paper", text: "", showarrow: true, arrowside: "end+start", arrowhead: 6, startarrowhead: 6, arrowsize: 0.6, startarrowsize: 0.6, arrowwidth: 3, arrowcolor: CHOSEN });
+  return Plotly.relayout(gd, { annotations: places.slice(1).map((place, k) => piece(place, places[k])) });
 }
 
 /** Values and ticks of an axis of the parallel coordinates; Plotly's are never logarithmic. */
@@ -200,12 +229,18 @@ function scaled(k, rows) {
   return { values: values.map(Math.log10), tickvals: shown.map(Math.log10), ticktext: shown.map(short) };
 }
 
-/** Three digits of the spread of values; powers of ten for very large and small ones. */
-function format(values) {
+/** The ends of an axis of the parallel coordinates. */
+function extent(values) {
   let low = Infinity, high = -Infinity;
   for (const v of values) { low = Math.min(low, v); high = Math.max(high, v); }
-  const largest = Math.max(Math.abs(low), Math.abs(high));
-  return high > low && largest < 1e7 && largest >= 1e-4 ? `.${Math.min(12, Math.max(0, 2 - Math.floor(Math.log10(high - low))))}~f` : ".5~g";
+  const wide = high > low ? 0 : Math.abs(low) / 10 || 1;  // room around a single value
+  return low < Infinity ? [low - wide, high + wide] : [0, 1];
+}
+
+/** Three digits of the spread of values; powers of ten for very large and small ones. */
+function format(values) {
+  const [low, high] = extent(values), largest = Math.max(Math.abs(low), Math.abs(high));
+  return largest < 1e7 && largest >= 1e-4 ? `.${Math.min(12, Math.max(0, 2 - Math.floor(Math.log10(high - low))))}~f` : ".5~g";
 }
 
 const steps = colours => colours.flatMap((colour, i) => [[i / colours.length, colour], [(i + 1) / colours.length, colour]]);

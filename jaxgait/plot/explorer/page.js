@@ -1,4 +1,4 @@
-// The page: selection (`state`), data (`scan`), and drawing; maps are drawn by map.js, films by film.js.
+// The page: selection (`state`), data (`scan`), and drawing; maps are drawn by map.js, curves by charts.js, films by film.js.
 "use strict";
 
 const $ = id => document.getElementById(id);
@@ -144,8 +144,9 @@ async function show(member) {
   $("facts").hidden = !scan.columns.length;
   drawValues(row);
   drawCommands(row);
+  $("film-png").disabled = !film;
   if (film) startFilm(film); else drawAbsent(row);
-  drawMap.timer = drawMap.timer || setTimeout(() => { drawMap.timer = 0; if (scan.columns.length && state.view === "map") drawMap(); }, 30);
+  drawMap.timer = drawMap.timer || setTimeout(() => { drawMap.timer = 0; if (scan.columns.length) state.view === "map" ? drawMap() : markLine(); }, 30);
   drawMultiples();
 }
 
@@ -170,6 +171,7 @@ function drawAbsent(row) {
   const near = nearest(row), box = $("absent");
   const why = refused.get(idOf(row)) || scan.why || `This page contains the motions of ${films.size} of ${scan.size} members (ringed on the map), but not that of member ${idOf(row)}: the commands below simulate it.`;
   box.replaceChildren(element("p", why));
+  $("legend").replaceChildren();
   if (near === null) return;
   const button = element("button", `Show the nearest animated member (${near})`);
   button.onclick = () => show(near);
@@ -264,39 +266,6 @@ function startFilm(film) {
   drawFrame();
 }
 
-function series(film, choice) {
-  if (choice.startsWith("#")) { const c = film.curves[+choice.slice(1)]; return c ? Object.entries(c.values).map(([name, v]) => [name, v.data]) : []; }
-  return film.histories[choice] ? [[choice, film.histories[choice].data]] : [];
-}
-
-function drawCharts() {
-  const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
-  const since = f => Array.from(f.time.data, t => film.time.data[0] + (t - f.time.data[0]));  // both begin together
-  const all = series(film, choice), margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
-  const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
-  const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
-  const legend = first ? film.legend : {}, taken = [...Object.values(legend), ...[...film.forces, ...film.trails].map(d => d.colour)];
-  const free = SERIES.filter(c => !taken.includes(c)), colour = (name, i) => legend[name] ?? free[i % free.length] ?? SERIES[i % SERIES.length];
-  const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name: escaped(name), line: { width: 1.8, color: colour(name, i) } }));
-  if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: referenceName(), line: { width: 1.3, color: REFERENCE, dash: "dash" } });
-  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
-  const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines+markers", marker: { opacity: 0 }, x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
-  const loops = [other && other.histories[px] && other.histories[py] && loop(other, REFERENCE, 1.3, "dash", referenceName()), film.histories[px] && film.histories[py] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
-  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
-}
-
-/** Puts a marker on a chart: at x, over the whole height if y is null. */
-function pin(chart, kind, x, y) {
-  const full = $(chart)._fullLayout;
-  let marker = $(chart).querySelector("." + kind);
-  if (!marker) { marker = element("div", "", { className: kind }); $(chart).append(marker); }
-  marker.hidden = !full || !full.xaxis || !Number.isFinite(x) || (y !== null && !Number.isFinite(y));
-  if (marker.hidden) return;
-  marker.style.left = `${full.xaxis._offset + full.xaxis.l2p(x)}px`;
-  marker.style.top = `${y === null ? full.yaxis._offset : full.yaxis._offset + full.yaxis.l2p(y)}px`;
-  if (y === null) marker.style.height = `${full.yaxis._length}px`;
-}
-
 function drawFrame() {
   const film = chosenFilm();
   if (film) {
@@ -371,8 +340,9 @@ function drawMultiples() {
 
 // ---------- the start ----------
 
-/** Fits the pictures of the member into the room that the layout leaves them; markers are placed on fitted charts. */
+/** Fits the pictures into the room that the layout leaves them; markers are placed on fitted charts. */
 async function fit() {
+  if (state.view === "lines") Plotly.Plots.resize($("map")).then(markLine);
   if (chosenFilm()) await Promise.all(["history", "phase"].map(id => Plotly.Plots.resize($(id))));
   drawFrame();
 }
@@ -399,6 +369,13 @@ function wire() {
   $("slider").oninput = () => { const film = chosenFilm(); play(false); state.elapsed = film.time.data[+$("slider").value] - film.time.data[0]; drawFrame(); };
   for (const id of ["curve", "px", "py"]) $(id).onchange = () => { drawCharts(); drawFrame(); };
   $("speed").onchange = () => state.speed = +$("speed").value;
+  $("map").onkeydown = event => {
+    const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (!way || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault(); event.stopPropagation();
+    const row = event.repeat && scan.serve ? undefined : neighbour(...way);  // while the key is down, not every member on the way is simulated
+    if (row !== undefined) show(idOf(row)).then(() => $("said").textContent = described(row).join(", "));
+  };
   addEventListener("resize", () => requestAnimationFrame(fit));
   const repaint = async () => { await hasRoom(); if (scan.columns.length) drawMap(); if (chosenFilm()) drawCharts(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
@@ -422,7 +399,7 @@ function listen() {
     select(event.points.filter(p => p.customdata !== undefined).map(p => p.customdata));
   });
   gd.on("plotly_deselect", forget);
-  gd.on("plotly_restyle", () => { if (state.view === "lines" && !state.drawing) brushed(); });
+  gd.on("plotly_restyle", () => { if (state.view === "lines" && !state.drawing) { brushed(); markLine(); } });
 }
 
 async function start() {
@@ -438,7 +415,7 @@ async function start() {
   $("about").textContent = scan.about;
   $("notes").replaceChildren(...scan.notes.map(note => element("p", note)));
   const keys = element("p");
-  keys.innerHTML = "<kbd>space</kbd> plays and stops, <kbd>←</kbd> <kbd>→</kbd> step from sample to sample.";
+  keys.innerHTML = "<kbd>space</kbd> plays and stops, <kbd>←</kbd> <kbd>→</kbd> step from sample to sample." + (scan.columns.length ? " On the map (<kbd>Tab</kbd>), the arrow keys choose the next member." : "");
   $("notes").append(keys);
   document.body.classList.toggle("run", !scan.columns.length);
   $("wait").remove();

@@ -71,7 +71,7 @@ class Explorer:
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
         page = _resource("page.html").replace("{{title}}", html.escape(self.header["title"]))
-        for name in ("page.css", "frame.js", "pack.js", "film.js", "map.js", "page.js"):
+        for name in ("page.css", "frame.js", "pack.js", "film.js", "map.js", "charts.js", "page.js"):
             page = page.replace("{{" + name + "}}", _resource(name))
         page = page.replace("{{library}}", _library())
         return page.replace("{{data}}", base64.b64encode(self.packed()).decode())

@@ -11,6 +11,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from jaxgait.model import Model
+from jaxgait.plot.jumps import jumps
 from jaxgait.plot.scene import Body, Curve, Limb, arrow_scale, scene
 from jaxgait.plot.style import displayed
 
@@ -121,6 +122,21 @@ def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
         ],
         "legend": dict(shown.legend),
         "histories": {n: pack.floats(displayed(run[n]).values[take]) for n in _histories(run)},
+        "jumps": _jumps(pack, run, take),
+    }
+
+
+def _jumps(pack: Pack, run: xr.Dataset, take: Int[np.ndarray, " samples"]) -> dict[str, Any]:
+    """Numbers of the first samples played after each jump, and the histories just before and after by name."""
+    found = jumps(run, _histories(run))
+    sample = np.searchsorted(take, found.sample)
+    inside = np.flatnonzero((sample > 0) & (sample < take.size))
+    packed = lambda side: {n: pack.floats(displayed(x).values[inside]) for n, x in side.items()}
+    times = {"time": pack.doubles(found.time[inside])}
+    return {
+        "sample": pack.doubles(sample[inside]),
+        "before": packed(found.before) | times,
+        "after": packed(found.after) | times,
     }
 
 

@@ -1,0 +1,58 @@
+// Draws the curves of the chosen member, those of the reference dashed, and the phase portrait.
+"use strict";
+
+/** Histories by name ("time", too), as columns that are not joined where one of them jumps. */
+function splitAtJumps(film, names) {
+  const { sample, before, after } = film.jumps, columns = names.map(name => [...(name === "time" ? film.time : film.histories[name]).data]);
+  for (let k = sample.data.length - 1; k >= 0; k--) {
+    const side = found => names.map(name => found[name].data[k]), [from, to] = [side(before), side(after)];
+    if (from.some((v, c) => v !== to[c])) columns.forEach((column, c) => column.splice(sample.data[k], 0, from[c], null, to[c]));
+  }
+  return columns;
+}
+
+/** The lines of a choice: name, times and values. */
+function series(film, choice) {
+  if (choice.startsWith("#")) return Object.entries(film.curves[+choice.slice(1)]?.values ?? {}).map(([name, v]) => [name, [...film.time.data], [...v.data]]);
+  return film.histories[choice] ? [[choice, ...splitAtJumps(film, ["time", choice])]] : [];
+}
+
+/** Colours of lines by name: those of the scene, otherwise ones that nothing else in the picture has. */
+function lineColours(film, names, legend) {
+  const taken = [...Object.values(legend), ...[...film.forces, ...film.trails].map(d => d.colour)], free = SERIES.filter(c => !taken.includes(c));
+  return names.map((name, i) => legend[name] ?? free[i % free.length] ?? SERIES[i % SERIES.length]);
+}
+
+function drawCharts() {
+  const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
+  const margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
+  const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
+  const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
+  const own = series(film, choice), several = own.length > 1, colours = lineColours(film, own.map(([name]) => name), first ? film.legend : {});
+  const line = (x, y, name, more) => ({ type: "scatter", mode: "lines", x, y, name: escaped(name), ...more });
+  const traces = own.map(([name, x, y], i) => line(x, y, name, { line: { width: 1.8, color: colours[i] } }));
+  if (other) {
+    const dashed = color => ({ line: { width: 1.3, color, dash: "dash" } }), shift = film.time.data[0] - other.time.data[0];  // both begin together
+    const theirs = series(other, choice).filter(([name]) => own.some(([mine]) => mine === name));
+    traces.unshift(...theirs.map(([name, x, y]) => line(x.map(t => t + shift), y, several ? `${name}, ${referenceName()}` : referenceName(), { showlegend: !several, ...dashed(several ? colours[own.findIndex(([mine]) => mine === name)] : REFERENCE) })));
+    if (several && theirs.length) traces.push(line([null], [null], referenceName(), dashed(css("--faint"))));  // one entry of the legend for all
+  }
+  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
+  const [px, py] = [$("px").value, $("py").value];
+  const loop = (f, name, color, width, dash) => { const [x, y] = splitAtJumps(f, [px, py]); return { ...line(x, y, name, { line: { color, width, dash } }), mode: "lines+markers", marker: { opacity: 0 } }; };
+  const has = f => f && f.histories[px] && f.histories[py];
+  const loops = [has(other) && loop(other, referenceName(), REFERENCE, 1.3, "dash"), has(film) && loop(film, `member ${state.member}`, SERIES[0], 1.6, "solid")].filter(Boolean);
+  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
+}
+
+/** Puts a marker on a chart: at x, over the whole height if y is null. */
+function pin(chart, kind, x, y) {
+  const full = $(chart)._fullLayout;
+  let marker = $(chart).querySelector("." + kind);
+  if (!marker) { marker = element("div", "", { className: kind }); $(chart).append(marker); }
+  marker.hidden = !full || !full.xaxis || !Number.isFinite(x) || (y !== null && !Number.isFinite(y));
+  if (marker.hidden) return;
+  marker.style.left = `${full.xaxis._offset + full.xaxis.l2p(x)}px`;
+  marker.style.top = `${y === null ? full.yaxis._offset : full.yaxis._offset + full.yaxis.l2p(y)}px`;
+  if (y === null) marker.style.height = `${full.yaxis._length}px`;
+}

@@ -1,0 +1,50 @@
+"""Lines end just before a jump of the state, and begin again just after it."""
+
+import numpy as np
+import pytest
+
+from jaxgait.models.walker.rigid import RollingWalker
+from jaxgait.plot.explorer import explore
+from jaxgait.plot.histories import histories
+from jaxgait.plot.jumps import jumps, split_at_jumps
+from jaxgait.solve.simulate import simulate
+from tests.plot.explorer import unpacked
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return simulate(RollingWalker(), duration=1.0, samples=400)
+
+
+def test_lines_are_split_where_one_of_them_jumps(walk):
+    line = split_at_jumps(walk, ["stance", "x"])
+    gaps = np.flatnonzero(np.isnan(line.stance))
+    assert len(gaps) == walk.sizes["event"] == 2 and np.isnan(line.x[gaps]).all()
+    for side, at in (("before", gaps - 1), ("after", gaps + 1)):
+        assert np.array_equal(line.time[at], walk.event_time)
+        assert np.array_equal(line.stance[at], walk[f"stance_{side}"]) and line.stance.units == "rad"
+    assert (np.diff(line.time) >= 0.0).all()
+    for smooth in ("x", "hip_height"):
+        assert split_at_jumps(walk, [smooth]).sizes["time"] == 401, "not split, as it does not jump"
+
+
+def test_what_the_run_does_not_hold_is_extrapolated_from_both_sides(walk):
+    member = walk.drop_vars([n for n in walk if str(n).endswith(("_before", "_after"))])
+    names = ["x", "stance", "swing_rate"]
+    for side in ("before", "after"):
+        known, found = (getattr(jumps(run, names), side) for run in (walk, member))
+        for name in names:
+            np.testing.assert_allclose(found[name], known[name], atol=2e-2 * np.ptp(walk[name].values))
+    assert not (jumps(member, names).before["x"] != jumps(member, names).after["x"]).any()
+    assert split_at_jumps(member.assign_attrs(scheme="Smooth"), names).sizes["time"] == 401
+
+
+def test_pictures_and_pages_do_not_join_what_jumps(walk):
+    panel, smooth = histories(walk, ["stance", "x"]).axes
+    drawn = panel.lines[0].get_ydata()
+    assert np.isnan(drawn).sum() == 2 and np.nanmax(np.abs(np.diff(drawn))) < 2.0, "in degrees, from sample to sample"
+    assert not np.isnan(smooth.lines[0].get_ydata()).any()
+    ((_, film),) = unpacked(explore(walk).packed())["films"]
+    assert film["jumps"]["sample"].size == 2
+    np.testing.assert_allclose(film["jumps"]["before"]["time"], walk.event_time)
+    np.testing.assert_allclose(film["jumps"]["after"]["stance"], np.degrees(walk.stance_after), rtol=1e-6)
