@@ -166,25 +166,32 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
 @shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fit(JsonOutput, Steps, Span, Mechanism):
-    """Fit parameters to a measured curve by least squares, with their uncertainty and undetermined directions.
+    """Fit parameters to measured curves by least squares, with their uncertainty and undetermined directions.
 
-    The curve is a CSV file whose header names the columns with their units: times as "time (s)" or "time (ms)", or
+    A curve is a CSV file whose header names the columns with their units: times as "time (s)" or "time (ms)", or
     phases as "stride (%)" or "phase (1)"; values, under the name of a model output, as "height (m)"; optional
     standard deviations as "sd (m)". Compatible units are converted; units are never assumed.
 
-    The exit code is 1 if the fit is not a minimum, or if the curve does not determine all directions.
+    Several curves have the fitted parameters in common, and differ in what is known of each (--given, --motion):
+    `jaxgait fit bungee --measured anna.csv ben.csv --given mass=62,84kg --over stiffness=15:40`
+
+    The exit code is 1 if the fit is not a minimum, or if the curves do not determine all directions.
 
     Example: `jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit`
     """
 
-    measured: str | None = None
-    """The measured curve: a CSV file; for a knee also a walk (JSON) or an embedded gait (see `jaxgait motion`)."""
+    measured: tuple[str, ...] = ()
+    """The measured curves: CSV files; for a knee also walks (JSON) or embedded gaits (see `jaxgait motion`)."""
+    given: tuple[str, ...] = ()
+    """What is known of each of several curves, in their order: mass=62,84kg, also initial.NAME=0,1."""
+    motion: tuple[str, ...] = ()
+    """Measured motion, as for `jaxgait run`: one for all curves, or one for each."""
     over: tuple[str, ...] = ()
     """Bounds, as name=low:high: damper.k=12:30kN/m."""
     output: str | None = None
-    """Output that was measured (see `jaxgait run MODEL --list`); by default the column's name."""
+    """Output that was measured (see `jaxgait run MODEL --list`); by default the name of each file's column."""
     noise: float | None = None
-    """Standard deviation of the values in their unit, if not in the file; by default estimated from the residual."""
+    """Standard deviation of the values in their unit, if not in the files; by default estimated from the residual."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or differences; auto: of the gait for data over the stride."""
     starts: int = 4

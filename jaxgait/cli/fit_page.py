@@ -1,9 +1,10 @@
-"""The report of a fit to a measured curve: an HTML page with all pictures."""
+"""The report of a fit to measured curves: an HTML page with all pictures."""
 
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,32 @@ from jaxgait.calibration.fitted import error_text
 from jaxgait.cli import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
+
+
+class Known(NamedTuple):
+    """A measured curve and what is known of it."""
+
+    read: CurveTable
+    stated: float | None
+    """The user's standard deviation of the data, in the curve's unit."""
+    noise: Any
+    """Standard deviations of the data, in the curve's unit; None if they are to be estimated."""
+    given: Mapping[str, float]
+    """Known values of this curve by name."""
+    units: Mapping[str, str]
+    """Their units."""
+
+
+def curve_line(one: Known) -> str:
+    """A measured curve's file and contents, its noise and what is known of it."""
+    unit = {name: "" if unit == "1" else f" {unit}" for name, unit in one.units.items()}
+    known = "".join(f"; {name} = {value:.6g}{unit[name]}" for name, value in one.given.items())
+    return f"{one.read.file}: {curve_summary(one.read)}; noise: {noise_source(one.read, one.stated)}{known}"
+
+
+def outputs(curves: Mapping[str, Known]) -> str:
+    """The names of the measured outputs, each once."""
+    return ", ".join(dict.fromkeys(one.read.output for one in curves.values()))
 
 
 def curve_summary(read: CurveTable) -> str:
@@ -33,7 +60,7 @@ def noise_source(read: CurveTable, stated: float | None) -> str:
 MAX_NAMES = 3
 """Number of parameters named for each direction."""
 _CURVES = (
-    "Top: the measured curve, the initial curve of the model, and the fitted one. Bottom: the residual, fitted minus "
+    "Top: each measured curve, the initial curve of the model, and the fitted one. Bottom: the residual, fitted minus "
     "measured. Right: correlation of the parameters' errors; near 1 or -1 only a combination of them is determined. "
     "For two parameters, the joint 95 % region from their standard errors."
 )
@@ -41,17 +68,17 @@ _PROFILE = "Rise of chi-square with {} fixed at other values and all other param
 
 
 def write(
-    folder: pathlib.Path, found: Fit, read: CurveTable, stated: float | None = None, profiles: Sequence[Profile] = ()
+    folder: pathlib.Path, found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile] = ()
 ) -> pathlib.Path:
     """Writes the pictures (PNG and PDF) and `report.html` into a folder; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = lambda name, figure, caption: page.picture(figure, folder / name, caption)
     parts = [
-        page.paragraph(f"{read.file}: {curve_summary(read)}; noise: {noise_source(read, stated)}."),
+        *(page.paragraph(f"{curve_line(one)}.") for one in curves.values()),
         page.paragraph(" ".join(map(_sentence, [*quality(found), verdict(found)]))),
         page.listed([_sentence(text) for text in caveats(found)]),
         _parameters(found, profiles),
-        picture("curves", fits.fitted(found, read.output, found.before()), _CURVES),
+        picture("curves", fits.fitted(found, outputs(curves), found.before()), _CURVES),
         "<h2>Uncertainty</h2>",
         picture("bounds", fits.bounded(found), "Each parameter within its bounds."),
         _directions(found),
@@ -59,8 +86,8 @@ def write(
         _starts(found),
     ]
     path = folder / "report.html"
-    title = f"{type(found.model).__name__}: {read.output} fitted to {pathlib.Path(read.file).name}"
-    files.text(path, page.page(title, parts))
+    names = ", ".join(pathlib.Path(one.read.file).name for one in curves.values())
+    files.text(path, page.page(f"{type(found.model).__name__}: {outputs(curves)} fitted to {names}", parts))
     return path
 
 

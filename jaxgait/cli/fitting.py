@@ -1,4 +1,4 @@
-"""`jaxgait fit`: reads a measured curve, fits parameters to it, prints and writes the result."""
+"""`jaxgait fit`: reads measured curves, fits parameters to them, prints and writes the result."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import files
-from jaxgait.calibration import CurveTable, Fit, Profile, as_dataset, fit, profile, read_curve
+from jaxgait import checks, files
+from jaxgait.calibration import CurveTable, Fit, Profile, Trial, as_dataset, fit, profile, read_curve
 from jaxgait.calibration.describe import describe, describe_profile
 from jaxgait.calibration.measured import measured_curve
 from jaxgait.cli import fit_page, parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
+from jaxgait.cli.fit_page import Known
 from jaxgait.cli.records import origin
-from jaxgait.cli.running import fixed_start, mechanism
+from jaxgait.cli.running import fixed_start, mechanisms
+from jaxgait.ensembles.labels import described_value
 from jaxgait.model import Model
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.naming import motion_drive
+from jaxgait.motion.text import distinct
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.run import Sampling
 
@@ -37,15 +40,22 @@ def run_fit(request: Any) -> int:
     parsing.check_output(request.out, kinds=("nc",))
     if request.report is not None:
         parsing.make_folder(request.report)
-    model = mechanism(request)
-    read, box = source(request.measured, model, request.output), parsing.box(model, request.over)
+    model, *others = models = _models(request)
+    box = parsing.box(model, request.over)
     if not box:
         raise ParameterError(f"nothing to fit: give --over name=low:high with some of {', '.join(parameters(model))}")
-    run, noise, start = _span(request, model, read), _noise(request.noise, read), fixed_start(request, model, box)
-    print("\n".join(_data_lines(read, request.noise, run)), flush=True)
-    note(f"fitting {', '.join(box)} of {type(model).__name__} to {len(read.curve.values)} points")
+    curves, start = _curves(request, models), fixed_start(request, model, box)
+    _check_given(request, box)
+    run = _span(request, models, curves)
+    trials = [
+        Trial(one.read.curve, output=one.read.output, noise=one.noise, given=one.given, name=name, model=own)
+        for (name, one), own in zip(curves.items(), models if others else [None] * len(curves), strict=True)
+    ]
+    print("\n".join(_data_lines(curves, run)), flush=True)
+    points = sum(len(one.read.curve.values) for one in curves.values())
+    note(f"fitting {', '.join(box)} of {type(model).__name__} to {points} points")
     wanted = {"starts": request.starts, "iterations": request.iterations, "gradient": request.gradient}
-    found = fit(model, read.curve, over=box, output=read.output, noise=noise, initial=start, **wanted, **run)
+    found = fit(model, trials, over=box, initial=start, **wanted, **run)
     best = " ".join(f"{name}={value:.10g}" for name, value in found.best.items())
     print("\n".join([*describe(found), f"  as parameters: --set {best}"]), flush=True)
     profiles: list[Profile] = []
@@ -54,29 +64,59 @@ def run_fit(request: Any) -> int:
             profiles.append(profile(found, name))
             print(f"  {describe_profile(profiles[-1])}", flush=True)
     finally:  # after an interruption, writes what is finished
-        _write(request, found, read, profiles)
+        _write(request, found, curves, profiles)
     return DONE if found.determined else NOT_ALL
 
 
-def _write(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> None:
+def _write(request: Any, found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile]) -> None:
     if request.out is not None:
-        data = as_dataset(found, profiles).assign_attrs(output=read.output, measured=read.file)
-        files.netcdf(request.out, data)
+        named = {"output": fit_page.outputs(curves), "measured": ", ".join(one.read.file for one in curves.values())}
+        files.netcdf(request.out, as_dataset(found, profiles).assign_attrs(named))
         print(f"wrote {request.out}")
-    write_json(request.json, _record(found, read, profiles) if request.json else None)
+    write_json(request.json, _record(found, curves, profiles) if request.json else None)
     if request.report is not None:
-        print(f"wrote {fit_page.write(request.report, found, read, request.noise, profiles)}")
+        print(f"wrote {fit_page.write(request.report, found, curves, profiles)}")
 
 
-def source(text: str | None, model: Model, output: str | None) -> CurveTable:
+def _models(request: Any) -> list[Model]:
+    """The mechanism, or with several motions that of each curve."""
+    motions, count = request.motion, len(request.measured)
+    if len(motions) > 1 and len(motions) != count:
+        curves = checks.count_of(count, "curve", "curves")
+        raise ValueError(f"--motion has {len(motions)} motions for {curves}: give one for all curves, or one for each")
+    return mechanisms(request)
+
+
+def _curves(request: Any, models: Sequence[Model]) -> dict[str, Known]:
+    """The measured curves by name, with what is known of each."""
+    texts = request.measured
+    if not texts:
+        raise ValueError("no data: give --measured FILE, a CSV file with a header such as 'time (s),height (m)'")
+    own = models if len(models) > 1 else [*models] * len(texts)
+    reads = [source(text, model, request.output) for text, model in zip(texts, own, strict=True)]
+    known = parsing.given(models[0], request.given, len(texts))
+    names = distinct([text if text in REFERENCE_GAITS else pathlib.Path(text).stem for text in texts])
+    units = {name: described_value(models[0], name).get("units", "1") for name in known[0]}
+    return {
+        name: Known(read, request.noise, _noise(request.noise, read), values, units)
+        for name, read, values in zip(names, reads, known, strict=True)
+    }
+
+
+def _check_given(request: Any, box: Mapping[str, Any]) -> None:
+    """Checks that what is known of each curve is neither given for all of them nor fitted."""
+    parsing.check_not_fixed(request.set, request.initial, request.given, "--given")
+    if both := sorted({text.partition("=")[0] for text in request.given} & {*box}):
+        raise ParameterError(f"{both[0]} is given to --given and to --over: it is known or fitted")
+
+
+def source(text: str, model: Model, output: str | None) -> CurveTable:
     """The measured curve: a table, or the knee curve of a drive; `output`, by default its column, is what was measured.
 
     Raises:
         FileNotFoundError: if there is no such file or gait.
         ValueError: if it cannot be used.
     """
-    if text is None:
-        raise ValueError("no data: give --measured FILE, a CSV file with a header such as 'time (s),height (m)'")
     path = pathlib.Path(text)
     if path.suffix.lower() in TABLES and text not in REFERENCE_GAITS:
         if not path.exists():
@@ -89,17 +129,20 @@ def source(text: str | None, model: Model, output: str | None) -> CurveTable:
     return CurveTable(curve, output, None, text, np.arange(len(curve.at)), columns, ())
 
 
-def _span(request: Any, model: Model, read: CurveTable) -> dict[str, Any]:
+def _span(request: Any, models: Sequence[Model], curves: Mapping[str, Known]) -> dict[str, Any]:
     """Length and options of the runs, which by default end with the data and must not end before them."""
-    span = dict(request.sampling)
-    if read.curve.axis == "phase" and model.period is None:
-        advice = "give times from the start of the run: 'time (s)'"
-        what = f"phases of a stride, but {type(model).__name__} has no strides"
-        raise MotionFormatError(what, advice, read.file, column=read.columns[0])
-    if read.curve.axis == "time":
-        if span["strides"] is None and span["duration"] is None:
-            span["duration"] = float(read.curve.at[-1])
-        read.check_end(float(np.asarray(Sampling.of(model, **span).times(model))[-1]))
+    model, reads = models[0], [one.read for one in curves.values()]
+    span, ends = dict(request.sampling), [float(read.curve.at[-1]) for read in reads if read.curve.axis == "time"]
+    for read in reads:
+        if read.curve.axis == "phase" and model.period is None:
+            advice = "give times from the start of the run: 'time (s)'"
+            what = f"phases of a stride, but {type(model).__name__} has no strides"
+            raise MotionFormatError(what, advice, read.file, column=read.columns[0])
+    if ends and span["strides"] is None and span["duration"] is None:
+        span["duration"] = max(ends)
+    for read, own in zip(reads, models if len(models) > 1 else [model] * len(reads), strict=True):
+        if read.curve.axis == "time":
+            read.check_end(float(np.asarray(Sampling.of(own, **span).times(own))[-1]))
     return {name: value for name, value in (span | request.options).items() if value is not None}
 
 
@@ -110,26 +153,35 @@ def _noise(stated: float | None, read: CurveTable) -> Any:
     return read.noise if stated is None else stated
 
 
-def _data_lines(read: CurveTable, stated: float | None, run: Mapping[str, Any]) -> Iterator[str]:
+def _data_lines(curves: Mapping[str, Known], run: Mapping[str, Any]) -> Iterator[str]:
     """How the data were understood."""
-    yield f"{read.file}: {fit_page.curve_summary(read)}; noise: {fit_page.noise_source(read, stated)}"
-    if read.unused:
-        yield f"  not used: {', '.join(read.unused)}"
+    for one in curves.values():
+        yield fit_page.curve_line(one)
+        if one.read.unused:
+            yield f"  not used: {', '.join(one.read.unused)}"
     if "duration" in run:
         yield f"  runs of {run['duration']:.10g} s, compared at the times of the data"
 
 
-def _record(found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> dict[str, Any]:
-    about = {"model": type(found.model).__name__, "output": read.output, "measured": read.file, "unused": read.unused}
-    intervals = {name: found.interval(name) for name in found.best}
-    curves = found.as_dict()["curve"] | {"before": found.before()}
+def _record(found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile]) -> dict[str, Any]:
+    """The result for JSON: of one curve with its file and its curve, of several under `trials`."""
+    record, before = found.as_dict(), found.before()
+    origin_of = lambda read: {"output": read.output, "measured": read.file, "unused": read.unused}
+    origins = {name: origin_of(one.read) for name, one in curves.items()}
+    if len(curves) == 1:
+        (about,), record["curve"] = origins.values(), record["curve"] | {"before": before}
+    else:
+        about, parts = {}, {name: {"before": before[one.points]} for name, one in found.trials.items()}
+        record["trials"] = {
+            name: one | origins[name] | {"curve": one["curve"] | parts[name]} for name, one in record["trials"].items()
+        }
     space = found.problem.space
     box = {n: (float(a), float(b)) for n, a, b in zip(space.names, space.low, space.high, strict=True)}
     return {
+        "model": type(found.model).__name__,
         **about,
-        **found.as_dict(),
-        "interval": intervals,
-        "curve": curves,
+        **record,
+        "interval": {name: found.interval(name) for name in found.best},
         "profile": dict(map(_profile, profiles)),
         **origin(found.model, box),
     }

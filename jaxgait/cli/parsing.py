@@ -115,6 +115,24 @@ def box(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     return pairs(texts, "--over", _BOX, lambda name, span: _bounds(model, name, span))
 
 
+def given(model: Model, texts: Sequence[str], curves: int) -> list[dict[str, float]]:
+    """What is known of each of some curves, in its unit, from "mass=62,84kg" or "initial.v=0,1": a value for each.
+
+    Raises:
+        ParameterError: for malformed text, unknown and repeated names, incompatible units, another number of values.
+    """
+
+    def values(name: str, text: str) -> list[float]:
+        found = _varied(model, name, text.split(","))
+        if len(found) != curves:
+            counted = checks.count_of(len(found), "value", "values"), checks.count_of(curves, "curve", "curves")
+            raise ParameterError(f"--given {name}={text} has {counted[0]} for {counted[1]}: give one for each")
+        return found
+
+    known = pairs(texts, "--given", "--given expects name=a,b,...", values)
+    return [{name: row[i] for name, row in known.items()} for i in range(curves)]
+
+
 def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence[str], option: str = "--over") -> None:
     """Checks that no parameter or component of the initial state is both fixed and varied.
 

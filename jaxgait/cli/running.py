@@ -46,6 +46,11 @@ def mechanism(request: Any) -> Model:
     return _moved(request, request.motion, {})
 
 
+def mechanisms(request: Any) -> list[Model]:
+    """The model that a command with several motions requests, for each of them, as of `mechanism`; one without any."""
+    return [_moved(request, motion, {}) for motion in request.motion or (None,)]
+
+
 def _moved(request: Any, motion: str | None, defaults: Mapping[str, Any]) -> Model:
     chosen = _preset(request)
     chosen = chosen if motion is None else driven(chosen, motion)

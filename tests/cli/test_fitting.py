@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from scipy.integrate import solve_ivp
 
-from jaxgait import cli, fit
+from jaxgait import cli, fit, simulate, with_parameters
 from jaxgait.calibration.describe import _rounded
 from jaxgait.cli.commands import Fit
 from jaxgait.models.bungee.model import Bungee
@@ -99,6 +99,49 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     assert "Bungee: height fitted to jump.csv" in page and "<td>stiffness</td><td>20</td><td>2" in page
 
 
+@pytest.fixture(scope="module")
+def jumps(tmp_path_factory):
+    """The files of two jumps, by people of 62 and 84 kg."""
+    folder, files = tmp_path_factory.mktemp("jumps"), []
+    for mass, name in ((62.0, "anna"), (84.0, "ben")):
+        run = simulate(with_parameters(Bungee(), TRUTH | {"mass": mass}), duration=8.0, samples=40)
+        files.append(table(folder / f"{name}.csv", run.time.values, run.height.values))
+    return files
+
+
+def test_several_curves_give_the_fit_of_their_trials(jumps, tmp_path, capsys):
+    known = "--given mass=62000,84000g --noise 0.2 --starts 1"
+    files = f"--json {tmp_path}/f.json --out {tmp_path}/f.nc --report {tmp_path}/r"
+    cli.main(
+        f"fit bungee --measured {jumps[0]} {jumps[1]} --over stiffness=15:40 rope_length=24:34 {known} {files}".split()
+    )
+    output = capsys.readouterr().out
+    for name, mass in (("anna", 62), ("ben", 84)):
+        assert f"{name}.csv: height in m, 41 points from 0 to 8 s; noise: 0.2 m; mass = {mass} kg" in output
+        assert f"  {name}: residual: " in output
+    record = json.loads((tmp_path / "f.json").read_text())
+    assert record["best"] == pytest.approx(TRUTH, rel=1e-3) and "curve" not in record
+    assert list(record["trials"]) == ["anna", "ben"]
+    own = record["trials"]["ben"]
+    assert own["given"] == {"mass": 84.0} and own["measured"] == str(jumps[1]) and own["output"] == "height"
+    assert len(own["curve"]["before"]) == 41 and np.std(own["curve"]["before"]) > 5.0
+    data = xr.load_dataset(tmp_path / "f.nc", engine="h5netcdf")
+    assert data.attrs["measured"] == f"{jumps[0]}, {jumps[1]}" and data["fitted[ben]"].attrs["given"] == "mass = 84."
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert "Bungee: height fitted to anna.csv, ben.csv" in page and "mass = 62 kg" in page
+
+
+@pytest.mark.slow
+def test_a_knee_is_fitted_to_walks_each_with_its_motion(capsys):
+    gaits = "rajagopal_1.26ms hbm07_0.98ms"
+    options = "--over damper.k=1e4:4e4 --set ground.steepness=1e4 --starts 1 --iterations 2 --rtol 1e-4"
+    with pytest.raises(SystemExit) as ended:
+        cli.main(f"fit knee --measured {gaits} --motion {gaits} {options}".split())
+    assert ended.value.code == 1  # two steps end at no minimum
+    output = capsys.readouterr().out
+    assert "rajagopal_1.26ms: residual: " in output and "hbm07_0.98ms: residual: " in output
+
+
 @pytest.mark.slow
 def test_what_a_jump_leaves_open_is_said_and_exits_with_1(tmp_path, capsys):
     file = table(tmp_path / "jump.csv", TIMES, jump(TIMES, 0.02))
@@ -127,6 +170,16 @@ def test_what_a_jump_leaves_open_is_said_and_exits_with_1(tmp_path, capsys):
         ("--measured A_FILE --report /proc/nowhere", "cannot write to /proc/nowhere"),
         ("--measured A_SHORT", "2 points are too few to estimate 2 parameters and the noise: give the noise"),
         ("--measured A_KNOWN --noise 0.1", "--noise and the column 'sd (m)' of "),
+        ("--measured A_FILE A_KNOWN --given mass=62", "--given mass=62 has 1 value for 2 curves: give one for each"),
+        ("--measured A_FILE A_KNOWN --given mass=62,84 --set mass=60", "mass is given to --set and to --given"),
+        ("--measured A_FILE A_KNOWN --given stiffness=1,2", "stiffness is given to --given and to --over"),
+        ("--measured A_FILE A_KNOWN --given weight=1,2", "Bungee has no parameter 'weight'"),
+        ("--measured A_FILE A_KNOWN --given mass", "--given expects name=a,b,..., got 'mass'"),
+        (
+            "--measured A_FILE A_KNOWN --motion a b c",
+            "--motion has 3 motions for 2 curves: give one for all curves, or",
+        ),
+        ("--measured A_FILE A_KNOWN", "has no noise, but others have"),
     ],
 )
 def test_bad_requests_are_one_line(options, message, tmp_path, capsys):
