@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import matplotlib.patheffects as effects
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -78,7 +77,7 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
     titled = LINE * any(view.title for one in shown for view in one.views)
     below = GAP + (plan.panels * CURVE + AXIS[1] if plan.panels else 0.0)
     row = above + titled + plan.high + below
-    figure = plt.figure(figsize=(plan.width, top + plan.rows * row))
+    figure = Figure(figsize=(plan.width, top + plan.rows * row))  # of a film: not one of pyplot's, which stay open
     at = lambda left, down: (left / plan.width, 1.0 - down / figure.get_figheight())
     named: dict[str, Any] = {"loc": "upper left", "frameon": False, "borderaxespad": 0.2}
     if common and legends[0]["handles"]:

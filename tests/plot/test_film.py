@@ -139,6 +139,13 @@ def jump():
     return jaxgait.simulate(Bungee(), duration=6.0, samples=60)
 
 
+def test_films_are_not_among_the_open_figures_of_pyplot(jump):
+    """Which warns of more than 20, and shows those of a cell of a notebook again below it."""
+    moving = film.animate(jump, speed=4.0, fps=10)
+    assert not plt.get_fignums()
+    assert "<img id=" in moving.to_jshtml()
+
+
 def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
     moving = film.animate(jump, speed=4.0, fps=10)
     title = moving._fig.axes[0].get_title(loc="left")
