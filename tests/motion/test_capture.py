@@ -512,20 +512,20 @@ def test_angles_of_opensim_are_near_those_of_the_markers():
 @needs_raw
 @pytest.mark.slow
 def test_measured_people_walk_on_a_fitted_leg():
-    """Also a millimetre higher and lower, with every parameter set."""
+    """Also half a millimetre and a millimetre higher and lower, with every parameter set."""
     fastest = measure([read_recording(RAW / "bmc_Gait.c3d")], mass=70.0)
     stems = ("rajagopal_1.26ms", "opensim_subject01_1.13ms", "hbm07_0.98ms")
     walks = [*(_measured(stem) for stem in stems), fastest]
     drives = [stride_drive(walk_stride(walk), check=False) for walk in walks]
-    least = (0.99, 0.77, 0.95, 0.84)  # the second and the fourth press or lift the rigid leg whatever its height
+    least = (0.99, 0.75, 0.95, 0.84)  # the second and the fourth press or lift the rigid leg whatever its height
     for name in Prosthesis.presets:
         leg, walkers = people(Prosthesis().preset(name), drives)
-        for shift in (-0.001, 0.0, 0.001):
+        for shift in (-0.001, -0.0005, 0.0, 0.0005, 0.001):
             heights = walkers.values["height_offset"] + shift
             values, labels = dict(walkers.values), dict(walkers.labels)
             values["height_offset"], labels["height_offset"] = heights, (walkers.dims, heights)
             moved = dataclasses.replace(walkers, values=values, labels=labels)
-            data = ensemble(leg, moved, strides=20, observe=["rho"], rtol=1e-5)
+            data = ensemble(leg, moved, strides=20, observe=["rho"])
             assert (data.status == 0).all(), f"{name} {shift:+.3f} m: {data.status.values}"
             assert (data.rho > least).all(), f"{name} {shift:+.3f} m: {data.rho.values}"
 

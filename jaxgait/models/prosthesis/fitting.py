@@ -23,8 +23,11 @@ from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 
-ALIGNED_WITHIN, HEIGHT_STEP = 0.015, 0.001
+ALIGNED_WITHIN, HEIGHT_STEP = 0.015, 0.0005
 """Heights in m that `aligned` tries: in steps of the second up to the first, above and below the reference."""
+SPARE_STEPS = 2
+"""So many steps above and below the height that `aligned` takes, the leg walks too: single heights between those at
+which it folds are chance, and another tolerance of the solver may fold it there."""
 ALIGNED_STRIDES = 20
 """Strides of each trial, as many as a knee may take to fold; measures of the gait use the last five."""
 EQUAL_RHO = 0.01
@@ -75,9 +78,9 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     The measured path of the hip prescribes where the leg meets the floor, but markers locate the hip only to a
     centimetre, and two millimetres decide between a stiff stance and a knee that folds. A prosthetist tries; so does
     this function: the straight leg's ankle is at the depth of the default leg and up to 15 mm above and below it, in
-    steps of 1 mm, in 31 runs of twenty strides (about a second, and some seconds more to compile). Each height counts
-    with the worst correlation (`rho`) of itself and its two neighbours, so that the leg also walks a millimetre off.
-    It takes the lowest height within 0.01 of the best one, farthest from heights at which the knee folds. A leg that
+    steps of 0.5 mm, in 61 runs of twenty strides (about two seconds, and some more to compile). Each height counts
+    with the worst correlation (`rho`) of all heights up to a millimetre away, so that the leg also walks there. It
+    takes the lowest height within 0.01 of the best one, farthest from heights at which the knee folds. A leg that
     hardly touches the floor swings well, too: heights at which the leg carries less than a quarter of the body weight,
     on average over a stride, do not count.
 
@@ -107,14 +110,14 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     anonymous = dataclasses.replace(leg.drive, name="", person=None)  # one program for all people
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search
-        request = {"strides": ALIGNED_STRIDES, "observe": [correlation, ground_force], "rtol": 1e-5, "progress": False}
+        request = {"strides": ALIGNED_STRIDES, "observe": [correlation, ground_force], "progress": False}
         runs = ensemble(dataclasses.replace(leg, drive=anonymous), {"height_offset": heights}, **request)
     weight = _mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
     rho = runs[correlation.name]
     walks = (runs["status"] == 0) & (runs[ground_force.name] >= MIN_CARRIED_LOAD * weight) & np.isfinite(rho)
     rho = np.where(walks, rho, -np.inf)
-    worst = np.full_like(rho, -np.inf)
-    worst[1:-1] = np.min(np.lib.stride_tricks.sliding_window_view(rho, 3), axis=-1)
+    around = np.lib.stride_tricks.sliding_window_view(rho, 2 * SPARE_STEPS + 1)
+    worst = np.pad(around.min(axis=-1), SPARE_STEPS, constant_values=-np.inf)
     if not np.isfinite(worst).any():
         what = f"{leg.drive.name}: the leg walks at no height_offset from {heights[0]:.4f} to {heights[-1]:.4f} m"
         text = f"{what}, with a millimetre to spare; it was not aligned"

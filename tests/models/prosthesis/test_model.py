@@ -402,7 +402,7 @@ def test_the_leg_is_cut_to_who_walked():
 
 
 def test_a_fitted_leg_is_aligned():
-    """It walks a millimetre off, too, and carries its share of the weight; earlier heights are forgotten."""
+    """It also walks up to a millimetre off, and carries its share of the weight; earlier heights are forgotten."""
     drive = dataclasses.replace(reference_gait("hbm07_0.98ms"), person=REFERENCE_PERSON)
     leg = Prosthesis().driven(drive)
     heights = float(leg.height_offset) + 1e-3 * np.arange(-12, 19)
@@ -430,15 +430,16 @@ def test_the_lowest_of_the_good_heights_is_taken(monkeypatch):
 
     def runs(model, members, **request):
         asked.append((model, request["progress"]))
-        rho, force, status = np.full(31, 0.9), np.full(31, 400.0), np.zeros(31, int)
-        rho[5:8], rho[9:12], rho[13:17], rho[19:22] = np.nan, 0.999, [0.995, 0.991, 0.996, 0.995], 0.999
-        status[10], force[20] = 10, 50.0
+        rho, force, status = np.full(61, 0.9), np.full(61, 400.0), np.zeros(61, int)
+        rho[5:8], rho[9:13], rho[14:19], rho[34:39], rho[50:55] = np.nan, 0.999, 0.999, 0.999, 0.999
+        status[[13, 16]], force[36] = 10, 50.0  # four heights in a row are too few; one that folds; one without load
+        rho[20:26] = [0.995, 0.991, 0.996, 0.995, 0.996, 0.995]
         columns = {"rho": rho, "mean_ground_force": force, "status": status}
         return xr.Dataset({name: ("height_offset", x) for name, x in columns.items()})
 
     monkeypatch.setattr("jaxgait.ensembles.ensemble", runs)
     leg = Prosthesis()
-    assert float(aligned(leg).height_offset) == pytest.approx(float(leg.height_offset) - 1e-3, abs=1e-12)  # the 14th
+    assert float(aligned(leg).height_offset) == pytest.approx(float(leg.height_offset) - 4e-3, abs=1e-12)  # the 22nd
     someone = dataclasses.replace(leg.drive, name="someone", person=Person(0.4, 0.4, None))
     aligned(dataclasses.replace(leg, drive=someone))
     assert jax.tree.structure(asked[0][0]) == jax.tree.structure(asked[1][0]) and not any(shown for _, shown in asked)
