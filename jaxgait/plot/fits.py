@@ -11,11 +11,9 @@ from matplotlib.figure import Figure
 from jaxgait.calibration.fitted import Fit
 from jaxgait.calibration.profile import Profile
 from jaxgait.parameters import get_parameter
-from jaxgait.plot.studies import curves
+from jaxgait.plot.studies import Curves, draw_curves
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
-TRIAL_WIDTH = 6.3
-"""Width of each further trial in inches, as wide as the first."""
 CHI_SQUARE_95 = 5.991
 """95 % quantile of chi-square of two degrees of freedom."""
 
@@ -24,7 +22,7 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
     """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters' errors.
 
     `quantity` labels the axis; `before` is the initial curve (`Fit.before`), in the unit of the measured one. Several
-    trials are drawn side by side, each with the name of its output.
+    trials are drawn in rows, each with its name and output, those of one output at one scale.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -35,20 +33,21 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
         >>> fitted(found, "height").axes[0].get_ylabel()
         'height (m)'
     """
+    several = len(found.trials) > 1
+    trials = [
+        Curves(
+            name if several else "",
+            one.curve,
+            one.output if several else quantity,
+            None if before is None else before[one.points],
+            found.noise[one.points],
+        )
+        for name, one in found.trials.items()
+    ]
     with style():
-        has_side_panel, count = _has_region(found) or len(found.best) > 2, len(found.trials)
-        widths = [1.7] * count + [1.0] * has_side_panel
-        figure = plt.figure(figsize=((10.0 if has_side_panel else 7.5) + TRIAL_WIDTH * (count - 1), 5.0))
-        grid = figure.add_gridspec(2, len(widths), width_ratios=widths, height_ratios=(2.2, 1.0))
-        for i, (name, one) in enumerate(found.trials.items()):
-            upper = figure.add_subplot(grid[0, i])
-            lower = figure.add_subplot(grid[1, i], sharex=upper)
-            own = None if before is None else before[one.points]
-            curves(upper, lower, one.curve, one.output if count > 1 else quantity, own, found.noise[one.points])
-            if count > 1:
-                upper.set_title(name, loc="right", fontsize=9)
-        if has_side_panel:
-            _correlations(figure, figure.add_subplot(grid[:, count]), found)
+        figure, panel = draw_curves(trials, beside=_has_region(found) or len(found.best) > 2)
+        if panel is not None:
+            _correlations(figure, panel, found)
     return figure
 
 
@@ -89,7 +88,7 @@ def _region(ax: Axes, found: Fit) -> None:
     ax.plot(0.0, 0.0, "o", color=BLUE, ms=5)
     ax.set_xlabel(axis_label(f"{names[0]} - {found.best[names[0]]:.6g}", found.units[names[0]]))
     ax.set_ylabel(axis_label(f"{names[1]} - {found.best[names[1]]:.6g}", found.units[names[1]]))
-    ax.set_title(f"joint 95 % region; correlation of the errors {share:+.2f}", fontsize=9)
+    ax.set_title(f"joint 95 % region\ncorrelation of the errors {share:+.2f}", fontsize=9)
     ax.locator_params(nbins=5)
 
 

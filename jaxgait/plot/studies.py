@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -14,6 +14,9 @@ from matplotlib.figure import Figure
 from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.sensitivities import shares, tornado
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
+
+ONE, EACH, PER_ROW = (6.8, 5.0), (3.6, 3.4), 3
+"""Width and height in inches of the curves of the only trial of a fit, and of each of several; most side by side."""
 
 
 class Study(NamedTuple):
@@ -40,20 +43,13 @@ def study(data: xr.Dataset) -> Study | None:
 
 
 def saved_fit(data: xr.Dataset) -> Figure:
-    """Curves and residuals of a result of `jaxgait.calibration.as_dataset`, also from its file; trials side by side."""
+    """Curves and residuals of a result of `jaxgait.calibration.as_dataset`, also from its file: see `draw_curves`."""
     found = {name: _trial(data, name) for name in _trials(data)} or {"": data}
+    quantity = lambda one: str(one.fitted.attrs.get("output", data.attrs.get("output", "curve")))
     with style():
-        figure, axes = plt.subplots(
-            *(2, len(found)),
-            figsize=(2.5 + 5.0 * len(found), 5.0),
-            sharex="col",
-            height_ratios=(2.2, 1.0),
-            squeeze=False,
+        figure, _ = draw_curves(
+            [Curves(name, one, quantity(one), one.get("before"), one.get("noise")) for name, one in found.items()]
         )
-        for (upper, lower), (name, one) in zip(axes.T, found.items(), strict=True):
-            quantity = one.fitted.attrs.get("output", data.attrs.get("output", "curve"))
-            curves(upper, lower, one, str(quantity), one.get("before"), one.get("noise"))
-            upper.set_title(name, loc="right", fontsize=9)
     return figure
 
 
@@ -70,21 +66,71 @@ def _trial(data: xr.Dataset, name: str) -> xr.Dataset:
     return data[own].rename(named)
 
 
-def curves(upper: Axes, lower: Axes, curve: xr.Dataset, quantity: str, before: Any = None, noise: Any = None) -> None:
-    """Draws the curves of a fit, `Fit.curve`, optionally with the initial curve and the noise, all in the same unit."""
-    axis, unit = str(curve.fitted.dims[0]), curve.fitted.attrs.get("units")
+class Curves(NamedTuple):
+    """One trial of a fit."""
+
+    name: str
+    """Its title; empty if it is the only one."""
+    curve: xr.Dataset
+    """`Fit.curve` of the trial."""
+    quantity: str
+    """The label of the vertical axis."""
+    before: Any = None
+    """The initial curve in the unit of the measured one, if it is known."""
+    noise: Any = None
+    """One standard deviation of each measured value in the same unit, if it is known."""
+
+
+def draw_curves(trials: Sequence[Curves], beside: bool = False) -> tuple[Figure, Axes | None]:
+    """Measured and fitted curves above their residuals, several trials in rows; those of one quantity have one scale.
+
+    Args:
+        trials: at least one.
+        beside: whether to leave room for a further panel to the right of the first row.
+
+    Returns:
+        The figure, and the further panel if there is one.
+    """
+    rows = -(-len(trials) // PER_ROW)
+    columns = -(-len(trials) // rows)
+    (width, high), wide = (ONE, 1.7) if len(trials) == 1 else (EACH, 1.0)
+    figure = plt.figure(figsize=(width * (columns + beside / wide), high * rows))
+    ratios = {"width_ratios": columns * [wide] + beside * [1.0], "height_ratios": rows * (2.2, 1.0)}
+    grid = figure.add_gridspec(2 * rows, columns + beside, **ratios)
+    first: dict[Any, tuple[Axes, Axes]] = {}  # of each quantity, and of each horizontal axis
+    for i, one in enumerate(trials):
+        row, column = 2 * (i // columns), i % columns
+        axis, unit = _axis(one.curve), one.curve.fitted.attrs.get("units")
+        own = first.get((one.quantity, unit), (None, None))
+        upper = figure.add_subplot(grid[row, column], sharex=first.get(axis, (None,))[0], sharey=own[0])
+        lower = figure.add_subplot(grid[row + 1, column], sharex=upper, sharey=own[1])
+        for key in (axis, (one.quantity, unit)):
+            first.setdefault(key, (upper, lower))
+        _draw(upper, lower, one)
+        upper.set_title(one.name, loc="right", fontsize=9)
+    named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=len(named))
+    return figure, figure.add_subplot(grid[:2, columns]) if beside else None
+
+
+def _axis(curve: xr.Dataset) -> str:
+    return str(curve.fitted.dims[0])
+
+
+def _draw(upper: Axes, lower: Axes, one: Curves) -> None:
+    curve, unit = one.curve, one.curve.fitted.attrs.get("units")
+    axis, before, noise = _axis(curve), one.before, one.noise
     x = curve[axis].values
     if before is not None and np.isfinite(before).any():
         upper.plot(x, before, "--", color=ORANGE, lw=1.2, label="before")
     upper.plot(x, curve.measured, "o", color=GREY, ms=3, label="measured")
     upper.plot(x, curve.fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
     upper.fill_between(x, curve.fitted - curve.band, curve.fitted + curve.band, color=BLUE, alpha=0.3, lw=0)
-    upper.set_ylabel(axis_label(quantity, unit))
-    upper.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    upper.set_ylabel(axis_label(one.quantity, unit))
     upper.tick_params(labelbottom=False)
     if noise is not None:
-        lower.fill_between(x, -2 * noise, 2 * noise, color=GREY, alpha=0.25, lw=0)
-        lower.set_title("grey: two standard deviations of the noise", loc="left", fontsize=8)
+        label = "noise, two standard deviations"
+        lower.fill_between(x, -2 * noise, 2 * noise, color=GREY, alpha=0.25, lw=0, label=label)
     lower.plot(x, curve.residual, ".-", color=BLUE, lw=0.8, ms=3)
     lower.axhline(0.0, color="black", lw=0.8)
     lower.set_xlabel("phase of the stride" if axis == "phase" else axis_label(axis, "s"))

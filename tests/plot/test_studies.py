@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from jaxgait import cli
-from jaxgait.plot.studies import study
+from jaxgait.plot.studies import saved_fit, study
 
 TIME = {"time": ("time", [0.0, 1.0, 2.0], {"units": "s"})}
 CURVES = {n: ("time", [1.0, 0.5, 0.2], {"units": "m"}) for n in ("measured", "before", "fitted", "residual", "band")}
@@ -35,6 +35,29 @@ def test_view_says_what_a_study_is_and_draws_it(name, tmp_path, capsys):
             cli.main(["view", str(file), *other])
         printed = capsys.readouterr().err
         assert stop.value.code == 2 and f"is {name}, which has one picture and no page" in printed
+
+
+def test_many_trials_are_drawn_in_rows_with_one_scale_for_each_quantity():
+    data = xr.Dataset()
+    for i in range(12):
+        trial = xr.Dataset({n: (x[0], [y + i for y in x[1]], x[2]) for n, x in CURVES.items()}, TIME)
+        trial = trial.rename({str(n): f"{n}[{i} kg]" for n in trial.variables})
+        trial[f"fitted[{i} kg]"].attrs["output"] = "height" if i < 10 else "depth"
+        data = data.merge(trial)
+    figure = saved_fit(data)
+    figure.draw_without_rendering()
+    assert figure.get_figwidth() < 11.0, "one trial after the other would be 40 inches wide"
+    upper, lower = figure.axes[::2], figure.axes[1::2]
+    assert [ax.get_title(loc="right") for ax in upper] == [f"{i} kg" for i in range(12)]
+    boxes = np.array([ax.get_position().bounds for ax in upper])
+    assert len(set(boxes[:, 0].round(3))) == 3 and len(set(boxes[:, 1].round(3))) == 4
+    for panels in (upper, lower):
+        limits = [ax.get_ylim() for ax in panels]
+        assert len({*limits[:10]}) == len({*limits[10:]}) == 1 and limits[0] != limits[-1]
+    (legend,) = figure.legends
+    names = ["before", "measured", "fitted, with its 95 % band"]
+    assert [text.get_text() for text in legend.get_texts()] == names, "one for all"
+    assert legend.get_window_extent().x1 < figure.bbox.x1
 
 
 def test_a_run_and_a_scan_are_no_studies():
