@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,21 +39,27 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
         ['mass', 'stiffness']
     """
     chosen = found.isel(parameter=_longest(found.change.values, max_bars))
-    names, n = [str(name) for name in chosen.parameter.values], chosen.sizes["measure"]
-    columns = min(n, _COLUMNS)
-    rows, height = -(-n // columns), 1.1 + 0.26 * len(names)
+    names = [str(name) for name in chosen.parameter.values]
     with style():
-        figure, axes = plt.subplots(
-            rows, columns, figsize=(1.8 + 3.3 * columns, rows * height + 0.3), squeeze=False, sharey=True
-        )
-        for ax, measure in zip(axes.flat, chosen.measure.values, strict=False):
+        figure, panels = _panels(chosen.sizes["measure"], names, 0.26)
+        for ax, measure in zip(panels, chosen.measure.values, strict=True):
             _bars(ax, chosen.sel(measure=measure), [ORANGE if name in searched else BLUE for name in names])
-        for ax in axes.flat[n:]:
-            ax.set_visible(False)
-        axes[0, 0].set_yticks(range(len(names)), names)
-        axes[0, 0].invert_yaxis()
         figure.legend(handles=_legend(chosen, names, searched), loc="outside lower center", ncols=3)
     return figure
+
+
+def _panels(count: int, names: Sequence[str], high: float) -> tuple[Figure, list[Axes]]:
+    """Panels of measures in rows, each with a line of a height in inches for every parameter, the first at the top."""
+    columns = min(count, _COLUMNS)
+    rows, height = -(-count // columns), 1.1 + high * len(names)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(1.8 + 3.3 * columns, rows * height + 0.3), squeeze=False, sharey=True
+    )
+    for ax in axes.flat[count:]:
+        ax.set_visible(False)
+    axes[0, 0].set_yticks(range(len(names)), names)
+    axes[0, 0].invert_yaxis()
+    return figure, list(axes.flat[:count])
 
 
 def _longest(change: Float[np.ndarray, "measures parameters"], count: int) -> np.ndarray:
@@ -102,12 +108,11 @@ def shares(found: xr.Dataset) -> Figure:
         >>> found = sensitivity(Bungee(), box, "clearance", count=64, duration=20.0)
         >>> shares(found).savefig("shares.png")
     """
-    names, n = [str(name) for name in found.parameter.values], found.sizes["measure"]
+    names = [str(name) for name in found.parameter.values]
     at = np.arange(len(names))
     with style():
-        height = 1.4 + 0.3 * len(names)
-        figure, axes = plt.subplots(1, n, figsize=(1.4 + 3.8 * n, height), sharey=True, squeeze=False)
-        for ax, name in zip(axes[0], found.measure.values, strict=True):
+        figure, panels = _panels(found.sizes["measure"], names, 0.3)
+        for ax, name in zip(panels, found.measure.values, strict=True):
             one = found.sel(measure=name)
             for shift, kind, colour, text in ((-0.15, "first", BLUE, "first order"), (0.15, "total", ORANGE, "total")):
                 low, high = one[f"{kind}_interval"].values.T
@@ -117,7 +122,5 @@ def shares(found: xr.Dataset) -> Figure:
                 ax.plot(one["linear"], at, "x", color=GREY, label="from slopes at the centre")
             ax.set(title=str(name).replace("_", " "), xlabel="share of the variance")
             ax.axvline(0.0, color=GREY, lw=0.8)
-        axes[0, 0].set_yticks(at, names)
-        axes[0, 0].invert_yaxis()
-        figure.legend(*axes[0, -1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure

@@ -68,3 +68,6 @@ def test_indices_have_their_intervals_and_slopes_next_to_them():
     assert first.get_xdata().tolist() == [0.2, 0.7] and linear.get_marker() == "x"
     np.testing.assert_allclose(total.get_xdata(), [0.3, 0.8])
     assert ax.get_title() == "peak flexion" and len(shares(found.drop_vars("linear")).axes[0].lines) == 3
+    five = xr.concat([found.assign_coords(measure=[f"m{i}"]) for i in range(5)], "measure")
+    assert [ax.get_visible() for ax in shares(five).axes] == [True] * 5 + [False], "in rows"
+    assert shares(five).get_figwidth() < 12.0
