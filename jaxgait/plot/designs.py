@@ -202,8 +202,12 @@ def slopes(
         'stiffness'
     """
     with style():
-        figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names) + 0.6, 3.4), squeeze=False)
-        for ax, name, x, y in zip(axes[0], names, differences.T, exact.T, strict=True):
+        columns = min(len(names), 3)
+        rows = -(-len(names) // columns)
+        figure, axes = plt.subplots(rows, columns, figsize=(3.4 * columns + 0.6, 3.4 * rows), squeeze=False)
+        for ax in axes.flat[len(names) :]:
+            ax.set_visible(False)
+        for ax, name, x, y in zip(axes.flat, names, differences.T, exact.T, strict=False):
             both = np.concatenate([x, y])[np.isfinite(np.concatenate([x, y]))]
             if both.size:
                 ends = np.array([min(0.0, both.min()), max(0.0, both.max())])  # with zero, for a sense of the size

@@ -93,3 +93,10 @@ def test_curves_of_one_unit_share_a_panel_that_names_them_all():
     (ax,) = designs.before_and_after(run, run, ["a", "b"]).axes
     assert ax.get_ylabel() == "a rope, b rope (N)"
     plt.close("all")
+
+
+def test_slopes_of_many_parameters_are_in_rows():
+    figure = designs.slopes(list("abcd"), np.ones((3, 4)), np.ones((3, 4)))
+    assert [ax.get_visible() for ax in figure.axes] == [True] * 4 + [False] * 2
+    assert [ax.get_title() for ax in figure.axes] == [*"abcd", "", ""]
+    plt.close("all")
