@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.optimize import least_squares
 
 from jaxgait import Bungee, Prosthesis, fit, precision, simulate, with_parameters
-from jaxgait.calibration import Trial, as_dataset, over_phase, over_time, profile
+from jaxgait.calibration import Trial, as_dataset, over_phase, over_time, profile, sample
 from jaxgait.calibration.describe import describe, quality
 from jaxgait.calibration.problem import Problem
 from jaxgait.calibration.sampling import _log_density
@@ -249,7 +249,7 @@ def test_the_curve_before_is_that_of_all_trials(swung):
 def test_the_density_of_samples_is_that_of_all_trials(swung):
     """Without its library: the logarithm and its slope, in logits, at the best fit and beside it."""
     space = swung.problem.space
-    x = (np.array([2.1, 9.5]) - space.low) / space.width
+    x = space.spacing.unit(np.array([2.1, 9.5]))
     with precision.use("float64"):
         value, slope = jax.value_and_grad(_log_density(swung))(jnp.asarray(np.log(x / (1.0 - x))))
     prior, here = np.sum(np.log(x) + np.log(1.0 - x)), swung.problem.at(x)
@@ -367,3 +367,23 @@ UNNAMED = [replace(one, name=None) for one in TRIALS]
 def test_what_is_wrong_with_a_trial_is_said_with_its_name(trials, message):
     with pytest.raises((ValueError, TypeError), match=message):
         fit(Oscillator(), trials, over=OVER, **RUN)
+
+
+@pytest.mark.slow
+def test_samples_of_several_trials_agree_with_the_parabola():
+    """Of two groups: one of two sets of known values, one with a model of its own."""
+    pytest.importorskip("blackjax")
+    run, moon = {"duration": 6.0, "samples": 60}, with_parameters(Bungee(), {"gravity": 3.7})
+    rng, trials = np.random.default_rng(0), []
+    for model, mass in ((None, 60.0), (None, 80.0), (moon, 70.0)):
+        truth = with_parameters(model or Bungee(), {"stiffness": 26.0, "rope_length": 28.0, "mass": mass})
+        height = simulate(truth, **run).height
+        curve = height.copy(data=height.values + 0.2 * rng.normal(size=height.size))
+        trials.append(Trial(curve, given={"mass": mass}, model=model))
+    box = {"stiffness": (15.0, 40.0), "rope_length": (24.0, 34.0)}
+    got = fit(Bungee(), trials, over=box, output="height", noise=0.2, starts=1, **run)
+    draws = sample(got, draws=150, warmup=150, chains=2)
+    assert (draws.rhat < 1.1).all() and (draws.ess > 50).all() and not draws.divergent.any()
+    for name, error in got.standard_error.items():
+        assert float(abs(draws[name].mean() - got.best[name])) < 4.0 * error / np.sqrt(50.0)
+        assert float(draws[name].std()) == pytest.approx(error, rel=0.3)
