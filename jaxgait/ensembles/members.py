@@ -393,13 +393,15 @@ def drive_number(model: Model, name: str) -> Any:
         ParameterError: if the model is not driven, or its motion has no such number.
     """
     try:
-        found = value_at(model, name)
+        found = value_at(model, array_of(name))
     except (AttributeError, IndexError, ValueError, TypeError):
         found = None
     if not isinstance(found, float | int | np.ndarray | np.floating | jax.Array):
         raise ParameterError(
             f"the motion of {type(model).__name__} has no number {name!r}: see jaxgait.ensembles.walks"
         )
+    if array_of(name) != name:
+        raise ParameterError(f"{name!r} is an element of an array of the motion: give all of {array_of(name)!r}")
     return found
 
 

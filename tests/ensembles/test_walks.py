@@ -159,6 +159,8 @@ def test_impossible_walks_raise(walk_file):
         single_strides(Prosthesis(), REFERENCE_GAITS[0])
     with pytest.raises(ParameterError, match=r"the motion of Bungee has no number 'drive\.period'"):
         drive_number(Bungee(), "drive.period")
+    with pytest.raises(ParameterError, match=r"is an element of an array of the motion: give all of 'drive\.thigh\.a'"):
+        drive_number(Prosthesis(), "drive.thigh.a[2]")
 
 
 @pytest.mark.slow
