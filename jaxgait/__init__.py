@@ -7,9 +7,9 @@
     film = animate(run)
 
 Models: Bungee, Creeper, CreeperChain, Exoskeleton, Inchworm, Jumper, JumpingRobot, Prosthesis, RigidWalker,
-RollingWalker, SpatialJumper, Walker. Members of ensembles: cloud, grid, latin_hypercube, product, sobol, zipped. A
-mechanism of your own: Model, Variable, Numerics, Measure, Transition, parameter, part. Other parameters and laws:
-with_parameters, with_parts.
+RollingWalker, SpatialJumper, Walker. Members of ensembles: cloud, grid, latin_hypercube, product, sobol, zipped.
+Ranges of decades: Log. A mechanism of your own: Model, Variable, Numerics, Measure, Transition, parameter, part. Other
+parameters and laws: with_parameters, with_parts.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from jaxgait.registry import lazy
 
 if TYPE_CHECKING:
     from jaxgait.calibration import fit as fit
+    from jaxgait.ensembles import Log as Log
     from jaxgait.ensembles import cloud as cloud
     from jaxgait.ensembles import ensemble as ensemble
     from jaxgait.ensembles import grid as grid
@@ -56,7 +57,7 @@ __version__ = "0.1.0"
 __getattr__ = lazy(
     __name__,
     calibration="fit",
-    ensembles="cloud ensemble grid latin_hypercube product sobol zipped",
+    ensembles="Log cloud ensemble grid latin_hypercube product sobol zipped",
     kinds="Transition",
     measure="Measure",
     model="Model Numerics Variable",

@@ -25,7 +25,9 @@ from scipy.stats import qmc
 
 from jaxgait import checks
 from jaxgait.ensembles import ensemble, sobol, zipped
+from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.driver import check_run
+from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model, as_model
 from jaxgait.outcome import NoResult, Outcome, failures
@@ -40,7 +42,7 @@ NEGLIGIBLE_ROUNDINGS = 16
 
 def sensitivity(
     model: Model,
-    over: Mapping[str, tuple[float, float]],
+    over: Mapping[str, Any],
     observe: Any,
     *,
     count: int = 256,
@@ -54,7 +56,8 @@ def sensitivity(
 
     Args:
         model: the mechanism; its other parameters stay as they are.
-        over: range (low, high) by dotted parameter name, in the parameter's unit.
+        over: range (low, high) by dotted parameter name, in the parameter's unit; the logarithm of a parameter is
+            uniform over `jaxgait.Log(low, high)`.
         observe: measures or their names, each one number of a run.
         count: number of rows of the sample (best a power of two); the ensemble has 2 + parameters members per row.
         seed: seed of the sample and of the bootstrap.
@@ -66,7 +69,8 @@ def sensitivity(
     Returns:
         Over `measure` and `parameter`: `first`, `total` (no dimension), their intervals `first_interval` and
         `total_interval` along `bound`; with `local`, `slope` (the measure's unit per unit of the parameter) at the
-        centre and `linear`, the shares of the variance if the measure were linear with these slopes (no dimension).
+        centre (in the logarithm for `Log`) and `linear`, the shares of the variance if the measure were linear with
+        these slopes (no dimension).
         Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` used.
 
     Warns:
@@ -94,13 +98,14 @@ def sensitivity(
     checks.count("resamples", resamples)
     checks.positive("confidence", confidence, below=1.0)
     names = list(sobol(over, 1, seed=seed).values)  # checks ranges and seed
-    low, high = np.array([over[name] for name in names], dtype=float).T
-    columns = low + _points(len(names), count, seed) * (high - low)
+    spacing = Spacing.of([_in_unit(model, name, over[name]) for name in names])
+    columns = spacing(_points(len(names), count, seed))
     members = zipped({name: columns[..., k].ravel() for k, name in enumerate(names)})
-    centre = dict(zip(names, 0.5 * (low + high), strict=True))
+    middle = np.full(len(names), 0.5)
+    centre = dict(zip(names, spacing(middle), strict=True))
     if local is None:
         local = not scheme_for(as_model(model), run.get("scheme")).no_gradient
-    slopes = _local(model, centre, high - low, measures, run) if local else xr.Dataset()
+    slopes = _local(model, centre, spacing.slopes(middle), measures, run) if local else xr.Dataset()
     found = ensemble(model, members, observe=list(measures), **run)
     seen = [_defined(m, found).reshape(2 + len(names), count) for m in measures]
     parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
@@ -110,6 +115,12 @@ def sensitivity(
     units = {"parameter_unit": ("parameter", [parameter_info(model, n).unit for n in names])}
     units["measure_unit"] = ("measure", [m.unit for m in measures])
     return data.merge(slopes).assign_coords(units).assign_attrs(members=members.size, rows=count, confidence=confidence)
+
+
+def _in_unit(model: Model, name: str, pair: Any) -> tuple[float, float]:
+    """A range of a parameter in its unit, logarithmic if it was."""
+    low, high = value_in_unit(model, name, pair)
+    return Log(low, high) if isinstance(pair, Log) else (low, high)
 
 
 def indices(

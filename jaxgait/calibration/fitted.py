@@ -175,7 +175,7 @@ class Fit:
         """
         problem, space = self.problem, self.problem.space
         own = np.array([float(get_parameter(problem.model, name)) for name in space.names])
-        return problem([NO_SEARCH], (own[None] - space.low) / space.width).simulated[0]
+        return problem([NO_SEARCH], space.spacing.unit(own[None])).simulated[0]
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval of one parameter, in its unit, from its standard error (Laplace).
@@ -312,7 +312,8 @@ def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
 def _errors(best: Best) -> dict[str, Any]:
     """Standard errors, covariance and correlation of the parameters, in their units."""
     space = best.problem.space
-    covariance = best.local.covariance * np.outer(space.width, space.width)
+    steep = space.spacing.slopes(best.x)
+    covariance = best.local.covariance * np.outer(steep, steep)
     errors = np.sqrt(np.diagonal(covariance))
     with np.errstate(invalid="ignore"):
         correlation = covariance / np.outer(errors, errors)

@@ -53,7 +53,8 @@ def fit(
     Args:
         model: the mechanism; its other parameters stay as they are.
         measured: see `over_phase`, `over_time` and `measured_curve`; or `jaxgait.calibration.Trial`, one or several.
-        over: bounds (low, high) by dotted parameter name, in the parameters' units.
+        over: bounds (low, high) by dotted parameter name, in the parameters' units; `jaxgait.Log(low, high)` for a
+            search in the logarithm.
         output: the measured quantity: an output or component of the state by name, with a compatible unit, or a
             function of a run with one number per sample (JAX code), in the unit of the measured curve. Only trials
             that all have their own may leave it out.

@@ -173,7 +173,7 @@ class _Side:
     def _gap(self, inside: _Point, outside: _Point) -> str:
         """Between which values, in the parameter's unit, runs failed."""
         space, i = self._problem.space, self._i
-        ends = (space.low[i] + point.x[i] * space.width[i] for point in (inside, outside))
+        ends = (space.physical(point.x)[i] for point in (inside, outside))
         a, b = (f"{end:.6g}" for end in sorted(ends))
         return f" somewhere between {a} and {b}, where runs failed"
 
@@ -218,8 +218,8 @@ def profile(
     checks.count("iterations", iterations)
     problem, space = fit.problem, fit.problem.space
     i = space.names.index(name)
-    best = (np.array([fit.best[n] for n in space.names]) - space.low) / space.width
-    error = fit.standard_error[name] / space.width[i]
+    best = space.unit(fit.best)
+    error = fit.standard_error[name] / space.spacing.slopes(best)[i]
     step = min(FIRST_STEP_ERRORS * error, MAX_FIRST_STEP) if np.isfinite(error) else MAX_FIRST_STEP
     sides: list[_Side] = []
 
@@ -230,7 +230,8 @@ def profile(
     searches = [lambda ask, sign=sign: trace(ask, sign) for sign in (-1.0, 1.0)]
     ends = problem.together(searches, f"profile of {name}", progress)
     points = sorted((p for side in sides for p in side.points), key=lambda p: p.x[i])
-    low, high = (float(space.low[i] + end * space.width[i]) for end, _ in ends)
+    value = lambda end: float(space.physical(np.where(np.arange(len(best)) == i, end, best))[i])
+    low, high = (value(end) if np.isfinite(end) else float(end) for end, _ in ends)
     return Profile(
         name,
         space.units[i],

@@ -1,8 +1,8 @@
 """Samples of the parameters given the data, by the No-U-Turn sampler of blackjax.
 
-The prior is uniform in the box of the fit, the noise independent and normal with the standard deviations of the fit
-(estimated ones are treated as known). Chains move in the logits of the unit box; each evaluation is an entire run with
-forward-mode derivatives.
+The prior is uniform in the box of the fit (in the logarithm over `jaxgait.Log`), the noise independent and normal with
+the standard deviations of the fit (estimated ones are treated as known). Chains move in the logits of the unit box;
+each evaluation is an entire run with forward-mode derivatives.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _log_density(fit: Fit) -> Callable[[Array], Array]:
 
 def _starts(fit: Fit, chains: int, seed: int) -> Float[np.ndarray, "chains n"]:
     space, best = fit.problem.space, np.array(list(fit.best.values()))
-    x = (best - space.low) / space.width
-    errors = np.array(list(fit.standard_error.values())) / space.width
+    x = space.spacing.unit(best)
+    errors = np.array(list(fit.standard_error.values())) / space.spacing.slopes(x)
     scattered = x + np.nan_to_num(errors, posinf=1.0) * np.random.default_rng(seed).normal(size=(chains, len(x)))
     inside = np.clip(scattered, np.minimum(0.5 * x, 0.01), 1.0 - np.minimum(0.5 * (1.0 - x), 0.01))
     farthest = np.where(np.isfinite(errors), np.inf, MAX_DISTANCE)

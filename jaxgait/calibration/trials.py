@@ -165,7 +165,7 @@ def _alike(own: Any, model: Model, space: Space) -> Model:
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were checked before
-        Space(own, dict(zip(space.names, zip(space.low.tolist(), space.high.tolist(), strict=True), strict=True)))
+        Space(own, space.bounds)
     return own
 
 

@@ -62,7 +62,7 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     """
 
     over: tuple[str, ...] = ()
-    """Axes name=low:high:count or name=a,b,c, also of initial.NAME; for a sample, ranges name=low:high."""
+    """Axes name=[log:]low:high:count or name=a,b,c, also of initial.NAME; for a sample, ranges name=[log:]low:high."""
     sobol: int | None = None
     """Number of Sobol points in the box of all ranges name=low:high; best a power of two."""
     latin_hypercube: int | None = None
@@ -128,7 +128,7 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
     model: Positional[Annotated[str | None, tyro.conf.arg(metavar=_MAYBE_A_MODEL, help_behavior_hint="")]] = None
     """Which mechanism; by default the one that defines its own search."""
     over: tuple[str, ...] = ()
-    """Bounds, as name=low:high: damper.k=12:30kN/m."""
+    """Bounds, as name=low:high: damper.k=12:30kN/m; name=log:low:high searches in the logarithm."""
     maximize: str | None = None
     """Measure to maximise (see `jaxgait run MODEL --list`)."""
     minimize: str | None = None
@@ -187,7 +187,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     motion: tuple[str, ...] = ()
     """Measured motion, as for `jaxgait run`: one for all curves, or one for each."""
     over: tuple[str, ...] = ()
-    """Bounds, as name=low:high: damper.k=12:30kN/m."""
+    """Bounds, as name=low:high: damper.k=12:30kN/m; name=log:low:high searches in the logarithm."""
     output: str | None = None
     """Output that was measured (see `jaxgait run MODEL --list`); by default the name of each file's column."""
     noise: float | None = None

@@ -92,13 +92,14 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     space = Space(model, arguments["over"], starting=True)
     goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
     first = found.history.isel(start=slice(0, CHECKED_STARTS), iteration=0)
-    points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
+    points = space.unit({name: first[name].values for name in space.names})
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, found.sign, [])
     task = Task(model, space, goal, given(arguments, RUN), space.fixed(model, arguments.get("initial")), scenarios)
     by_differences = evaluator_for(task, "differences", points)
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
-    exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
+    exact = np.stack([first[f"objective_gradient[{name}]"].values for name in space.names], axis=1)
+    exact = exact * space.spacing.slopes(points)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
     worst = f"largest difference: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no valid runs"
     caption = (

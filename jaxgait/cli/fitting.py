@@ -175,15 +175,13 @@ def _record(found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile]
         record["trials"] = {
             name: one | origins[name] | {"curve": one["curve"] | parts[name]} for name, one in record["trials"].items()
         }
-    space = found.problem.space
-    box = {n: (float(a), float(b)) for n, a, b in zip(space.names, space.low, space.high, strict=True)}
     return {
         "model": type(found.model).__name__,
         **about,
         **record,
         "interval": {name: found.interval(name) for name in found.best},
         "profile": dict(map(_profile, profiles)),
-        **origin(found.model, box),
+        **origin(found.model, found.problem.space.bounds),
     }
 
 

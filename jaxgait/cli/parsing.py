@@ -20,6 +20,7 @@ from jaxgait import checks
 from jaxgait.cli.console import STDOUT
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, shape_of
+from jaxgait.ensembles.spacing import Log, check_positive
 from jaxgait.fields import choices as alternatives
 from jaxgait.fields import replaced
 from jaxgait.model import Model
@@ -31,6 +32,8 @@ M = TypeVar("M")
 T = TypeVar("T")
 _AXIS = "expects name=low:high:count or name=a,b,c"
 _BOX = "--over expects name=low:high"
+_LOG = "log:"
+"""Before a range that is spread in the logarithm."""
 _UNIT = r"(?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*"
 _QUANTITY = re.compile(rf"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*({_UNIT})")
 """A number and its unit."""
@@ -94,6 +97,8 @@ def components(model: Model, texts: Sequence[str]) -> dict[str, Any]:
 def axes(model: Model, texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:
     """Grid axes, each (points,), from "damper.k=1e4:4e4:31", "damper.k=10:40:31kN/m" or "mass=50,60" after an option.
 
+    Those of "damper.c=log:10:1e5:9" are spread in the logarithm.
+
     Raises:
         ParameterError: for malformed text, unknown and repeated names, and incompatible units.
         MemoryError: for an axis that does not fit in memory.
@@ -102,12 +107,14 @@ def axes(model: Model, texts: Sequence[str], option: str = "--over") -> dict[str
 
 
 def is_range(text: str) -> bool:
-    """Whether text is "name=low:high", without a count."""
+    """Whether text is "name=low:high" or "name=log:low:high", without a count."""
     return len(_parts(text.partition("=")[2])) == 2
 
 
 def box(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Bounds in the parameters' units, from "damper.k=5e3:4e4", "damper.k=5:40kN/m" or "damper.k=5:40:kN/m".
+
+    Those of "damper.c=log:10:1e5" are logarithmic (`jaxgait.Log`).
 
     Raises:
         ParameterError: for malformed text, unknown and repeated names, and incompatible units.
@@ -286,8 +293,8 @@ def _varied(model: Model, name: str, texts: Sequence[str]) -> list[float]:
 
 
 def _parts(span: str) -> list[str]:
-    """The parts of a range such as "14:30" or "14:30:17"; a unit after another colon belongs to the last one."""
-    *parts, last = span.split(":")
+    """The parts of a range such as "14:30", "14:30:17" or "log:14:30"; a unit after a colon belongs to the last one."""
+    *parts, last = span.removeprefix(_LOG).split(":")
     if parts and re.match(_UNIT, last) and last.lower() not in ("inf", "nan"):
         return [*parts[:-1], f"{parts[-1]} {last}"]
     return [*parts, last]
@@ -321,7 +328,10 @@ def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
     if low == high:
         raise ParameterError(f"{name}={span!r} is not a range: give two different ends")
     checks.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
-    return np.linspace(low, high, steps)
+    if not span.startswith(_LOG):
+        return np.linspace(low, high, steps)
+    check_positive(name, Log(low, high))
+    return np.geomspace(low, high, steps)
 
 
 def _count(label: str, text: str, least: int = 1) -> int:
@@ -336,4 +346,4 @@ def _bounds(model: Model, name: str, span: str) -> tuple[float, float]:
     if len(parts) != 2:
         raise ParameterError(f"{_BOX}, got {name}={span!r}")
     low, high = _varied(model, name, parts)
-    return low, high
+    return Log(low, high) if span.startswith(_LOG) else (low, high)

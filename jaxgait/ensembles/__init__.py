@@ -15,6 +15,7 @@ from jaxgait.ensembles.members import product as product
 from jaxgait.ensembles.members import sobol as sobol
 from jaxgait.ensembles.members import zipped as zipped
 from jaxgait.ensembles.results import open_result as open_result
+from jaxgait.ensembles.spacing import Log as Log
 from jaxgait.ensembles.store import StoreError as StoreError
 from jaxgait.ensembles.store import read_store as read_store
 from jaxgait.ensembles.walks import people as people

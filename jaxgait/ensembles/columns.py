@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxgait import checks, units
 from jaxgait.checks import shown
+from jaxgait.ensembles.spacing import Log
 from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, check_value, parameters, within_bounds
@@ -76,6 +77,9 @@ def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
         >>> numbers("mass", [60, 75])
         array([60., 75.])
     """
+    if isinstance(values, Log):
+        advice = "give its values, such as numpy.geomspace(low, high, count), or sample it (sobol, latin_hypercube)"
+        raise ParameterError(f"{name!r} needs a list of values, got the range {values!r}: {advice}")
     try:
         x = checks.as_array(values)
     except ValueError as error:

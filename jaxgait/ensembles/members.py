@@ -24,6 +24,7 @@ import numpy as np
 from jaxgait import checks
 from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import Axes, check_bounds, named, numbers, one_of, rows_of, units_of, warn_of_values
+from jaxgait.ensembles.spacing import Log, Spacing, check_positive
 from jaxgait.fields import array_of, declared, no_element, value_named, within_arrays
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
@@ -174,7 +175,7 @@ def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
     """Samples of a box of parameters, spread evenly along every axis; dimension `sample`.
 
     Args:
-        over: for each dotted name its (lowest, highest) value.
+        over: for each dotted name its (lowest, highest) value, or `jaxgait.Log` of them to spread the logarithm.
         count: how many.
         seed: of the random numbers.
 
@@ -196,7 +197,7 @@ def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
     """Scrambled Sobol points in a box of parameters; dimension `sample`.
 
     Args:
-        over: for each dotted name its (lowest, highest) value.
+        over: for each dotted name its (lowest, highest) value, or `jaxgait.Log` of them to spread the logarithm.
         count: how many points; best a power of two.
         seed: of the random numbers.
 
@@ -483,14 +484,16 @@ def _box(given: Mapping[str, Any], count: int, seed: int) -> dict[str, tuple[flo
     _count("seed", seed, 0)
     box = {}
     for name, pair in given.items():
-        bounds = numbers(name, pair if np.ndim(pair) else [pair])
+        bounds = numbers(name, [*pair] if isinstance(pair, Log) else pair if np.ndim(pair) else [pair])
         if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
             raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
-        box[name] = (float(bounds[0]), float(bounds[1]))
+        low, high = bounds.tolist()
+        box[name] = Log(low, high) if isinstance(pair, Log) else (low, high)
+        check_positive(name, box[name])
     _check_memory((count,), [1] * len(box), copies=3)  # points in the unit box, scaled, and their labels
     return box
 
 
 def _sampled(given: Mapping[str, Any], box: dict[str, tuple[float, float]], unit: np.ndarray) -> Members:
-    values = {name: lo + (hi - lo) * unit[:, i] for i, (name, (lo, hi)) in enumerate(box.items())}
+    values = dict(zip(box, Spacing.of([*box.values()])(unit).T, strict=True))
     return replace(_along("sample", values), units=units_of(given))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from jaxgait.ensembles.spacing import Spacing
 from jaxgait.optimization.optimum import Local, Optimum
 
 AGREEMENT = 0.05
@@ -24,10 +25,11 @@ def conclusions(found: Optimum) -> Iterator[str]:
     if found.local is not None:
         yield from _shape(found.local, list(found.best))
     gains = {} if found.local is None else found.local.multipliers
-    for name, (low, high) in found.bounds.items():
-        best, margin = found.best[name], BOUND_MARGIN * (high - low)
-        if min(best - low, high - best) <= margin:
-            end, unit = "lower" if best - low <= margin else "upper", found.units[name]
+    for name, bounds in found.bounds.items():
+        best = found.best[name]
+        x = Spacing.of([bounds]).unit(np.array([best])).item()
+        if min(x, 1.0 - x) <= BOUND_MARGIN:
+            end, unit = "lower" if x <= BOUND_MARGIN else "upper", found.units[name]
             unit = "" if unit == "1" else unit
             gain = next((x for text, x in gains.items() if text.startswith(f"{name} = ") and x > 0.0), None)
             more = "" if gain is None else f", by about {gain:.3g} per {unit or 'unit'}"

@@ -80,7 +80,8 @@ def optimize(
         minimize: the same, to be minimised, instead of `maximize`.
         over: bounds (low, high) by dotted name, in the units of what they name: parameters, elements of arrays
             ("masses[1]"), and components of the initial state ("initial.v", "initial.q[2]"), whose best values are in
-            `Optimum.initial`. Designs between them that the model rejects count as failed.
+            `Optimum.initial`. Designs between them that the model rejects count as failed. `jaxgait.Log(low, high)`
+            spreads the starts and searches in the logarithm, for ranges of decades.
         across: scenarios in which each design is evaluated: values by name (all combinations), or members of any kind
             (`jaxgait.zipped`, `jaxgait.sobol`, `jaxgait.ensembles.walks`). A design fails if one of its scenarios
             fails, and limits apply to each scenario.

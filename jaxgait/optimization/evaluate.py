@@ -277,17 +277,17 @@ class Transient(_WholeRuns):
 
         `extra` are further values by name, in their units, as of one scenario.
         """
-        theta = jnp.asarray(self._space.low) + x * jnp.asarray(self._space.width)
+        theta = self._space.spacing(x)
         found = self._program.traced({**extra, **dict(zip(self._space.names, theta, strict=True))})
         slopes = [found["gradient"][name].reshape(-1, x.size) for name in self._goal.names]
         values = [found["observed"][name].ravel() for name in self._goal.names]
-        return jnp.concatenate(values), jnp.concatenate(slopes) * jnp.asarray(self._space.width)[None]
+        return jnp.concatenate(values), jnp.concatenate(slopes) * self._space.spacing.slopes(x)[None]
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
         found = self._found(searches, x)
-        values, slopes = self._goal.joined(found), self._goal.joined(found, "_gradient") * self._space.width
-        return Evaluated(values, slopes, found["status"], np.full(len(x), np.nan))
+        slopes = self._goal.joined(found, "_gradient") * self._space.spacing.slopes(x)[:, None]
+        return Evaluated(self._goal.joined(found), slopes, found["status"], np.full(len(x), np.nan))
 
 
 class Differences(_WholeRuns):

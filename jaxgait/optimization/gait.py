@@ -29,6 +29,7 @@ from jaxgait import precision
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.driver import spaced
 from jaxgait.ensembles.plan import LANES, default_workers
+from jaxgait.ensembles.spacing import Spacing
 from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure
 from jaxgait.model import Model
@@ -104,7 +105,7 @@ class Strides:
 
     def __init__(self, model: Model, space: Space, stride: StrideMap):
         with precision.use("float64"):
-            self._model, self._box = precision.cast((model, (jnp.asarray(space.low), jnp.asarray(space.width))))
+            self._model, self._box = precision.cast((model, jax.tree.map(jnp.asarray, space.spacing)))
         self._program = _lanes(stride)
 
     def __call__(
@@ -150,18 +151,18 @@ class Strides:
 def _lanes(stride: StrideMap) -> Any:
     """The program of some lanes, compiled once for every stride; from (model, box, (points, directions, others))."""
 
-    def lane(model: Any, box: tuple[Array, Array], own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
-        (low, width), n, (x, directions, extra) = box, box[0].shape[0], own
+    def lane(model: Any, box: Spacing, own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
+        n, (x, directions, extra) = len(box.low), own
 
         def along(steps: Array) -> tuple[Array, tuple[Array, Array]]:
             moved = x + steps @ directions
-            value, status = stride(model, low + moved[:n] * width, moved[n:], extra)
+            value, status = stride(model, box(moved[:n]), moved[n:], extra)
             return value, (value, status)
 
         slope, (value, status) = jax.jacfwd(along, has_aux=True)(jnp.zeros(TANGENTS_PER_LANE, x.dtype))
         return value, slope, status
 
-    def lanes(model: Any, box: tuple[Array, Array], own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
+    def lanes(model: Any, box: Spacing, own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
         return jax.vmap(looped(lambda v: lane(model, box, v), assured=ASSURED))(own)
 
     return kept(lanes, assured=ASSURED)

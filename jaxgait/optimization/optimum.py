@@ -101,7 +101,7 @@ class Optimum:
     measure: str = "objective"
     """The name of what was maximised or minimised."""
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Of the parameters, in their units."""
+    """Of the parameters, in their units; `jaxgait.Log` where the search was in the logarithm."""
     initial: dict[str, Any] = field(default_factory=dict)
     """Components of the initial state that were given or found, as `simulate(model, initial_state=...)` takes them."""
 

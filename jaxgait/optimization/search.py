@@ -210,7 +210,7 @@ class Search:
             tabulate_scenarios(record, best),
             sense="maximize" if sign > 0.0 else "minimize",
             measure=name_of(goal.measures[0], "a function of the run"),
-            bounds=dict(zip(space.names, zip(space.low.tolist(), space.high.tolist(), strict=True), strict=True)),
+            bounds=space.bounds,
             initial=start,
         )
 

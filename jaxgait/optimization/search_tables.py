@@ -27,7 +27,7 @@ def tabulate_history(record: SearchRecord, ends: Sequence[Row]) -> xr.Dataset:
     grid = lambda get: np.array([[get(row) for row in rows] for rows in filled])
     dims, alive = ("start", "iteration"), np.array([len(rows) for rows in record.rows])[:, None] > np.arange(longest)
     points, values = grid(lambda row: row.x), grid(lambda row: row.evaluation.values)
-    slopes = grid(lambda row: row.evaluation.slopes[0]) / space.width
+    slopes = grid(lambda row: row.evaluation.slopes[0]) / space.spacing.slopes(points)
     status = np.where(alive, grid(lambda row: row.evaluation.status), -1)
     label = record.settings.goal.label
     unit = "" if label["units"] == "1" else label["units"]

@@ -15,6 +15,7 @@ from jaxgait.ensembles.batch import own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, check_values, shape_of
+from jaxgait.ensembles.spacing import Log, Spacing, check_positive
 from jaxgait.ensembles.validity import accepted, rejection
 from jaxgait.fields import declared
 from jaxgait.model import Model
@@ -22,7 +23,8 @@ from jaxgait.parameters import ParameterError, ParameterInfo, check_value, in_ow
 from jaxgait.plausible import warn_implausible
 
 Box: TypeAlias = Mapping[str, Any]
-"""Bounds (low, high) by dotted name (see `Space`), each in the unit of what it names, or labelled with another."""
+"""Bounds (low, high) by dotted name (see `Space`), each in the unit of what it names, or labelled with another; as
+`jaxgait.Log` for a search in the logarithm."""
 Starts: TypeAlias = int | Sequence[Mapping[str, Any]]
 T = TypeVar("T")
 
@@ -96,12 +98,9 @@ class Space:
         bounds = [_bounds(model, name, pair, starting) for name, pair in over.items()]
         self.names = list(over)
         self.units = [variable(model, name).unit for name in over]
+        self.bounds = dict(zip(self.names, bounds, strict=True))
         self.low, self.high = (np.array([b[i] for b in bounds]) for i in (0, 1))
-
-    @property
-    def width(self) -> Float[np.ndarray, " n"]:
-        """Widths of the box in the parameters' units."""
-        return self.high - self.low
+        self.spacing = Spacing.of(bounds)
 
     @property
     def corners(self) -> Float[np.ndarray, "corners n"]:
@@ -128,7 +127,11 @@ class Space:
 
     def physical(self, x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
         """Points of the unit box in the parameters' units."""
-        return np.where(x == 1.0, self.high, self.low + x * self.width)
+        return np.where(x == 1.0, self.high, np.minimum(self.spacing(x), self.high))
+
+    def unit(self, values: Mapping[str, Any]) -> Float[np.ndarray, "*b n"]:
+        """Points given by the values of all parameters, by name and in their units, in the unit box."""
+        return self.spacing.unit(np.stack([np.asarray(values[name], float) for name in self.names], axis=-1))
 
     def named(self, x: Float[np.ndarray, " n"]) -> dict[str, float]:
         """One point of the unit box as parameters by name, in their units."""
@@ -153,8 +156,7 @@ class Space:
         if isinstance(starts, Sequence) and not isinstance(starts, str):
             return self._checked_starts(model, starts)
         starts = checks.count("starts", starts)
-        own = np.array([float(variable(model, name).value) for name in self.names])
-        own = ((own - self.low) / self.width)[None]
+        own = self.unit({name: [float(variable(model, name).value)] for name in self.names})
         inside = bool(((own >= 0) & (own <= 1)).all()) and bool(accepted(model, self.columns(own))[0])
         points = found = own[: int(inside)]
         sample = qmc.Sobol(len(self.names), rng=seed)
@@ -175,8 +177,8 @@ class Space:
         units = dict(zip(self.names, self.units, strict=True))
         rows = [{name: in_own_unit(name, start[name], unit) for name, unit in units.items()} for start in starts]
         points = np.array([[finite_number(x, f"the start of {name}") for name, x in row.items()] for row in rows])
-        x = (points - self.low) / self.width
-        outside = np.argwhere((x < 0) | (x > 1))
+        x = self.spacing.unit(points)
+        outside = np.argwhere(~((x >= 0) & (x <= 1)))
         if outside.size:
             i, j = outside[0]
             span = f"{self.low[j]:g} to {self.high[j]:g}"
@@ -186,7 +188,7 @@ class Space:
         return x
 
 
-def _bounds(model: Model, name: str, pair: Any, starting: bool) -> tuple[float, float]:
+def _bounds(model: Model, name: str, pair: Any, starting: bool) -> tuple[float, float] | Log:
     info, start = variable(model, name), _is_start(model, name)
     if start and not starting:
         instead = "declare a parameter that initial_state() returns"
@@ -197,7 +199,7 @@ def _bounds(model: Model, name: str, pair: Any, starting: bool) -> tuple[float, 
             f"{name!r} is an array of shape {shape}: a search varies single numbers, such as its element {one!r}"
         )
     wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {pair!r}"
-    pair = in_own_unit(name, pair, info.unit)
+    logarithmic, pair = isinstance(pair, Log), in_own_unit(name, pair, info.unit)
     try:
         low, high = (finite_number(x, f"a bound of {name}") for x in pair)
     except (TypeError, ValueError) as error:
@@ -210,7 +212,9 @@ def _bounds(model: Model, name: str, pair: Any, starting: bool) -> tuple[float, 
     if start:
         _check_start(model, name, (low, high))
     warn_implausible(f"{label} ({info.doc})", (low, high), info.unit, info.plausible)
-    return low, high
+    bounds = Log(low, high) if logarithmic else (low, high)
+    check_positive(name, bounds)
+    return bounds
 
 
 def _check_start(model: Model, name: str, bounds: tuple[float, float]) -> None:

@@ -7,6 +7,7 @@ each parameter the step at which they agree better is used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +72,7 @@ class Normals(NamedTuple):
     slopes: Float[np.ndarray, "active n"]
     """Derivatives of their slacks by the unit box, in the units of measures."""
     widths: Float[np.ndarray, " active"]
-    """Widths of the box in the units of the parameters for bounds, one for limits."""
+    """Units of the parameters per box, at the point, for bounds, one for limits."""
     elements: Bool[np.ndarray, " active"]
     """Which of them are elements of an array."""
     scales: Float[np.ndarray, " active"]
@@ -91,7 +92,8 @@ def active_normals(
     low, high = np.eye(len(x))[x <= 0.0], -np.eye(len(x))[x >= 1.0]
     active = [one for one, binds in zip(goal.bounds, binding, strict=True) if binds]
     names = [*map(str, active), *space.walls(x)]
-    widths = np.concatenate([np.ones(len(active)), space.width[x <= 0.0], space.width[x >= 1.0]])
+    steep = space.spacing.slopes(x)
+    widths = np.concatenate([np.ones(len(active)), steep[x <= 0.0], steep[x >= 1.0]])
     elements = np.zeros(len(names), bool)
     elements[: len(active)] = [one.element is not None for one in active]
     scales = np.concatenate([scales[binding], np.ones(len(low) + len(high))])
@@ -129,23 +131,24 @@ def around(
     slope, multipliers = balance(space, goal, sign, x, evaluation.values[0], evaluation.slopes[0])
     forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.bounds])
     size = abs(float(evaluation.values[0, 0]))
-    hessian = _hessian(sides, np.concatenate([[1.0], sign * forces]), size)
+    weights = np.concatenate([[1.0], sign * forces])
+    hessian = _hessian(sides, weights, size)
     curvature, directions = np.linalg.eigh(hessian)
     order = np.argsort(np.abs(curvature))
     named = {"parameter": space.names, "by": space.names}
     unit = f"{goal.label['units']} per product of the parameters' units".strip()
     loss, free = TOLERATED_LOSS * max(size, NEAR_ZERO * variation), (x > 0.0) & (x < 1.0)
-    room = _rooms(space, goal, sign, x, evaluation, hessian, loss)
+    room = _rooms(space.names, goal, sign, x, evaluation, hessian, loss)
     normals = goal.slack_slopes(evaluation.slopes[0])[forces != 0.0]
     walls = [*np.flatnonzero(x <= 0.0), *np.flatnonzero(x >= 1.0)]
     held = np.zeros(len(x))
-    held[walls] = [multipliers.get(name, 0.0) for name in space.walls(x)] * space.width[walls]
+    held[walls] = [multipliers.get(name, 0.0) for name in space.walls(x)] * space.spacing.slopes(x)[walls]
     return Local(
         slope,
         tuple(name for name, force in multipliers.items() if force > 0.0),
         multipliers,
         xr.DataArray(
-            hessian / np.outer(space.width, space.width),
+            space.spacing.hessian(x, weights @ evaluation.slopes[0, : len(weights)], hessian),
             named,
             ("parameter", "by"),
             attrs=labels(unit, "second derivatives of the objective"),
@@ -153,8 +156,8 @@ def around(
         curvature[order],
         directions.T[order],
         loss,
-        room,
-        _along_ridge(space, x, -sign * hessian, free, normals, loss, held, room),
+        _in_units(space, x, room),
+        _in_units(space, x, _along_ridge(x, -sign * hessian, free, normals, loss, held, room)),
         _difference(sides, size),
     )
 
@@ -244,16 +247,29 @@ def _difference(sides: _Sides, size: float) -> float:
     return min(float(relative[np.isfinite(relative)].max(initial=0.0)), 1.0)
 
 
+def _in_units(space: Space, x: np.ndarray, reaches: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Distances down and up from a point of the unit box, in the units of the parameters."""
+    down, up = np.array([*reaches.values()]).T
+    ends = zip((-space.spacing.moved(x, -down)).tolist(), space.spacing.moved(x, up).tolist(), strict=True)
+    return dict(zip(reaches, ends, strict=True))
+
+
 def _rooms(
-    space: Space, goal: Goal, sign: float, x: np.ndarray, evaluation: Evaluated, hessian: np.ndarray, loss: float
+    names: Sequence[str],
+    goal: Goal,
+    sign: float,
+    x: np.ndarray,
+    evaluation: Evaluated,
+    hessian: np.ndarray,
+    loss: float,
 ) -> dict[str, tuple[float, float]]:
-    """For each parameter alone, the distances down and up to a loss of `loss`, a wall of the box, or a limit.
+    """For each parameter alone, the distances down and up in the box to a loss of `loss`, a wall, or a limit.
 
     The objective is a parabola, the limits are linear.
     """
     rooms = {}
     slack, tightens = goal.slack(evaluation.values[0]).clip(min=0.0), -goal.slack_slopes(evaluation.slopes[0])
-    for i, name in enumerate(space.names):
+    for i, name in enumerate(names):
         falls, bend = -sign * evaluation.slopes[0, 0, i], max(-sign * hessian[i, i], 0.0)
         reaches = []
         for sense, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
@@ -262,13 +278,12 @@ def _rooms(
             reach = 2.0 * loss / steep if steep else 0.0 if bend else np.inf
             nearer = sense * tightens[:, i] > 0.0
             limits = slack[nearer] / np.abs(tightens[nearer, i])
-            reaches.append(float(min(reach, wall, *limits) * space.width[i]))
+            reaches.append(float(min(reach, wall, *limits)))
         rooms[name] = (reaches[0], reaches[1])
     return rooms
 
 
 def _along_ridge(
-    space: Space,
     x: np.ndarray,
     bend: np.ndarray,
     free: np.ndarray,
@@ -277,7 +292,7 @@ def _along_ridge(
     multipliers: np.ndarray,
     alone: dict[str, tuple[float, float]],
 ) -> dict[str, tuple[float, float]]:
-    """By how much each parameter may fall and rise, within its bounds, if the free ones follow; no less than alone.
+    """How far each parameter may fall and rise in the box if the free ones follow; no less than `alone`.
 
     They move along the active limits, of slopes `normals`. Those that take part in a direction without curvature may
     move as far as the bounds. `multipliers` are those of the bounds, per box, zero for free parameters.
@@ -291,9 +306,9 @@ def _along_ridge(
     for i in np.flatnonzero(~free):
         reach[i] = _inwards(i, bend, free, normals, inverse, loss, float(multipliers[i]))
     ridge = {}
-    for name, width, far, at in zip(space.names, space.width, reach, x, strict=True):
-        down, up = (min(far, wall) * width for wall in (at, 1.0 - at))
-        ridge[name] = (float(np.maximum(down, alone[name][0])), float(np.maximum(up, alone[name][1])))
+    for (name, own), far, at in zip(alone.items(), reach, x, strict=True):
+        down, up = (np.maximum(min(far, wall), least) for wall, least in zip((at, 1.0 - at), own, strict=True))
+        ridge[name] = (float(down), float(up))
     return ridge
 
 

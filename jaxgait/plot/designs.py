@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.optimum import Optimum, with_unit
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, style
 
@@ -112,10 +113,11 @@ def _clipped(points: Any) -> str:
 
 
 def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | None) -> None:
-    for name, set_limits in ((a, ax.set_xlim), (b, ax.set_ylim)):
+    for name, set_scale, set_limits in ((a, ax.set_xscale, ax.set_xlim), (b, ax.set_yscale, ax.set_ylim)):
         if name is not None:
-            low, high = bounds[name]
-            set_limits(low - 0.03 * (high - low), high + 0.03 * (high - low))
+            set_limits(*Spacing.of([bounds[name]])(np.array([[-0.03], [1.03]])).ravel())
+            if isinstance(bounds[name], Log):
+                set_scale("log")
 
 
 def convergence(found: Optimum) -> Figure:
@@ -170,8 +172,9 @@ def room(found: Optimum) -> Figure:
     with style():
         figure, ax = plt.subplots(figsize=(6.4, 1.2 + 0.6 * len(names)))
         for i, name in enumerate(names):
-            scale = 100.0 / np.ptp(found.bounds[name])
-            alone, follow = (scale * np.array([-down, up]) for down, up in (local.room[name], local.ridge[name]))
+            within, best = Spacing.of([found.bounds[name]]), np.array([found.best[name]])
+            moved = lambda by, within=within, best=best: 100.0 * (within.unit(best + by) - within.unit(best)).item()
+            alone, follow = ([moved(-down), moved(up)] for down, up in (local.room[name], local.ridge[name]))
             ax.barh(i, np.ptp(alone), left=alone[0], height=0.6, color=BLUE, alpha=0.8)
             ax.plot(follow, (i, i), "|-", color="black", lw=1.2, ms=8)
         ax.axvline(0.0, color="black", lw=1)

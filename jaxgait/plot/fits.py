@@ -107,7 +107,7 @@ def bounded(found: Fit) -> Figure:
     with style():
         figure, ax = plt.subplots(figsize=(7.2, 0.9 + 0.55 * len(found.best)))
         for i, name in enumerate(found.best):
-            scaled = lambda value, i=i: (value - space.low[i]) / space.width[i]
+            scaled = lambda value, i=i, name=name: space.unit(found.best | {name: value})[i]
             own, (low, high) = scaled(float(get_parameter(model, name))), map(scaled, found.interval(name))
             known = np.isfinite(high - low)
             span = np.clip((low, high), 0.0, 1.0) if known else (0.0, 1.0)

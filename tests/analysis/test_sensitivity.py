@@ -5,9 +5,11 @@ from typing import ClassVar, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.stats import sobol_indices
 
 from jaxgait.analysis.sensitivity import indices, sensitivity
+from jaxgait.ensembles.spacing import Log
 from jaxgait.measure import Measure, table
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.outcome import NoResult
@@ -37,6 +39,9 @@ def _half(run):
 
 def _plane(run):
     return 2.0 * run.model.x + run.model.y
+
+
+LOGARITHM = Measure("logarithm", lambda run: jnp.log(run.model.x * run.model.y), "1", "of the product")
 
 
 class Function(Model):
@@ -106,6 +111,16 @@ def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):
     np.testing.assert_allclose(one.linear, [0.8, 0.2, 0.0], atol=1e-12)
     np.testing.assert_allclose(one["first"], one.linear, atol=0.05)
     np.testing.assert_allclose(one["total"], one.linear, atol=0.05)
+
+
+def test_ranges_may_be_logarithmic_and_labelled():
+    """Of a product of two parameters, as of a sum of logarithms, each has half."""
+    box = {"x": Log(*(xr.DataArray(x, attrs={"units": "km"}) for x in (1e-5, 1e-2))), "y": Log(1e-3, 1.0)}
+    found = sensitivity(Function(), box, LOGARITHM, count=256, **QUICK)
+    np.testing.assert_allclose(found["first"], [[0.5, 0.5]], atol=0.05)
+    np.testing.assert_allclose(found.linear, [[0.5, 0.5]], rtol=1e-6)
+    np.testing.assert_allclose(found.slope, [[10.0**0.5, 1e3**0.5]], rtol=1e-6)
+    assert float(found["mean"][0]) == pytest.approx(np.log(1e-2), abs=0.05)
 
 
 def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(tmp_path):

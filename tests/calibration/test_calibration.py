@@ -19,6 +19,7 @@ from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Problem, Reading, Stopping, TrialData
 from jaxgait.calibration.sampling import _starts
+from jaxgait.ensembles.spacing import Log
 from jaxgait.motion.drive import reference_gait
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.space import Space
@@ -43,7 +44,7 @@ class Known(Evaluator):
         theta = self._space.physical(x)
         lost = np.array([self._fails(t) for t in theta])
         values = np.stack([self._curve(t) for t in theta]) * np.where(lost, np.nan, 1.0)[:, None]
-        slopes = np.stack([self._slopes(t) for t in theta]) * self._space.width
+        slopes = np.stack([self._slopes(t) for t in theta]) * self._space.spacing.slopes(x)[:, None]
         return Evaluated(values, slopes, np.where(lost, 3, 0), np.array([*map(self.multiplier, theta)]))
 
     def shapes(self, x):
@@ -81,8 +82,9 @@ def found(problem, *, estimated=False, start=(0.3, 0.7)):
 NOISY = line([4.0, 2.0]) + 0.1 * np.random.default_rng(1).normal(size=len(T))
 
 
-def test_a_line_is_fitted_as_the_textbook_does():
-    got = found(toy(line, line_slopes, NOISY))
+@pytest.mark.parametrize("box", [BOX, BOX | {"stiffness": Log(1.0, 9.0)}])
+def test_a_line_is_fitted_as_the_textbook_does(box):
+    got = found(toy(line, line_slopes, NOISY, box=box))
     design = line_slopes(None)
     covariance = 0.01 * np.linalg.inv(design.T @ design)
     np.testing.assert_allclose(list(got.best.values()), np.linalg.lstsq(design, NOISY)[0], rtol=1e-7)
@@ -218,7 +220,7 @@ def height():
     """The height of the true jump: 81 points."""
     any_curve = over_time(np.arange(81) / 10, np.ones(81), unit="m")
     problem = fit(Bungee(), any_curve, over=JUMP, noise=NOISE, starts=1, iterations=1, **RUN).problem
-    x = (np.array(list(TRUTH.values())) - problem.space.low) / problem.space.width
+    x = problem.space.unit(TRUTH)
     return problem.at(x).simulated
 
 

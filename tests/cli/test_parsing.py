@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jaxgait.cli import parsing
+from jaxgait.ensembles.spacing import Log
 from jaxgait.model import parameter
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
@@ -29,6 +30,15 @@ def test_settings_axes_and_boxes():
     assert len(found["rope_length"]) == 10
     assert parsing.box(Prosthesis(), ["damper.k=1e4:3e4"]) == {"damper.k": (1e4, 3e4)}
     assert parsing.names(["rho,order", "peak_flexion"]) == ("rho", "order", "peak_flexion")
+
+
+def test_logarithmic_axes_and_boxes():
+    assert parsing.box(Prosthesis(), ["damper.c=log:0.1:10:kN s/m"]) == {"damper.c": (100.0, 1e4)}
+    assert all(isinstance(one, Log) for one in parsing.box(Prosthesis(), ["damper.c=log:10:1e5"]).values())
+    np.testing.assert_allclose(parsing.axes(Bungee(), ["mass=log:1:100:3kg"])["mass"], [1.0, 10.0, 100.0])
+    assert parsing.is_range("mass=log:1:100") and not parsing.is_range("mass=log:1:100:3")
+    with pytest.raises(ParameterError, match=r"must be positive, got Log\(-1, 10\)"):
+        parsing.axes(Bungee(), ["initial.x=log:-1:10:3"])
 
 
 @pytest.mark.parametrize(

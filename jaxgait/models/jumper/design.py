@@ -94,7 +94,7 @@ def highest_jump(
         at_least("take_off_angular_momentum", -spin),
     ]
     space, goal = Space(swinger, over), Goal.of(swinger, "height", limits(0.0, 0.0))
-    own = (np.array([[get_parameter(swinger, name) for name in over]], float) - space.low) / space.width
+    own = space.unit({name: [get_parameter(swinger, name)] for name in over})
     evaluate = evaluator_for(Task(swinger, space, goal, SETTINGS), "run", own)  # the search's program
     force, spin = evaluate(np.zeros(1, int), own).values[0, 1:3]
 
