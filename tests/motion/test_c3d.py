@@ -9,6 +9,7 @@ import pytest
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import c3d_process, c3d_repair, read_recording
 from tests.motion import walker
+from tests.motion.measured import RAW, needs_raw
 
 W = walker.walker(duration=0.6)
 SAMPLES = 10
@@ -82,8 +83,9 @@ def test_negative_offsets_are_subtracted(c3d, tmp_path):
     np.testing.assert_allclose(np.subtract(*forces), -20.0, atol=1e-3)  # the plate's z is downward
 
 
-def test_unsigned_integers(c3d, tmp_path):
-    trial, right = ezc3d.c3d(str(c3d)), read_recording(c3d)
+def as_integers(c3d, tmp_path) -> Bytes:
+    """The file with unsigned integers instead of floats."""
+    trial = ezc3d.c3d(str(c3d))
     trial["parameters"]["ANALOG"]["FORMAT"]["value"] = ["UNSIGNED"]
     trial.write(str(tmp_path / "walk.c3d"))
     file = Bytes(tmp_path / "walk.c3d")
@@ -100,7 +102,11 @@ def test_unsigned_integers(c3d, tmp_path):
     file.put("POINT:SCALE", "f", 0.1)
     file.put("ANALOG:SCALE", "f", *step)
     file.put("ANALOG:OFFSET", "H", *[40_000] * 6)
-    found = file.read(tmp_path / "walk.c3d")
+    return file
+
+
+def test_unsigned_integers(c3d, tmp_path):
+    found, right = as_integers(c3d, tmp_path).read(tmp_path / "walk.c3d"), read_recording(c3d)
     np.testing.assert_allclose(found.forces[0].force, right.forces[0].force, atol=0.051)
 
 
@@ -124,11 +130,73 @@ def test_plates_with_four_sensors_below_their_surface(c3d, tmp_path, sign):
     np.testing.assert_allclose(found.point, right.point, atol=1e-4)
 
 
-def test_big_endian_files_are_not_called_broken(c3d, tmp_path):
-    file = Bytes(c3d)
-    file.raw[512 * (file.raw[0] - 1) + 3] = 86
-    with pytest.raises(MotionFormatError, match=r"is a big-endian C3D file .* not supported; convert it to the Intel"):
-        file.read(tmp_path / "walk.c3d")
+def of_processor(intel: bytes, processor: int) -> bytes:
+    """The file as DEC (85) or MIPS (86) processors write it, by the places of its numbers in the C3D format."""
+    raw, mips = bytearray(intel), processor == 86
+
+    def integers(at: int, count: int):
+        values = struct.unpack_from(f"<{count}H", intel, at)
+        struct.pack_into(f"{'>' if mips else '<'}{count}H", raw, at, *values)
+
+    def floats(at: int, count: int):
+        values = np.frombuffer(intel, "<f4", count, at)
+        halves = (4.0 * values).astype("<f4").view("<u2").reshape(-1, 2)[:, ::-1]
+        raw[at : at + 4 * count] = values.astype(">f4").tobytes() if mips else halves.tobytes()
+
+    start, data, scale = 512 * (raw[0] - 1), *struct.unpack_from("<H", intel, 16), *struct.unpack_from("<f", intel, 12)
+    integers(2, 5), floats(12, 1), integers(16, 2), floats(20, 1), integers(294, 5), floats(304, 18)
+    raw[start + 3], at, step = processor, start + 4, 1
+    while step:
+        length, number = struct.unpack_from("bb", intel, at)
+        after = at + 2 + abs(length)
+        step = struct.unpack_from("<H", intel, after)[0] if length else 0
+        if length:
+            integers(after, 1)
+        if length and number > 0:
+            kind, count = struct.unpack_from("bB", intel, after + 2)
+            first = after + 4 + count
+            {2: integers, 4: floats}.get(kind, lambda *_: None)(first, int(np.prod([*intel[after + 4 : first]])))
+        at = after + step
+    begin = 512 * (data - 1)
+    floats(begin, (len(raw) - begin) // 4) if scale < 0 else integers(begin, (len(raw) - begin) // 2)
+    return bytes(raw)
+
+
+@pytest.mark.parametrize("processor", [85, 86])
+@pytest.mark.parametrize("kind", ["floats", "integers", "with offsets"])
+def test_files_of_other_processors_are_read_alike(c3d, tmp_path, processor, kind):
+    file = as_integers(c3d, tmp_path) if kind == "integers" else Bytes(c3d)
+    if kind == "with offsets":  # ezc3d would take their absolute values
+        file.put("ANALOG:OFFSET", "h", 0, 0, -10, 0, 0, 0)
+    right = file.read(tmp_path / "intel.c3d")
+    (tmp_path / "walk.c3d").write_bytes(of_processor(bytes(file.raw), processor))
+    found = read_recording(tmp_path / "walk.c3d")
+    assert found.markers.keys() == right.markers.keys() and found.subject == right.subject
+    for name, x in right.markers.items():
+        np.testing.assert_array_equal(found.markers[name], x)
+    np.testing.assert_array_equal(found.forces[0].force, right.forces[0].force)
+    np.testing.assert_array_equal(found.forces[0].point, right.forces[0].point)
+    np.testing.assert_array_equal(found.forces[0].time, right.forces[0].time)
+
+
+@needs_raw
+@pytest.mark.parametrize("processor", [85, 86])
+def test_a_measured_file_of_another_processor_is_read_alike(tmp_path, processor):
+    """Of integers, with events in its header."""
+    (tmp_path / "walk.c3d").write_bytes(of_processor((RAW / "Eb015pi.c3d").read_bytes(), processor))
+    found, right = read_recording(tmp_path / "walk.c3d"), read_recording(RAW / "Eb015pi.c3d")
+    for name, x in right.markers.items():
+        np.testing.assert_array_equal(found.markers[name], x)
+    for ours, theirs in zip(found.forces, right.forces, strict=True):
+        np.testing.assert_array_equal(ours.force, theirs.force)
+    assert found.subject == right.subject and found.rate == right.rate
+
+
+def test_a_broken_file_of_another_processor_is_said_to_be_broken(c3d, tmp_path):
+    raw = of_processor(c3d.read_bytes(), 86)
+    (tmp_path / "walk.c3d").write_bytes(raw[:1100])
+    with pytest.raises(MotionFormatError, match=r"walk\.c3d: is broken"):
+        read_recording(tmp_path / "walk.c3d")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ import numpy as np
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
+from jaxgait.motion.readers.c3d_order import as_intel
 from jaxgait.motion.readers.c3d_repair import corrected
 from jaxgait.motion.readers.subjects import without_subject
 from jaxgait.motion.recording import NOISE_FORCE, Force, Mark, Recording
@@ -49,11 +50,11 @@ def read_c3d(path: pathlib.Path) -> Recording:
     """The recording of a file that begins as a C3D file.
 
     Raises:
-        MotionFormatError: if it is broken, big-endian, or more than the limits allow, or if ezc3d cannot be used.
+        MotionFormatError: if it is broken or more than the limits allow, or if ezc3d cannot be used.
     """
     size = _check(path)
     with tempfile.TemporaryDirectory() as folder:
-        source, warnings = corrected(path, pathlib.Path(folder))
+        source, warnings = corrected(as_intel(path, pathlib.Path(folder)), pathlib.Path(folder), path)
         _extract(path, source, pathlib.Path(folder), size)
         found = json.loads((pathlib.Path(folder) / "found.json").read_text(encoding="utf-8"))
         with np.load(pathlib.Path(folder) / "arrays.npz") as arrays:

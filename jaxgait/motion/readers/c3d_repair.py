@@ -15,10 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.readers.c3d_order import BLOCK
 
-_BLOCK = 512
-_DEC, _MIPS = 85, 86
-"""Processors in the head of the parameters (84: Intel): DEC has floats of its own, MIPS is big-endian."""
 _TEXT, _INTEGER, _FLOAT = -1, 2, 4
 """Types of parameters: their bytes per value, and -1 for text."""
 MAX_NUMBERED = 255
@@ -61,7 +59,6 @@ class _File(NamedTuple):
     """Of points: below 0 if data are floats."""
     rate: float
     """Of points in Hz."""
-    dec: bool
     stored: Mapping[str, _Stored]
     """Parameters by their names, such as ANALOG:RATE."""
 
@@ -71,7 +68,7 @@ class _File(NamedTuple):
         if found is None or found.kind not in (1, _INTEGER, _FLOAT):
             return np.zeros(0)
         if found.kind == _FLOAT:
-            return _floats(found.raw, self.dec).astype(float)
+            return _floats(found.raw).astype(float)
         whole = found.raw[: len(found.raw) // found.kind * found.kind]
         return np.frombuffer(whole, "<i2" if found.kind == _INTEGER else "i1").astype(float)
 
@@ -84,12 +81,18 @@ class _File(NamedTuple):
         return MotionFormatError(what, advice, str(self.path))
 
 
-def corrected(path: pathlib.Path, folder: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
+def corrected(
+    path: pathlib.Path, folder: pathlib.Path, shown: pathlib.Path | None = None
+) -> tuple[pathlib.Path, list[str]]:
     """A file that ezc3d reads correctly: the file itself, or a corrected copy in the folder; and warnings.
 
+    Args:
+        path: the file, of an Intel processor.
+        folder: for the copy.
+        shown: how errors name the file.
+
     Raises:
-        MotionFormatError: for a big-endian file, and for parameters of analog data that are missing or contradict the
-            header.
+        MotionFormatError: for parameters of analog data that are missing or contradict the header.
 
     Examples:
         >>> import pathlib
@@ -104,6 +107,7 @@ def corrected(path: pathlib.Path, folder: pathlib.Path) -> tuple[pathlib.Path, l
         return path, []
     if head is None:
         return path, []
+    head = head._replace(path=shown or path)
     rate, warnings = _analog_rate(head)
     offsets = _offsets(head)
     edits = [*rate, *_origins(head)]
@@ -123,19 +127,14 @@ def corrected(path: pathlib.Path, folder: pathlib.Path) -> tuple[pathlib.Path, l
 def _head(path: pathlib.Path) -> _File | None:
     """The head of a file; None if it has no parameters."""
     with path.open("rb") as stream:
-        start = stream.read(_BLOCK)
-        at = _BLOCK * (start[0] - 1)
-        stream.seek(max(at, 0))
-        kind = stream.read(4)[3:]
-        if kind == bytes([_MIPS]):
-            what = "is a big-endian C3D file (of MIPS or SGI processors), which is not supported"
-            raise MotionFormatError(what, "convert it to the Intel format, for example with Mokka", str(path))
+        start = stream.read(BLOCK)
+        at = BLOCK * (start[0] - 1)
+        stream.seek(max(at, 0) + 4)
         header = _Header(*struct.unpack_from("<2x4H6x2H", start))
-        section = stream.read(max(0, _BLOCK * (header.data - 1) - at - 4)) if at > 0 else b""
-    dec = kind == bytes([_DEC])
-    scale, rate = (float(_floats(start[i : i + 4], dec)[0]) for i in (12, 20))
+        section = stream.read(max(0, BLOCK * (header.data - 1) - at - 4)) if at > 0 else b""
+    scale, rate = (float(_floats(start[i : i + 4])[0]) for i in (12, 20))
     stored = dict(_parameters(section, at + 4))
-    return _File(path, header, scale, rate, dec, stored) if stored else None
+    return _File(path, header, scale, rate, stored) if stored else None
 
 
 def _parameters(section: bytes, start: int) -> Iterator[tuple[str, _Stored]]:
@@ -193,7 +192,7 @@ def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
     if abs(stated - rate) > MAX_RATE_ROUNDING * rate:
         what = f"the parameter ANALOG:RATE is {stated:g} Hz, the header counts {header.samples} samples per frame"
         warnings = [f"{what} at {points:g} Hz: {float(rate):g} Hz is used"]
-    return [(parameter.at, _words(np.array([rate]), head.dec).tobytes())], warnings
+    return [(parameter.at, np.array([rate], "<f4").tobytes())], warnings
 
 
 def _offsets(head: _File) -> np.ndarray | None:
@@ -236,7 +235,7 @@ def _without_offsets(head: _File, copy: pathlib.Path, offsets: np.ndarray) -> No
                 stream.seek(one.at)
                 stream.write(bytes(len(one.raw)))
     header, wide = head.header, "<u4" if head.scale < 0 else "<i2"
-    width, start = 4 * header.points + header.analog, _BLOCK * (header.data - 1)
+    width, start = 4 * header.points + header.analog, BLOCK * (header.data - 1)
     frames = (copy.stat().st_size - start) // (width * np.dtype(wide).itemsize)
     frames = min(frames, header.last - header.first + 1) if header.first <= header.last < 2**16 - 1 else frames
     if frames < 1:
@@ -247,7 +246,7 @@ def _without_offsets(head: _File, copy: pathlib.Path, offsets: np.ndarray) -> No
         part = samples[begin : begin + _FRAMES_AT_ONCE]
         if head.scale < 0:
             with np.errstate(invalid="ignore"):  # gaps are NaN
-                part[:] = _words(_floats(part.tobytes(), head.dec).reshape(part.shape) - every, head.dec)
+                part[:] = (part.view("<f4") - every.astype("<f4")).view("<u4")
             continue
         moved = (part.view("<u2") if _is_unsigned(head) else part).astype(np.int32) - every.astype(np.int32)
         if np.any(moved != moved.astype(np.int16)):
@@ -263,23 +262,11 @@ def _origins(head: _File) -> list[tuple[int, bytes]]:
         return []
     rises = head.numbers("FORCE_PLATFORM:ORIGIN")[2::3]
     return [
-        (origins.at + 4 * (3 * i + 2), _words(np.array([-rise]), head.dec).tobytes())
+        (origins.at + 4 * (3 * i + 2), np.array([-rise], "<f4").tobytes())
         for i, (kind, rise) in enumerate(zip(kinds, rises, strict=False))
         if kind == 3 and rise > 0
     ]
 
 
-def _floats(raw: bytes, dec: bool) -> np.ndarray:
-    """Floats of 32 bits; those of DEC have their halves swapped, and are four times as large."""
-    whole = np.frombuffer(raw[: len(raw) // 4 * 4], "<u4")
-    return (_swapped(whole).view("<f4") / 4).astype(np.float32) if dec else whole.view("<f4")
-
-
-def _words(values: np.ndarray, dec: bool) -> np.ndarray:
-    """The inverse of `_floats`, as integers of 32 bits."""
-    whole = np.ascontiguousarray((4.0 if dec else 1.0) * np.asarray(values), "<f4").view("<u4")
-    return _swapped(whole) if dec else whole
-
-
-def _swapped(whole: np.ndarray) -> np.ndarray:
-    return ((whole << 16) | (whole >> 16)).astype("<u4")
+def _floats(raw: bytes) -> np.ndarray:
+    return np.frombuffer(raw[: len(raw) // 4 * 4], "<f4")
