@@ -45,7 +45,7 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
         for name, one in found.trials.items()
     ]
     with style():
-        figure, panel = draw_curves(trials, beside=_has_region(found) or len(found.best) > 2)
+        figure, panel = draw_curves(trials, side_panel=_has_region(found) or len(found.best) > 2)
         if panel is not None:
             _correlations(figure, panel, found)
     return figure

@@ -81,12 +81,12 @@ class Curves(NamedTuple):
     """One standard deviation of each measured value in the same unit, if it is known."""
 
 
-def draw_curves(trials: Sequence[Curves], beside: bool = False) -> tuple[Figure, Axes | None]:
+def draw_curves(trials: Sequence[Curves], side_panel: bool = False) -> tuple[Figure, Axes | None]:
     """Measured and fitted curves above their residuals, several trials in rows; those of one quantity have one scale.
 
     Args:
         trials: at least one.
-        beside: whether to leave room for a further panel to the right of the first row.
+        side_panel: whether to leave room for a further panel to the right of the first row.
 
     Returns:
         The figure, and the further panel if there is one.
@@ -94,9 +94,9 @@ def draw_curves(trials: Sequence[Curves], beside: bool = False) -> tuple[Figure,
     rows = -(-len(trials) // PER_ROW)
     columns = -(-len(trials) // rows)
     (width, high), wide = (ONE, 1.7) if len(trials) == 1 else (EACH, 1.0)
-    figure = plt.figure(figsize=(width * (columns + beside / wide), high * rows))
-    ratios = {"width_ratios": columns * [wide] + beside * [1.0], "height_ratios": rows * (2.2, 1.0)}
-    grid = figure.add_gridspec(2 * rows, columns + beside, **ratios)
+    figure = plt.figure(figsize=(width * (columns + side_panel / wide), high * rows))
+    ratios = {"width_ratios": columns * [wide] + side_panel * [1.0], "height_ratios": rows * (2.2, 1.0)}
+    grid = figure.add_gridspec(2 * rows, columns + side_panel, **ratios)
     first: dict[Any, tuple[Axes, Axes]] = {}  # of each quantity, and of each horizontal axis
     for i, one in enumerate(trials):
         row, column = 2 * (i // columns), i % columns
@@ -110,7 +110,7 @@ def draw_curves(trials: Sequence[Curves], beside: bool = False) -> tuple[Figure,
         upper.set_title(one.name, loc="right", fontsize=9)
     named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=len(named))
-    return figure, figure.add_subplot(grid[:2, columns]) if beside else None
+    return figure, figure.add_subplot(grid[:2, columns]) if side_panel else None
 
 
 def _axis(curve: xr.Dataset) -> str:

@@ -35,7 +35,7 @@ function drawCharts() {
     const dashed = color => ({ line: { width: 1.3, color, dash: "dash" } }), shift = film.time.data[0] - other.time.data[0];  // both begin together
     const theirs = series(other, choice).filter(([name]) => own.some(([mine]) => mine === name));
     traces.unshift(...theirs.map(([name, x, y]) => line(x.map(t => t + shift), y, several ? `${name}, ${referenceName()}` : referenceName(), { showlegend: !several, ...dashed(several ? colours[own.findIndex(([mine]) => mine === name)] : REFERENCE) })));
-    if (several && theirs.length) traces.push(line([null], [null], referenceName(), dashed(css("--faint"))));  // one entry of the legend for all
+    if (several && theirs.length) traces.push(line([null], [null], referenceName(), dashed(css("--ink"))));  // one entry of the legend for all
   }
   Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value];
