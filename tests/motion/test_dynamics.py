@@ -165,6 +165,28 @@ def test_powers_do_the_work_that_the_leg_does(walk):
     assert given.sum() > 5 and np.all(mean["ankle_power_W_kg"][given] > 0)
 
 
+def test_the_signs_of_the_moments_of_a_person_who_stands_still(walk):
+    """By hand: 400 N upward, 0.10 m ahead of the ankle of a vertical leg, less the weight of the foot at its arm.
+
+    The calf plantar-flexes the ankle (-), the knee is kept from overextending (flexion, +), the hip extends (-).
+    """
+    leg, time = walk.legs[0], walk.legs[0].recording.time
+    still = lambda x, y: np.tile([x, y], (time.size, 1))
+    points = {"knee": still(0.0, 0.5), "ankle": still(0.0, 0.08), "heel": still(-0.05, 0.03), "toe": still(0.15, 0.03)}
+    upright = {"hip": still(0.0, 0.92), "thigh": 0.0 * time, "shank": 0.0 * time, "foot": 0.0 * time}
+    upright |= {"own_foot": np.zeros((time.size, 3)), "other_foot": None}
+    plate = Force("plate 1", time, np.tile([0.0, 400.0, 0.0], (time.size, 1)), np.tile([0.1, 0.0, 0.0], (time.size, 1)))
+    recording = dataclasses.replace(leg.recording, forces=(plate,))
+    standing = dataclasses.replace(leg, recording=recording, points=points, **upright)
+    load = load_of(standing, walk.kept[0].times[:1])
+    (found,) = strides_dynamics(standing, load, walk.kept[:1], BODY, walker.MASS)
+    foot = float(BODY["foot"].mass) * GRAVITY * (float(BODY["foot"].com) - 0.05)
+    turned = (400.0 * 0.10 - foot) / walker.MASS
+    assert turned == pytest.approx(0.56, abs=0.01)  # Nm/kg
+    for joint, sign in (("ankle", -1.0), ("knee", 1.0), ("hip", -1.0)):
+        np.testing.assert_allclose(found[f"{joint}_moment_Nm_kg"], sign * turned, atol=1e-9)
+
+
 def test_moments_are_labelled(walk):
     data = labelled(walk.dynamics)
     assert data.moment.dims == ("joint", "percent") and data.stride_power.dims == ("stride", "joint", "percent")

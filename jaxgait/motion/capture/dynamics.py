@@ -7,7 +7,8 @@
 Moments are those of muscles and ligaments on the limb, per kg of body mass. Signs are those of the angles: positive
 moments flex the hip and the knee and dorsiflex the foot; books plot extension and plantar flexion upward. Power is
 moment times angular velocity of the joint, positive where the joint generates energy; at the hip it is that of the
-thigh against the vertical, because the trunk is not measured.
+thigh against the vertical, because the trunk is not measured. Of a person who stands upright with the centre of
+pressure ahead of the ankle, the moments of hip and ankle are negative, and that of the knee is positive.
 """
 
 from __future__ import annotations
