@@ -40,7 +40,7 @@ def jumps(run: xr.Dataset, names: Sequence[str]) -> Jumps:
         >>> from jaxgait.plot.jumps import jumps
         >>> found = jumps(simulate(RollingWalker(), duration=1.0, samples=100), ["stance"])
         >>> print(found.time.round(2), found.before["stance"].values.round(2), found.after["stance"].values.round(2))
-        [0.4  0.81] [-0.2 -0.2] [0.2 0.2]
+        [0.4 0.8] [-0.2 -0.2] [0.2 0.2]
     """
     if "event_time" not in run or run["event_time"].dims != ("event",):
         return Jumps(np.zeros(0), np.zeros(0, dtype=int), {}, {})
