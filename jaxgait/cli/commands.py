@@ -172,8 +172,8 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     phases as "stride (%)" or "phase (1)"; values, under the name of a model output, as "height (m)"; optional
     standard deviations as "sd (m)". Compatible units are converted; units are never assumed.
 
-    Several curves have the fitted parameters in common, and differ in what is known of each, with --given, or
-    --motion: `jaxgait fit bungee --measured anna.csv ben.csv --given mass=62,84kg --over stiffness=15:40`.
+    Several curves have the fitted parameters in common; --given (or one --motion for each) is what is known of
+    each: `jaxgait fit bungee --measured anna.csv ben.csv --given mass=62,84kg --over stiffness=15:40`.
 
     The exit code is 1 if the fit is not a minimum, or if the curves do not determine all directions.
 
