@@ -41,10 +41,10 @@ def run_fit(request: Any) -> int:
     if request.report is not None:
         parsing.make_folder(request.report)
     model, *others = models = _models(request)
-    box = parsing.box(model, request.over)
+    curves, box = _curves(request, models), parsing.box(model, request.over)
     if not box:
         raise ParameterError(f"nothing to fit: give --over name=low:high with some of {', '.join(parameters(model))}")
-    curves, start = _curves(request, models), fixed_start(request, model, box)
+    start = fixed_start(request, model, box)
     _check_given(request, box)
     run = _span(request, models, curves)
     trials = [
