@@ -204,6 +204,7 @@ COVERED = {
     "scheme.py": "solve/test_schemes.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",
     "solve/dense.py": "solve/test_verner.py",
+    "solve/derivatives.py": "solve/test_schemes.py",
     "solve/dataset.py": "solve/test_simulate.py",
     "solve/segments.py": "solve/test_hybrid.py",
     "solve/resolving.py": "solve/test_float32.py",

@@ -65,6 +65,7 @@ ALONE = {
     "jaxgait.kinds": "protocols",
     "jaxgait.solve.schemes": "chooses",
     "jaxgait.solve.checks": "checks",
+    "jaxgait.solve.derivatives": "identities",
     **{f"jaxgait.solve.samples.{x}": "parts of schemes" for x in ("snapshot", "at_first", "including_step")},
     "jaxgait.solve.smooth.check_tolerances": "checks",
     "jaxgait.solve.smooth.check_resolved": "checks",

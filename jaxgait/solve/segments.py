@@ -18,6 +18,7 @@ from jaxgait.precision import float64_default
 from jaxgait.roots import Bracket
 from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
+from jaxgait.solve.derivatives import first_only, reverse_only
 from jaxgait.solve.resolving import all_finite
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.steps import prepared, select, unfilled
@@ -77,6 +78,8 @@ class Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 
     def __init__(self, model: HybridModel, t_end: Array, scheme: Any, samples: Samples | None = None) -> None:
+        if scheme.mode == "reverse":
+            model, t_end = reverse_only((model, t_end))
         system = prepared(model)
         transitions = system.transitions()
         self.names = tuple(transitions)
@@ -87,6 +90,8 @@ class Engine:
 
     def start(self, t: Array, y: State, phase: Array) -> Point:
         """The point from which a run starts, at time `t` in s (a scalar)."""
+        if self.scheme.mode == "reverse":
+            t, y = reverse_only((t, y))
         seen = None if self.samples is None else self.samples.start(y, self._field(phase))
         zero, status = jnp.asarray(0), jnp.where(all_finite(y), -1, Outcome.NONFINITE).astype(jnp.int32)
         guards, rates = jax.lax.stop_gradient(self._guards_and_rates(t, y, self._field(phase)))
@@ -120,6 +125,8 @@ class Engine:
         segments = 2 * most + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
         outset = Passage(start, self._no_events(start.y, room), zero, zero)
         found = _loop(self.scheme.mode, segments)(running, onward, outset)
+        if self.scheme.mode == "forward":
+            found = first_only(found)
         status = jnp.where(found.end.status < 0, Outcome.EVENT_LIMIT, found.end.status).astype(jnp.int32)
         return found._replace(end=found.end._replace(status=status))
 

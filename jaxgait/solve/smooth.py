@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import diffrax
 import equinox as eqx
-import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +27,7 @@ from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory, blank
 from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.checks import check_state
+from jaxgait.solve.derivatives import forward_only, reverse_only
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, all_finite, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
@@ -37,7 +37,6 @@ from jaxgait.solve.watch import Watching, located
 FLOAT64_RETRY = "float64"
 """Name of the last retry of members that failed in float32."""
 
-T = TypeVar("T")
 
 _DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
 """Lower limits of the default tolerances, and the smallest relative tolerance allowed, in units of the rounding error
@@ -78,7 +77,8 @@ class Smooth(Scheme):
     max_steps: int
     """Number of steps after which a trajectory is given up."""
     mode: Mode = "forward"
-    """Mode of differentiation: forward (few parameters, no memory of the path) or reverse (many)."""
+    """Mode of differentiation: forward (few parameters, no memory of the path; second derivatives by
+    `jax.jacfwd(jax.jacfwd(f))`) or reverse (many; first derivatives only)."""
     max_events: int = 0
     """Largest number of the model's events (`Model.events`) that are recorded; `simulate` records 1000."""
 
@@ -246,6 +246,8 @@ def integrate(
     if y0 is not None and checks.is_concrete(y0):  # tracing the model's own state can take a second
         check_state("y0", y0, jax.eval_shape(model.initial_state))
     ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
+    if scheme.mode == "reverse":
+        model, ts, y0 = reverse_only((model, ts, y0))
     start, system = model.initial_state() if y0 is None else y0, model.prepared()
     max_events = scheme.max_events if model.events() else 0
     controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
@@ -286,7 +288,8 @@ def _trajectory(
     ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
     ys = jax.tree.map(lambda leaf, y: leaf.at[0].set(y), ys, start)  # and where a run ends at once
     events = located(system, solution.controller_state.crossings, scheme.solver) if observed else None
-    ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), scheme.mode)
+    if scheme.mode == "forward":
+        ys, t_end, y_end, events = forward_only((ys, t_end, y_end, events))
     return Trajectory(
         ts,
         ys,
@@ -297,18 +300,6 @@ def _trajectory(
         solution.stats["num_rejected_steps"],
         solution.controller_state.extremes if watched else {},
         events,
-    )
-
-
-def _differentiable(results: T, mode: Mode) -> T:
-    """The results, with a helpful error message if `jax.grad` reaches them in forward mode."""
-    if mode == "reverse":
-        return results
-    # JAX's own message is about while loops.
-    return eqxi.nondifferentiable_backward(
-        results,
-        msg="jax.grad and jax.vjp do not go through a solve in forward mode: use jax.jacfwd or jax.jvp (best for few "
-        'parameters), or set the solve up with Smooth.of(model, mode="reverse") or ensemble(..., gradient=[...])',
     )
 
 

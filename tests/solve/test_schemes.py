@@ -16,7 +16,7 @@ from jaxgait.parameters import with_parameters
 from jaxgait.plot.explorer import again
 from jaxgait.run import Sampling
 from jaxgait.solve.dataset import scheme_options
-from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.schemes import scheme_for, schemes
 from jaxgait.solve.smooth import Smooth
@@ -183,6 +183,49 @@ def _end(mode):
 def test_the_error_of_grad_in_forward_mode_names_the_remedy():
     with pytest.raises(RuntimeError, match=r'use jax.jacfwd .* Smooth.of\(model, mode="reverse"\)'):
         jax.grad(_end("forward"))(6.0)
+
+
+@pytest.mark.parametrize(
+    "derivative", [jax.hessian, lambda f: jax.jit(jax.hessian(f)), lambda f: jax.jacrev(jax.grad(f))]
+)
+def test_the_error_of_second_derivatives_names_those_that_work(derivative):
+    """Whatever is jitted; `jax.jacfwd(jax.jacfwd(f))` gives -cos(rate) in forward mode."""
+    for mode, message in (
+        ("forward", r"second derivatives by jax.jacfwd\(jax.jacfwd\(f\)\)"),
+        ("reverse", "in forward mode"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            derivative(_end(mode))(6.0)
+    assert float(jax.jacfwd(jax.jacfwd(_end("forward")))(6.0)) == pytest.approx(-np.cos(6.0), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "derivative", [jax.jacfwd, lambda f: jax.jacfwd(jax.jit(f)), lambda f: jax.jvp(f, (6.0,), (1.0,))]
+)
+def test_the_error_of_forward_derivatives_in_reverse_mode_names_the_remedy(derivative):
+    with pytest.raises(RuntimeError, match=r"set it up in forward mode, Smooth.of\(model\)"):
+        derivative(_end("reverse"))(6.0)
+
+
+def test_event_driven_solves_have_first_derivatives_only():
+    """Those of event times hold to first order: second ones were wrong."""
+
+    def landed(mode):
+        scheme = EventDriven(dt=0.01, max_steps=256).in_mode(mode)
+        return lambda height: hybrid(Bouncing(), events=1, t_end=2.0, y0=Ball(height, 0.0 * height), scheme=scheme).ts[
+            0
+        ]
+
+    both = jax.jacfwd(landed("forward"))(1.225), jax.grad(landed("reverse"))(1.225)
+    np.testing.assert_allclose(both, 1.0 / 4.9, rtol=1e-6)
+    for mode, derivative, message in (
+        ("forward", jax.grad, "do not go through an event-driven solve"),
+        ("forward", lambda f: jax.jacfwd(jax.jacfwd(f)), "take differences"),
+        ("reverse", jax.jacfwd, "EventDriven.of"),
+        ("reverse", jax.hessian, "EventDriven.of"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            derivative(landed(mode))(1.225)
 
 
 def test_both_modes_give_the_same_derivative():

@@ -1,0 +1,111 @@
+"""Which derivatives go through a solve of either mode of differentiation, and what to use instead of the others."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import equinox as eqx
+import equinox.internal as eqxi
+import jax
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array
+
+T = TypeVar("T")
+
+_FORWARD = (
+    "jax.grad, jax.vjp and jax.hessian do not go through a solve in forward mode: use jax.jacfwd or jax.jvp (best for "
+    "few parameters; second derivatives by jax.jacfwd(jax.jacfwd(f))), or set the solve up with "
+    'Smooth.of(model, mode="reverse") or ensemble(..., gradient=[...]) for first derivatives by many parameters'
+)
+_EVENTS = (
+    "an event-driven solve has first derivatives only (those of its event times hold to first order): take differences "
+    "of them, as of jax.jacfwd(f)(x + h) and jax.jacfwd(f)(x - h)"
+)
+_EVENTS_FORWARD = (
+    "jax.grad, jax.vjp and jax.hessian do not go through an event-driven solve in forward mode: use jax.jacfwd or "
+    'jax.jvp, or EventDriven.of(model).in_mode("reverse"), for first derivatives; it has no second ones'
+)
+_REVERSE = (
+    "a solve in reverse mode has first derivatives by jax.grad, jax.jacrev and jax.vjp only: set it up in forward "
+    "mode, Smooth.of(model) or EventDriven.of(model), for jax.jacfwd and jax.jvp, and for second derivatives of a "
+    "smooth model by jax.jacfwd(jax.jacfwd(f))"
+)
+
+
+def forward_only(results: T) -> T:
+    """The results of a solve in forward mode, with a helpful error message if reverse mode reaches them.
+
+    Examples:
+        >>> import jax
+        >>> from jaxgait.solve.derivatives import forward_only
+        >>> float(jax.jacfwd(jax.jacfwd(lambda x: forward_only(x**3)))(2.0))
+        12.0
+    """
+    return eqxi.nondifferentiable_backward(results, msg=_FORWARD)  # JAX's own message is about while loops
+
+
+def first_only(results: T) -> T:
+    """The results of an event-driven solve in forward mode, with a helpful error message for all but first derivatives.
+
+    Examples:
+        >>> import jax
+        >>> from jaxgait.solve.derivatives import first_only
+        >>> float(jax.jacfwd(lambda x: first_only(x**3))(2.0))
+        12.0
+    """
+    results = jax.tree.map(lambda leaf: _once(leaf) if eqx.is_inexact_array(leaf) else leaf, results)
+    return eqxi.nondifferentiable_backward(results, msg=_EVENTS_FORWARD)
+
+
+@jax.custom_jvp
+def _once(x: Array) -> Array:
+    return x
+
+
+@_once.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return _once(primals[0]), _tangent_once(tangents[0])
+
+
+@jax.custom_jvp
+def _tangent_once(x: Array) -> Array:
+    return x
+
+
+@_tangent_once.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> Any:
+    raise RuntimeError(_EVENTS)
+
+
+def reverse_only(inputs: T) -> T:
+    """The inputs of a solve in reverse mode, with a helpful error message for all but first derivatives by it.
+
+    Examples:
+        >>> import jax
+        >>> from jaxgait.solve.derivatives import reverse_only
+        >>> float(jax.grad(lambda x: reverse_only(x) ** 3)(2.0))
+        12.0
+    """
+    return jax.tree.map(lambda leaf: _value.bind(leaf) if eqx.is_inexact_array(leaf) else leaf, inputs)
+
+
+def _raise(*_: Any, **__: Any) -> Any:
+    raise RuntimeError(_REVERSE)
+
+
+_tangent = Primitive("reverse_only_tangent")
+"""The identity of tangents: reverse mode transposes it; forward mode computes it, or batches it first."""
+_tangent.def_impl(_raise)
+_tangent.def_abstract_eval(lambda x: x)
+mlir.register_lowering(_tangent, _raise)
+batching.primitive_batchers[_tangent] = _raise
+ad.deflinear2(_tangent, lambda cotangent, _: [eqxi.nondifferentiable_backward(cotangent, msg=_REVERSE)])
+
+_value = Primitive("reverse_only")
+"""The identity of values, whose tangents are `_tangent`."""
+_value.def_impl(lambda x: x)
+_value.def_abstract_eval(lambda x: x)
+mlir.register_lowering(_value, lambda _, x: [x])
+batching.primitive_batchers[_value] = lambda args, dims: (_value.bind(*args), dims[0])
+ad.defjvp(_value, lambda tangent, _: _tangent.bind(tangent))
