@@ -79,8 +79,10 @@ class Measure:
     """Names of its dimensions, if it is an array."""
 
     def __post_init__(self) -> None:
-        """Rejects names that are taken, and misspelt units."""
+        """Rejects names that are taken or given twice, and misspelt units."""
         units.check(self.unit, f"the measure {self.name!r}")
+        if twice := next((dim for dim in self.dims if self.dims.count(dim) > 1), None):
+            raise MeasureError(f"the measure {self.name!r} has the dimension {twice!r} twice: give each its own name")
         ours = {self.name: "measure"} | dict.fromkeys(self.dims, f"dimension of the measure {self.name!r}")
         for name, whose in ours.items():
             if name in RESERVED:

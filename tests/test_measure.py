@@ -272,3 +272,8 @@ def test_the_last_value_is_that_before_an_early_end():
     runs = ensemble(Oscillator(), {"limit": [2.0, 0.3]}, duration=1.0, samples=1000, observe=[way])
     assert runs.status.values.tolist() == [0, 10]
     np.testing.assert_allclose(runs.way, runs.x_end, atol=2.1e-3)  # samples are 1 ms apart, it moves at 2 m/s
+
+
+def test_dimensions_have_names_of_their_own():
+    with pytest.raises(MeasureError, match="the measure 'map' has the dimension 'a' twice: give each its own name"):
+        Measure("map", lambda run: run["x"], "m", "a map", dims=("a", "b", "a"))
