@@ -14,10 +14,12 @@ from typing import Any, Literal
 import diffrax
 import jax
 import numpy as np
+from jaxtyping import Bool, Float
 
 from jaxgait import checks, xr
 from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
+from jaxgait.ensembles.columns import one_of
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.gaps import warn_of_failures, warn_of_gaps, warn_of_gradients
 from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
@@ -100,6 +102,7 @@ def ensemble(
         gradient: parameters, elements of arrays ("masses[1]") or "initial." components by which the observables are
             differentiated: for each real observable `NAME` (a warning names others) a result `NAME_gradient` along
             `parameter`. Forward mode up to 20 of them, and for measures that watch extremes, otherwise reverse.
+            Those by parameters hold the listed components of the initial state fixed, even if these depend on them.
         retry: whether to rerun failed members with tighter tolerances (not those that reached the limit of steps), then
             with a stiff solver, then in float64; none of those that reached the limit of events.
         invalid: what to do if the model rejects some members, because a value is out of its bounds or rules between
@@ -273,7 +276,8 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     model.validate()
     check_single(model)
     members = in_own_units(model, as_members(request["members"]))
-    valid, rejection = _validity(model, members, request["invalid"])
+    planned = Sampling.of(model, **span)
+    valid, rejection = _validity(model, members, planned, request["invalid"])
     among = members.values if valid is None else {name: x[valid] for name, x in members.values.items()}
     observe, variables = _observed(model, request)
     gradient = _gradient(request["gradient"])
@@ -283,7 +287,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
             chosen.check_start(model, name)
     with precisions.use(precision):
         check_equations(precisions.cast(model))
-    sampling = spaced(Sampling.of(model, **span), model, among if extent is None else extent)
+    sampling = spaced(planned, model, among if extent is None else extent)
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
     trajectories, retry = (checks.flag(name, request[name]) for name in ("trajectories", "retry"))
     job = Job(chosen, sampling, observe, trajectories, gradient, request["devices"])
@@ -306,7 +310,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     return plan
 
 
-def _validity(model: Model, members: Members, invalid: str) -> tuple[np.ndarray | None, str]:
+def _validity(model: Model, members: Members, sampling: Sampling, invalid: str) -> tuple[np.ndarray | None, str]:
     """Which members the model accepts, None for all, and why it rejects the first of the others.
 
     Raises:
@@ -314,8 +318,19 @@ def _validity(model: Model, members: Members, invalid: str) -> tuple[np.ndarray 
     """
     if checks.one_of("invalid", invalid, ("raise", "mark")) == "raise":
         check_members(model, members)
-        return None, ""
-    valid, why = valid_members(model, members)
+        valid, why = np.ones(members.size, bool), ""
+    else:
+        valid, why = valid_members(model, members)
+    spacing = _spacings(sampling, model, {name: x[valid] for name, x in members.values.items()})
+    if not (lasting := _lasting(spacing)).all():
+        first = int(np.flatnonzero(~lasting)[0])
+        at = one_of(members.values, int(np.flatnonzero(valid)[first]))
+        where = ", ".join(f"{name} = {checks.shown(x)}" for name, x in at.items())
+        endless = f"a run must last a positive time, got {spacing[first] * sampling.intervals:.6g} s at {where}"
+        if invalid == "raise" or not lasting.any():
+            raise ParameterError(endless)
+        valid[np.flatnonzero(valid)[~lasting]] = False
+        why = why or endless
     return None if valid.all() else valid, why
 
 
@@ -375,12 +390,27 @@ def _has_arrays(model: Model) -> bool:
 
 def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Sampling:
     """The sampling with the longest interval in s between samples of members with values, (members, ...), by name."""
+    found = _spacings(sampling, model, values)
+    lasting = _lasting(found)
+    return (
+        replace(sampling, interval=float(np.max(found[lasting] if lasting.any() else found)))
+        if found.size
+        else sampling
+    )
+
+
+def _spacings(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, " members"]:
+    """Times in s between samples of members with values, (members, ...), by name; none if they cannot differ."""
     varied = {name: x for name, x in values.items() if not name.startswith(INITIAL)}
     if not varied:
-        return sampling
+        return np.zeros(0)
     with precisions.use("float64"):
-        found = jax.vmap(lambda one: sampling.spacing(model_of(model, one)))(varied)
-    return replace(sampling, interval=float(np.max(np.asarray(found))))
+        return np.asarray(jax.vmap(lambda one: sampling.spacing(model_of(model, one)))(varied))
+
+
+def _lasting(spacing: np.ndarray) -> Bool[np.ndarray, " members"]:
+    """Whether runs with times between samples, in s, last a positive time."""
+    return np.isfinite(spacing) & (spacing > 0.0)
 
 
 def _check_names(plan: Plan) -> None:

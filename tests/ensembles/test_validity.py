@@ -1,10 +1,11 @@
 """Members that the model rejects can be marked: they are not run, and change nothing for the others."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import Bungee, RollingWalker, cli
+from jaxgait import Bungee, Measure, RollingWalker, cli
 from jaxgait.ensembles import StoreError, cost, ensemble, estimate, failed, grid, summary, zipped
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import check_members
@@ -148,3 +149,31 @@ def test_the_command_line_marks_invalid_members(tmp_path, capsys):
     cli.main([*command, "--invalid", "mark", "--out", out])
     assert "1  not valid" in (shown := capsys.readouterr()).out and "got -10 kg" in shown.err
     cli.main(["view", out, "--out", str(tmp_path / "scan.png")])
+
+
+class Timer(Bungee):
+    """The run is as long as the mass and the rope say."""
+
+    @property
+    def duration(self):
+        return jnp.sqrt(self.mass - 60.0) - 1.0
+
+
+def test_members_whose_run_would_not_last_are_invalid():
+    """Also where a measure needs to know the longest interval between samples."""
+    fastest = Measure("fastest", lambda run: run["v"].max(), "m/s", "largest speed", interval=0.5)
+    request = {"observe": [fastest], "samples": 10, "progress": False}
+    masses = [64.0, 60.25, 50.0, 69.0]
+    with pytest.warns(
+        IncompleteRun, match=r"2 of 4 .*first: a run must last a positive time, got -0.5 s at mass = 60.25\)"
+    ):
+        scan = ensemble(Timer(), {"mass": masses}, invalid="mark", **request)
+    assert scan.status.values.tolist() == [0, INVALID, INVALID, 0] and scan.t_end.values[[0, 3]].tolist() == [1.0, 2.0]
+    alone = ensemble(Timer(), {"mass": [64.0, 69.0]}, **request)
+    assert (scan.fastest.values[[0, 3]] == alone.fastest.values).all() and scan.fastest[1:3].isnull().all()
+    for some, invalid, what in (
+        (masses, "raise", r"got -0.5 s at mass = 60.25"),
+        ([50.0], "mark", "got nan s at mass = 50"),
+    ):
+        with pytest.raises(ParameterError, match=what):
+            ensemble(Timer(), {"mass": some}, invalid=invalid, **request)
