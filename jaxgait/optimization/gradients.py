@@ -128,9 +128,11 @@ def evaluator_for(
 
 def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Several | None) -> str:
     """A sentence on the missing gaits."""
-    none = "no periodic gait was found from any start"
-    if scenarios is None or (missing := scenarios.missing(values)).all():
-        return none
+    missing = np.isnan(values[:, :1]) if scenarios is None else scenarios.missing(values)
+    if missing.all():
+        return "no periodic gait was found from any start"
+    if scenarios is None or not missing.any(axis=1).all():
+        return "the periodic gaits that were found have no finite derivatives"
     often = missing.sum(axis=0)
     least = f"{scenarios.names[np.argmax(often)]} has none from {often.max()} of {len(values)} starts"
     return f"no start has a periodic gait in every scenario ({least})"

@@ -14,7 +14,7 @@ from jaxgait.motion.recording import Recording
 from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import BatchedProgram, Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal, at_least
-from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.gradients import Task, _gaits_missing, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.scenarios import Robust, Scenarios
 from jaxgait.optimization.search import Search
@@ -117,6 +117,14 @@ def test_which_scenario_has_no_gait_is_said():
         "(c = -150 has none from 2 of 2 starts); mean of 2 scenarios"
     )
     assert "since no periodic gait was found from any start" in by({"c": [-150.0]}, 1.0).name
+
+
+def test_gaits_without_derivatives_are_not_said_to_be_missing():
+    """Neither in every one of a single scenario, nor without scenarios."""
+    one = Scenarios.of(Oscillator(), {"c": [0.8]}, "mean", None, 1.0, ["k"])
+    for scenarios, values in ((None, np.ones((2, 2))), (one, np.ones((2, 3)))):
+        assert _gaits_missing(values, scenarios) == "the periodic gaits that were found have no finite derivatives"
+        assert _gaits_missing(np.nan * values, scenarios) == "no periodic gait was found from any start"
 
 
 def test_the_scenario_in_which_a_start_fails_is_reported():
