@@ -40,6 +40,7 @@ from jaxtyping import Array, Float, Int
 from jaxgait import checks
 from jaxgait.kinds import HybridModel
 from jaxgait.model import Model, Scalar, State
+from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
@@ -292,8 +293,11 @@ def hybrid(
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
     kinds = None if counted is None else [list(engine.names).index(name) for name in counted]
     others = counted is not None and any(not tr.ends and n not in counted for n, tr in model.transitions().items())
-    end, found, count, _ = engine.through(start, events, chosen.max_events if others else events, kinds)
-    return HybridSolution(found.t, found.kind, found.before, found.after, end.t, end.y, end.phase, count, end.status)
+    most = chosen.max_events + 1 if others else events  # (one more tells whether a run ends with the last one allowed)
+    end, found, count, happened = engine.through(start, events, most, kinds)
+    beyond = happened > chosen.max_events if others else False
+    status = jnp.where(beyond, jnp.int32(Outcome.EVENT_LIMIT), end.status)
+    return HybridSolution(found.t, found.kind, found.before, found.after, end.t, end.y, end.phase, count, status)
 
 
 def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any) -> State:

@@ -175,6 +175,15 @@ STAY = 2 * (np.pi - np.arctan(OMEGA * SPEED / 9.8)) / OMEGA
 """Seconds of a ball, dropped from 1 m, on the spring."""
 
 
+@pytest.mark.parametrize(("allowed", "status", "t_end"), [(4, Outcome.COMPLETED, 2.5), (3, Outcome.EVENT_LIMIT, None)])
+def test_a_run_with_as_many_events_as_are_allowed_completes(allowed, status, t_end):
+    """Of four events within 2.5 s the landings are counted."""
+    scheme = EventDriven(max_events=allowed)
+    found = hybrid(Trampoline(), events=5, t_end=2.5, counted=["land"], scheme=scheme)
+    assert int(found.status) == status and int(found.count) == 2
+    assert t_end is None or float(found.t_end) == pytest.approx(t_end)
+
+
 def test_adaptive_steps_locate_the_same_events():
     settings = EventDriven(diffrax.Tsit5(scan_kind="lax"), diffrax.PIDController(1e-10, 1e-10))
     solution = run(Trampoline(), 10.0, events=2, scheme=settings)
