@@ -43,7 +43,8 @@ LONG |= {
 }
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities", "Trial", "FittedTrial"}
 LONG |= {"integrate", "hybrid", "march", "PoincareMap", "StroboscopicMap"}
-LONG |= {"locate", "period_doubled", "bifurcation_curve", "sensitivity", "Program", "program_of", "general", "compiled"}
+LONG |= {"locate", "period_doubled", "bifurcation_curve", "sobol_indices", "Program", "program_of"}
+LONG |= {"general", "compiled"}
 """Examples that compile for some seconds, by function, or by the file that contains many: slow tests."""
 
 

@@ -20,7 +20,7 @@ import xarray as xr
 from experiments.knee.search import leg
 from experiments.knee.tune import RTOL
 from jaxgait import report
-from jaxgait.analysis.sensitivity import sensitivity
+from jaxgait.analysis.sensitivity import sobol_indices
 from jaxgait.parameters import get_parameter
 from jaxgait.plot.sensitivities import shares
 from jaxgait.plot.style import save
@@ -46,7 +46,7 @@ def table(rows: int) -> xr.Dataset:
     knee = leg()
     own = {name: (float(get_parameter(knee, name)), share) for name, share in RANGES.items()}
     over = {name: ((1.0 - share) * x, (1.0 + share) * x) for name, (x, share) in own.items()}
-    return sensitivity(knee, over, MEASURES, count=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
+    return sobol_indices(knee, over, MEASURES, count=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
 
 
 def rows_of(indices: xr.Dataset) -> str:

@@ -40,7 +40,7 @@ NEGLIGIBLE_ROUNDINGS = 16
 """A measure whose deviation is at most this many roundings of its largest value does not vary."""
 
 
-def sensitivity(
+def sobol_indices(
     model: Model,
     over: Mapping[str, Any],
     observe: Any,
@@ -86,13 +86,13 @@ def sensitivity(
 
     Examples:
         >>> from jaxgait import Bungee
-        >>> from jaxgait.analysis.sensitivity import sensitivity
+        >>> from jaxgait.analysis.sensitivity import sobol_indices
         >>> box = {"mass": (60.0, 80.0), "quadratic_drag": (0.99, 1.01)}
-        >>> found = sensitivity(Bungee(), box, "clearance", count=16, duration=20.0, local=False)
+        >>> found = sobol_indices(Bungee(), box, "clearance", count=16, duration=20.0, local=False)
         >>> found.total.idxmax("parameter").item()
         'mass'
     """
-    check_run("sensitivity", run, allowed=("store", "repair"))
+    check_run("sobol_indices", run, allowed=("store", "repair"))
     measures = _measures(as_model(model), observe)
     checks.count("count", count, least=MIN_ROWS)
     checks.count("resamples", resamples)
@@ -155,10 +155,10 @@ def indices(
 def _measures(model: Model, observe: Any) -> tuple[Measure, ...]:
     chosen = observer(model, observe)
     if not isinstance(chosen, Measures):
-        raise TypeError(f"sensitivity needs measures or their names, got {observe!r}: make a Measure of the function")
+        raise TypeError(f"sobol_indices needs measures or their names, got {observe!r}: make a Measure of the function")
     arrays = [m.name for m in chosen.members if m.dims]
     if arrays:
-        raise ValueError(f"{arrays[0]} is an array: sensitivity needs measures of one number")
+        raise ValueError(f"{arrays[0]} is an array: sobol_indices needs measures of one number")
     return chosen.members
 
 

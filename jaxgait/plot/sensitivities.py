@@ -98,14 +98,14 @@ def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> lis
 def shares(found: xr.Dataset) -> Figure:
     """First-order and total Sobol indices with their intervals, and those from slopes; one panel per measure.
 
-    They are the result of `jaxgait.analysis.sensitivity.sensitivity`.
+    They are the result of `jaxgait.analysis.sensitivity.sobol_indices`.
 
     Examples:
         >>> from jaxgait import Bungee
-        >>> from jaxgait.analysis.sensitivity import sensitivity
+        >>> from jaxgait.analysis.sensitivity import sobol_indices
         >>> from jaxgait.plot.sensitivities import shares
         >>> box = {"mass": (60.0, 80.0), "stiffness": (20.0, 30.0)}
-        >>> found = sensitivity(Bungee(), box, "clearance", count=64, duration=20.0)
+        >>> found = sobol_indices(Bungee(), box, "clearance", count=64, duration=20.0)
         >>> shares(found).savefig("shares.png")
     """
     names = [str(name) for name in found.parameter.values]

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import sobol_indices
+from scipy import stats
 
-from jaxgait.analysis.sensitivity import indices, sensitivity
+from jaxgait.analysis.sensitivity import indices, sobol_indices
 from jaxgait.ensembles.spacing import Log
 from jaxgait.measure import Measure, table
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
@@ -87,7 +87,7 @@ class Ending(Function):
 
 @pytest.fixture(scope="module")
 def found():
-    return sensitivity(Function(), BOX, ["value", "half", "plane"], count=1024, **QUICK)
+    return sobol_indices(Function(), BOX, ["value", "half", "plane"], count=1024, **QUICK)
 
 
 def test_known_indices_lie_in_their_intervals(found):
@@ -102,7 +102,7 @@ def test_known_indices_lie_in_their_intervals(found):
 
 def test_an_interval_below_zero_is_warned_of():
     with pytest.warns(UserWarning, match=r"of z for value is -0\.12 \(-0\.23 to -0\.018\), .* a larger count"):
-        sensitivity(Function(), BOX, "value", count=256, **QUICK)
+        sobol_indices(Function(), BOX, "value", count=256, **QUICK)
 
 
 def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):
@@ -116,7 +116,7 @@ def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):
 def test_ranges_may_be_logarithmic_and_labelled():
     """Of a product of two parameters, as of a sum of logarithms, each has half."""
     box = {"x": Log(*(xr.DataArray(x, attrs={"units": "km"}) for x in (1e-5, 1e-2))), "y": Log(1e-3, 1.0)}
-    found = sensitivity(Function(), box, LOGARITHM, count=256, **QUICK)
+    found = sobol_indices(Function(), box, LOGARITHM, count=256, **QUICK)
     np.testing.assert_allclose(found["first"], [[0.5, 0.5]], atol=0.05)
     np.testing.assert_allclose(found.linear, [[0.5, 0.5]], rtol=1e-6)
     np.testing.assert_allclose(found.slope, [[10.0**0.5, 1e3**0.5]], rtol=1e-6)
@@ -126,17 +126,17 @@ def test_ranges_may_be_logarithmic_and_labelled():
 def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(tmp_path):
     request = {"over": {"x": (0.0, 1.0), "y": (0.0, 1.0)}, "count": 16, "store": tmp_path / "scan.zarr", **QUICK}
     for _ in range(2):
-        one = sensitivity(Function(), observe=["count", "plane"], **request)
+        one = sobol_indices(Function(), observe=["count", "plane"], **request)
         assert np.isnan(one.slope.sel(measure="count")).all() and one.total.sel(measure="count", parameter="x") > 0.9
         np.testing.assert_allclose(one.slope.sel(measure="plane"), [2.0, 1.0])
 
 
 def test_members_that_ended_early_count_where_the_measure_is_defined():
     box, run = {"x": (0.0, 1.0), "y": (0.0, 1.0)}, {"count": 16, "local": False} | QUICK
-    found = sensitivity(Ending(), box, ["first", "minus"], **run)
+    found = sobol_indices(Ending(), box, ["first", "minus"], **run)
     assert found["rows"].values.tolist() == [16, 16] and (found.total.sel(parameter="x") > 0.9).all()
     with pytest.raises(NoResult, match="plane in only 0 of 16 rows"):
-        sensitivity(Ending(), box, ["plane"], **run)
+        sobol_indices(Ending(), box, ["plane"], **run)
 
 
 def test_rows_with_a_member_that_failed_are_left_out(found):
@@ -152,7 +152,7 @@ def test_the_estimators_are_those_of_scipy():
     mixed = [np.where(np.arange(3)[:, None] == i, points[1], points[0]) for i in range(3)]
     of = lambda x: np.asarray(ishigami(*x))
     f_a, f_b, f_ab = of(points[0]), of(points[1]), np.array([of(x) for x in mixed])
-    theirs = sobol_indices(func={"f_A": f_a[None], "f_B": f_b[None], "f_AB": f_ab[:, None]}, n=64)
+    theirs = stats.sobol_indices(func={"f_A": f_a[None], "f_B": f_b[None], "f_AB": f_ab[:, None]}, n=64)
     first, total = indices(f_a, f_b, f_ab)
     np.testing.assert_allclose(first, theirs.first_order, rtol=1e-10)
     np.testing.assert_allclose(total, theirs.total_order, rtol=1e-10)
@@ -172,24 +172,24 @@ def test_the_estimators_are_those_of_scipy():
         ({"over": {"w": (0.0, 1.0)}}, ValueError, "'w'"),
         ({"over": {"x": (1.0, 0.0)}}, ValueError, "x"),
         ({"count": 8}, ValueError, "count must be a whole number, at least 16"),
-        ({"gradient": ["x"]}, ValueError, "sensitivity does not take gradient: it sets that itself"),
-        ({"sample": 3}, ValueError, "sensitivity has no argument 'sample': did you mean 'samples'"),
+        ({"gradient": ["x"]}, ValueError, "sobol_indices does not take gradient: it sets that itself"),
+        ({"sample": 3}, ValueError, "sobol_indices has no argument 'sample': did you mean 'samples'"),
         ({"confidence": 2.0}, ValueError, "confidence must be a positive number below 1"),
     ],
 )
 def test_impossible_requests_are_named(changes, error, message):
     request = {"over": {"x": (0.0, 1.0)}, "observe": ["value"], "count": 16, **QUICK, **changes}
     with pytest.raises(error, match=message):
-        sensitivity(Function(), **request)
+        sobol_indices(Function(), **request)
 
 
 def test_a_scheme_without_derivatives_gives_indices_alone():
     request = {"observe": Measure("lowest", lambda run: run["y"].min(), "m", "lowest point"), "count": 16}
     box = {"height": (0.1, 0.2), "restitution": (0.2, 0.5)}
-    found = sensitivity(Ball(), box, **request, duration=0.02, samples=2, dt=1e-3)
+    found = sobol_indices(Ball(), box, **request, duration=0.02, samples=2, dt=1e-3)
     assert "slope" not in found and found.total.idxmax("parameter").item() == "height"
     with pytest.raises(ValueError, match="has no gradient"):
-        sensitivity(Ball(), box, **request, local=True, duration=0.02, samples=2, dt=1e-3)
+        sobol_indices(Ball(), box, **request, local=True, duration=0.02, samples=2, dt=1e-3)
 
 
 def test_rounding_is_no_variance():
