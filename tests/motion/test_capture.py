@@ -319,6 +319,23 @@ def test_events_by_the_motion_are_periodic():
     assert all(0.5 < ((off - strikes[0]) % w.period) / w.period < 0.75 for off in offs)
 
 
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "not seen"])
+@pytest.mark.parametrize(("margin", "found"), [(6, True), (3, False)])
+def test_events_near_the_ends_of_a_record_are_found(margin, found, cut):
+    """Whether it is cut, or the markers are seen in a part of it only; a stride and a leg may depend on one of them."""
+    w = walker.walker(duration=6.0)
+    strikes, offs = by_motion(leg_of(recording(w), "right", EXACT))
+    first, last = round(offs[0] * w.rate) - margin, round(strikes[-2] * w.rate) + margin
+    part = slice(first, last + 1)
+    seen = ((np.arange(w.time.size) >= first) & (np.arange(w.time.size) <= last))[:, None]
+    time = w.time[part] if cut else w.time
+    markers = {k: x[part] if cut else np.where(seen, x, np.nan) for k, x in w.markers.items()}
+    got = by_motion(leg_of(recording(dataclasses.replace(w, time=time, markers=markers)), "right", EXACT))
+    strikes, offs = strikes[(strikes > offs[0]) & (strikes < strikes[-2] + 0.1)], offs[offs < strikes[-2]]
+    np.testing.assert_allclose(got[0], strikes if found else strikes[:-1], atol=5e-3)
+    np.testing.assert_allclose(got[1], offs if found else offs[1:], atol=5e-3)
+
+
 def test_bad_strides_are_dropped_with_a_reason():
     w = walker.walker(duration=11.0, treadmill=True)
     markers = {k: np.array(x) for k, x in w.markers.items()}
@@ -498,6 +515,15 @@ def test_a_c3d_file_with_plates_is_a_walk(side):
     assert walk.belt == 0 and len(walk.legs[0].recording.forces) == 2
     if side == "right":  # the left foot meets its plate at the end of its only stride
         assert walk.mean["ground_y_N"].max() > 700
+
+
+@needs_raw
+def test_a_stride_that_ends_with_the_record_is_found():
+    """The left heel is farthest forward at 1.22 and 2.43 s of a record of 2.5 s, 47 mm more than at its end."""
+    static = read_recording(RAW / "subject01_static.trc")
+    walk = measure([read_recording(RAW / "subject01_walk1.trc")], "left", Options(static=static))
+    assert [s.start for s in walk.kept] == pytest.approx([1.216], abs=1e-3)
+    assert walk.period == pytest.approx(1.2, abs=0.03)  # right: 1.209 s
 
 
 @needs_raw

@@ -23,6 +23,9 @@ NO_STRIDE = 0.5 * norms.PERIOD.possible[0]
 Shorter strides are found and dropped as too short; otherwise two would be taken for one stride.
 """
 
+NEAR_END = 0.04
+"""Time in s from an end of the record within which a maximum cannot be told from a part of a rise or fall."""
+
 _SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
 _EVENT = re.compile(
     r"(?:(?P<before>right|left|r|l)(?: leg)?)? ?"
@@ -60,22 +63,28 @@ def by_motion(leg: Leg) -> tuple[Float[np.ndarray, " strikes"], Float[np.ndarray
 
 def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
     """Times in s of the maxima, between frames by parabolas."""
-    from scipy.signal import find_peaks  # (see `jaxgait.motion.capture.smoothing`)
+    from scipy.signal import find_peaks, peak_prominences  # (see `jaxgait.motion.capture.smoothing`)
 
     there = np.isfinite(signal)
     if there.sum() < 5:
         return np.zeros(0)
+    rate = leg.recording.rate
+    first, last = np.flatnonzero(there)[[0, -1]]
     frames = np.arange(signal.size)
     whole = np.interp(frames, frames[there], signal[there])
-    high = 0.3 * float(np.percentile(whole, 99) - np.percentile(whole, 1))
-    found, _ = find_peaks(whole, distance=max(1, int(NO_STRIDE * leg.recording.rate)), prominence=max(high, 1e-9))
-    found = np.array([i for i in found if there[max(0, i - 1) : i + 2].all()], int)
+    high = max(0.3 * float(np.percentile(whole, 99) - np.percentile(whole, 1)), 1e-9)
+    found, _ = find_peaks(whole, distance=max(1, int(NO_STRIDE * rate)))
+    found = found[np.minimum(found - first, last - found) >= max(1.0, NEAR_END * rate)]
+    # beyond its ends the signal is taken to be low: a maximum shortly before an end need not fall far within the record
+    low = np.pad(whole[first : last + 1], 1, constant_values=whole.min())
+    found = found[peak_prominences(low, found - first + 1)[0] >= high]
+    found = np.array([i for i in found if there[i - 1 : i + 2].all()], int)
     if not found.size:
         return np.zeros(0)
     before, at, after = whole[found - 1], whole[found], whole[found + 1]
     bend = before - 2 * at + after
     shift = np.where(np.abs(bend) > 1e-15, 0.5 * (before - after) / np.where(bend == 0, 1.0, bend), 0.0)
-    return leg.recording.time[0] + (found + np.clip(shift, -0.5, 0.5)) / leg.recording.rate
+    return leg.recording.time[0] + (found + np.clip(shift, -0.5, 0.5)) / rate
 
 
 def events_of(leg: Leg, load: Load | None) -> StrideEvents:
