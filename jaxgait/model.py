@@ -65,7 +65,7 @@ class Numerics(NamedTuple):
     first_step: float = 1e-5
     """First time step in s."""
     max_step: float | None = None
-    """Longest time step in s, so that no touch-down is stepped over; None: no limit."""
+    """Longest time step in s, so that no touch-down is stepped over; None: a two-hundredth of the run."""
     max_steps: int = 1_000_000
     """Largest number of steps of a trajectory."""
     dt: float | None = None

@@ -113,7 +113,7 @@ def ensemble(
         solver: a diffrax solver, or the name of one of `jaxgait.solve.solvers`; the default suits the model.
         rtol: relative tolerance; the default suits the model.
         atol: absolute tolerance, in the units of the state.
-        max_step: longest step in s.
+        max_step: longest step in s; see `simulate` for the default.
         max_steps: maximum number of steps of a trajectory.
         dt: step length in s, for schemes with fixed steps.
         max_events: maximum number of events of a trajectory; for smooth motion, the largest number to record (1000 if a

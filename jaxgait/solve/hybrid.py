@@ -131,15 +131,15 @@ class EventDriven(Scheme):
     ) -> EventDriven:
         """See `Scheme.of`; adaptive steps with the tolerances of the model's `numerics`, constant ones with `dt` alone.
 
-        Steps are at most as long as the model's `max_step`, or 10 ms unless it is stiff, to resolve its events; your
-        own `max_step`, or the `dtmax` of your controller, takes its place.
+        Steps are at most as long as the model's `max_step`, or 10 ms, to resolve its events; your own `max_step`, or
+        the `dtmax` of your controller, takes its place.
 
         A stiff model gets a linearly implicit solver: explicit steps would have to resolve its fastest motion, and
         their derivatives overflow long before their values do.
         """
         hints = numerics_of(model)
         if hints.stiff:
-            longest, first = hints.max_step, hints.first_step
+            longest, first = hints.max_step or cls.dt, hints.first_step
             chosen = cls(Ros4(pivoting=False, unrolled=not differentiated), dt=first, max_steps=hints.max_steps)
         else:
             longest = min(cls.dt, hints.max_step or cls.dt)

@@ -45,6 +45,11 @@ _DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
 _TIGHTER, _LEAST_RETRY_RTOL = 1e-2, 100
 """Factor of the tolerances in a retry, and the smallest relative one, in units of the rounding error."""
 
+LEAST_STEPS = 200
+"""Steps that a run takes at least, unless its longest step is given. The errors of the values alone decide on a step,
+and a mechanism at rest has none: a load that begins during a long step would be missed, and a derivative along a
+direction in which the motion is at rest (the lateral modes of a planar gait) would be wrong at any tolerance."""
+
 MAX_EVENTS = 1000
 """Largest number of events of a run to record, unless another is given."""
 ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
@@ -73,7 +78,7 @@ class Smooth(Scheme):
     first_step: float
     """First step in s."""
     max_step: float | None
-    """Longest step in s; None: no limit."""
+    """Longest step in s; None: a two-hundredth of the run (`LEAST_STEPS`)."""
     max_steps: int
     """Number of steps after which a trajectory is given up."""
     mode: Mode = "forward"
@@ -250,7 +255,8 @@ def integrate(
         model, ts, y0 = reverse_only((model, ts, y0))
     start, system = model.initial_state() if y0 is None else y0, model.prepared()
     max_events = scheme.max_events if model.events() else 0
-    controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
+    longest = (ts[-1] - ts[0]) / LEAST_STEPS if scheme.max_step is None else scheme.max_step
+    controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=longest)
     if watches := bool(watch or max_events):
         controller = Watching(controller, watch, max_events, scheme.mode)  # type: ignore[call-arg]
     terminations = model.terminations()

@@ -28,6 +28,7 @@ from jaxgait.solve.periodic import (
     orbit,
 )
 from jaxgait.solve.smooth import Smooth
+from tests.oscillator import Oscillator
 
 
 def henon(p, z):
@@ -155,6 +156,16 @@ def test_stroboscopic_map_of_a_driven_oscillator():
     )
     slope = jax.jvp(lambda k: solve(k).z[0], (4.0,), (1.0,))[1]
     assert float(slope) == pytest.approx((-(response**2)).real, abs=1e-7)
+
+
+def test_multipliers_of_an_equilibrium_are_right():
+    """Nothing moves, so that the longest step alone resolves what a disturbance would do."""
+    m, c, k = 2.0, 0.4, 8.0
+    _, jacobian = linearised(StroboscopicMap(), Oscillator(mass=m, damping=c, stiffness=k), jnp.zeros(2))
+    eigen, period = np.roots([m, c, k]), 2 * np.pi * np.sqrt(m / k)
+    np.testing.assert_allclose(
+        np.sort_complex(np.linalg.eigvals(jacobian)), np.sort_complex(np.exp(eigen * period)), atol=1e-8
+    )
 
 
 class Table(Model):

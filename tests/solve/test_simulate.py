@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from jaxgait.ensembles import ensemble
+from jaxgait.measure import Measure
 from jaxgait.model import Variable
 from jaxgait.models import Bungee, Exoskeleton, Inchworm, Jumper, Prosthesis, RigidWalker, RollingWalker
 from jaxgait.outcome import Outcome
@@ -26,6 +28,25 @@ def test_labelled_and_right():
     assert data.x.attrs == {"units": "m", "long_name": "position"} and data.energy.dims == ("time",)
     assert data.attrs["status"] == Outcome.COMPLETED and data.attrs["steps"] > 10
     assert data.x.dtype == np.float64
+
+
+def test_a_load_that_begins_while_a_mechanism_rests_is_not_missed():
+    """2 N between 1 s and 1.05 s on 2 kg at 2 rad/s; step-size control has nothing to follow until then."""
+
+    class Pushed(Oscillator):
+        def vector_field(self, t, y):
+            return super().vector_field(t, y)._replace(v=-4.0 * y.x + jnp.where((t > 1.0) & (t < 1.05), 1.0, 0.0))
+
+    run = simulate(Pushed(), initial_state={"x": 0.0, "v": 0.0})
+    swing = 0.25 * (np.cos(2 * (run.time - 1.05)) - np.cos(2 * (run.time - 1.0)))
+    np.testing.assert_allclose(run.x, np.where(run.time < 1.05, run.x, swing), atol=1e-6)
+    assert np.abs(run.x).max() > 0.02
+
+
+def test_the_gradient_of_a_rest_is_that_of_the_motion_beside_it():
+    end = Measure("end", lambda run: run["x"][-1], "m", "position at the end")
+    ends = ensemble(Oscillator(), {"initial.x": [0.0, 1e-3]}, observe=[end], gradient=["initial.x"])
+    np.testing.assert_allclose(ends.end_gradient.values.ravel(), np.cos(2 * 3.0), atol=1e-6)
 
 
 def test_outputs_are_in_the_order_in_which_they_are_declared():
