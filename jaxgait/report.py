@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import xarray as xr
 
-from jaxgait import files
+from jaxgait import files, xr
 
 Value = float | int | str | bool | None
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from jaxgait import checks
+from jaxgait import checks, xr
 
 INTERIM = "the best design was evaluated during a search that ended at a worse or invalid one: try more --iterations"
 

@@ -16,10 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
-from jaxgait import checks
+from jaxgait import checks, xr
 from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.optimize import nnls
 
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
@@ -148,7 +148,7 @@ def worst_balance(
     size = max(np.abs(pushing).max(), 1e-300)
     system = np.concatenate([pushing, normals.slopes]).T / size
     closed = np.concatenate([np.full(len(near), SUM_WEIGHT), np.zeros(len(normals.slopes))])
-    forces, _ = nnls(np.vstack([system, closed]), np.append(np.zeros(len(x)), SUM_WEIGHT))
+    forces, _ = scipy.optimize.nnls(np.vstack([system, closed]), np.append(np.zeros(len(x)), SUM_WEIGHT))
     left = float(np.linalg.norm(system @ forces) * size)
     shares = np.zeros(len(each))
     shares[near] = forces[: len(near)] / forces[: len(near)].sum()

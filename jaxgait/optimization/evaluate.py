@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Bool, Float, Int
-from scipy.stats import qmc
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import own_value, run_member
@@ -58,7 +58,7 @@ def extent(model: Model, space: Space, extra: Extra = Extra()) -> dict[str, np.n
     """
     found = _valid(model, space, extra, space.corners)
     if len(found[space.names[0]]) < len(space.corners) * extra.scenarios:
-        between = _valid(model, space, extra, qmc.Sobol(len(space.names), rng=0).random(_POINTS_BETWEEN))
+        between = _valid(model, space, extra, scipy.stats.qmc.Sobol(len(space.names), rng=0).random(_POINTS_BETWEEN))
         found = {name: np.concatenate([x, between[name]]) for name, x in found.items()}
     if len(found[space.names[0]]):
         return found
@@ -174,7 +174,7 @@ def with_magnitudes(goal: Goal, evaluate: Evaluator, starts: Float[np.ndarray, "
     if all(one.value for one in goal.limits):
         return goal
     some = starts[: LANES // 2]
-    points = np.concatenate([some, qmc.Sobol(starts.shape[1], rng=0).random(LANES)[len(some) :]])
+    points = np.concatenate([some, scipy.stats.qmc.Sobol(starts.shape[1], rng=0).random(LANES)[len(some) :]])
     found = evaluate(_APART + np.arange(LANES), points)
     return goal.with_magnitudes(found.values[found.ran])
 

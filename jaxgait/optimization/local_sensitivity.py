@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Bool, Float
 
+from jaxgait import xr
 from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import Members, as_members

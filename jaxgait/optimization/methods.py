@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import scipy.optimize
+import scipy
 from jaxtyping import Float
 
 from jaxgait import checks, precision

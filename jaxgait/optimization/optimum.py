@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
-from jaxgait import files
+from jaxgait import files, xr
 from jaxgait.model import Model
 from jaxgait.optimization.space import variable
 
@@ -84,9 +83,9 @@ class Optimum:
     method: str = ""
     gradient: str = ""
     """Which gradient was used."""
-    ends: xr.Dataset = field(default_factory=xr.Dataset)
+    ends: xr.Dataset = field(default_factory=lambda: xr.Dataset())
     """Over `start`: where each ended, in which basin, and its number of evaluations."""
-    basins: xr.Dataset = field(default_factory=xr.Dataset)
+    basins: xr.Dataset = field(default_factory=lambda: xr.Dataset())
     """Over `basin`: the best end of the starts that ended at the same point, and their number; the best basin first."""
     limits: dict[str, float] = field(default_factory=dict)
     """Slack of each limit at the best point, in its unit."""

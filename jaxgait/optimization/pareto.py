@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-import xarray as xr
+import scipy
 from jaxtyping import Bool, Float
-from scipy.stats import qmc
 
-from jaxgait import checks
+from jaxgait import checks, xr
 from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
@@ -373,7 +372,7 @@ def evolve(
 
     n, limits = len(space.names), len(goal.limits) - len(signs) + 1
     problem = Problem(n_var=n, n_obj=len(signs), n_ieq_constr=1 + limits, xl=0.0, xu=1.0)
-    first: Any = qmc.LatinHypercube(n, rng=seed).random(population)
+    first: Any = scipy.stats.qmc.LatinHypercube(n, rng=seed).random(population)
     search = NSGA2(pop_size=population, sampling=first)
     search.setup(problem, termination=("n_gen", generations), seed=seed, verbose=False)
     while search.has_next():

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from jaxgait import checks
+from jaxgait import checks, xr
 from jaxgait.checks import shown
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import MOTION, Members, as_members, check_members

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
+from jaxgait import xr
 from jaxgait.ensembles.labels import described_value
 from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Row

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.stats import qmc
 
 from jaxgait import checks, precision
 from jaxgait.ensembles.batch import own_value
@@ -159,7 +159,7 @@ class Space:
         own = self.unit({name: [float(variable(model, name).value)] for name in self.names})
         inside = bool(((own >= 0) & (own <= 1)).all()) and bool(accepted(model, self.columns(own))[0])
         points = found = own[: int(inside)]
-        sample = qmc.Sobol(len(self.names), rng=seed)
+        sample = scipy.stats.qmc.Sobol(len(self.names), rng=seed)
         for _ in range(MAX_DRAWS):
             points = _OFF_THE_WALLS + (1.0 - 2.0 * _OFF_THE_WALLS) * sample.random(1 << max(starts - 1, 1).bit_length())
             found = np.concatenate([found, points[accepted(model, self.columns(points))]])

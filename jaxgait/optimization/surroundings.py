@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
-import xarray as xr
+import scipy
 from jaxtyping import Bool, Float
-from scipy.optimize import nnls
 
+from jaxgait import xr
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.optimum import Local
@@ -60,7 +59,7 @@ def balance(
     pushing, normals = sign * slopes[0], active_normals(space, goal, x, values, slopes)
     if not normals.names:
         return float(np.linalg.norm(pushing)), {}
-    forces, left = nnls(normals.slopes.T, -pushing)
+    forces, left = scipy.optimize.nnls(normals.slopes.T, -pushing)
     multipliers = zip(normals.names, (forces / normals.widths).tolist(), normals.elements, strict=True)
     return float(left), {name: force for name, force, element in multipliers if force > 0.0 or not element}
 

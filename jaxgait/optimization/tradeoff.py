@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int
-from scipy.optimize import nnls
 from tqdm import tqdm
 
 from jaxgait.model import Model
@@ -306,7 +306,8 @@ def rate(
     size = max(float(np.linalg.norm(falls)), 1.0)
     forces = np.concatenate([falls / size, -normals.slopes / normals.scales[:, None]]).T
     together_one = np.r_[1.0, 1.0, np.zeros(forces.shape[1] - 2)]
-    weights, _ = nnls(np.vstack([forces, SUM_WEIGHT * together_one]), np.r_[np.zeros(len(row.x)), SUM_WEIGHT])
+    system, right = np.vstack([forces, SUM_WEIGHT * together_one]), np.append(np.zeros(len(row.x)), SUM_WEIGHT)
+    weights, _ = scipy.optimize.nnls(system, right)
     left = size * float(np.linalg.norm(forces @ weights)) / weights[:2].sum()
     with np.errstate(divide="ignore"):
         return float(weights[0] / weights[1] * span[1] / span[0]), left
