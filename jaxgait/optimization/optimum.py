@@ -83,9 +83,9 @@ class Optimum:
     method: str = ""
     gradient: str = ""
     """Which gradient was used."""
-    ends: xr.Dataset = field(default_factory=lambda: xr.Dataset())
+    ends: xr.Dataset = field(default_factory=lambda: xr.Dataset())  # noqa: PLW0108 (xarray is imported on use)
     """Over `start`: where each ended, in which basin, and its number of evaluations."""
-    basins: xr.Dataset = field(default_factory=lambda: xr.Dataset())
+    basins: xr.Dataset = field(default_factory=lambda: xr.Dataset())  # noqa: PLW0108
     """Over `basin`: the best end of the starts that ended at the same point, and their number; the best basin first."""
     limits: dict[str, float] = field(default_factory=dict)
     """Slack of each limit at the best point, in its unit."""
