@@ -130,6 +130,7 @@ COVERED = {
     "cli/viewing.py": "cli/test_program.py",
     "cli/design_page.py": "cli/test_optimizing.py",
     "cli/fit_page.py": "cli/test_fitting.py",
+    "cli/completion.py": "cli/test_program.py",
     "cli/gait_table.py": "cli/test_motion.py",
     "cli/page.py": "cli/test_fitting.py",
     "analysis/floquet.py": "analysis/test_continuation.py",

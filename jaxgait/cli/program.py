@@ -29,13 +29,14 @@ import os
 import re
 import sys
 import warnings
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
 from jaxgait import __version__, registry
 from jaxgait.cli import console, interruptions
 from jaxgait.cli.commands import Bench, Fit, Motion, Optimize, Reproduce, Run, Scan, View
+from jaxgait.cli.completion import Shell, with_names
 from jaxgait.cli.options import Positional
 
 PROGRAM = "jaxgait"
@@ -43,22 +44,22 @@ PROGRAM = "jaxgait"
 
 @dataclasses.dataclass(frozen=True)
 class Completion:
-    """Print a script with which a shell completes commands and options.
+    """Print a script with which a shell completes commands, options and names.
 
     For bash, add `source <(jaxgait completion bash)` to ~/.bashrc. For zsh, write `jaxgait completion zsh` to a file
     named _jaxgait in a folder of $fpath. For fish, write `jaxgait completion fish` to the file
     jaxgait.fish in ~/.config/fish/completions.
     """
 
-    shell: Positional[Literal["bash", "zsh", "fish"]]
+    shell: Positional[Shell]
     """Which shell."""
 
     def __call__(self) -> int:
         """Prints it."""
-        try:
+        script = io.StringIO()
+        with contextlib.suppress(SystemExit), contextlib.redirect_stdout(script):
             tyro.cli(Command, prog=PROGRAM, args=["--tyro-print-completion", self.shell], description=__doc__)
-        except SystemExit as printed:
-            return int(printed.code or 0)
+        print(with_names(script.getvalue(), self.shell))
         return 0
 
 

@@ -1,6 +1,8 @@
 """The command line as a user types it."""
 
+import contextlib
 import inspect
+import io
 import json
 import re
 import subprocess
@@ -13,11 +15,15 @@ import xarray as xr
 import jaxgait
 from jaxgait import cli, registry
 from jaxgait.cli import commands, listing, options
+from jaxgait.cli.completion import with_names
 from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.rigid import RigidWalker
+from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.registry import model, models
 from jaxgait.solve import simulate
+from jaxgait.solve.schemes import SCHEMES
+from jaxgait.solve.solvers import SOLVERS
 
 ENDED = xr.Dataset({"x": ("time", np.zeros(2))}, {"time": np.arange(2.0)}, {"status": 0})
 """As much of a run as the command line looks at."""
@@ -187,13 +193,53 @@ def test_completion_of_a_shell(shell, capsys):
     assert "dry-run" in capsys.readouterr().out
 
 
-def test_bash_completes_commands_and_options(tmp_path, capsys):
+@pytest.fixture(scope="module")
+def bash(tmp_path_factory):
+    """What bash offers for the last of some words, in a folder with one file."""
+    folder = tmp_path_factory.mktemp("completion")
+    (folder / "walk.trc").touch()
+    with contextlib.redirect_stdout(io.StringIO()) as script:
+        cli.main(["completion", "bash"])
+    (folder / "script").write_text(script.getvalue())
+    typed = 'source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _jaxgait; echo "${COMPREPLY[@]}"'
+
+    def offered(*words: str) -> list[str]:
+        command = ["bash", "-c", typed, "bash", "jaxgait", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout.split()
+
+    return offered
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("scan --dry", ["--dry-run"]),
+        ("run kn", ["knee"]),
+        ("scan knee --dry", ["--dry-run"]),
+        ("fit knee --scheme ", [scheme.__name__ for scheme in SCHEMES]),
+        ("run knee --solver ", list(SOLVERS)),
+        ("scan --solver Rodas knee --solver Rodas4", ["Rodas4"]),
+        ("run knee --motion ", list(REFERENCE_GAITS)),
+        ("scan knee --motion hbm07_0.98ms raj", ["rajagopal_1.26ms"]),
+        ("reproduce k", ["knee", "knee-gaits"]),
+        ("reproduce al", ["all"]),
+        ("completion z", ["zsh"]),
+        ("view wa", []),
+    ],
+)
+def test_bash_completes_commands_options_and_names(words, offered, bash):
+    assert bash(*words.split(" ")) == offered
+
+
+def test_bash_offers_files_where_there_is_nothing_else(capsys):
     cli.main(["completion", "bash"])
-    script = tmp_path / "completion.bash"
-    script.write_text(capsys.readouterr().out)
-    typed = "source $0; COMP_WORDS=(jaxgait scan --dry); COMP_CWORD=2; _tyro_jaxgait; echo ${COMPREPLY[@]}"
-    done = subprocess.run(["bash", "-c", typed, str(script)], capture_output=True, text=True, check=True)
-    assert done.stdout == "--dry-run\n"
+    assert "complete -o default -F _jaxgait jaxgait" in capsys.readouterr().out
+
+
+def test_names_for_fish_need_no_escapes():
+    """They are in double quotes there, after a table that is escaped already."""
+    table = "COMPLETION_SPEC = {}"
+    assert not set('"$\\') & set(with_names(table, "fish").removeprefix(table))
 
 
 def test_help_needs_no_jax_and_shows_examples():
