@@ -86,8 +86,8 @@ class Film(FuncAnimation):
     def _at_rate(self, rate: float) -> list[Any]:
         """The frames of a file: at another rate (in 1/s) than the film's own, some are repeated or left out."""
         frames = list(itertools.islice(self.new_frame_seq(), self._save_count))  # type: ignore[attr-defined]
-        count = round((len(frames) - 1) * rate / self._own_rate) + 1
-        return [frames[i] for i in np.linspace(0, len(frames) - 1, count).round().astype(int)]
+        count = _steps((len(frames) - 1) / self._own_rate, rate)
+        return [frames[i] for i in np.linspace(0, len(frames) - 1, count + 1).round().astype(int)]
 
     @property
     def _own_rate(self) -> float:
@@ -108,7 +108,8 @@ class Film(FuncAnimation):
         Args:
             filename: a file whose name ends in .gif or .mp4, or in any way if a writer is given.
             writer: one of matplotlib's; None: that for the extension.
-            fps: frames in 1/s, which do not change the speed; the film's own if None. A GIF file has at most 50.
+            fps: largest number of frames in 1/s, which does not change the speed; the film's own if None, 50 at most in
+                a GIF file.
             dpi: resolution in dots per inch; None: such that the film is `WIDTH` pixels wide.
             progress: whether to show a progress bar; None: only on a terminal.
             options: further ones of matplotlib's `Animation.save`.
@@ -145,7 +146,9 @@ class Film(FuncAnimation):
             rate = self._rate(writer, fps)
             self._frames = self._at_rate(rate)
             bar.total = len(self._frames)
-            own = rate if isinstance(writer, str) else None  # matplotlib accepts no other rate than that of a writer
+            kept = (len(self._frames) - 1) / max(1, self._save_count - 1)  # type: ignore[attr-defined]
+            # matplotlib accepts no other rate than that of a writer
+            own = kept * self._own_rate if isinstance(writer, str) else None
 
             def shown(frame: int, frames: int) -> None:
                 bar.update()
@@ -205,7 +208,7 @@ def animate(
             and its caption states how it ended.
         model: the mechanism; None: made from the attributes of the runs.
         speed: 1 is real time; None: as `usual_pace`. The title states it.
-        fps: frames in 1/s.
+        fps: largest number of frames in 1/s; the film has as many as divide its length evenly, and at least two.
         curves: whether to draw histories below the scene, if it has any; of many cycles, a window that moves.
 
     Raises:
@@ -234,15 +237,16 @@ def animate(
         scenes = alike(scenes)
     span = max(map(length, scenes))
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
-    frames = max(2, round(span / pace * checks.count("fps", fps)) + 1)
+    steps = _steps(span / pace, float(checks.count("fps", fps)))
+    rate = steps * pace / span
     titles = [f"{title:g}" if isinstance(title, float | np.floating) else str(title) for title, _ in runs]
     with style(figure__constrained_layout__use=False):
         figure, stages = laid_out(list(zip(titles, scenes, strict=True)), curves, pace)
     fell = any(stage.early and stage.span >= span for stage in stages)
-    times = np.append(np.linspace(0.0, span, frames), np.full(round(HOLD * fps) * fell, span))
+    times = np.append(np.linspace(0.0, span, steps + 1), np.full(round(HOLD * rate) * fell, span))
     draw = functools.partial(_draw, stages, times)
     draw(0)
-    film = Film(figure, draw, frames=len(times), interval=1000.0 / fps, blit=False)
+    film = Film(figure, draw, frames=len(times), interval=1000.0 / rate, blit=False)
     film._moving = [panel.cursor for stage in stages for panel in stage.panels if not panel.scrolls]
     return film
 
@@ -258,6 +262,11 @@ def usual_pace(span: float) -> float:
     if span > LONGEST:
         return 2.0 ** math.ceil(math.log2(span / LONGEST))
     return 2.0 ** min(0, math.floor(math.log2(span / SHORTEST)))
+
+
+def _steps(duration: float, fps: float) -> int:
+    """How many steps, from frame to frame, a film of so many s has at a rate in 1/s at most; it has one at least."""
+    return max(1, math.floor(duration * fps + 1e-9))
 
 
 def _draw(stages: list[Stage], times: np.ndarray, frame: int) -> list[Any]:

@@ -154,6 +154,18 @@ def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
         assert image.n_frames == 16 and image.info["duration"] == 100
 
 
+@pytest.mark.parametrize(("speed", "fps"), [(3.0, 2), (7.0, 5), (8.0, 2), (20.0, 1)])
+@pytest.mark.parametrize("saved", [None, 1, 30])
+def test_few_frames_move_at_the_speed_that_the_title_says(jump, speed, fps, saved, tmp_path):
+    moving = film.animate(jump, speed=speed, fps=fps)  # of 6 s
+    shown = [float(re.search(r"t = (\S+) s", _title(moving, i))[1]) for i in range(moving._save_count)]
+    assert shown[-1] == 6.0 and np.diff(shown) == pytest.approx(speed / moving._own_rate, abs=0.011)
+    assert _title(moving, 0).endswith(f"{speed:g} x real time")
+    times = frame_times(moving.save(tmp_path / "jump.gif", fps=saved, dpi=20))
+    steps = max(1, int(6.0 / speed * (saved or fps)))
+    assert sum(times) == pytest.approx(1000.0 * 6.0 / speed * (1.0 + 1.0 / steps), abs=10.0), "and the last frame"
+
+
 @pytest.mark.parametrize(("own", "fps"), [(25, 50), (30, None), (60, None), (25, 12.5)])
 def test_no_rate_changes_the_speed(jump, tmp_path, own, fps):
     times = frame_times(film.animate(jump, speed=6.0, fps=own).save(tmp_path / "jump.gif", fps=fps, dpi=20))
