@@ -111,8 +111,10 @@ class Recipe:
         """How a run of a member and the scan ended it, if not alike; otherwise empty."""
         if self.scan is None:
             return ""
-        index = np.unravel_index(member, self.shape)
-        scanned = self.scan.isel(dict(zip(self.dims, index, strict=True)))
+        scanned = self.scan
+        # one dimension after the other: xarray cannot take several at once of a transposed dataset that is not loaded
+        for dim, i in zip(self.dims, np.unravel_index(member, self.shape), strict=True):
+            scanned = scanned.isel({dim: i})
         return otherwise(scanned, run, _states(self.model), self.options["precision"])
 
     def _smooth_with_events(self) -> bool:

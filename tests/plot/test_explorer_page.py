@@ -126,6 +126,15 @@ def test_the_first_scanned_parameter_is_across(scan):
     assert (one["x"], one["y"]) == ("mass", "clearance")
 
 
+def test_a_store_whose_axes_are_turned_has_a_page(tmp_path):
+    """Of which values are read when they are needed, and which xarray cannot index along both axes at once."""
+    grid = {"mass": [60.0, 70.0], "stiffness": [15.0, 40.0]}
+    found = jaxgait.ensemble(
+        jaxgait.Bungee(), grid, duration=2.0, samples=9, trajectories=True, store=tmp_path / "scan.zarr", progress=False
+    )
+    assert len(explore(found.transpose()).runs) == 4
+
+
 def test_members_not_run_yet_are_shown_and_not_chosen(scan):
     status = scan.status.copy()
     status[1:] = -1
