@@ -132,8 +132,9 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
         yield f"  {name:18} {numbers} {_plain(one['unit']):8} {one['long_name']}".rstrip()
         if one["highest_at"] is not None and one["lowest"] < one["highest"]:
             yield f"    lowest at {_where(one['lowest_at'])}; highest at {_where(one['highest_at'])}"
-        if one["undefined"]:
-            yield f"    undefined for {one['undefined']} of {record['outcomes'][COMPLETED_TEXT]} completed members"
+        for what in ("undefined", "infinite"):
+            if one[what]:
+                yield f"    {what} for {one[what]} of {record['outcomes'][COMPLETED_TEXT]} completed members"
     if any(one["undefined"] for one in found.values()):
         yield "  undefined: these runs do not contain what is measured; longer ones may"
 

@@ -16,6 +16,7 @@ from jaxgait.ensembles.gaps import undefined
 from jaxgait.ensembles.members import MOTION
 from jaxgait.measure import known, with_gaps
 from jaxgait.model import RESERVED_RESULTS, Model
+from jaxgait.outcome import Outcome
 from jaxgait.parameters import parameters
 from jaxgait.run import state_variables
 from jaxgait.solve.dataset import made_by
@@ -59,20 +60,21 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
     Returns:
         `attributes`, `members` (how many), `outcomes` (sentence to count), `axes` by name with unit and values, and the
         scalar `results` by name with unit, long name, mean, lowest and highest value, the members of the latter, and
-        `undefined`, the number of completed members without a value, which these numbers leave out (0 for integers and
-        for results that every run has).
+        `undefined` and `infinite`, the numbers of completed members without a value (0 for integers and for results
+        that every run has) and with an infinite one, which these numbers leave out.
     """
     dims = data["status"].dims
     axes = {str(n): x for n, x in data.coords.items() if set(x.dims) <= set(dims)}
     single = {str(n): x for n, x in data.data_vars.items() if x.dims == dims and x.dtype.kind in "fiu"}
     found = {name: {**_labels(x), **_range(x), **_extremes(x)} for name, x in single.items()}
+    infinite = {n: int((np.isinf(x) & (data["status"] == Outcome.COMPLETED)).sum()) for n, x in single.items()}
     gaps = undefined(data, [name for name in single if name not in RESERVED_RESULTS])  # of numbers that are now loaded
     return {
         "attributes": _attributes(data),
         "members": data["status"].size,
         "outcomes": summary(data),
         "axes": {name: {**_labels(x), "values": x.values} for name, x in axes.items()},
-        "results": {name: {**one, "undefined": gaps.get(name, 0)} for name, one in found.items()},
+        "results": {n: {**one, "undefined": gaps.get(n, 0), "infinite": infinite[n]} for n, one in found.items()},
     }
 
 

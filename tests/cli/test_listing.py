@@ -64,3 +64,5 @@ def test_a_scan_is_the_range_of_each_measure_and_where_its_extremes_are():
         "undefined for 1 of 3 completed members",
         "undefined: these runs do not contain what is measured; longer ones may",
     ]
+    endless = list(scan_lines(scan.assign(work=np.inf * scan.x_end.copy(data=[1.0, 1.0, -1.0]))))
+    assert [line.strip() for line in endless if "finite" in line] == ["infinite for 2 of 2 completed members"]
