@@ -17,7 +17,7 @@ HAS_PLOTLY = util.find_spec("plotly") is not None
 needs_plotly = pytest.mark.skipif(not HAS_PLOTLY, reason="plotly is not installed: pip install 'jaxgait[explore]'")
 needs_chromium = pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {', '.join(browser.missing())}")
 RUN = {"duration": 12.0, "samples": 200}
-MOST_STEPS = 270
+MOST_STEPS = 290
 """Which one member does not do with."""
 
 
