@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -18,6 +19,7 @@ from matplotlib.patches import Patch
 from jaxgait.analysis import gait
 from jaxgait.motion.drive import GaitDrive
 from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, cell_edges, style
+from jaxgait.precision import float64_default
 
 ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
 """Colours of irregular gaits and of periods one to four."""
@@ -47,21 +49,27 @@ def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) ->
     return figure
 
 
+@float64_default
 def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: int, highest: float = 4.0) -> Figure:
     """Amplitude spectra of the knee over a whole number of last strides, on a logarithmic scale.
 
     Amplitudes in deg, frequencies up to `highest` in 1/stride.
     """
     with style():
-        figure, axes = plt.subplots(1, len(runs), figsize=(3.6 * len(runs), 3.0), sharey=True, squeeze=False)
-        for ax, (label, run) in zip(axes[0], runs.items(), strict=True):
-            curve = np.degrees(run.knee_angle.values[-strides * samples_per_stride - 1 : -1])
+        columns = min(len(runs), 3)
+        rows = -(-len(runs) // columns)
+        figure, axes = plt.subplots(rows, columns, figsize=(3.6 * columns, 3.0 * rows), sharey=True, squeeze=False)
+        for ax in axes.flat[len(runs) :]:
+            ax.set_visible(False)
+        for ax, (label, run) in zip(axes.flat, runs.items(), strict=False):
+            curve = jnp.degrees(run.knee_angle.values[-strides * samples_per_stride - 1 : -1])
             frequency, amplitude = (np.asarray(x) for x in gait.spectrum(curve, strides))
             shown = (frequency > 0) & (frequency <= highest)
             _lines(ax, frequency[shown], amplitude[shown])
             ax.set(title=label, xlabel=axis_label("frequency", "1/stride"), yscale="log", ylim=(1e-2, 60))
             ax.set_xticks(np.arange(0, highest + 0.1, 0.5), minor=True)
-        axes[0, 0].set_ylabel(axis_label("amplitude", "deg"))
+        for ax in axes[:, 0]:
+            ax.set_ylabel(axis_label("amplitude", "deg"))
     return figure
 
 

@@ -18,7 +18,10 @@ from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_labe
 
 @by_name()
 def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", colour: str = BLUE) -> None:
-    """Rate in rad/s over angle in rad of one leg, both of the shape (samples,)."""
+    """Rate in rad/s over angle in rad of one leg, both of the shape (samples,).
+
+    All samples are joined; `jaxgait.plot.jumps.split_at_jumps` parts those of an event-driven run, as at heel strikes.
+    """
     axis.plot(angle, rate, color=colour, lw=1.0, label=label or None)
     axis.set(xlabel=axis_label("leg angle", "rad"), ylabel=axis_label("leg rate", "rad/s"))
 

@@ -2,6 +2,8 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
+import xarray as xr
 
 from jaxgait.models.prosthesis import pictures
 from jaxgait.motion.drive import REFERENCE_GAITS, gait_record, reference_gait
@@ -20,3 +22,14 @@ def test_the_motion_of_the_hip_is_drawn_beside_its_samples():
 def test_paths_show_what_became_better_and_where_it_ended():
     values = np.array([0.5, 0.9, np.nan, 0.7, 0.95, 0.8, 0.94, np.nan])
     np.testing.assert_array_equal(pictures._improvements(values), [0, 1, 4, 6])
+
+
+@pytest.mark.parametrize(("count", "size"), [(2, (7.2, 3.0)), (4, (10.8, 6.0))])
+def test_spectra_of_many_runs_go_into_rows(count, size):
+    angle = np.radians(30.0 * np.sin(2 * np.pi * np.arange(201) / 100.0))
+    runs = {f"run {i}": xr.Dataset({"knee_angle": ("time", angle)}) for i in range(count)}
+    figure = pictures.spectra(runs, 2, 100)
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title() for ax in shown] == list(runs) and tuple(figure.get_size_inches()) == pytest.approx(size)
+    assert [ax.get_ylabel() for ax in shown[::3]] == ["amplitude (deg)"] * len(shown[::3])
+    plt.close(figure)
