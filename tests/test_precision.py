@@ -103,6 +103,7 @@ EXCEPT = {
     "jaxgait.ensembles.walks.people",
     "jaxgait.ensembles.walks.single_strides",
     "jaxgait.measure.last",
+    "jaxgait.models.prosthesis.pictures.spectra",
 }
 """Decorated all the same."""
 
