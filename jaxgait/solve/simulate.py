@@ -71,8 +71,9 @@ def simulate(
         solver: any diffrax solver, or the name of one in `jaxgait.solve.solvers`; the default suits the model.
         rtol: relative tolerance of adaptive steps; the default suits the model.
         atol: absolute tolerance, in the units of the state.
-        max_step: longest step in s; by default a two-hundredth of a smooth run, unless the model has its own. That of
-            an event-driven run must resolve the events (by default at most 10 ms).
+        max_step: longest step in s; by default a two-hundredth of a smooth run, unless the model has its own. Give a
+            shorter one if a load begins while the mechanism rests and lasts less. That of an event-driven run must
+            resolve the events (by default at most 10 ms).
         max_steps: number of steps after which the run is stopped.
         dt: length in s of the steps, for schemes with fixed steps.
         max_events: number of events after which an event-driven run is stopped; of a smooth run, the largest number

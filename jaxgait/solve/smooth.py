@@ -46,9 +46,10 @@ _TIGHTER, _LEAST_RETRY_RTOL = 1e-2, 100
 """Factor of the tolerances in a retry, and the smallest relative one, in units of the rounding error."""
 
 LEAST_STEPS = 200
-"""Steps that a run takes at least, unless its longest step is given. The errors of the values alone decide on a step,
-and a mechanism at rest has none: a load that begins during a long step would be missed, and a derivative along a
-direction in which the motion is at rest (the lateral modes of a planar gait) would be wrong at any tolerance."""
+"""Steps that a run takes at least, unless its longest step is given, or so many are not allowed. The errors of the
+values alone decide on a step, and a mechanism at rest has none: a load that begins during a long step would be missed,
+and a derivative along a direction in which the motion is at rest (the lateral modes of a planar gait) would be wrong at
+any tolerance."""
 
 MAX_EVENTS = 1000
 """Largest number of events of a run to record, unless another is given."""
@@ -255,7 +256,8 @@ def integrate(
         model, ts, y0 = reverse_only((model, ts, y0))
     start, system = model.initial_state() if y0 is None else y0, model.prepared()
     max_events = scheme.max_events if model.events() else 0
-    longest = (ts[-1] - ts[0]) / LEAST_STEPS if scheme.max_step is None else scheme.max_step
+    least = max(1, min(LEAST_STEPS, scheme.max_steps // 2))
+    longest = (ts[-1] - ts[0]) / least if scheme.max_step is None else scheme.max_step
     controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=longest)
     if watches := bool(watch or max_events):
         controller = Watching(controller, watch, max_events, scheme.mode)  # type: ignore[call-arg]

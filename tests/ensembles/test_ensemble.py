@@ -27,7 +27,7 @@ from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import Smooth
 from tests.oscillator import Oscillator, peaks
 
-QUICK = {"duration": 2.0, "samples": 20, "observe": peaks}
+QUICK = {"duration": 2.0, "samples": 20, "observe": peaks, "max_step": 0.5}
 K = np.linspace(4.0, 12.0, 9)
 M = np.linspace(1.0, 3.0, 5)
 
@@ -49,7 +49,7 @@ def test_a_full_grid_is_labelled_and_right(scan):
 
 
 def test_agrees_with_one_run(scan):
-    one = simulate(Oscillator(mass=M[2], stiffness=K[3]), duration=2.0, samples=20)
+    one = simulate(Oscillator(mass=M[2], stiffness=K[3]), duration=2.0, samples=20, max_step=0.5)
     np.testing.assert_allclose(scan.x_end[2, 3], one.x[-1], rtol=1e-9)
     assert int(scan.steps[2, 3]) == one.attrs["steps"] and summary(one) == {"completed": 1}
 

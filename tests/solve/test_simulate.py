@@ -18,7 +18,7 @@ from jaxgait.run import Sampling
 from jaxgait.solve.checks import reads_time
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
-from jaxgait.solve.smooth import Smooth, integrate
+from jaxgait.solve.smooth import LEAST_STEPS, Smooth, integrate
 from tests.oscillator import Oscillator
 
 
@@ -41,6 +41,13 @@ def test_a_load_that_begins_while_a_mechanism_rests_is_not_missed():
     swing = 0.25 * (np.cos(2 * (run.time - 1.05)) - np.cos(2 * (run.time - 1.0)))
     np.testing.assert_allclose(run.x, np.where(run.time < 1.05, run.x, swing), atol=1e-6)
     assert np.abs(run.x).max() > 0.02
+
+
+def test_a_run_at_rest_takes_the_least_number_of_steps():
+    rest = {"initial_state": {"x": 0.0, "v": 0.0}, "samples": 1}
+    assert LEAST_STEPS <= simulate(Oscillator(), **rest).attrs["steps"] <= LEAST_STEPS + 5
+    assert simulate(Oscillator(), max_steps=50, **rest).attrs["status"] == Outcome.COMPLETED  # in half as many
+    assert simulate(Oscillator(), max_step=1.0, **rest).attrs["steps"] < 10
 
 
 def test_the_gradient_of_a_rest_is_that_of_the_motion_beside_it():
