@@ -90,6 +90,40 @@ def test_other_devices_other_sections_and_other_delimiters(text, tmp_path):
     same_forces(read(tmp_path, text.replace(",", "\t"), "walk.txt"), right)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Trajectories\n", "Trajectories (100 Hz)\n"),
+        ("Trajectories\n100\n", "Trajectories of the trial\n100,Hz\n"),
+        ("Devices\n", "Devices (1000 Hz),,,\n"),
+        ("Devices\n1000\n", "Devices: 1000\n1000,Hz\n"),
+    ],
+)
+def test_headings_and_rates_with_text_behind_them(text, tmp_path, old, new):
+    right, found = read(tmp_path, text), read(tmp_path, text.replace(old, new))
+    assert (
+        found.rate == right.rate == 100 and found.markers.keys() == right.markers.keys() and found.notes == right.notes
+    )
+    same_forces(found, right)
+
+
+def test_a_remark_is_no_section(text, tmp_path):
+    _, _, trajectories = text.partition("\n\n")
+    trajectories = trajectories.replace("Trajectories", "Devices used: twelve cameras")
+    assert read(tmp_path, trajectories).markers
+
+
+def test_a_trimmed_trial_keeps_its_clock(trial, tmp_path):
+    """From frame 51 on: forces are not shifted against the markers."""
+    whole = walker.nexus(trial)
+    later = re.sub(r"(?m)^([1-9]|[1-4]\d|50),.*\n", "", whole)
+    assert later.count("\n") == whole.count("\n") - 50 * 11
+    found = read(tmp_path, later)
+    np.testing.assert_allclose(found.time, trial.time[50:])
+    np.testing.assert_allclose(found.forces[0].time, trial.forces[0].time[500:])
+    np.testing.assert_allclose(found.forces[0].force, trial.forces[0].force[500:], atol=ROUNDED)
+
+
 def test_devices_alone_are_a_file_of_forces(text, tmp_path):
     right = read(tmp_path, text)
     devices, _, trajectories = text.partition("\n\n")
@@ -119,6 +153,12 @@ def test_plates_without_a_centre_of_pressure_and_of_one_name(text, tmp_path):
             "Devices\n",
             "line 1: the devices have no rate; write it in Hz in the line below 'Devices'",
         ),
+        (
+            ",N,N,N,",
+            ",N,,N,",
+            "Fy: it has no unit; write N or kN, or delete the section Devices to use the markers alone",
+        ),
+        ("1,0,.*?\n3,0", "3,0", "the devices have frames 3 to 50, but the trajectories 1 to 50: cut off?"),
         ("Devices\n1000", "Devices\n1200", "the devices have 10 samples per frame and a rate of 1200 Hz, but the traj"),
         (",N,N,N,", ",V,V,V,", "line 5, column Force Plate 1 Fx: the unit 'V' is not known; write N or kN"),
         ("mm,mm,mm\n1,0", "mm,,mm\n1,0", "line 5, column Force Plate 1 Cy: it has no unit; write mm, cm or m"),

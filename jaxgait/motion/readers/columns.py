@@ -186,7 +186,7 @@ def _rate(lines: list[str]) -> float | None:
         found = [(re.split("[,;\t]", line[: m.start()])[-1], m[1]) for m in _RATE.finditer(line)]
         found = [(words, number) for words, number in found if not _OTHER_RATE.search(words)]
         found.sort(key=lambda rate: "export" not in rate[0].lower())  # of OptiTrack's two, the frames have this one
-        if alone := re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*$', line):
+        if alone := re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*(?:hz)?[\s",;]*$', line, re.IGNORECASE):
             found.append(("", alone[1]))
         rates = [float(number.replace(",", ".")) for _, number in found]
         if possible := [rate for rate in rates if 5 <= rate <= 20_000]:

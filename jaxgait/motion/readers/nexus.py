@@ -30,12 +30,16 @@ from jaxgait.motion.readers.c3d import FORCES
 from jaxgait.motion.readers.clock import RATE_AGREEMENT
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, trimmed
 from jaxgait.motion.recording import NOISE_FORCE, Force
-from jaxgait.motion.text import cells, delimiter_of, distinct, number
+from jaxgait.motion.text import cells, delimiter_of, distinct
 
 DEVICES, TRAJECTORIES = "devices", "trajectories"
-_HEADING = re.compile(r"\W*(events|devices|joints|model outputs|segments|trajectories)\W*", re.IGNORECASE)
+_NAMES = "events|devices|joints|model outputs|segments|trajectories"
+_HEADING = re.compile(rf"\W*({_NAMES})(?:\W*|\W+\d.*|\W*\(.*|(?<=trajectories)\b.*)", re.IGNORECASE)
+"""With a rate or a remark in parentheses behind it, as in `Devices (1000 Hz)`; that of the markers with any text."""
+_RATE = re.compile(r'[\s"]*(\d+(?:[.,]\d+)?)\W*(?:hz)?\W*', re.IGNORECASE)
 _CHANNEL = re.compile(r"(?P<kind>f|c|cop)_?(?P<axis>[xyz])", re.IGNORECASE)
-_AGAIN = "export the trial again, or delete the section Devices to use the markers alone"
+_ALONE = "or delete the section Devices to use the markers alone"
+_AGAIN = f"export the trial again, {_ALONE}"
 MISSING_FRAMES = 1
 """Number of frames that may lack their forces at either end of the trajectories."""
 
@@ -156,18 +160,16 @@ def _plates(source: Source, at: int) -> tuple[list[_Plate], list[str]]:
 def _rate(source: Source, start: int, labelled: int) -> float:
     """The rate of the devices in Hz, alone in a line under the heading."""
     for i in range(start + 1, labelled):
-        row = _row(source.lines[i])
-        rate = number(row[0], comma=delimiter_of(source.lines[i]) != ",") if len(row) == 1 else None
-        if rate is not None and rate > 0.0:
+        if (match := _RATE.fullmatch(source.lines[i])) and (rate := float(match[1].replace(",", "."))) > 0.0:
             return rate
-    raise source.error("the devices have no rate", "write it in Hz in the line below 'Devices'", start)
+    raise source.error("the devices have no rate", f"write it in Hz in the line below 'Devices', {_ALONE}", start)
 
 
 def _units(source: Source, labelled: int, start: int, plates: Sequence[_Plate]) -> dict[int, float]:
     """The units of the columns that are used, in N or m."""
     line = next((i for i in range(labelled + 1, start) if source.lines[i].strip()), None)
     if line is None:
-        raise source.error("the devices have no line of units", "write it below the labels: N, mm", labelled)
+        raise source.error("the devices have no line of units", f"write it below the labels: N, mm, {_ALONE}", labelled)
     row, found = _row(source.lines[line]), {}
     for plate in plates:
         for (kind, axis), i in plate.columns.items():
@@ -175,7 +177,7 @@ def _units(source: Source, labelled: int, start: int, plates: Sequence[_Plate]) 
             if labels.unit_of(stated) not in known:
                 wrong = f"the unit {stated[:20]!r} is not known" if stated else "it has no unit"
                 listed = "N or kN" if kind == "f" else "mm, cm or m"
-                raise source.error(wrong, f"write {listed}", line, f"{plate.device} {kind.upper()}{axis}")
+                raise source.error(wrong, f"write {listed}, {_ALONE}", line, f"{plate.device} {kind.upper()}{axis}")
             found[i] = known[labels.unit_of(stated)]
     return found
 
@@ -188,7 +190,8 @@ def _times(source: Source, sheet: Sheet, labelled: str, rate: float, frames: Fra
     """Times in s of the rows by their frames and sub frames, which have to be complete."""
     where = {("sub" if "sub" in label.lower() else "frame"): i for i, label in enumerate(_row(labelled)[:2])}
     if len(where) < 2:
-        raise source.error("the devices have no numbers of sub frames", "export them with 'Frame' and 'Sub Frame'")
+        advice = f"export them with 'Frame' and 'Sub Frame', {_ALONE}"
+        raise source.error("the devices have no numbers of sub frames", advice)
     frame, sub = (sheet.values[:, where[name]] for name in ("frame", "sub"))
     if not (np.isfinite(frame).all() and np.isfinite(sub).all()):
         bad = int(np.argmin(np.isfinite(frame) & np.isfinite(sub)))
