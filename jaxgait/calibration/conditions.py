@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.ensembles.members import Members
-from jaxgait.optimization.evaluate import Evaluated, Evaluator, Extra, Runs, Transient
+from jaxgait.optimization.evaluate import Boxed, Evaluated, Evaluator, Extra, Runs, Transient
+from jaxgait.optimization.space import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,11 @@ class Conditions(Runs):
         """`values` are those of the conditions by name, (size, ...), in their units."""
         self.evaluate, self.size, self.name = evaluate, size, evaluate.name
         self._values = dict(values or {})
+
+    def within(self, space: Space) -> Conditions:
+        """The same runs at points of another box of the same parameters."""
+        assert isinstance(self.evaluate, Boxed)
+        return Conditions(self.evaluate.within(space), self.size, self._values)
 
     def each(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """Results at points of the unit box, with the leading axes (points, conditions), in the units of measures."""

@@ -22,9 +22,6 @@ from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
 
-NO_SEARCH = 1 << 20
-"""Search number of a run outside the searches, so that it does not affect the memory of their gaits."""
-
 
 @dataclass(frozen=True, eq=False)
 class FittedTrial:
@@ -173,9 +170,9 @@ class Fit:
 
         For several trials, one after the other: that of a trial is `found.before()[found.trials[name].points]`.
         """
-        problem, space = self.problem, self.problem.space
-        own = np.array([float(get_parameter(problem.model, name)) for name in space.names])
-        return problem([NO_SEARCH], space.spacing.unit(own[None])).simulated[0]
+        problem = self.problem
+        own = np.array([float(get_parameter(problem.model, name)) for name in problem.space.names])
+        return problem.beginning_at(own).at(np.zeros_like(own)).simulated
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval of one parameter, in its unit, from its standard error (Laplace).

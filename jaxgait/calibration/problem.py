@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
@@ -299,6 +299,11 @@ class Problem:
         """Residuals at points of the unit box (no dimension), requested by `searches`."""
         found = [group.each(np.asarray(searches), x).judged(self.stability) for group in self.groups]
         return Residuals.joined([one.residuals(found[one.group].at((slice(None), one.run))) for one in self.trials])
+
+    def beginning_at(self, values: Float[np.ndarray, " n"]) -> Problem:
+        """The problem in a box whose lowest corner has the given values of the parameters, in their units."""
+        space = self.space.beginning_at(values)
+        return replace(self, space=space, groups=tuple(group.within(space) for group in self.groups))
 
     def at(self, x: Float[np.ndarray, " n"]) -> Residuals:
         """Residuals at one point of the unit box, without dimension and leading axis."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -163,6 +164,18 @@ class Runs(Evaluator, Protocol):
         ...
 
 
+class Boxed(Runs):
+    """Runs at points of the unit box of one space."""
+
+    _space: Space
+
+    def within(self, space: Space) -> Boxed:
+        """The same runs, without memory, at points of another box of the same parameters."""
+        found = copy.copy(self)
+        found._space = space
+        return found
+
+
 def with_magnitudes(goal: Goal, evaluate: Evaluator, starts: Float[np.ndarray, "starts n"]) -> Goal:
     """The goal whose limits at zero are judged by the magnitude of their measures at starts and other points.
 
@@ -239,7 +252,7 @@ class BatchedProgram:
         return LANES if jax.default_backend() == "cpu" else 1 << max(members - 1, LANES - 1).bit_length()
 
 
-class _WholeRuns(Runs):
+class _WholeRuns(Boxed):
     """Runs from the model's initial state at points of the unit box, with results in the units of measures."""
 
     differentiated: ClassVar[bool] = False

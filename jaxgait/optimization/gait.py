@@ -13,6 +13,7 @@ taken to first order, in the point and in the objective.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure
 from jaxgait.model import Model
 from jaxgait.native import kept, looped
-from jaxgait.optimization.evaluate import Evaluated, Extra, Runs, extent
+from jaxgait.optimization.evaluate import Boxed, Evaluated, Extra, extent
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
@@ -177,7 +178,7 @@ class _Known(NamedTuple):
     """Derivative of the point by the unit box, (m, n)."""
 
 
-class PeriodicGait(Runs):
+class PeriodicGait(Boxed):
     """Exact derivatives of the period-one gait of a driven model, stable or not; in the units of measures."""
 
     name = "through the periodic gait (implicit differentiation)"
@@ -219,6 +220,12 @@ class PeriodicGait(Runs):
             observed = lambda theta, z: self._stride.observed(model, theta, z, extra)[1]
             found = jax.eval_shape(observed, jnp.asarray(self._space.physical(x[0])), z)
         return {name: one.shape for name, one in found.items()}
+
+    def within(self, space: Space) -> PeriodicGait:
+        """See `Boxed.within`; the strides are compiled once for all boxes."""
+        found = copy.copy(self)
+        found._space, found.strides, found._known = space, Strides(self._model, space, self._stride), {}
+        return found
 
     def memory(self, search: int) -> Any:
         """The last gait of a search, as lists."""

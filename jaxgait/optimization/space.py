@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -126,12 +127,26 @@ class Space:
         return found
 
     def physical(self, x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-        """Points of the unit box in the parameters' units."""
-        return np.where(x == 1.0, self.high, np.minimum(self.spacing(x), self.high))
+        """Points in the parameters' units; those of the unit box are within the bounds to the last bit."""
+        found = self.spacing(x)
+        within = np.where(x == 1.0, self.high, np.minimum(found, self.high))
+        return np.where(x <= 1.0, within, found)
 
     def unit(self, values: Mapping[str, Any]) -> Float[np.ndarray, "*b n"]:
         """Points given by the values of all parameters, by name and in their units, in the unit box."""
         return self.spacing.unit(np.stack([np.asarray(values[name], float) for name in self.names], axis=-1))
+
+    def beginning_at(self, values: Float[np.ndarray, " n"]) -> Space:
+        """A box of the same parameters whose lowest corner has the given values, in their units.
+
+        For values that the bounds exclude, which may have no logarithm.
+        """
+        found, own = copy.copy(self), np.asarray(values, float)
+        rate = None if self.spacing.rate is None else np.zeros_like(own)
+        found.spacing = Spacing(own, np.ones_like(own), rate)
+        found.low, found.high = own, own + 1.0
+        found.bounds = dict(zip(self.names, zip(found.low.tolist(), found.high.tolist(), strict=True), strict=True))
+        return found
 
     def named(self, x: Float[np.ndarray, " n"]) -> dict[str, float]:
         """One point of the unit box as parameters by name, in their units."""

@@ -13,12 +13,13 @@ import xarray as xr
 from scipy import stats
 from scipy.optimize import least_squares
 
-from jaxgait import Bungee, Prosthesis, fit, precision, simulate, with_parameters
+from jaxgait import Bungee, Log, Prosthesis, fit, precision, simulate, with_parameters
 from jaxgait.calibration import Trial, as_dataset, over_phase, over_time, profile, sample
 from jaxgait.calibration.describe import describe, quality
 from jaxgait.calibration.problem import Problem
 from jaxgait.calibration.sampling import _log_density
 from jaxgait.ensembles import batch
+from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import ParameterError
 from jaxgait.plot import fits, studies
@@ -238,11 +239,15 @@ def test_a_fit_to_trials_is_written_read_and_drawn(swung, tmp_path):
     assert repr(swung).startswith("<Fit of Oscillator to 2 trials: mass = ") and " of swing and " in str(swung)
 
 
-def test_the_curve_before_is_that_of_all_trials(swung):
-    before = swung.before()
-    own = np.array([2.0, 8.0])
+@pytest.mark.parametrize("own", [(2.0, 8.0), (5.0, 20.0), (2.0, 0.0)])
+def test_the_curve_before_is_that_of_all_trials(swung, own):
+    """Also of a model with values above the bounds, and with one that has no logarithm."""
+    model = with_parameters(Oscillator(), dict(zip(OVER, own, strict=True)))
+    space = Space(Oscillator(), OVER | {"stiffness": Log(4.0, 16.0)}) if own[1] == 0.0 else swung.problem.space
+    groups = tuple(group.within(space) for group in swung.problem.groups)
+    before = replace(swung, problem=replace(swung.problem, model=model, space=space, groups=groups)).before()
     np.testing.assert_allclose(before[swung.trials["swing"].points], position(own, START[0]), atol=1e-6)
-    np.testing.assert_allclose(before[swung.trials["meter"].points], energy(own, START[1]), rtol=1e-6)
+    np.testing.assert_allclose(before[swung.trials["meter"].points], energy(own, START[1]), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.slow

@@ -76,6 +76,11 @@ def test_slopes_of_gaits_and_of_runs_are_those_of_differences():
     np.testing.assert_allclose(found[0].values[:, 0], power, rtol=1e-5)
     np.testing.assert_allclose(found[0].slopes[:, 0, 0], by_k * k * np.log(100.0), rtol=1e-4)
     np.testing.assert_allclose(found[1].slopes, found[2].slopes, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(space.physical(np.array([[1.0, 1.0], [1.5, 2.0]])), [[10.0, 0.9], [100.0, 1.5]])
+    own, first = space.beginning_at(np.array([3.0, 2.0])), np.zeros((1, 2))  # outside the box
+    evaluate = evaluator_for(task, "gait", x)
+    evaluate(np.arange(2), x)
+    assert evaluate.within(own)(np.zeros(1, int), first).values.item() == pytest.approx(0.5 / 8.0, rel=1e-5)
 
 
 @pytest.fixture(scope="module")

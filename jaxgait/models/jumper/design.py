@@ -15,6 +15,7 @@ from jaxgait.model import Model, Scalar
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.swing import Swing, Turn
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
+from jaxgait.optimization.evaluate import Boxed
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.space import Space
@@ -94,9 +95,11 @@ def highest_jump(
         at_least("take_off_angular_momentum", -spin),
     ]
     space, goal = Space(swinger, over), Goal.of(swinger, "height", limits(0.0, 0.0))
-    own = space.unit({name: [get_parameter(swinger, name)] for name in over})
-    evaluate = evaluator_for(Task(swinger, space, goal, SETTINGS), "run", own)  # the search's program
-    force, spin = evaluate(np.zeros(1, int), own).values[0, 1:3]
+    own = space.beginning_at(np.array([float(get_parameter(swinger, name)) for name in over]))  # within `over` or not
+    first = np.zeros((1, len(over)))
+    evaluate = evaluator_for(Task(swinger, space, goal, SETTINGS), "run", first)  # the search's program
+    assert isinstance(evaluate, Boxed)
+    force, spin = evaluate.within(own)(np.zeros(1, int), first).values[0, 1:3]
 
     def search(begin: Model, starts: int) -> Optimum:
         return optimize(
