@@ -29,7 +29,8 @@ def jumps(run: xr.Dataset, names: Sequence[str]) -> Jumps:
     """Where histories of a run jump.
 
     Runs have the states just before and after each event. Outputs, and the histories of members of an ensemble, are
-    extrapolated from the two samples on each side; they jump if that is further than these are apart.
+    extrapolated from the two samples on each side; they jump if that is further than these are apart. Between two
+    events without a sample in between they are NaN if they jump.
 
     Args:
         run: a result of `simulate`, or one member of an ensemble with trajectories.
@@ -62,8 +63,12 @@ def jumps(run: xr.Dataset, names: Sequence[str]) -> Jumps:
 
 
 def _extrapolated(time: np.ndarray, x: np.ndarray, at: np.ndarray, sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values just before and after events from the samples between these, their mean where they hardly differ."""
-    first, last = np.append(0, sample[:-1]), np.append(sample[1:], time.size) - 1  # of the same motion
+    """Values just before and after events from the samples between these, their mean where they hardly differ.
+
+    Between two events without a sample in between nothing is known: it is NaN if one of them is a jump.
+    """
+    firsts, group = np.unique(sample, return_inverse=True)  # of the same motion
+    first, last = np.append(0, firsts[:-1])[group], (np.append(firsts[1:], time.size) - 1)[group]
     sides, steps = [], []
     for near, far in (
         (sample - 1, np.minimum(sample - 1, np.maximum(sample - 2, first))),
@@ -72,8 +77,13 @@ def _extrapolated(time: np.ndarray, x: np.ndarray, at: np.ndarray, sample: np.nd
         step, apart = x[near] - x[far], np.where(far == near, 1.0, time[near] - time[far])
         sides.append(x[near] + step * (at - time[near]) / apart)
         steps.append(np.abs(step))
-    joined = np.abs(sides[1] - sides[0]) <= np.maximum(*steps)
-    return tuple(np.where(joined, np.mean(sides, axis=0), side) for side in sides)
+    apart = np.abs(sides[1] - sides[0]) > np.maximum(*steps)
+    joined = (np.bincount(group, apart, firsts.size) == 0)[group]
+    same = np.diff(sample) == 0
+    unknown = np.append(same, False), np.append(False, same)  # just after an event, and just before one
+    low, high = np.where(unknown[1], np.nan, sides[0]), np.where(unknown[0], np.nan, sides[1])
+    mean = np.mean(sides, axis=0)
+    return np.where(joined, mean, low), np.where(joined, mean, high)
 
 
 def split_at_jumps(run: xr.Dataset, names: Sequence[str]) -> xr.Dataset:

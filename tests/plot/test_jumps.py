@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.plot.explorer import explore
@@ -37,6 +38,41 @@ def test_what_the_run_does_not_hold_is_extrapolated_from_both_sides(walk):
             np.testing.assert_allclose(found[name], known[name], atol=2e-2 * np.ptp(walk[name].values))
     assert not (jumps(member, names).before["x"] != jumps(member, names).after["x"]).any()
     assert split_at_jumps(member.assign_attrs(scheme="Smooth"), names).sizes["time"] == 401
+
+
+def sampled(events, jumping):
+    """Of ten samples every 0.1 s, which rise by 1 per second, and by 5 at each event that jumps."""
+    time = 0.1 * np.arange(10)
+    x = time + 5.0 * sum(time > at + 1e-12 for at in np.compress(jumping, events))
+    return xr.Dataset(
+        {"x": ("time", x), "event_time": ("event", np.asarray(events))}, {"time": time}, {"scheme": "EventDriven"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "jumping", "before", "after"),
+    [
+        ([0.44, 0.47], [True, True], [0.44, np.nan], [np.nan, 10.47]),  # nothing is known between them
+        (
+            [0.42, 0.44, 0.47, 0.65],
+            [False, True, False, False],
+            [0.42, *2 * [np.nan], 5.65],
+            [*2 * [np.nan], 5.47, 5.65],
+        ),
+        ([0.42, 0.44, 0.47], 3 * [False], [0.42, 0.44, 0.47], [0.42, 0.44, 0.47]),
+        ([0.3], [True], [0.3], [5.3]),  # 3 * 0.1 is a rounding error later, and before the jump
+        ([0.44, 0.66], [True, True], [0.44, 5.66], [5.44, 10.66]),
+        ([0.44, 0.54], [True, True], [0.44, 5.5], [5.5, 10.54]),  # one sample between them
+        ([0.85], [True], [0.85], [5.9]),  # the last sample is the only one behind it
+    ],
+)
+def test_histories_are_extrapolated_within_their_piece(events, jumping, before, after):
+    run = sampled(events, jumping)
+    found = jumps(run, ["x"])
+    np.testing.assert_allclose(found.before["x"], before, rtol=1e-9)
+    np.testing.assert_allclose(found.after["x"], after, rtol=1e-9)
+    line = split_at_jumps(run, ["x"])
+    assert np.nanmax(np.abs(np.diff(line["x"]))) < 0.2 and (np.diff(line.time) >= -1e-12).all()
 
 
 def test_pictures_and_pages_do_not_join_what_jumps(walk):
