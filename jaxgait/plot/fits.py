@@ -108,9 +108,10 @@ def bounded(found: Fit) -> Figure:
         figure, ax = plt.subplots(figsize=(7.2, 0.9 + 0.55 * len(found.best)))
         for i, name in enumerate(found.best):
             scaled = lambda value, i=i, name=name: space.unit(found.best | {name: value})[i]
-            own, (low, high) = scaled(float(get_parameter(model, name))), map(scaled, found.interval(name))
-            known = np.isfinite(high - low)
-            span = np.clip((low, high), 0.0, 1.0) if known else (0.0, 1.0)
+            own, interval = scaled(float(get_parameter(model, name))), np.array(found.interval(name))
+            known = np.isfinite(interval).all()
+            ends = np.clip(interval, space.low[i], space.high[i])  # (which have a logarithm)
+            span = list(map(scaled, ends)) if known else (0.0, 1.0)
             ax.plot((0.0, 1.0), (i, i), color=GREY, lw=0.8, alpha=0.5)
             ax.plot(span, (i, i), color=BLUE, lw=3.0 if known else 1.2, ls="-" if known else ":")
             ax.plot(scaled(found.best[name]), i, "o", color=BLUE, ms=6, label="fitted, with its 95 % interval")

@@ -288,6 +288,15 @@ def test_a_fit_is_written_and_drawn(jump, tmp_path):
     plt.close("all")
 
 
+def test_an_interval_beyond_a_logarithmic_range_is_drawn_to_its_end():
+    got = found(toy(line, line_slopes, NOISY, box=BOX | {"stiffness": Log(1.0, 9.0)}))
+    wide = dataclasses.replace(got, standard_error=got.standard_error | {"stiffness": 3.0})
+    assert wide.interval("stiffness")[0] < 0.0
+    span = fits.bounded(wide).axes[0].lines[1]
+    assert span.get_linestyle() == "-" and span.get_xdata() == pytest.approx([0.0, 1.0])
+    plt.close("all")
+
+
 def test_pairs_of_parameters_are_drawn_once(jump):
     """Of three parameters the cells below the diagonal; of two their joint region, as wide as their errors say."""
     ax = fits.fitted(jump, "height").axes[2]
