@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from jaxgait import precision
 from jaxgait.checks import by_name
+from jaxgait.ensembles.spacing import Spacing
 from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure
 from jaxgait.models.exoskeleton.measures import StepFigures, step_figures
@@ -130,8 +131,8 @@ def least_work(
 def _starts(exo: Exoskeleton, over: Mapping[str, tuple[float, float]], count: int) -> list[dict[str, float]]:
     """The gait itself and valid ones around it, which may be fewer than asked for."""
     own = np.array([float(get_parameter(exo, name)) for name in over])
-    (low, high), rng = np.array(list(over.values())).T, np.random.default_rng(0)
-    around = own + START_SPREAD * rng.uniform(-1.0, 1.0, (DRAWS * count, own.size)) * (high - low)
-    around = np.clip(around, low, high)
+    spacing, rng = Spacing.of(list(over.values())), np.random.default_rng(0)
+    around = spacing.unit(own) + START_SPREAD * rng.uniform(-1.0, 1.0, (DRAWS * count, own.size))
+    around = spacing(np.clip(around, 0.0, 1.0))
     valid = around[accepted(exo, dict(zip(over, around.T, strict=True)))]
     return [dict(zip(over, x.tolist(), strict=True)) for x in (own, *valid[: count - 1])]

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxgait import precision
+from jaxgait import Log, precision
 from jaxgait.models.exoskeleton.design import BOUNDS, FOOT, MIDDLE, _starts, example, least_work
 from jaxgait.models.exoskeleton.measures import step_figures
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
@@ -43,6 +43,13 @@ def test_all_starts_are_gaits_that_legs_can_walk():
     assert len(found) == 4 and found[0] == {name: float(get_parameter(example(), name)) for name in BOUNDS}
     for start in found:
         with_parameters(example(), start).validate()
+
+
+def test_starts_of_a_logarithmic_range_are_spread_in_the_logarithm():
+    own, *others = (
+        start["gait.stride_time"] for start in _starts(example(), {"gait.stride_time": Log(0.01, 100.0)}, 8)
+    )
+    assert len(others) == 7 and all(0.1 <= x / own <= 10.0 for x in others)
 
 
 @pytest.mark.slow
