@@ -251,9 +251,12 @@ def test_the_curve_before_is_that_of_all_trials(swung, own):
 
 
 @pytest.mark.slow
-def test_the_density_of_samples_is_that_of_all_trials(swung):
-    """Without its library: the logarithm and its slope, in logits, at the best fit and beside it."""
-    space = swung.problem.space
+@pytest.mark.parametrize("scale", [tuple, lambda pair: Log(*pair)])
+def test_the_density_of_samples_is_that_of_all_trials(swung, scale):
+    """Without its library: the logarithm and its slope, in logits, beside the best fit."""
+    space = Space(Oscillator(), {name: scale(pair) for name, pair in OVER.items()})
+    groups = tuple(group.within(space) for group in swung.problem.groups)
+    swung = replace(swung, problem=replace(swung.problem, space=space, groups=groups))
     x = space.spacing.unit(np.array([2.1, 9.5]))
     with precision.use("float64"):
         value, slope = jax.value_and_grad(_log_density(swung))(jnp.asarray(np.log(x / (1.0 - x))))
