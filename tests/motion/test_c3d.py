@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.readers import c3d_process, c3d_repair, read_recording
+from jaxgait.motion.readers import c3d_order, c3d_process, c3d_repair, read_recording
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
 
@@ -179,10 +179,19 @@ def test_files_of_other_processors_are_read_alike(c3d, tmp_path, processor, kind
     np.testing.assert_array_equal(found.forces[0].time, right.forces[0].time)
 
 
+@pytest.mark.parametrize("processor", [c3d_order.DEC, c3d_order.MIPS])
+def test_events_in_the_header_of_another_processor_are_those_of_intel(c3d, tmp_path, processor):
+    raw = bytearray(c3d.read_bytes())
+    struct.pack_into("<5H", raw, 294, 6, 7, 12345, 18, 9)
+    struct.pack_into("<18f", raw, 304, *np.linspace(0.1, 1.8, 18))
+    (tmp_path / "walk.c3d").write_bytes(of_processor(bytes(raw), processor))
+    assert c3d_order.as_intel(tmp_path / "walk.c3d", tmp_path).read_bytes()[:512] == raw[:512]
+
+
 @needs_raw
 @pytest.mark.parametrize("processor", [85, 86])
 def test_a_measured_file_of_another_processor_is_read_alike(tmp_path, processor):
-    """Of integers, with events in its header."""
+    """Of integers."""
     (tmp_path / "walk.c3d").write_bytes(of_processor((RAW / "Eb015pi.c3d").read_bytes(), processor))
     found, right = read_recording(tmp_path / "walk.c3d"), read_recording(RAW / "Eb015pi.c3d")
     for name, x in right.markers.items():
