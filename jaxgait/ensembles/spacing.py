@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +17,8 @@ class Log(NamedTuple):
     """Bounds (low, high) between which values are spread, and searched, in their logarithm: for ranges of decades.
 
     Use it instead of a pair of numbers in the `over` of `sobol`, `latin_hypercube`, `optimize`, `front`, `fit` and
-    `jaxgait.analysis.sensitivity`; results are in the parameter's own unit. In a shell: `--over damper.c=log:10:1e5`.
+    `jaxgait.analysis.sensitivity.sobol_indices`; results are in the parameter's own unit. In a shell:
+    `--over damper.c=log:10:1e5`.
 
     Examples:
         >>> from jaxgait import Bungee, Log, optimize
@@ -50,6 +51,18 @@ def check_positive(name: str, bounds: Any) -> None:
     if isinstance(bounds, Log) and not all(float(x) > 0.0 for x in bounds):
         low, high = (f"{float(x):.6g}" for x in bounds)
         raise ParameterError(f"logarithmic bounds of {name!r} must be positive, got Log({low}, {high})")
+
+
+def logarithmic(bounds: Mapping[str, Any]) -> list[str]:
+    """The parameters, by name, whose bounds are logarithmic.
+
+    Examples:
+        >>> from jaxgait import Log
+        >>> from jaxgait.ensembles.spacing import logarithmic
+        >>> logarithmic({"damper.c": Log(10.0, 1e5), "damper.k": (1e4, 4e4)})
+        ['damper.c']
+    """
+    return [name for name, one in bounds.items() if isinstance(one, Log)]
 
 
 class Spacing(NamedTuple):

@@ -52,9 +52,9 @@ class Checkpoint:
             rows = [json.loads(line) for line in lines[1:] if line.endswith("\n")]  # the last one may be cut off
         except ValueError as error:
             raise ValueError(f"{path} is not a checkpoint of a search: {error}") from error
-        if not isinstance(head, dict) or head.keys() != self._head.keys():
+        if not isinstance(head, dict) or not head.keys() & self._head.keys():
             raise ValueError(f"{path} is not a checkpoint of a search: give another file")
-        differs = [name for name in head if head[name] != self._head[name]]
+        differs = [name for name in self._head | head if head.get(name) != self._head.get(name)]
         if differs:
             raise ValueError(
                 f"{path} is the checkpoint of another search: {', '.join(differs)} differ; give another file"

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from jaxgait.ensembles.fingerprint import RUNS_A_MEMBER
 from jaxgait.ensembles.source import Sources, digest, value
-from jaxgait.ensembles.spacing import Log
+from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 
@@ -35,8 +35,8 @@ def fingerprint(
     s = record.settings
     numbers = {"tolerance": s.tolerance, "seed": s.seed, "sign": s.sign}  # (a search with more iterations continues it)
     space = {"names": record.space.names, "low": record.space.low.tolist(), "high": record.space.high.tolist()}
-    if logarithmic := [name for name, bounds in record.space.bounds.items() if isinstance(bounds, Log)]:
-        space["logarithmic"] = logarithmic
+    if names := logarithmic(record.space.bounds):
+        space["logarithmic"] = names
     leaves = [np.asarray(x) for x in jax.tree.leaves(record.model) if eqx.is_array_like(x)]
     values = digest(*(f"{x.shape} {x.dtype}".encode() + x.tobytes() for x in leaves))  # `repr` shows no arrays
     texts = {"model": repr(record.model), "values": values, "method": record.method, "gradient": gradient}

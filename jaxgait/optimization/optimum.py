@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait import files, xr
+from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.model import Model
 from jaxgait.optimization.space import variable
 
@@ -138,10 +139,12 @@ class Optimum:
         files.text(path, files.as_json(self.as_dict()))
 
     def as_dict(self) -> dict[str, Any]:
-        """The task (model, sense, measure, bounds, units) and all results, for JSON."""
+        """The task (model, sense, measure, bounds, units, names of `logarithmic` bounds if any) and all results."""
         names = ("sense", "measure", "unit", "bounds", "units", "start", "best", "initial", "objective", "why_stopped")
         record: dict[str, Any] = {"model": type(self.model).__name__}
         record |= {name: getattr(self, name) for name in (*names, "method", "gradient", "limits")}
+        if spread := logarithmic(self.bounds):
+            record["logarithmic"] = spread
         columns = lambda data: {name: column.values for name, column in data.data_vars.items()}
         record |= {name: columns(getattr(self, name)) for name in ("history", "ends", "basins")}
         if self.stages is not None:

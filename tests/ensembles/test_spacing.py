@@ -94,7 +94,8 @@ def test_the_result_is_in_the_unit_of_the_parameter(searches):
     """Its multiplier, curvature and tolerances are those of a linear search."""
     found, linear = searches
     assert found.best["stiffness"] == pytest.approx(linear.best["stiffness"], rel=1e-5)
-    assert found.bounds == {"stiffness": Log(1.0, 1e3)} and found.as_dict()["bounds"]["stiffness"] == [1.0, 1e3]
+    assert found.bounds == {"stiffness": Log(1.0, 1e3)} and found.as_dict()["logarithmic"] == ["stiffness"]
+    assert "logarithmic" not in linear.as_dict()
     assert found.local.multipliers == pytest.approx(linear.local.multipliers, rel=1e-4)
     assert found.local.hessian.item() == pytest.approx(linear.local.hessian.item(), rel=0.02)
     assert found.local.room["stiffness"] == pytest.approx(linear.local.room["stiffness"], rel=1e-2, abs=1e-6)
@@ -102,6 +103,20 @@ def test_the_result_is_in_the_unit_of_the_parameter(searches):
     assert float(first.stiffness) in found.start["stiffness"]
     by_run = linear.history["objective_gradient[stiffness]"].isel(start=0, iteration=-1)
     assert float(last["objective_gradient[stiffness]"]) == pytest.approx(float(by_run), rel=1e-4)
+
+
+def test_the_surroundings_on_a_bound_are_those_of_a_linear_search():
+    found, linear = (
+        optimize(Bungee(), maximize="peak_rope_force", over={"stiffness": box}, starts=1, progress=False)
+        for box in (Log(1.0, 25.0), (1.0, 25.0))
+    )
+    assert found.best["stiffness"] == linear.best["stiffness"] == 25.0
+    assert list(found.local.multipliers) == ["stiffness = 25"]
+    assert found.local.multipliers == pytest.approx(linear.local.multipliers, rel=1e-6)
+    for name in ("room", "ridge"):
+        assert getattr(found.local, name)["stiffness"] == pytest.approx(
+            getattr(linear.local, name)["stiffness"], rel=0.05
+        )
 
 
 def test_pictures_and_conclusions_are_in_the_logarithm(searches):

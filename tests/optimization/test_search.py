@@ -9,6 +9,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 
+from jaxgait import Log
 from jaxgait.measure import Measure
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, optimize
@@ -149,6 +150,8 @@ def test_a_search_is_continued_from_its_file(tmp_path):
     assert optimize(Oscillator(), **request | {"iterations": 40}).objective >= whole.objective  # it goes on
     with pytest.raises(ValueError, match="checkpoint of another search: seed"):
         optimize(Oscillator(), **request, seed=1)
+    with pytest.raises(ValueError, match="checkpoint of another search: logarithmic"):
+        optimize(Oscillator(), **request | {"over": {name: Log(*bounds) for name, bounds in BOX.items()}})
     file.write_text("{}\n")
     with pytest.raises(ValueError, match="not a checkpoint of a search"):
         optimize(Oscillator(), **request)
