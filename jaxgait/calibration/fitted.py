@@ -201,7 +201,8 @@ class Fit:
         if len(self.trials) > 1:
             record["trials"] = {name: _record(one) for name, one in self.trials.items()}
         else:
-            record["curve"] = _record(next(iter(self.trials.values())))["curve"]
+            one = _record(next(iter(self.trials.values())))
+            record |= {"curve": one["curve"], "given": one["given"]}
         return files.plain(record | {"ends": {name: x.values for name, x in self.ends.data_vars.items()}})
 
     def __str__(self) -> str:

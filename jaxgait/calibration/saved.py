@@ -9,6 +9,7 @@ import xarray as xr
 
 from jaxgait.calibration.fitted import Fit, FittedTrial
 from jaxgait.calibration.profile import Profile
+from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.parameters import get_parameter
 from jaxgait.report import labels
 
@@ -35,6 +36,8 @@ def _facts(fit: Fit) -> dict[str, str | float]:
     names = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated")
     facts: dict[str, str | float] = {name: float(getattr(fit, name)) for name in names}
     lines = {name: "\n".join(getattr(fit, name)) for name in ("undetermined", "remarks", "active", "why_stopped")}
+    spread = logarithmic(fit.problem.space.bounds)
+    lines |= {"logarithmic": "\n".join(spread)} if spread else {}
     return {"model": type(fit.model).__name__, "gradient": fit.gradient, **facts, **lines}
 
 
@@ -49,7 +52,9 @@ def _curves(fit: Fit) -> xr.Dataset:
 def _curve(trial: FittedTrial, before: np.ndarray, noise: np.ndarray) -> xr.Dataset:
     measured = trial.curve.measured
     axis, unit = measured.dims[0], measured.attrs["units"]
+    given = ", ".join(f"{one} = {np.array2string(np.asarray(x))}" for one, x in trial.given.items())
     return trial.curve.assign(
+        fitted=trial.curve.fitted.assign_attrs(output=trial.output, given=given),
         before=(axis, before, labels(unit, "curve of the model before the fit")),
         noise=(axis, noise, labels(unit, "standard deviation of the measured values")),
     )
@@ -61,8 +66,6 @@ def _labelled(name: str, curve: xr.Dataset, trial: FittedTrial) -> xr.Dataset:
         chi_square=((), trial.chi_square, labels("1", "share of chi-square")),
         degrees=((), trial.degrees, labels("1", "share of the degrees of freedom")),
     )
-    given = ", ".join(f"{one} = {np.array2string(np.asarray(x))}" for one, x in trial.given.items())
-    curve["fitted"].attrs |= {"output": trial.output, "given": given}
     return curve.rename({one: f"{one}[{name}]" for one in map(str, curve.variables)})
 
 

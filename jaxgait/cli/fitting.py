@@ -23,6 +23,7 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.text import distinct
+from jaxgait.optimization.space import parted
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.run import Sampling
 
@@ -56,8 +57,7 @@ def run_fit(request: Any) -> int:
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {points} points")
     wanted = {"starts": request.starts, "iterations": request.iterations, "gradient": request.gradient}
     found = fit(model, trials, over=box, initial=start, **wanted, **run)
-    best = " ".join(f"{name}={value:.10g}" for name, value in found.best.items())
-    print("\n".join([*describe(found), f"  as parameters: --set {best}"]), flush=True)
+    print("\n".join([*describe(found), f"  as parameters: {_options(found)}"]), flush=True)
     profiles: list[Profile] = []
     try:
         for name in box if request.profile else ():
@@ -66,6 +66,14 @@ def run_fit(request: Any) -> int:
     finally:  # after an interruption, writes what is finished
         _write(request, found, curves, profiles)
     return DONE if found.determined else NOT_ALL
+
+
+def _options(found: Fit) -> str:
+    """The fitted parameters as options of a run; of one curve with what is known of it."""
+    given = next(iter(found.trials.values())).given if len(found.trials) == 1 else {}
+    known, start = parted(found.model, given)
+    written = lambda values: " ".join(f"{name}={value:.10g}" for name, value in values.items())
+    return f"--set {written(found.best | known)}" + (f" --initial {written(start)}" if start else "")
 
 
 def _write(request: Any, found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile]) -> None:
@@ -181,8 +189,17 @@ def _record(found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile]
         **record,
         "interval": {name: found.interval(name) for name in found.best},
         "profile": dict(map(_profile, profiles)),
-        **origin(found.model, found.problem.space.bounds),
+        **_origin(found),
     }
+
+
+def _origin(found: Fit) -> dict[str, Any]:
+    """The provenance of the fit, with the parameters of the runs of its curves."""
+    models = [one.model for one in found.trials.values()]
+    rows = [{name: p.value for name, p in parameters(model).items()} for model in models]
+    each = {name: [row[name] for row in rows] for name in rows[0]}
+    differing = {name: x for name, x in each.items() if not all(np.array_equal(x[0], other) for other in x)}
+    return origin(models[0], found.problem.space.bounds, differing)
 
 
 def _profile(found: Profile) -> tuple[str, dict[str, Any]]:

@@ -108,7 +108,9 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
             print("\n".join(one.lines(extras[name], found)), flush=True)
     finally:
         more = {name: dataset_record(data) for name, data in extras.items()} | {"from_the_start": reached or None}
-        write_json(json, found.as_dict() | more | origin(found.model, arguments["over"], arguments.get("across")))
+        across = arguments.get("across")
+        differing = {} if across is None else {name: x.tolist() for name, x in across.values.items()}
+        write_json(json, found.as_dict() | more | origin(found.model, arguments["over"], differing))
         if further.report is not None:
             from jaxgait.cli.design_page import write
 

@@ -150,7 +150,8 @@ def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence
     options |= {INITIAL + text.removeprefix(INITIAL).partition("=")[0]: "--initial" for text in start}
     both = sorted(options.keys() & {text.partition("=")[0] for text in varied})
     if both:
-        raise ParameterError(f"{both[0]} is given to {options[both[0]]} and to {option}: fix it or vary it")
+        advice = "give it once" if option == "--given" else "fix it or vary it"
+        raise ParameterError(f"{both[0]} is given to {options[both[0]]} and to {option}: {advice}")
 
 
 def names(texts: Sequence[str]) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait.ensembles import Members, summary
+from jaxgait.ensembles import summary
 from jaxgait.ensembles.gaps import undefined
 from jaxgait.ensembles.members import MOTION
+from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.measure import known, with_gaps
 from jaxgait.model import RESERVED_RESULTS, Model
 from jaxgait.outcome import Outcome
@@ -105,17 +106,20 @@ def model_record(model: Model) -> dict[str, Any]:
     }
 
 
-def origin(model: Model, over: Mapping[str, tuple[float, float]], scenarios: Members | None = None) -> dict[str, Any]:
-    """The provenance of the result of a search or a fit.
+def origin(
+    model: Model, over: Mapping[str, tuple[float, float]], differing: Mapping[str, list[Any]] | None = None
+) -> dict[str, Any]:
+    """The provenance of the result of a search or a fit, with the parameters that differ between its runs.
 
     Returns:
-        `model`, all `parameters` with their units (lists of values if they differ between scenarios), the `bounds`, and
-        `made_by` (versions, device, time, command).
+        `model`, all `parameters` with their units (lists of values if they differ between scenarios or curves), the
+        `bounds`, the names of `logarithmic` ones if there are some, and `made_by` (versions, device, time, command).
     """
-    differing = {} if scenarios is None else {name: x.tolist() for name, x in scenarios.values.items()}
-    found = {n: {"value": differing.get(n, p.value), "unit": p.unit} for n, p in parameters(model).items()}
+    lists, spread = differing or {}, logarithmic(over)
+    found = {n: {"value": lists.get(n, p.value), "unit": p.unit} for n, p in parameters(model).items()}
     made = made_by() | {"command": shlex.join(["jaxgait", *sys.argv[1:]])}
-    return {"model": type(model).__name__, "parameters": found, "bounds": dict(over), "made_by": made}
+    bounds = {"bounds": dict(over), **({"logarithmic": spread} if spread else {})}
+    return {"model": type(model).__name__, "parameters": found, **bounds, "made_by": made}
 
 
 def _attributes(data: xr.Dataset) -> dict[str, Any]:

@@ -101,10 +101,10 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
 
 @pytest.fixture(scope="module")
 def jumps(tmp_path_factory):
-    """The files of two jumps, by people of 62 and 84 kg."""
+    """The files of two jumps, by people of 62 and 84 kg, the first one over a shorter time."""
     folder, files = tmp_path_factory.mktemp("jumps"), []
-    for mass, name in ((62.0, "anna"), (84.0, "ben")):
-        run = simulate(with_parameters(Bungee(), TRUTH | {"mass": mass}), duration=8.0, samples=40)
+    for mass, name, end in ((62.0, "anna", 6.0), (84.0, "ben", 8.0)):
+        run = simulate(with_parameters(Bungee(), TRUTH | {"mass": mass}), duration=end, samples=40)
         files.append(table(folder / f"{name}.csv", run.time.values, run.height.values))
     return files
 
@@ -116,8 +116,9 @@ def test_several_curves_give_the_fit_of_their_trials(jumps, tmp_path, capsys):
         f"fit bungee --measured {jumps[0]} {jumps[1]} --over stiffness=15:40 rope_length=24:34 {known} {files}".split()
     )
     output = capsys.readouterr().out
-    for name, mass in (("anna", 62), ("ben", 84)):
-        assert f"{name}.csv: height in m, 41 points from 0 to 8 s; noise: 0.2 m; mass = {mass} kg" in output
+    assert "runs of 8 s" in output
+    for name, mass, end in (("anna", 62, 6), ("ben", 84, 8)):
+        assert f"{name}.csv: height in m, 41 points from 0 to {end} s; noise: 0.2 m; mass = {mass} kg" in output
         assert f"  {name}: residual: " in output
     record = json.loads((tmp_path / "f.json").read_text())
     assert record["best"] == pytest.approx(TRUTH, rel=1e-3) and "curve" not in record
@@ -127,8 +128,28 @@ def test_several_curves_give_the_fit_of_their_trials(jumps, tmp_path, capsys):
     assert len(own["curve"]["before"]) == 41 and np.std(own["curve"]["before"]) > 5.0
     data = xr.load_dataset(tmp_path / "f.nc", engine="h5netcdf")
     assert data.attrs["measured"] == f"{jumps[0]}, {jumps[1]}" and data["fitted[ben]"].attrs["given"] == "mass = 84."
+    assert record["parameters"]["mass"] == {"value": [62.0, 84.0], "unit": "kg"}
+    assert record["parameters"]["stiffness"]["value"] == record["best"]["stiffness"]
     page = (tmp_path / "r" / "report.html").read_text()
     assert "Bungee: height fitted to anna.csv, ben.csv" in page and "mass = 62 kg" in page
+
+
+def test_what_is_known_of_one_curve_is_recorded(jumps, tmp_path, capsys):
+    known = "--given mass=62 initial.v=0 --noise 0.2 --starts 1"
+    files = f"--json {tmp_path}/f.json --out {tmp_path}/f.nc"
+    cli.main(
+        f"fit bungee --measured {jumps[0]} --set rope_length=28 --over stiffness=log:15:40 {known} {files}".split()
+    )
+    assert re.search(r"as parameters: --set stiffness=2[56][.\d]* mass=62 --initial v=0$", _out(capsys), re.M)
+    record = json.loads((tmp_path / "f.json").read_text())
+    assert record["given"] == {"mass": 62.0, "initial.v": 0.0} and record["parameters"]["mass"]["value"] == 62.0
+    assert record["logarithmic"] == ["stiffness"] and record["bounds"] == {"stiffness": [15.0, 40.0]}
+    data = xr.load_dataset(tmp_path / "f.nc", engine="h5netcdf")
+    assert data.fitted.attrs["given"] == "mass = 62., initial.v = 0." and data.attrs["logarithmic"] == "stiffness"
+
+
+def _out(capsys):
+    return capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -171,7 +192,10 @@ def test_what_a_jump_leaves_open_is_said_and_exits_with_1(tmp_path, capsys):
         ("--measured A_SHORT", "2 points are too few to estimate 2 parameters and the noise: give the noise"),
         ("--measured A_KNOWN --noise 0.1", "--noise and the column 'sd (m)' of "),
         ("--measured A_FILE A_KNOWN --given mass=62", "--given mass=62 has 1 value for 2 curves: give one for each"),
-        ("--measured A_FILE A_KNOWN --given mass=62,84 --set mass=60", "mass is given to --set and to --given"),
+        (
+            "--measured A_FILE A_KNOWN --given mass=62,84 --set mass=60",
+            "mass is given to --set and to --given: give it once",
+        ),
         ("--measured A_FILE A_KNOWN --given stiffness=1,2", "stiffness is given to --given and to --over"),
         ("--measured A_FILE A_KNOWN --given weight=1,2", "Bungee has no parameter 'weight'"),
         ("--measured A_FILE A_KNOWN --given mass", "--given expects name=a,b,..., got 'mass'"),
