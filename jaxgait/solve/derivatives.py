@@ -20,7 +20,8 @@ _FORWARD = (
 )
 _EVENTS = (
     "an event-driven solve has first derivatives only (those of its event times hold to first order): take differences "
-    "of them, as of jax.jacfwd(f)(x + h) and jax.jacfwd(f)(x - h)"
+    "of them, as of jax.jacfwd(f)(x + h) and jax.jacfwd(f)(x - h). For first derivatives of what uses a Jacobian as a "
+    "constant, as Newton's method does, stop the gradient at its argument: jax.jacfwd(f)(jax.lax.stop_gradient(x))"
 )
 _EVENTS_FORWARD = (
     "jax.grad, jax.vjp and jax.hessian do not go through an event-driven solve in forward mode: use jax.jacfwd or "

@@ -40,7 +40,6 @@ from jaxtyping import Array, Float, Int
 from jaxgait import checks
 from jaxgait.kinds import HybridModel
 from jaxgait.model import Model, Scalar, State
-from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
@@ -257,7 +256,8 @@ def hybrid(
         t0: start time in s.
         scheme: solver and step sizes; those that suit the model if None (`EventDriven.of`).
         counted: names of the only transitions to record, such as the heel strike of a walker with a clock, or an empty
-            list; up to the `max_events` of the scheme may happen in all. None: all.
+            list; up to the `max_events` of the scheme may happen in all, and the solution stops at the next one, which
+            is not recorded. None: all.
 
     Raises:
         TypeError: for a model without phases and transitions.
@@ -291,13 +291,11 @@ def hybrid(
     engine = Engine(model, jnp.asarray(t_end, dtype=float), chosen)
     t, y = jnp.asarray(t0, dtype=float), start_state(model, y0)
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
-    kinds = None if counted is None else [list(engine.names).index(name) for name in counted]
+    kinds = [list(engine.names).index(name) for name in (engine.names if counted is None else counted)]
     others = counted is not None and any(not tr.ends and n not in counted for n, tr in model.transitions().items())
-    most = chosen.max_events + 1 if others else events  # (one more tells whether a run ends with the last one allowed)
-    end, found, count, happened = engine.through(start, events, most, kinds)
-    beyond = happened > chosen.max_events if others else False
-    status = jnp.where(beyond, jnp.int32(Outcome.EVENT_LIMIT), end.status)
-    return HybridSolution(found.t, found.kind, found.before, found.after, end.t, end.y, end.phase, count, status)
+    most = chosen.max_events if others else events
+    end, found, count, _ = engine.through(start, events, most, kinds)
+    return HybridSolution(found.t, found.kind, found.before, found.after, end.t, end.y, end.phase, count, end.status)
 
 
 def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any) -> State:

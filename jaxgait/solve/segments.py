@@ -51,7 +51,7 @@ class Passage(NamedTuple):
     """A run through several segments."""
 
     end: Point
-    """Status `Outcome.EVENT_LIMIT` if it could continue."""
+    """Status `Outcome.EVENT_LIMIT` if it could continue, and behind more events than may happen."""
     events: Events
     """With a leading axis, in their own units; NaN after the last one."""
     recorded: Int[Array, ""]
@@ -105,41 +105,44 @@ class Engine:
         Args:
             start: where the run starts.
             room: how many events to record.
-            most: how many may happen; the run stops at the last of them.
-            kinds: the numbers of the only transitions to record; the run stops when there is no room for more.
+            most: how many may happen; the run stops at the next one, which is not recorded.
+            kinds: the numbers of the only transitions to record; the run stops when there is no room for more. None:
+                all, as far as there is room.
         """
 
         def running(so_far: Passage) -> Bool[Array, ""]:
             full = jnp.asarray(False) if kinds is None else so_far.recorded >= room
-            return (so_far.end.status < 0) & (so_far.happened < most) & ~full
+            return (so_far.end.status < 0) & (so_far.happened <= most) & ~full
 
         def onward(so_far: Passage) -> Passage:
             point, event, happened = self.segment(so_far.end)
             at = so_far.recorded
-            kept = happened if kinds is None else happened & jnp.isin(event.kind, jnp.array(kinds, jnp.int32))
+            kept = happened & (so_far.happened < most)
+            if kinds is not None:
+                kept = kept & jnp.isin(event.kind, jnp.array(kinds, jnp.int32))
             put = lambda whole, one: whole.at[at].set(jnp.where(kept, one, whole[at]))  # (nothing beyond the room)
             events = jax.tree.map(put, so_far.events, event)
             return Passage(point, events, at + kept.astype(int), so_far.happened + happened.astype(int))
 
         zero = jnp.asarray(0)
-        segments = 2 * most + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
+        segments = 2 * (most + 1) + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
         outset = Passage(start, self._no_events(start.y, room), zero, zero)
         found = _loop(self.scheme.mode, segments)(running, onward, outset)
         if self.scheme.mode == "forward":
             found = first_only(found)
-        status = jnp.where(found.end.status < 0, Outcome.EVENT_LIMIT, found.end.status).astype(jnp.int32)
+        stopped = (found.end.status < 0) | (found.happened > most)
+        status = jnp.where(stopped, Outcome.EVENT_LIMIT, found.end.status).astype(jnp.int32)
         return found._replace(end=found.end._replace(status=status))
 
     def trajectory(self, y0: State) -> Trajectory:
         """The whole trajectory with its samples and events; it fails after more than `max_events` of them."""
         assert self.samples is not None
         ts, most = self.samples.ts, self.scheme.max_events
-        end, events, _, happened = self.through(self.start(ts[0], y0, jnp.asarray(0, jnp.int32)), most, most + 1)
-        status = jnp.where(happened > most, jnp.int32(Outcome.EVENT_LIMIT), end.status)
-        completed = status == Outcome.COMPLETED
+        end, events, _, _ = self.through(self.start(ts[0], y0, jnp.asarray(0, jnp.int32)), most, most)
+        completed = end.status == Outcome.COMPLETED
         t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
         ys, extremes = self.samples.samples(end.seen, t_end, end.y, completed), end.seen.extremes
-        return Trajectory(ts, ys, status, t_end, end.y, end.steps, end.rejected, extremes, events)
+        return Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
 
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
         """Integrates a run that has not ended to its next event, in the state's own units; was there one?"""
