@@ -4,7 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxgait import simulate
+from jaxgait import Log, simulate
+from jaxgait.models.jumper import design
 from jaxgait.models.jumper.design import SETTINGS, TIMING, ArmSwinger, highest_jump
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.parameters import with_parameters
@@ -33,3 +34,24 @@ def test_a_knee_that_is_later_and_faster_makes_a_higher_jump():
     assert found.objective > 1.01 * float(own["height"]) and set(found.best) == set(over)
     assert min(found.limits.values()) >= -1e-7 and "through the whole run" in found.gradient
     assert float(found.model.knee.delay) == found.best["knee.delay"]
+
+
+class _Stopped(Exception):
+    pass
+
+
+@pytest.mark.slow
+def test_the_limits_are_those_of_the_initial_jumper_whatever_the_bounds(monkeypatch):
+    found = []
+
+    def search(model, *, subject_to, **options):
+        found.append([one.value for one in subject_to])
+        raise _Stopped
+
+    monkeypatch.setattr(design, "optimize", search)
+    own = simulate(Jumper(), observe=["peak_force", "take_off_angular_momentum"], **SETTINGS)
+    spin = abs(float(own.take_off_angular_momentum))
+    for bounds in ((0.0, 0.06), Log(0.01, 0.06)):  # its own delay is 0.07 s
+        with pytest.raises(_Stopped):
+            highest_jump(Jumper(), {"ankle.delay": bounds})
+        assert found[-1] == pytest.approx([float(own.peak_force), spin, -spin], rel=1e-6)
