@@ -20,7 +20,6 @@ from typing import Any
 
 import jax
 import numpy as np
-import scipy
 
 from jaxgait import checks
 from jaxgait.checks import by_name, shown
@@ -186,9 +185,11 @@ def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
         >>> sorted((members.values["mass"] // 15).astype(int).tolist())  # one in each quarter of the range
         [2, 3, 5, 6]
     """
+    from scipy.stats import qmc
+
     given = named(over)
     box = _box(given, count, seed)
-    return _sampled(given, box, scipy.stats.qmc.LatinHypercube(len(box), rng=seed).random(count))
+    return _sampled(given, box, qmc.LatinHypercube(len(box), rng=seed).random(count))
 
 
 @by_name()
@@ -206,10 +207,12 @@ def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
         >>> print(members.dims, members.shape, round(float(members.values["mass"].mean()), 1))
         ('sample',) (256,) 70.0
     """
+    from scipy.stats import qmc
+
     given = named(over)
     box = _box(given, count, seed)
     power = max(0, math.ceil(math.log2(count)))  # a power of two keeps the points balanced
-    return _sampled(given, box, scipy.stats.qmc.Sobol(len(box), rng=seed).random_base2(power)[:count])
+    return _sampled(given, box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:count])
 
 
 @by_name()
