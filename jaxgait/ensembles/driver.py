@@ -391,12 +391,10 @@ def _has_arrays(model: Model) -> bool:
 def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Sampling:
     """The sampling with the longest interval in s between samples of members with values, (members, ...), by name."""
     found = _spacings(sampling, model, values)
+    if not found.size:
+        return sampling
     lasting = _lasting(found)
-    return (
-        replace(sampling, interval=float(np.max(found[lasting] if lasting.any() else found)))
-        if found.size
-        else sampling
-    )
+    return replace(sampling, interval=float(np.max(found[lasting] if lasting.any() else found)))
 
 
 def _spacings(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, " members"]:

@@ -24,7 +24,7 @@ Shorter strides are found and dropped as too short; otherwise two would be taken
 """
 
 NEAR_END = 0.04
-"""Time in s from an end of the record within which a maximum cannot be told from a part of a rise or fall."""
+"""Distance in s from either end of the record within which a maximum may be only part of a longer rise or fall."""
 
 _SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
 _EVENT = re.compile(

@@ -65,8 +65,8 @@ class Options:
     max_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
     standing_knee: str = AUTO
-    """Whether the knee angle of the standing trial is a marker offset, which is subtracted: if it is at most 12 deg
-    (auto), never, as for a knee that cannot be straightened (keep), or always (zero)."""
+    """What happens to the knee angle of the standing trial: up to 12 deg it is taken for a marker offset and subtracted
+    (auto); it is kept, for a knee that cannot be straightened (keep); or it is always subtracted (zero)."""
 
     def __post_init__(self):
         if self.standing_knee not in STANDING_KNEE:
