@@ -61,7 +61,7 @@ def documented(path: pathlib.Path) -> Iterator[tuple[str, str]]:
 SOURCES = sorted(pathlib.Path(jaxgait.__file__).parent.rglob("*.py"))
 PACKAGE = pathlib.Path(jaxgait.__file__).parent
 EXAMPLES = {f"{path.relative_to(PACKAGE)}:{name}": text for path in SOURCES for name, text in documented(path)}
-"""Under the file and the name: several files have a `scene`, a `Gait`, a `Force`."""
+"""Under the file and the name: several files have a `scene` or a `Gait`."""
 NEEDS = {"sample": "blackjax"}
 """Libraries of examples that no other test needs."""
 

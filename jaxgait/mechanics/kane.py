@@ -93,7 +93,7 @@ class Body(NamedTuple):
     rotation: Rotation
 
 
-class Force(NamedTuple):
+class AppliedForce(NamedTuple):
     """A force in N with the partial velocities of its point of application."""
 
     force: Vec
@@ -128,7 +128,7 @@ def mass_matrix(bodies: Sequence[Body]) -> list[list[Scalar]]:
 
 @float64_default
 def generalised_forces(
-    bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
+    bodies: Sequence[Body], gravity: Scalar, forces: Sequence[AppliedForce], applied: Sequence[Scalar]
 ) -> list[Scalar]:
     """The right-hand side: applied and contact forces, weights, and inertia forces of the prescribed motion.
 
@@ -166,7 +166,7 @@ def generalised_forces(
 
 @float64_default
 def accelerations(
-    bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
+    bodies: Sequence[Body], gravity: Scalar, forces: Sequence[AppliedForce], applied: Sequence[Scalar]
 ) -> list[Scalar]:
     """Generalised accelerations du/dt in m/s^2 or rad/s^2; arguments as in `generalised_forces`.
 

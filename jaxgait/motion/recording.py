@@ -22,7 +22,7 @@ NOISE_FORCE = 5.0
 """Force in N up to which a plate shows only noise."""
 
 
-class Force(NamedTuple):
+class GroundReaction(NamedTuple):
     """The ground reaction of one plate, or on one foot, as recorded."""
 
     name: str
@@ -66,7 +66,7 @@ class Recording:
     """Marker positions in m, in the axes of the laboratory."""
     angles: dict[str, Float[np.ndarray, " frames"]] = dataclasses.field(default_factory=dict)
     """Joint angles in rad and translations in m, under the names of the file."""
-    forces: tuple[Force, ...] = ()
+    forces: tuple[GroundReaction, ...] = ()
     marks: tuple[Mark, ...] = ()
     subject: dict[str, str | float] = dataclasses.field(default_factory=dict)
     """What the file states about the person: `name`, `mass_kg`, `height_m`."""
@@ -99,9 +99,9 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.recording import Force, Recording, with_forces
+        >>> from jaxgait.motion.recording import GroundReaction, Recording, with_forces
         >>> time = np.linspace(0.0, 1.0, 101)
-        >>> plate = Force("plate 1", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
+        >>> plate = GroundReaction("plate 1", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
         >>> forces = Recording("forces", "forces.mot", 100.0, time, forces=(plate,))
         >>> with_forces(Recording("walk", "walk.trc", 100.0, time), forces).notes
         ('ground forces of forces.mot',)

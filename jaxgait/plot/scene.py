@@ -50,7 +50,7 @@ class Body(NamedTuple):
     edge: str = "black"
 
 
-class Force(NamedTuple):
+class ForceArrow(NamedTuple):
     """An arrow for a force."""
 
     at: Path
@@ -102,7 +102,7 @@ class Scene(NamedTuple):
     shapes: tuple[Limb | Body, ...]
     views: tuple[View, ...]
     ground: Ground | None = None
-    forces: tuple[Force, ...] = ()
+    forces: tuple[ForceArrow, ...] = ()
     newtons_per_metre: float | None = None
     """Scale of the arrows; None: the longest is a quarter of the first view's height, rounded."""
     trails: tuple[Trail, ...] = ()
@@ -362,8 +362,8 @@ def arrow_scale(shown: Scene) -> float:
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.plot.scene import Force, Scene, View, arrow_scale
-        >>> weight = Force(at=np.zeros((1, 2)), force=np.array([[0.0, 700.0]]))
+        >>> from jaxgait.plot.scene import ForceArrow, Scene, View, arrow_scale
+        >>> weight = ForceArrow(at=np.zeros((1, 2)), force=np.array([[0.0, 700.0]]))
         >>> view = View(centre=np.zeros((1, 2)), span=(4.0, 3.0))
         >>> arrow_scale(Scene(np.zeros(1), (), (view,), forces=(weight,)))  # 0.7 m long
         1000.0

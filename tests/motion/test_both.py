@@ -11,12 +11,12 @@ from jaxgait.motion.capture.dynamics import GRAVITY
 from jaxgait.motion.capture.smoothing import REACH, sampled_at
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.capture.weight import person
-from jaxgait.motion.recording import Force
+from jaxgait.motion.recording import GroundReaction
 from tests.motion import walker
 from tests.motion.test_capture import recording
 
 
-def plates(w: walker.Walker) -> tuple[Force, Force]:
+def plates(w: walker.Walker) -> tuple[GroundReaction, GroundReaction]:
     """A plate under each foot; the left one is loaded as the right one, half a stride later."""
     time, force, point = walker.pressed(w, 1000.0)
     late = (time + 0.5 * w.period) % w.period
@@ -24,7 +24,7 @@ def plates(w: walker.Walker) -> tuple[Force, Force]:
     along = lambda name: np.stack([np.interp(time, w.time, x) for x in w.markers[name].T], axis=1)
     share = np.clip(late / (0.64 * w.period), 0.0, 1.0)[:, None]
     pressed = (along("LHEE") + share * (along("LTOE") - along("LHEE"))) * np.array([1.0, 0.0, 1.0])
-    return Force("plate 1", time, force, point), Force("plate 2", time, left, pressed)
+    return GroundReaction("plate 1", time, force, point), GroundReaction("plate 2", time, left, pressed)
 
 
 def test_both_legs_have_the_mass_of_one_person():
@@ -49,7 +49,7 @@ def test_the_mass_is_the_median_of_strides_in_which_no_contact_is_missing():
         carried[time >= stride.start] = newton
     dip = (time > walk.kept[0].start + 0.4) & (time < walk.kept[0].start + 0.6)
     carried[dip] = 0.4 * 540.0
-    plate = Force("plate", time, carried[:, None] * walk.legs[0].axes.rotation[1], None)
+    plate = GroundReaction("plate", time, carried[:, None] * walk.legs[0].axes.rotation[1], None)
     leg = dataclasses.replace(walk.legs[0], recording=dataclasses.replace(walk.legs[0].recording, forces=(plate,)))
     body, _ = person([leg.recording], [(leg, stride) for stride in walk.kept], None, None)
     assert body["mass_kg"] == pytest.approx(720.0 / GRAVITY, rel=1e-3)

@@ -20,7 +20,7 @@ from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.drive import stride_drive
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import Force, Mark, Recording, with_forces
+from jaxgait.motion.recording import GroundReaction, Mark, Recording, with_forces
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
 
@@ -210,7 +210,7 @@ def test_the_low_pass_has_its_cutoff_and_no_lag(rate):
 
 def _with_plate(w: walker.Walker, where: np.ndarray, name: str = "plate 1") -> Recording:
     force = np.column_stack([w.force, np.zeros(w.time.size)])
-    return recording(w, forces=(Force(name, w.time, force, where),))
+    return recording(w, forces=(GroundReaction(name, w.time, force, where),))
 
 
 def test_forces_are_of_the_foot_on_the_plate():
@@ -233,10 +233,13 @@ def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
     w = walker.walker(duration=5.0)
     force = np.column_stack([-w.force, np.zeros(w.time.size)])  # of the foot on the plate, not the reaction
     for name in ("ground_force_r", "FP2"):
-        walk = measure([recording(w, forces=(Force(name, w.time, force, None),))])
+        walk = measure([recording(w, forces=(GroundReaction(name, w.time, force, None),))])
         assert walk.mean["ground_y_N"].max() > 500
         assert any("are reversed" in note for note in walk.notes)
-    assert "ground_y_N" not in measure([recording(w, forces=(Force("ground_force_l", w.time, force, None),))]).mean
+    assert (
+        "ground_y_N"
+        not in measure([recording(w, forces=(GroundReaction("ground_force_l", w.time, force, None),))]).mean
+    )
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,7 @@ def test_a_code_for_missing_values_spoils_its_own_stride_alone():
 def test_forces_that_are_none_of_a_foot_are_left_out():
     w = walker.walker(duration=5.0)
     force = np.column_stack([0 * w.time, w.force[:, 1], 0 * w.time])  # a plate that measures vertical forces alone
-    walk = measure([recording(w, forces=(Force("FP2", w.time, force, None),))])
+    walk = measure([recording(w, forces=(GroundReaction("FP2", w.time, force, None),))])
     assert "ground_y_N" not in walk.mean and "force" in walk.events[0].sources
     assert any("used for events only: lowest value of ground_x_N is" in line for line in walk.warnings)
 
@@ -295,7 +298,7 @@ def test_mass_is_what_the_plates_carry():
     w = walker.walker(duration=5.0)
     vertical = np.full(w.time.size, walker.MASS * 9.81)
     force = np.column_stack([0 * vertical, vertical, 0 * vertical])
-    walk = measure([recording(w, forces=(Force("belt", w.time, force, None),))])
+    walk = measure([recording(w, forces=(GroundReaction("belt", w.time, force, None),))])
     assert walk.subject["mass_kg"] == pytest.approx(walker.MASS, rel=1e-6)
     assert "ground forces" in str(walk.subject["mass_from"])
 
@@ -595,7 +598,7 @@ def test_trials_of_one_name_are_told_apart():
     """day1/walk.c3d and day2/walk.c3d: strides are looked up in their own trial; its joint moments are its own."""
     first = walker.walker(duration=4.0)
     time, force, point = walker.pressed(first)
-    plate = Force("plate 1", time, force, point)
+    plate = GroundReaction("plate 1", time, force, point)
     later = {k: x[40:] for k, x in first.markers.items()}
     other = Recording(
         "walk", "day2/walk.trc", 100.0, first.time[40:] - 0.4, later, forces=(plate._replace(time=time - 0.4),)

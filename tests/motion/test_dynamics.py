@@ -34,7 +34,7 @@ from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.embedded import gait_record, joint_loads
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import Force, Recording, with_forces
+from jaxgait.motion.recording import GroundReaction, Recording, with_forces
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
 
@@ -135,7 +135,9 @@ def _recorded(rate: float, point: bool = True) -> Recording:
     pressed = np.column_stack([force, 0 * w.time])
     lateral = w.markers["RHEE"][:, 2]
     where = np.column_stack([at, 0 * w.time, lateral]) if point else None
-    return Recording("walk", "walk.trc", rate, w.time, w.markers, forces=(Force("plate 1", w.time, pressed, where),))
+    return Recording(
+        "walk", "walk.trc", rate, w.time, w.markers, forces=(GroundReaction("plate 1", w.time, pressed, where),)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +177,9 @@ def test_the_signs_of_the_moments_of_a_person_who_stands_still(walk):
     points = {"knee": still(0.0, 0.5), "ankle": still(0.0, 0.08), "heel": still(-0.05, 0.03), "toe": still(0.15, 0.03)}
     upright = {"hip": still(0.0, 0.92), "thigh": 0.0 * time, "shank": 0.0 * time, "foot": 0.0 * time}
     upright |= {"own_foot": np.zeros((time.size, 3)), "other_foot": None}
-    plate = Force("plate 1", time, np.tile([0.0, 400.0, 0.0], (time.size, 1)), np.tile([0.1, 0.0, 0.0], (time.size, 1)))
+    plate = GroundReaction(
+        "plate 1", time, np.tile([0.0, 400.0, 0.0], (time.size, 1)), np.tile([0.1, 0.0, 0.0], (time.size, 1))
+    )
     recording = dataclasses.replace(leg.recording, forces=(plate,))
     standing = dataclasses.replace(leg, recording=recording, points=points, **upright)
     load = load_of(standing, walk.kept[0].times[:1])

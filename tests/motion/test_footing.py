@@ -9,7 +9,7 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import GroundReaction, Recording
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
 
@@ -74,7 +74,7 @@ def test_an_inclined_belt_is_found_by_the_path_of_the_standing_foot():
 def test_gravity_leans_on_a_ramp():
     """With the same motion and force seen from the ground, only the weights of the segments turn by the slope."""
     time, force, point = walker.pressed(W)
-    plates = lambda slope: (Force("plate", time, force @ uphill(slope), point @ uphill(slope)),)
+    plates = lambda slope: (GroundReaction("plate", time, force @ uphill(slope), point @ uphill(slope)),)
     level, ramp = (measure([sloped(x, forces=plates(x))], options=EXACT, mass=walker.MASS) for x in (0.0, 0.1))
     assert level.dynamics and ramp.dynamics
     turned = ramp.dynamics.mean["hip_moment_Nm_kg"] - level.dynamics.mean["hip_moment_Nm_kg"]

@@ -9,7 +9,7 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.readers.labels import unloaded
-from jaxgait.motion.recording import Force, with_forces
+from jaxgait.motion.recording import GroundReaction, with_forces
 from tests.motion import walker
 from tests.motion.test_capture import recording as walker_recording
 
@@ -159,7 +159,9 @@ def test_blanks_of_an_unloaded_plate_that_is_sampled_at_100_hz(first):
 def steps(w, shares):
     """The synthetic walk with the right foot's force on plates that bear these shares, (samples, plates), of it."""
     time, force, point = walker.pressed(w, 1000.0)
-    plates = [Force(f"plate {i}", time, force * s[:, None], point) for i, s in enumerate(shares(time % w.period).T)]
+    plates = [
+        GroundReaction(f"plate {i}", time, force * s[:, None], point) for i, s in enumerate(shares(time % w.period).T)
+    ]
     return measure([walker_recording(w, forces=tuple(plates))], mass=walker.MASS)
 
 
@@ -179,7 +181,7 @@ def test_a_foot_on_two_plates_makes_one_step(share):
 def test_forces_that_outlast_the_markers_lose_no_moments():
     w = walker.walker(duration=5.0)
     time, force, point = walker.pressed(w, 1000.0)
-    plate = Force("plate", time, force, point)
+    plate = GroundReaction("plate", time, force, point)
     short = walker_recording(w, forces=(plate,))
     frames = int(4.3 * w.period * w.rate)  # in stance
     cut = dataclasses.replace(
@@ -236,6 +238,6 @@ def test_a_brush_of_the_other_foot_is_no_step():
     w = walker.walker(duration=5.0)
     time, force, _ = walker.pressed(w, 1000.0)
     brush = np.where((time % (2 * w.period) > 2 * w.period - 0.1)[:, None], [0.0, 45.0, 0.0], 0.0)
-    plates = (Force("plate 1", time, force, None), Force("plate 2", time, brush, None))
+    plates = (GroundReaction("plate 1", time, force, None), GroundReaction("plate 2", time, brush, None))
     one, two = (measure([walker_recording(w, forces=plates[:n])], mass=walker.MASS) for n in (1, 2))
     assert two.period == one.period and two.events[0].strikes.tolist() == one.events[0].strikes.tolist()

@@ -10,7 +10,7 @@ from jaxgait.motion.capture.repeats import repeated_positions, without_repeats
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import GroundReaction, Recording
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
 
@@ -25,7 +25,7 @@ def recording(moved=(), late=0.0, low=0.0, pace=1.0, plates=True) -> Recording:
     after = lambda x: np.stack([np.interp(W.time - late, W.time, column) for column in x.T], axis=1)
     markers = {k: after(x) if k in moved else x for k, x in W.markers.items()}
     markers["RASI"] = markers["RASI"] - np.array([0.0, low, 0.0])
-    forces = (Force("plate 1", TIME, FORCE, POINT),) if plates else ()
+    forces = (GroundReaction("plate 1", TIME, FORCE, POINT),) if plates else ()
     return Recording("walk", "walk.trc", W.rate * pace, W.time / pace, markers, forces=forces)
 
 

@@ -14,7 +14,7 @@ from jaxgait.motion.capture.plates import joined
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import c3d_process, read_recording
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import GroundReaction, Recording
 from tests.motion import walker
 
 W = walker.walker(duration=4.0)
@@ -25,7 +25,7 @@ CARRIED = 2 * 418.0 / 9.81
 
 def recording(force=FORCE, point=POINT, markers=W.markers, **changes) -> Recording:
     return Recording(
-        "walk", "walk.trc", W.rate, W.time, markers, forces=(Force("plate 1", TIME, force, point),), **changes
+        "walk", "walk.trc", W.rate, W.time, markers, forces=(GroundReaction("plate 1", TIME, force, point),), **changes
     )
 
 
@@ -212,7 +212,7 @@ def test_a_mass_that_no_person_has_raises(mass):
 
 def test_the_standing_trial_tells_the_mass():
     still = {k: np.repeat(x[:1], 400, axis=0) for k, x in W.markers.items()}
-    stood = Force("plate 1", W.time, np.tile([0.0, 9.81 * 84.0, 0.0], (400, 1)), None)
+    stood = GroundReaction("plate 1", W.time, np.tile([0.0, 9.81 * 84.0, 0.0], (400, 1)), None)
     static = dataclasses.replace(recording(markers=still), forces=(stood,))
     walk = measure([recording()], options=Options(static=static))
     assert walk.subject["mass_kg"] == pytest.approx(84.0)
@@ -232,7 +232,7 @@ def test_results_of_a_model_are_told_from_markers_by_their_last_word(label, comp
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_plate_that_nobody_hits_is_nothing_to_speak_of():
-    spare = Force("plate 2", TIME, np.zeros_like(FORCE), np.zeros_like(POINT))
+    spare = GroundReaction("plate 2", TIME, np.zeros_like(FORCE), np.zeros_like(POINT))
     trial = recording()
     walk = measure([dataclasses.replace(trial, forces=(*trial.forces, spare))], mass=CARRIED)
     assert not [line for line in walk.warnings if "plate 2" in line]
@@ -258,7 +258,7 @@ def test_a_plate_is_not_doubted_for_a_foot_that_comes_and_goes():
     """A trial cut to one contact, whose faint samples are those of its beginning and its end."""
     share = np.linspace(0.04, 0.96, 700)
     force = np.outer(800.0 * np.sin(np.pi * share) ** 2, up)
-    once = Force("plate 1", 1.0 + np.arange(700) / 1000.0, force, None)
+    once = GroundReaction("plate 1", 1.0 + np.arange(700) / 1000.0, force, None)
     walk = measure([dataclasses.replace(recording(), forces=(once,))])
     assert not [line for line in walk.warnings if "zeroed" in line]
 
@@ -295,7 +295,12 @@ def test_a_noisy_plate_is_not_used_for_events():
     walk = measure(
         [
             Recording(
-                "w", "w.trc", w.rate, w.time, w.markers, forces=(Force("1", time, (force + noise) * begins, point),)
+                "w",
+                "w.trc",
+                w.rate,
+                w.time,
+                w.markers,
+                forces=(GroundReaction("1", time, (force + noise) * begins, point),),
             )
         ]
     )
@@ -310,6 +315,6 @@ def test_a_contact_that_the_record_cuts_off_has_its_heel_strike():
     end = 2 * w.period + 0.06
     part, ends = w.time <= end, time <= end
     markers = {k: x[part] for k, x in w.markers.items()}
-    plate = Force("1", time[ends], force[ends], point[ends])
+    plate = GroundReaction("1", time[ends], force[ends], point[ends])
     walk = measure([Recording("w", "w.trc", w.rate, w.time[part], markers, forces=(plate,))])
     assert walk.events[0].sources[-1] == "force" and walk.events[0].strikes[-1] == pytest.approx(2 * w.period, abs=0.03)

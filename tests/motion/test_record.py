@@ -18,7 +18,7 @@ from jaxgait.motion.record import (
     walk_record,
     write_record,
 )
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import GroundReaction, Recording
 from jaxgait.motion.stride import SIGNALS, Series, sampled
 from tests.motion import walker
 from tests.motion.measured import GAIT
@@ -73,7 +73,7 @@ def test_shipped_files_are_read(name):
 def test_joint_moments_are_written_and_checked(tmp_path):
     w = walker.walker(duration=5.0)
     foot = 0.5 * (w.markers["RHEE"] + w.markers["RTOE"]) * np.array([1.0, 0.0, 1.0])
-    plate = Force("plate 1", w.time, np.column_stack([w.force, 0 * w.time]), foot)
+    plate = GroundReaction("plate 1", w.time, np.column_stack([w.force, 0 * w.time]), foot)
     pressed = measure([Recording("walk", "walk.trc", w.rate, w.time, w.markers, forces=(plate,))], mass=walker.MASS)
     write_record(walk_record(pressed), tmp_path / "walk.json")
     record = read_record(tmp_path / "walk.json")

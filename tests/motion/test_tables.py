@@ -17,7 +17,7 @@ from jaxgait.motion.capture.trials import together
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.drive import recorded, reference_gait
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import GroundReaction, Recording
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
 
@@ -80,7 +80,7 @@ def test_one_leg_alone_has_strides_but_no_steps():
 
 
 def test_steps_are_by_the_motion_if_only_one_foot_is_on_a_plate(both):
-    plate = Force("plate", *walker.pressed(W))
+    plate = GroundReaction("plate", *walker.pressed(W))
     walks = measure_both([dataclasses.replace(_recording(), forces=(plate,))], Options(cutoff=None))
     table, alone = (spatiotemporal(*x.values()) for x in (walks, both))
     for name in ("step_time", "double_support"):

@@ -12,7 +12,7 @@ from jaxgait.motion.capture.trials import together
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import GroundReaction, Recording
 from tests.motion import walker
 from tests.test_examples import ROOT, blocks
 
@@ -64,7 +64,7 @@ def _named(found: Recording, file: str) -> Recording:
 def test_forces_of_several_trials_go_by_name_or_by_turns(order, pairs):
     time = np.arange(101) / 100.0
     body = Recording("", "", 100.0, time, {name: np.ones((101, 3)) for name in ("RASI", "LASI", "RHEE")})
-    plate = Force("plate", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
+    plate = GroundReaction("plate", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
     forces = Recording("", "", 100.0, time, forces=(plate,))
     found = [_named(body if file.endswith("trc") else forces, file) for file in order]
     if isinstance(pairs, str):

@@ -10,7 +10,7 @@ import jaxgait
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot import stage
 from jaxgait.plot.film import WIDTH
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Scene, View, scene
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Scene, View, scene
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ def test_a_curve_on_another_one_is_dashed():
 
 
 def test_a_run_without_forces_has_no_scale_of_them(jump):
-    nothing = (Force(np.zeros((1, 2)), np.zeros((1001, 2))),)
+    nothing = (ForceArrow(np.zeros((1, 2)), np.zeros((1001, 2))),)
     curves = (Curve("rope", "N", {"tension": np.zeros(1001)}),)
     figure, _ = stage.laid_out([("", walk(curves=curves, forces=nothing))], True, pace=1.0)
     assert not figure.legends and figure.axes[1].get_ylim() == (-1.0, 1.0)

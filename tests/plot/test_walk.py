@@ -8,7 +8,7 @@ import pytest
 
 from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal
 from jaxgait.motion.capture.walk import measure, walk_stride
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import GroundReaction, Recording
 from jaxgait.motion.verdict import judge
 from jaxgait.plot.walk import sheet
 from tests.motion import walker
@@ -21,7 +21,7 @@ def walk():
     markers["RKNE"] = markers["RKNE"].copy()
     markers["RKNE"][130:150] = float("nan")
     foot = 0.5 * (w.markers["RHEE"] + w.markers["RTOE"]) * np.array([1.0, 0.0, 1.0])
-    plate = Force("plate 1", w.time, np.column_stack([w.force, 0 * w.time]), foot)
+    plate = GroundReaction("plate 1", w.time, np.column_stack([w.force, 0 * w.time]), foot)
     return measure([Recording("<walk>", "walk.trc", w.rate, w.time, markers=markers, forces=(plate,))], mass=70.0)
 
 

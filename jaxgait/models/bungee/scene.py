@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, points
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, points
 from jaxgait.plot.style import BLUE, GREY, ORANGE
 
 MAN_HEIGHT = 1.8
@@ -39,7 +39,7 @@ def scene(model: Bungee, run: xr.Dataset) -> Scene:
         shapes=(Body(deck, GREY), Limb(_rope(model, harness, ledge), 0.006 * tall, ORANGE), *_man(height, size)),
         views=(View(middle, (wide, tall)),),
         ground=Ground(),
-        forces=(Force(points((0.0, harness))[:, 0], points((0.0, run.rope_force.values))[:, 0]),),
+        forces=(ForceArrow(points((0.0, harness))[:, 0], points((0.0, run.rope_force.values))[:, 0]),),
         legend=legend,
         curves=(Curve("height", "m", {"height": height}), Curve("rope", "N", {"tension": run.rope_force.values})),
         readouts={"height": (height, "m")},

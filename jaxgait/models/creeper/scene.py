@@ -14,7 +14,7 @@ from jaxgait.mechanics.spatial import kinematics
 from jaxgait.models.creeper.chain import CreeperChain
 from jaxgait.models.creeper.inchworm import Inchworm
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.plot.scene import Body, Curve, Force, Limb, Scene, View, disc, points, rod
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Limb, Scene, View, disc, points, rod
 from jaxgait.plot.style import GREEN, GREY, ORANGE
 from jaxgait.precision import cast, float64_default
 
@@ -38,7 +38,9 @@ def axial(model: Creeper, run: xr.Dataset) -> Scene:
         faces,
         coils,
         run.flow.values,
-        forces=tuple(Force(_at(face - 0.5 * model.length), _at(f)) for face, f in zip(faces, friction, strict=True)),
+        forces=tuple(
+            ForceArrow(_at(face - 0.5 * model.length), _at(f)) for face, f in zip(faces, friction, strict=True)
+        ),
         curves=(
             Curve("front end", "mm", {"moved": 1e3 * (run.tip.values - run.tip.values[0])}),
             Curve("flow", "cm/s", {"mean velocity": 100.0 * run.flow.values}),
@@ -81,7 +83,7 @@ def chain(model: CreeperChain, run: xr.Dataset) -> Scene:
         time=run.time.values,
         shapes=tuple(shapes),
         views=(View(base[:1] + np.array([0.25 * wide / 3, 0.0]), (wide, 0.75 * wide), "seen from above"),),
-        forces=(Force(base, drive),),
+        forces=(ForceArrow(base, drive),),
         curves=(Curve("drive force", "N", {axis: run[f"drive_{axis}"].values for axis in "xy"}),),
         readouts={"steering": (np.degrees(run.steering.values), "deg")},
     )
@@ -100,7 +102,7 @@ def _in_the_vessel(
     faces: list[np.ndarray],
     coils: list[np.ndarray],
     flow: np.ndarray,
-    forces: tuple[Force, ...],
+    forces: tuple[ForceArrow, ...],
     curves: tuple[Curve, ...],
 ) -> Scene:
     """The robot from its units' front faces in m and the activation of their pads, both from the front."""

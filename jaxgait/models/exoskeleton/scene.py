@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, floor, rod, seen
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, disc, floor, rod, seen
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
 
 AXES = {"x": "forward", "y": "left", "z": "up"}
@@ -28,7 +28,7 @@ def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
         shapes=(*ground, *_links(model, run, joints)),
         views=(View(_flat(model, below) + np.array([0.0, 0.46 * tall]), (1.25 * tall, tall)),),
         ground=Ground() if model.dimension == 2 else None,
-        forces=(Force(joints[:, 0, 0], force),),
+        forces=(ForceArrow(joints[:, 0, 0], force),),
         curves=(Curve("ground force", "N", {AXES[str(a)]: run.reaction.sel(axis=a).values for a in run.axis.values}),),
         legend={"left leg": BLUE, "right leg": ORANGE} if _two_legs(model) else {},
     )

@@ -12,7 +12,7 @@ import xarray as xr
 
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.models.jumper.spatial import SpatialJumper, SpatialState
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, Trail, View, disc, floor, points, rod, seen
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, Trail, View, disc, floor, points, rod, seen
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE
 from jaxgait.precision import cast, float64_default
 
@@ -49,7 +49,7 @@ def planar(model: PlanarJumper, run: xr.Dataset) -> Scene:
         shapes=(*_studs(model, run), _foot(model, run, bars[:, 0]), *_bodies(bars[:, 1:], names[1:], tall)),
         views=(View(middle, (0.8 * tall, 1.12 * tall)), View(foot, (0.5, 0.5), "sole: load of the studs")),
         ground=Ground(),
-        forces=(Force(points((run.cop_x.values, 0.0))[:, 0], force),),
+        forces=(ForceArrow(points((run.cop_x.values, 0.0))[:, 0], force),),
         trails=(Trail(path, "centre of mass"),),
         curves=(
             Curve("ground force", "N", {"upward": run.grf_z.values, "forward": run.grf_x.values}),
@@ -155,11 +155,11 @@ def _foot(model: PlanarJumper, run: xr.Dataset, bar: np.ndarray) -> Body:
     return Body(np.stack(outline, axis=1), BLUE)
 
 
-def _load(run: xr.Dataset, side: int, flat: Any) -> Force:
+def _load(run: xr.Dataset, side: int, flat: Any) -> ForceArrow:
     """Ground reaction of one foot at its centre of pressure."""
     half = run.sizes["stud"] // 2
     own = slice(side * half, (side + 1) * half)
     load, point = run.normal.values[:, own, None], run.contact_position.values[:, own]
     total = load.sum(axis=1)
     centre = np.where(total > 0.0, (load * point).sum(axis=1) / np.where(total > 0.0, total, 1.0), point.mean(axis=1))
-    return Force(flat(centre), flat(run.grf.values[:, side]))
+    return ForceArrow(flat(centre), flat(run.grf.values[:, side]))

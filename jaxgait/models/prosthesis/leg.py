@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxgait.mechanics.fourbar import Closure
-from jaxgait.mechanics.kane import Body, Force, Point, Rotation
+from jaxgait.mechanics.kane import AppliedForce, Body, Point, Rotation
 from jaxgait.mechanics.planar import Vec, cross, dot
 from jaxgait.model import Scalar
 from jaxgait.models.prosthesis.parts import Linkage
@@ -81,7 +81,7 @@ POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
 
 
 def hip_reactions(
-    leg: Leg, bodies: Iterable[Body], accelerations: Sequence[Scalar], ground: Sequence[Force], gravity: Scalar
+    leg: Leg, bodies: Iterable[Body], accelerations: Sequence[Scalar], ground: Sequence[AppliedForce], gravity: Scalar
 ) -> dict[str, Any]:
     """Force in N and moment in N m of the hip on the leg: Newton and Euler for the entire leg about H.
 
@@ -119,7 +119,7 @@ def energy(bodies: Iterable[Body], gravity: Scalar) -> Scalar:
     return total
 
 
-def powers(leg: Leg, torques: Torques, ground: Sequence[Force], hip: Mapping[str, Any]) -> dict[str, Any]:
+def powers(leg: Leg, torques: Torques, ground: Sequence[AppliedForce], hip: Mapping[str, Any]) -> dict[str, Any]:
     """Powers in W of the hip, the joints and the ground on heel and toe: their sum is the rate of `energy`."""
     P, thigh = leg.points, leg.thigh.rate
     at_hip = dot(Vec(hip["hip_force_x"], hip["hip_force_y"]), P["H"].velocity) + hip["hip_moment"] * thigh

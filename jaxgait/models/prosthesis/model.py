@@ -34,7 +34,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import fourbar
-from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along
+from jaxgait.mechanics.kane import AppliedForce, Body, Point, Rotation, accelerations, along
 from jaxgait.mechanics.planar import Vec, added, down, forward
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
 from jaxgait.models.prosthesis.leg import (
@@ -380,15 +380,15 @@ class Prosthesis(Model):
 
     # --- the model ----------------------------------------------------------------------------------------------------
 
-    def _ground_forces(self, leg: Leg, y: State) -> tuple[list[Force], list[Array | None]]:
+    def _ground_forces(self, leg: Leg, y: State) -> tuple[list[AppliedForce], list[Array | None]]:
         """Forces of the ground on heel and toe, and the rates of the friction's memory there."""
         memories = (getattr(y, "heel_bristle", None), getattr(y, "toe_bristle", None))
         points = (leg.points["heel"], leg.points["toe"])
         found = [self.ground_force(p, memory) for p, memory in zip(points, memories, strict=True)]
-        forces = [Force(f, p.partial_velocities) for p, (f, _) in zip(points, found, strict=True)]
+        forces = [AppliedForce(f, p.partial_velocities) for p, (f, _) in zip(points, found, strict=True)]
         return forces, [rate for _, rate in found]
 
-    def _accelerations(self, leg: Leg, y: State, forces: list[Force]) -> tuple[list[Any], dict[str, Body]]:
+    def _accelerations(self, leg: Leg, y: State, forces: list[AppliedForce]) -> tuple[list[Any], dict[str, Body]]:
         bodies = self.bodies(leg)
         # The hip prescribes the motion of the thigh and the upper bar.
         moving = list(bodies.values())[0 if self.socket is not None else 2 :]

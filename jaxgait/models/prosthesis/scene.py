@@ -8,7 +8,7 @@ import xarray as xr
 from jaxgait.models.prosthesis.fitting import straight_ankle
 from jaxgait.models.prosthesis.leg import POINTS
 from jaxgait.models.prosthesis.model import Prosthesis
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, ghost, rod, tapered
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, disc, ghost, rod, tapered
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE
 
 STEEL, DARK, SKIN = "#9DB2C4", "#3A4A58", "#E3B79B"
@@ -30,7 +30,7 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
         shapes=(*_sound_leg(model, run, at["H"]), *_limbs(at), *_hardware(model, run, at)),
         views=(View(overview, (1.35, 1.1)), View(near, (0.36, 0.36), "four-bar knee")),
         ground=Ground(),
-        forces=tuple(Force(at[foot] * [1.0, 0.0], push[foot]) for foot in load),
+        forces=tuple(ForceArrow(at[foot] * [1.0, 0.0], push[foot]) for foot in load),
         curves=(Curve("knee angle", "deg", {"prosthesis": knee, SOUND: measured}), Curve("ground force", "N", load)),
         readouts={"knee": (knee, "deg")},
         legend={"prosthesis": BLUE, SOUND: GREY, "cylinder": GREEN},

@@ -12,7 +12,7 @@ import xarray as xr
 from jaxgait.mechanics.spatial import kinematics
 from jaxgait.models.tree.model import TreeModel
 from jaxgait.models.tree.parts import ContactPoint
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, floor, points, rod, seen
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, disc, floor, points, rod, seen
 from jaxgait.plot.style import BLUE, PALETTE
 from jaxgait.precision import cast, float64_default
 
@@ -88,11 +88,11 @@ def _centre(tree: Any, world: Placements, contact: ContactPoint) -> np.ndarray:
     return _point(R, r, contact.position)
 
 
-def _forces(model: TreeModel, tree: Any, world: Placements, run: xr.Dataset, flat: Any) -> tuple[Force, ...]:
+def _forces(model: TreeModel, tree: Any, world: Placements, run: xr.Dataset, flat: Any) -> tuple[ForceArrow, ...]:
     found = []
     for name, contact in model.contacts.items():
         centre = _centre(tree, world, contact)
         below = points((centre[:, 0], centre[:, 1]))[:, 0]
         foot = np.concatenate([below, np.zeros((len(below), 1))], axis=1)
-        found.append(Force(flat(foot), flat(run.contact_force.sel(contact=name).values)))
+        found.append(ForceArrow(flat(foot), flat(run.contact_force.sel(contact=name).values)))
     return tuple(found)

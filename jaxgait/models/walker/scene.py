@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.models.walker.round_feet import RoundFeet
-from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, arrow_scale, disc
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, arrow_scale, disc
 from jaxgait.plot.style import BLUE, ORANGE
 
 FOOT_ARC = 0.6
@@ -28,7 +28,7 @@ def scene(model: RoundFeet, run: xr.Dataset) -> Scene:
     below = np.stack([hip[:, 0] * np.cos(slope), 0.55 * length - hip[:, 0] * np.sin(slope)], axis=-1)
     degrees = {f"leg {i + 1}": np.degrees(angle) for i, angle in enumerate(angles)}
     views = (View(below, (2.2 * length, 1.5 * length)),)
-    weight = Force(
+    weight = ForceArrow(
         np.zeros((1, 2)), np.array([[0.0, 2.0 * float(model.mass * model.gravity)]])
     )  # impacts are far larger
     return Scene(
@@ -78,7 +78,7 @@ def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 def _forces(
     model: RoundFeet, run: xr.Dataset, hip: np.ndarray, angles: tuple[np.ndarray, np.ndarray]
-) -> tuple[Force, ...]:
+) -> tuple[ForceArrow, ...]:
     """Forces of the ground at the lowest points of the feet; of a rigid walker the normal ones, mean over a sample."""
     slope, shank = float(model.slope), float(model.shank)
     if "normal_1" in run:
@@ -91,5 +91,5 @@ def _forces(
     found = []
     for tangent, normal, angle in loads:
         at = np.stack([hip[:, 0] + shank * np.sin(angle), np.zeros_like(angle)], axis=-1)
-        found.append(Force(level(at, slope), level(np.stack([tangent, normal], axis=-1), slope)))
+        found.append(ForceArrow(level(at, slope), level(np.stack([tangent, normal], axis=-1), slope)))
     return tuple(found)

@@ -11,7 +11,7 @@ from jaxgait.checks import count_of
 from jaxgait.motion.capture.coordinates import HIP_OF_HEIGHT
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.recording import NOISE_FORCE, Force, runs
+from jaxgait.motion.recording import NOISE_FORCE, GroundReaction, runs
 
 LOADED_FORCE = 30.0
 """Vertical force in N above which a foot is on the plate."""
@@ -199,14 +199,14 @@ def _to_the_ends(
     return (int(before[-1]) if before.size else first), (int(after[0]) + 1 if after.size else last)
 
 
-def _contact(plate: Force, number: int, start: int, end: int) -> PlateContact:
+def _contact(plate: GroundReaction, number: int, start: int, end: int) -> PlateContact:
     known = lambda sample: bool(np.isfinite(plate.force[sample]).all())
     begins = float(plate.time[start]) if start > 0 and known(start - 1) else np.nan
     ends = float(plate.time[end]) if end < plate.time.size and known(end) else np.nan
     return PlateContact(plate.name, begins, ends, number)
 
 
-def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> bool:
+def _ours(leg: Leg, plate: GroundReaction, start: int, end: int, strikes: np.ndarray) -> bool:
     """Whether a contact is of the leg's own foot: by centre of pressure, else by the plate's name, else by time.
 
     A short one, which may be noise or a brush of the other foot, needs a centre of pressure.
@@ -223,7 +223,7 @@ def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> 
     return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < MAX_STRIKE_LAG
 
 
-def distances(leg: Leg, plate: Force, start: int, end: int) -> tuple[float, float]:
+def distances(leg: Leg, plate: GroundReaction, start: int, end: int) -> tuple[float, float]:
     """Median horizontal distances in m of the own and the other foot from the centre of pressure; NaN if unknown.
 
     The contact's samples are `start:end`.
@@ -252,7 +252,7 @@ def _distance(point: np.ndarray, foot: np.ndarray) -> float:
     return float(np.nanmedian(apart)) if np.isfinite(apart).any() else np.nan
 
 
-def _about_ankle(leg: Leg, plate: Force, force: np.ndarray) -> np.ndarray:
+def _about_ankle(leg: Leg, plate: GroundReaction, force: np.ndarray) -> np.ndarray:
     """The moment of a ground force about the ankle in Nm; NaN where its centre of pressure or the ankle is unknown."""
     if plate.point is None:
         return np.full(plate.time.size, np.nan)

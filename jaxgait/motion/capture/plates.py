@@ -23,7 +23,7 @@ from jaxgait.motion.capture.ground import (
 )
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.recording import Force, runs
+from jaxgait.motion.recording import GroundReaction, runs
 
 MAX_CENTRE_DISTANCE = 50.0
 """Distance in m of a centre of pressure from the origin that no laboratory has."""
@@ -130,7 +130,7 @@ def _scale(leg: Leg, load: Load | None) -> list[str]:
     return []
 
 
-def _zero(leg: Leg, plate: Force) -> Iterator[str]:
+def _zero(leg: Leg, plate: GroundReaction) -> Iterator[str]:
     shown = plate.force @ leg.axes.rotation[1]
     vertical = shown[np.isfinite(shown)]
     if not vertical.size:
@@ -144,7 +144,7 @@ def _zero(leg: Leg, plate: Force) -> Iterator[str]:
         yield f"{plate.name} shows {np.median(quiet):+.0f} N while nobody is on it: is it zeroed?"
 
 
-def _elsewhere(leg: Leg, plate: Force) -> Iterator[str]:
+def _elsewhere(leg: Leg, plate: GroundReaction) -> Iterator[str]:
     if leg.own_foot is None or leg.other_foot is None:
         return
     vertical = plate.force @ leg.axes.rotation[1]
@@ -160,7 +160,7 @@ def _elsewhere(leg: Leg, plate: Force) -> Iterator[str]:
         yield f"{what}or more from both feet: corners of the plate, unit of its moments, or another clock?"
 
 
-def _contact_curves(leg: Leg, plate: Force, start: float, end: float) -> tuple[np.ndarray, np.ndarray]:
+def _contact_curves(leg: Leg, plate: GroundReaction, start: float, end: float) -> tuple[np.ndarray, np.ndarray]:
     """The force in the walker's axes in N, and the centre of pressure ahead of the ankle in m, of a contact."""
     on = slice(*np.searchsorted(plate.time, [start, end]))
     force = plate.force[on] @ leg.axes.rotation.T

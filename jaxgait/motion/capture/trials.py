@@ -43,11 +43,11 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.capture.trials import together
-        >>> from jaxgait.motion.recording import Force, Recording
+        >>> from jaxgait.motion.recording import GroundReaction, Recording
         >>> time = np.linspace(0.0, 1.0, 101)
         >>> markers = {name: np.ones((101, 3)) for name in ("RASI", "LASI", "RHEE")}
         >>> body = Recording("walk", "walk.trc", 100.0, time, markers)
-        >>> plate = Force("plate 1", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
+        >>> plate = GroundReaction("plate 1", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
         >>> found = together([body, Recording("forces", "forces.mot", 100.0, time, forces=(plate,))])
         >>> print(len(found), found[0].file, found[0].forces[0].name)
         1 walk.trc plate 1

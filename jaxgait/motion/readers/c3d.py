@@ -24,7 +24,7 @@ from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.c3d_order import as_intel
 from jaxgait.motion.readers.c3d_repair import corrected
 from jaxgait.motion.readers.subjects import without_subject
-from jaxgait.motion.recording import NOISE_FORCE, Force, Mark, Recording
+from jaxgait.motion.recording import NOISE_FORCE, GroundReaction, Mark, Recording
 
 MAX_BYTES = 512 * 2**20
 """Largest file in bytes that is read."""
@@ -159,7 +159,7 @@ def _names(named: list[str], computed: list[bool], points: int, notes: list[str]
 
 def _plates(
     found: dict[str, Any], arrays: dict[str, np.ndarray], start: float, unit: float, notes: list[str]
-) -> Iterator[Force]:
+) -> Iterator[GroundReaction]:
     """The forces in N, and centres of pressure in m; `unit` is that of lengths in m."""
     for i in range(found["plates"]):
         name, force, point = f"plate {i + 1}", arrays[f"force{i}"], arrays[f"point{i}"]
@@ -178,7 +178,7 @@ def _plates(
                 notes.append(f"{name}: {what} are in {stated}, as the file states")
             else:
                 notes.append(f"{name}: {what} cannot be in {stated}, as the file states: no foot would be on the plate")
-        yield Force(name, start + np.arange(force.shape[0]) / found["analog_rate"], force, unit * point)
+        yield GroundReaction(name, start + np.arange(force.shape[0]) / found["analog_rate"], force, unit * point)
 
 
 def _units(name: str, channels: list[list[str]], unit: float, notes: list[str]) -> tuple[float, float]:

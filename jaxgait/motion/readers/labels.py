@@ -13,7 +13,7 @@ from jaxtyping import Float
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.maps import is_marker
-from jaxgait.motion.recording import Force, runs
+from jaxgait.motion.recording import GroundReaction, runs
 from jaxgait.motion.text import distinct
 
 AXES = "xyz"
@@ -265,7 +265,7 @@ def vectors(values: Float[np.ndarray, "rows columns"], columns: tuple[int, int, 
 
 def forces(
     values: Float[np.ndarray, "rows columns"], time: Float[np.ndarray, " rows"], columns: Columns, notes: list[str]
-) -> tuple[Force, ...]:
+) -> tuple[GroundReaction, ...]:
     """The ground forces of a file in N, with times in s; a centre of pressure is NaN without a force.
 
     Points are in m if the labels state their unit; otherwise they are as in the file. Gaps of the force are described
@@ -288,7 +288,7 @@ def forces(
         if point is not None:
             pressed = np.abs(force).max(axis=1) > 1e-6
             point = np.where(pressed[:, None], point, np.nan)
-        found.append(Force(name, time, force, point))
+        found.append(GroundReaction(name, time, force, point))
     return tuple(found)
 
 

@@ -29,7 +29,7 @@ from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.c3d import FORCES
 from jaxgait.motion.readers.clock import RATE_AGREEMENT
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, trimmed
-from jaxgait.motion.recording import NOISE_FORCE, Force
+from jaxgait.motion.recording import NOISE_FORCE, GroundReaction
 from jaxgait.motion.text import cells, delimiter_of, distinct
 
 DEVICES, TRAJECTORIES = "devices", "trajectories"
@@ -89,7 +89,7 @@ def _heading(line: str) -> re.Match[str] | None:
 
 def device_forces(
     source: Source, section: tuple[int, int], frames: Frames | None, notes: list[str]
-) -> tuple[Force, ...]:
+) -> tuple[GroundReaction, ...]:
     """The forces of the plates on the person in N, with centres of pressure in m, in the axes of the laboratory.
 
     Their times are on the clock of the frames: frame 1 is at 0 s.
@@ -233,19 +233,19 @@ def _force(
     time: np.ndarray,
     units: Mapping[int, float],
     notes: list[str],
-) -> Force:
+) -> GroundReaction:
     """The force of a plate as in the file, with its centre of pressure where somebody is on it."""
     in_si = lambda three: np.stack([units[i] * values[:, i] for i in three], axis=1)
     force = labels.unloaded(in_si(plate.three("f")), name, notes)
     three = plate.three("c")
     if three is None:
         notes.append(f"{name} has no centre of pressure: export its CoP (Cx, Cy, Cz) for joint moments")
-        return Force(name, time, force, None)
+        return GroundReaction(name, time, force, None)
     pressed = np.linalg.norm(force, axis=1) > NOISE_FORCE
-    return Force(name, time, force, np.where(pressed[:, None], in_si(three), np.nan))
+    return GroundReaction(name, time, force, np.where(pressed[:, None], in_si(three), np.nan))
 
 
-def _on_the_person(plates: Sequence[Force], notes: list[str]) -> tuple[Force, ...]:
+def _on_the_person(plates: Sequence[GroundReaction], notes: list[str]) -> tuple[GroundReaction, ...]:
     """The forces with the sign of those on the person: upward, which is along an axis of the laboratory."""
     every = np.concatenate([plate.force for plate in plates])
     loaded = every[np.linalg.norm(every, axis=1) > labels.HEAVY]

@@ -20,7 +20,7 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock
 from jaxgait.motion.readers.subjects import without_subject
-from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.recording import GroundReaction, Recording
 from jaxgait.motion.text import cells, decimal_comma, delimiter_of, is_remark, no_number, number
 
 MAX_CELLS = 20_000
@@ -250,7 +250,7 @@ def recording(
     notes: list[str],
     *,
     angles: Mapping[str, Float[np.ndarray, " frames"]] | None = None,
-    forces: tuple[Force, ...] = (),
+    forces: tuple[GroundReaction, ...] = (),
 ) -> Recording:
     """The recording of what was read: gaps marked, lengths in m.
 
