@@ -37,7 +37,8 @@ class Run(JsonOutput, Steps, Span, Mechanism):
     out: pathlib.Path | None = None
     """NetCDF file to write."""
     list: bool = False
-    """List the model's parameters, initial state, outputs and measures with their units, without a run."""
+    """List all that can be set or observed, without a run: parameters, parts, presets, initial state, outputs, measures,
+    endings, schemes, solvers."""
 
     def __call__(self) -> int:
         """Runs it."""
@@ -64,7 +65,7 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     over: tuple[str, ...] = ()
     """Axes name=[log:]low:high:count or name=a,b,c, also of initial.NAME; for a sample, ranges name=[log:]low:high."""
     sobol: int | None = None
-    """Number of Sobol points in the box of all ranges name=low:high; best a power of two."""
+    """Number of Sobol points in the box of all ranges name=low:high; preferably a power of two."""
     latin_hypercube: int | None = None
     """Number of points of a Latin hypercube in the box of all ranges name=low:high."""
     seed: int | None = None
@@ -126,7 +127,7 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
     """
 
     model: Positional[Annotated[str | None, tyro.conf.arg(metavar=_MAYBE_A_MODEL, help_behavior_hint="")]] = None
-    """Which mechanism; by default the one that defines its own search."""
+    """Which mechanism; the knee by default."""
     over: tuple[str, ...] = ()
     """Bounds, as name=low:high: damper.k=12:30kN/m; name=log:low:high searches in the logarithm."""
     maximize: str | None = None
@@ -140,7 +141,7 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
     robust: Literal["mean", "worst"] | None = None
     """The objective over the scenarios: their mean (the default), or the worst of them."""
     method: OptimizeMethod = "auto"
-    """With gradients SLSQP (auto), L-BFGS-B, trust-constr, adam (noisy); without COBYQA, Nelder-Mead, CMA-ES."""
+    """With gradients: SLSQP (auto), L-BFGS-B, trust-constr, adam (for noise). Without: COBYQA, Nelder-Mead, CMA-ES."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or central differences; auto: of the gait if there is one."""
     starts: int = 4
@@ -183,7 +184,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     measured: tuple[str, ...] = ()
     """The measured curves: CSV files; for a knee also walks (JSON) or embedded gaits (see `jaxgait motion`)."""
     given: tuple[str, ...] = ()
-    """What is known of each of several curves, in their order: mass=62,84kg, also initial.NAME=0,1."""
+    """Known values for each curve, in the order of the curves: mass=62,84kg, also initial.NAME=0,1."""
     motion: tuple[str, ...] = ()
     """Measured motion, as for `jaxgait run`: one for all curves, or one for each."""
     over: tuple[str, ...] = ()
@@ -217,10 +218,10 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
 class Motion(JsonOutput):
     """Extract a walk from laboratory recordings, check a stride, or list the embedded measured gaits.
 
-    Recordings are C3D, TRC, MOT, STO, CSV or TXT, with markers or joint angles, with or without ground forces; several
-    files are trials of one person, or one trial and its forces. A stride is a CSV with time_s, hip_x_m, hip_y_m,
-    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. The result drives a model, as in
-    the second example.
+    Recordings are C3D, TRC, MOT, STO, CSV, TSV or TXT, with markers or joint angles, with or without ground forces;
+    several files are trials of one person, or one trial and its forces. A stride is a CSV, TSV or TXT with the columns
+    time_s, hip_x_m, hip_y_m, thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. The result drives
+    a model, as in the second example.
 
     Examples: `jaxgait motion walk.c3d --leg right --static standing.c3d --out walk.json`,
     then `jaxgait run knee --motion walk.json`
@@ -229,7 +230,7 @@ class Motion(JsonOutput):
     files: Positional[tuple[str, ...]] = ()
     """Recordings, a stride, a saved walk, or an embedded gait. Without any, the embedded gaits are listed."""
     leg: Literal["right", "left", "both"] = "right"
-    """Which leg to measure; of both, NAME_right and NAME_left are written, or one .nc or .csv."""
+    """Which leg to measure; with both, NAME_right and NAME_left are written, or one .nc or .csv."""
     static: pathlib.Path | None = None
     """Standing trial: calibrates the knee angle, and locates knee and ankle relative to a cluster on the shank."""
     standing_knee: Literal["auto", "keep", "zero"] = "auto"
@@ -245,7 +246,7 @@ class Motion(JsonOutput):
     mass: float | None = None
     """Body mass in kg; it replaces that of the file, or of the ground forces."""
     speed: float | None = None
-    """Walking speed in m/s; it replaces that of the file, or the measured one, to which every stride is scaled."""
+    """Walking speed in m/s; it replaces the file's or the measured one, and every stride is scaled to it."""
     harmonics: int | None = None
     """Harmonics of the Fourier series; by default as many as the data support."""
     out: pathlib.Path | None = None
@@ -332,7 +333,7 @@ class View(JsonOutput):
     over: tuple[str, ...] = ()
     """The two parameters of a sampled scan over which a picture is drawn, by default the first two."""
     members: int | None = None
-    """Number of members that the page of a scan animates (32); motions that were not kept are simulated again."""
+    """Number of members that the page of a scan animates (default: 32); motions that were not kept are simulated again."""
     serve: bool = False
     """Serve the page on this machine instead of writing it; clicking a member then simulates it."""
 

@@ -63,7 +63,8 @@ class Mechanism:
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None
-    """Measured motion: walk (JSON), recording (C3D, TRC, MOT, CSV), stride (CSV), or one of `jaxgait motion`."""
+    """Measured motion: walk (JSON), recording (C3D, TRC, MOT, STO, CSV, TSV, TXT), stride in columns (CSV, TSV, TXT), or
+    one of `jaxgait motion`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 import sys
@@ -11,16 +12,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from jaxgait.cli.parsing import choices
 from jaxgait.ensembles import summary
 from jaxgait.ensembles.gaps import undefined
 from jaxgait.ensembles.members import MOTION
 from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.measure import known, with_gaps
 from jaxgait.model import RESERVED_RESULTS, Model
-from jaxgait.outcome import Outcome
+from jaxgait.outcome import FIRST_TERMINATION, Outcome, sentence
 from jaxgait.parameters import parameters
+from jaxgait.parts import parts
 from jaxgait.run import state_variables
 from jaxgait.solve.dataset import made_by
+from jaxgait.solve.schemes import schemes
+from jaxgait.solve.solvers import SOLVERS
 
 
 def run_record(data: xr.Dataset) -> dict[str, Any]:
@@ -93,17 +98,40 @@ def dataset_record(data: xr.Dataset) -> dict[str, Any]:
 
 
 def model_record(model: Model) -> dict[str, Any]:
-    """A model's parameters, presets, initial state, outputs and measures, with units."""
+    """What `jaxgait run MODEL --list` prints, by name.
+
+    Returns:
+        `model`, `parameters`, `parts` (with the present value and, of choices with names, the `options`), `presets`,
+        `initial_state`, `variables` (states and outputs), `measures`, `endings` (what may end a run early, with the
+        status and its meaning), `events`, `schemes` with their options, and `solvers`.
+    """
     found, outputs = parameters(model), model.variables
     start = state_variables(model.initial_state())
+    options = {kind.__name__: [field.name for field in dataclasses.fields(kind)] for kind in schemes(model)}
+    endings = {name: FIRST_TERMINATION + i for i, name in enumerate(model.terminations())}
     return {
         "model": type(model).__name__,
         "parameters": {n: {"value": p.value, "unit": p.unit, "doc": p.doc} for n, p in found.items()},
+        "parts": dict(_parts(model)),
         "presets": list(model.presets),
         "initial_state": {n: {"value": x, "unit": outputs[n].unit if n in outputs else ""} for n, x in start.items()},
         "variables": {n: {"unit": v.unit, "long_name": v.long_name} for n, v in outputs.items()},
         "measures": {n: {"unit": m.unit, "long_name": m.long_name} for n, m in known(model).items()},
+        "endings": {n: {"status": code, "meaning": sentence(model, code)} for n, code in endings.items()},
+        "events": list(getattr(model, "transitions", dict)()),
+        "schemes": options,
+        "solvers": list(SOLVERS) if any("solver" in own for own in options.values()) else [],
     }
+
+
+def _parts(model: Model) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The parts and choices that `--set` takes."""
+    exchangeable = parts(model)
+    for name, part in exchangeable.items():
+        yield name, {"value": part.present, "options": list(part.options), "doc": part.doc}
+    for name, value in choices(model).items():
+        if name not in exchangeable:
+            yield name, {"value": value, "options": [], "doc": ""}
 
 
 def origin(

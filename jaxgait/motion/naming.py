@@ -25,7 +25,7 @@ from jaxgait.precision import float64_default
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
 _MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
 """Labels of two markers or more, or the line of axes below them."""
-_TABLES = (".csv", ".txt", ".dat", "")
+_TABLES = (".csv", ".tsv", ".txt", ".dat", "")
 """Endings of files that may hold the columns of one stride."""
 
 

@@ -7,6 +7,7 @@ import pytest
 from jaxgait import Measure, cli, ensemble, simulate
 from jaxgait.cli.records import model_record, run_record, scan_record
 from jaxgait.files import plain
+from jaxgait.models import CreeperChain, RollingWalker
 from jaxgait.models.bungee.model import Bungee
 
 STEPS = Measure("count", lambda run: run.trajectory.steps, "1", "accepted steps")
@@ -64,6 +65,20 @@ def test_a_model():
     record = plain(model_record(Bungee()))
     assert record["parameters"]["mass"] == {"value": 70.0, "unit": "kg", "doc": "body mass"}
     assert record["measures"]["clearance"]["unit"] == "m" and "x" in record["initial_state"]
+    assert record["parts"]["rope"]["value"] == "UnilateralSpring" and "Hertz" in record["parts"]["rope"]["options"]
+    assert "rtol" in record["schemes"]["Smooth"] and "Verner8" in record["solvers"] and not record["endings"]
+
+
+def test_a_model_with_endings_and_events():
+    record = plain(model_record(RollingWalker()))
+    assert record["endings"]["fell"] == {"status": 10, "meaning": "ended early: fell"}
+    assert "heel strike" in record["events"] and list(record["schemes"]) == ["EventDriven"]
+
+
+def test_the_schemes_of_a_model_without_solver():
+    record = plain(model_record(CreeperChain()))
+    assert record["schemes"] == {"Prescribed": []} and record["solvers"] == []
+    assert record["parts"]["units"] == {"value": 2, "options": [], "doc": ""}
 
 
 @pytest.mark.parametrize(

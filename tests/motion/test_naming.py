@@ -33,7 +33,9 @@ def test_recordings_are_drives(name, text, tmp_path):
 
 def test_strides_are_told_from_recordings(tmp_path):
     (tmp_path / "stride.csv").write_text(GOOD)
-    assert recording_of(tmp_path / "stride.csv") is None
+    (tmp_path / "stride.tsv").write_text(GOOD.replace(",", "\t"))
+    assert recording_of(tmp_path / "stride.csv") is None and recording_of(tmp_path / "stride.tsv") is None
+    assert motion_drive(str(tmp_path / "stride.tsv")).period == motion_drive(str(tmp_path / "stride.csv")).period
     assert named_stride(str(tmp_path / "stride.csv")).person is None
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n2,3\n")
     assert recording_of(tmp_path / "notes.csv") is None  # the reader of strides reports what is wrong with it
