@@ -235,9 +235,10 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 def machine() -> str:
     """The kind of machine: CPU count, architecture, JAX device and versions."""
     device = jax.devices()[0]
+    where = "the CPU" if device.platform == "cpu" else f"{device.device_kind} ({device.platform})"
     return (
-        f"{os.cpu_count()} CPU cores ({platform.machine()}), JAX {jax.__version__} on {device.device_kind} "
-        f"({device.platform}), Python {platform.python_version()}"
+        f"{os.cpu_count()} CPU cores ({platform.machine()}), JAX {jax.__version__} on {where}, "
+        f"Python {platform.python_version()}"
     )
 
 

@@ -124,7 +124,7 @@ CASES = (
     Case(Prosthesis(), {"strides": 20}, "knee angle over twenty strides", "deg", curve("knee_angle", DEGREES), 0.1),
     Case(Walker(), {"duration": 10.0, "samples": 5000}, "mean period of a step", "ms", period, 0.2),
     Case(Walker(), {"duration": 40.0, "samples": 20000}, "mean period of a step, 40 s", "ms", period, 0.2),
-    Case(SoftExtension(), {}, "axial give", "mm", curve("x", 1e3), 0.01),
+    Case(SoftExtension(), {}, "axial deflection", "mm", curve("x", 1e3), 0.01),
     Case(SpatialJumper(), {}, "largest height of the centre of mass", "mm", apex, 0.1),
 )
 

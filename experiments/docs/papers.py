@@ -169,7 +169,10 @@ def _shared(alike: list[Row]) -> list[str]:
     met, judged = counts(alike, "met")
     words = f"{alike[0]['what']} ... {alike[-1]['what']} ({len(alike)} results)"
     specification = f"met by {met} of {judged}" if judged else ""
-    return [words, str(alike[0]["paper"]), "see all results", "-", specification, _why(alike[0])]
+    unmet = [row for row in alike if not row.get("met", True)]
+    if unmet:
+        specification = f"**{specification}**"
+    return [words, str(alike[0]["paper"]), "see all results", "-", specification, _why((unmet or alike)[0])]
 
 
 def _compared(row: Row) -> bool:

@@ -19,7 +19,7 @@ SETTLING = 0.05
 NOTES = {
     0.05: "The dimensions of the paper's knee are lost; with set R2 the gait is stable from lower k on, with R1 and R3 "
     "from 16 kN/m.",
-    0.07: "The specification's value is from walks of twenty strides, which have not settled so close to -1 (see "
-    "Settling).",
+    0.07: "The specification's value is from walks of twenty strides, which have not settled so close to -1 (section "
+    "Settling of the report of `reproduce knee-gaits`).",
 }
 """By c/k: why a critical k differs from the paper (0.05 s) or the specification (0.07 s)."""

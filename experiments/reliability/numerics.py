@@ -180,7 +180,7 @@ def knee_gradients() -> Iterator[Row]:
                 for name, slope in zip(names, slopes, strict=True)
             ]
             steps = int(found.steps.mean())
-            for share, words, bound in zip((0.5, 0.9), ("the median", "nine in ten"), bounds, strict=True):
+            for share, words, bound in zip((0.5, 0.9), ("the median", "the 90th percentile"), bounds, strict=True):
                 what = f"gradient of the knee's rho and peak flexion, {touch_down}, {tolerance}, {steps} steps: "
                 yield below(
                     f"{what}{words} of {k.size} dampers, relative", np.quantile(errors, share, axis=1).max(), bound
