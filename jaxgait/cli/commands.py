@@ -37,8 +37,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
     out: pathlib.Path | None = None
     """NetCDF file to write."""
     list: bool = False
-    """List all that can be set or observed, without a run: parameters, parts, presets, initial state, outputs, measures,
-    endings, schemes, solvers."""
+    """List parameters, parts, presets, initial state, outputs, measures, endings, schemes, solvers, without a run."""
 
     def __call__(self) -> int:
         """Runs it."""
@@ -333,7 +332,7 @@ class View(JsonOutput):
     over: tuple[str, ...] = ()
     """The two parameters of a sampled scan over which a picture is drawn, by default the first two."""
     members: int | None = None
-    """Number of members that the page of a scan animates (default: 32); motions that were not kept are simulated again."""
+    """Members that the page of a scan animates (default: 32); motions that were not kept are simulated again."""
     serve: bool = False
     """Serve the page on this machine instead of writing it; clicking a member then simulates it."""
 
