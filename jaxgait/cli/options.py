@@ -63,7 +63,7 @@ class Mechanism:
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None
-    """Motion: walk (JSON), recording (C3D, TRC, MOT, STO, CSV, TSV, TXT), stride (CSV), or a gait of `jaxgait motion`."""
+    """Motion: walk (JSON), recording (C3D, TRC, MOT, STO, CSV, TSV, TXT), stride (CSV), or gait of `jaxgait motion`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
