@@ -15,6 +15,7 @@ import importlib.metadata
 import math
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import warnings
@@ -28,12 +29,15 @@ MAX_BYTES = 2_000_000_000
 _DIGEST = 32
 _FORMAT = "2"
 """Changed whenever older files must not be read."""
+_TEMPORARY = ".jaxgait-"
+_OURS = re.compile(rf"(checked|index|kernel|loops|program|ptx-\w+)-[0-9a-f]{{64}}|{re.escape(_TEMPORARY)}\w+")
+"""Names of files made here: all else in the folder is the user's."""
 
 
 def folder() -> pathlib.Path | None:
     """Where files are kept, None if nowhere."""
     chosen = os.environ.get("JAXGAIT_CACHE", "")
-    if chosen.lower() in ("off", "0", "false", "no") or not jax.config.jax_enable_compilation_cache:  # type: ignore[attr-defined]
+    if chosen.lower() in ("off", "0", "false", "no", "none", "disabled") or not jax.config.jax_enable_compilation_cache:  # type: ignore[attr-defined]
         return None
     if chosen:
         return pathlib.Path(chosen).expanduser()
@@ -97,7 +101,7 @@ def store(name: str, data: bytes) -> None:
         return
     with contextlib.suppress(OSError):
         where.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(dir=where, prefix=".")
+        handle, temporary = tempfile.mkstemp(dir=where, prefix=_TEMPORARY)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(data).digest() + data)
@@ -155,9 +159,9 @@ def largest() -> int:
 
 
 def _tidy(where: pathlib.Path) -> None:
-    files = sorted(((p.stat().st_mtime, p.stat().st_size, p) for p in where.iterdir() if p.is_file()), reverse=True)
+    found = [(p, p.stat()) for p in where.iterdir() if _OURS.fullmatch(p.name)]
     total, most = 0, largest()
-    for _, size, path in files:
-        total += size
+    for path, about in sorted(found, key=lambda one: one[1].st_mtime, reverse=True):
+        total += about.st_size
         if total > most:
             path.unlink(missing_ok=True)

@@ -56,6 +56,7 @@ def test_a_second_process_traces_and_compiles_nothing(cache):
         outputs.append(done.stdout.splitlines())
     (*first, results), again = outputs
     assert first.count("program") == first.count("trace") == 2 and first.count("kernel") >= 2
+    assert all(disk._OURS.fullmatch(path.name) for path in cache.iterdir())  # what may be deleted later
     assert again == [results]
 
 
@@ -161,8 +162,9 @@ def test_the_folder_follows_jax(tmp_path, monkeypatch):
         jax.config.update("jax_compilation_cache_dir", None)
         if sys.platform == "linux":
             assert disk.folder() == tmp_path / "own" / "jaxgait"
-        monkeypatch.setenv("JAXGAIT_CACHE", "off")
-        assert disk.folder() is None
+        for off in ("off", "None"):
+            monkeypatch.setenv("JAXGAIT_CACHE", off)
+            assert disk.folder() is None
     finally:
         jax.config.update("jax_compilation_cache_dir", before)
 
@@ -189,12 +191,17 @@ def test_names_distinguish_texts_kinds_and_versions(monkeypatch):
 
 def test_least_recently_used_files_are_deleted_first(cache, monkeypatch):
     monkeypatch.setenv("JAXGAIT_CACHE_GB", "250e-9")
-    for i, name in enumerate("abc"):
+    cache.mkdir()
+    mine = cache / "index-of-my-thesis"  # a folder of the user's
+    mine.write_bytes(bytes(1000))
+    os.utime(mine, (0, 0))
+    a, b, c, d = (disk.key("kernel", text) for text in "abcd")
+    for i, name in enumerate((a, b, c)):
         disk.store(name, bytes(50))
         os.utime(cache / name, (i, i))
-    assert disk.load("a") is not None
-    disk.store("d", bytes(50))
-    assert sorted(path.name for path in cache.iterdir()) == ["a", "c", "d"]
+    assert disk.load(a) is not None
+    disk.store(d, bytes(50))
+    assert {path.name for path in cache.iterdir()} == {a, c, d, mine.name}
 
 
 @pytest.mark.parametrize("chosen", ["none", "-1", "0", "nan"])
