@@ -54,7 +54,7 @@ def still(run: xr.Dataset, at: float) -> np.ndarray:
     """One frame of an animation without curves and words, as an image without its margin."""
     with mock.patch.multiple(stage, HEIGHT=HEIGHT, WIDTH=WIDTH):
         moving = animate(run, speed=float(run.time[-1] - run.time[0]), fps=FRAMES, curves=False)
-    figure = plt.gcf()
+    figure = moving.figure
     for words in (*figure.legends, *(child for ax in figure.axes for child in (ax.title, ax.get_legend()))):
         if words is not None:
             words.set_visible(False)

@@ -22,6 +22,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.animation import AbstractMovieWriter, FuncAnimation
 from matplotlib.artist import Artist
+from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from jaxgait import checks, files
@@ -64,6 +65,18 @@ class Film(FuncAnimation):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._draw_was_started = True  # matplotlib warns of animations that are dropped: a film may be made again
+
+    @property
+    def figure(self) -> Figure:
+        """What the frames are drawn in; `save` closes it.
+
+        Examples:
+            >>> from jaxgait import Bungee, animate, simulate
+            >>> film = animate(simulate(Bungee(), duration=10.0))
+            >>> print(film.figure.axes[0].get_title(loc="left")[:10])
+            t = 0.00 s
+        """
+        return self._fig  # type: ignore[attr-defined]  # matplotlib has no public attribute
 
     def new_saved_frame_seq(self) -> Iterator[Any]:
         """What matplotlib asks for when a file is written: its frames.
@@ -133,12 +146,11 @@ class Film(FuncAnimation):
                 checks.positive(name, value, "")
         if fps is not None and not isinstance(writer, str):
             raise ValueError("the writer has its own fps: give one of them")
-        figure = self._fig  # type: ignore[attr-defined]  # there is no public attribute
         changes = encoder() if writer == "ffmpeg" else {}
         if changes is None:
             raise ValueError(f"cannot write {path}: ffmpeg is missing: {INSTALL}, or write a .gif")
         path.parent.mkdir(parents=True, exist_ok=True)
-        dpi = WIDTH / figure.get_figwidth() if dpi is None else dpi
+        dpi = WIDTH / self.figure.get_figwidth() if dpi is None else dpi
         with (
             style(**changes, figure__constrained_layout__use=False),  # the figure has its own layout
             tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
@@ -157,15 +169,15 @@ class Film(FuncAnimation):
 
             further = {"fps": own, "dpi": dpi, "progress_callback": shown, **options}
             pixels = writer in WRITERS.values()  # others may draw frames without
-            once = only_moving(figure, self._moving) if pixels else contextlib.nullcontext()
+            once = only_moving(self.figure, self._moving) if pixels else contextlib.nullcontext()
             at = files.replaced(path) if pixels else contextlib.nullcontext(path)  # others write folders, too
-            with at as draft, drawn_once(figure.canvas), once:
+            with at as draft, drawn_once(self.figure.canvas), once:
                 try:
                     super().save(str(draft), writer=writer, **further)
                 except subprocess.CalledProcessError as error:
                     raise OSError(f"the encoder failed: {_reason(error)}") from error
             bar.set_description(path.name)
-        plt.close(figure)
+        plt.close(self.figure)
         return path
 
     def _repr_html_(self) -> str:

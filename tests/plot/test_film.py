@@ -148,7 +148,7 @@ def test_films_are_not_among_the_open_figures_of_pyplot(jump):
 
 def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
     moving = film.animate(jump, speed=4.0, fps=10)
-    title = moving._fig.axes[0].get_title(loc="left")
+    title = moving.figure.axes[0].get_title(loc="left")
     assert "t = 0.00 s" in title and "height 80.0 m" in title and title.endswith("4 x real time")
     with Image.open(moving.save(tmp_path / "jump.gif")) as image:
         assert image.n_frames == 16 and image.info["duration"] == 100
@@ -195,15 +195,15 @@ def test_runs_side_by_side_stay_where_they_ended(jump):
     short = jump.isel(time=slice(0, 31)).assign_attrs(status_text="ended early: wet")
     moving = film.animate({"long": jump, "short": short}, speed=1.0, fps=5)
     assert _title(moving, 30).startswith("long\nt = 6.00 s   height")
-    _, second = filter(None, (ax.get_title(loc="left") for ax in moving._fig.axes))
+    _, second = filter(None, (ax.get_title(loc="left") for ax in moving.figure.axes))
     assert second.startswith("short\nt = 3.00 s (wet)")
-    panels = [ax for ax in moving._fig.axes if ax.get_ylabel()]
+    panels = [ax for ax in moving.figure.axes if ax.get_ylabel()]
     assert {ax.get_xlim() for ax in panels} == {(0.0, 6.0)}, "all over the same time"
 
 
 def test_legends_and_captions_lie_above_the_scenes(jump):
     moving = film.animate({"one": jump, "other": jump}, speed=4.0, fps=5)
-    figure, views = moving._fig, [ax for ax in moving._fig.axes if ax.get_title(loc="left")]
+    figure, views = moving.figure, [ax for ax in moving.figure.axes if ax.get_title(loc="left")]
     figure.draw_without_rendering()
     top = max(ax.get_window_extent().y1 for ax in views)
     captions = [ax._left_title.get_window_extent() for ax in views]
@@ -271,7 +271,7 @@ def test_curves_have_the_colours_of_the_scene_and_no_others(jump, monkeypatch):
     shown = scene(jump)._replace(curves=curves, legend={"left": PALETTE[1], "right": PALETTE[0]})
     monkeypatch.setattr(film, "scene", lambda run, model: shown)
     moving = film.animate(jump, fps=5)
-    (panel,) = (ax for ax in moving._fig.axes if ax.get_ylabel())
+    (panel,) = (ax for ax in moving.figure.axes if ax.get_ylabel())
     assert [line.get_color() for line in panel.lines[:3]] == [PALETTE[2], PALETTE[1], PALETTE[3]]
 
 
@@ -301,4 +301,4 @@ def test_impossible_films_are_one_clear_line(jump):
 def _title(moving, frame):
     """The title of the first view in a frame."""
     moving._func(frame)
-    return moving._fig.axes[0].get_title(loc="left")
+    return moving.figure.axes[0].get_title(loc="left")

@@ -43,7 +43,7 @@ def test_runs_of_one_mechanism_have_one_scale():
         > 2
     )
     moving = jaxgait.animate(dict(zip((50.0, 90.0), runs, strict=True)), fps=5)
-    figure = moving._fig
+    figure = moving.figure
     first, second = view_axes(figure)
     assert first.get_xlim() == second.get_xlim() and first.get_ylim() == second.get_ylim()
     assert [ax.get_title(loc="left").partition("\n")[0] for ax in (first, second)] == ["50", "90"]
