@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shlex
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -330,14 +331,17 @@ def test_any_member_is_simulated_when_it_is_asked_for(scan, shown):
         thread = threading.Thread(target=running.serve_forever, daemon=True)
         thread.start()
         at = f"http://127.0.0.1:{running.server_port}"
-        assert page.MARK in urllib.request.urlopen(f"{at}/").read(1000).decode()
+        with socket.create_connection(("127.0.0.1", running.server_port)):  # which asks for nothing
+            assert page.MARK in urllib.request.urlopen(f"{at}/", timeout=10.0).read(1000).decode()
+        for host in ("127.0.0.1", "localhost"):  # as of port 80
+            assert urllib.request.urlopen(urllib.request.Request(f"{at}/", headers={"Host": host})).status == 200
         film = unpacked(urllib.request.urlopen(f"{at}/member/{missing}").read())["film"]
         for path, code in ((f"{at}/member/12", 404), (f"{at}/secrets", 404)):
             with pytest.raises(urllib.error.HTTPError, match=str(code)):
                 urllib.request.urlopen(path)
-        foreign = urllib.request.Request(f"{at}/", headers={"Host": "example.org:80"})
-        with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(foreign)
+        for host in ("example.org:80", "localhost.example.org"):
+            with pytest.raises(urllib.error.HTTPError, match="403"):
+                urllib.request.urlopen(urllib.request.Request(f"{at}/", headers={"Host": host}))
         running.shutdown()
     assert film["histories"]["x"][-1] == pytest.approx(float(scan.x_end.values.ravel()[missing]), rel=1e-4)
 

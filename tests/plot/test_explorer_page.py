@@ -111,7 +111,9 @@ def test_results_are_in_degrees_and_parameters_in_their_own_unit():
         {"peak": ("slope", [np.pi, 2 * np.pi], angle), "legs": (("slope", "leg"), np.full((2, 2), np.pi), angle)},
         {"slope": ("slope", [0.1, 0.2], angle)},
     )
-    found = table(data)
+    slopes = xr.DataArray([[np.pi], [0.0]], dims=("slope", "parameter"), coords={"parameter": ["slope"]})
+    found = table(data.assign(peak_gradient=slopes))
+    assert found.gradients["peak"]["slope"].tolist() == [180.0, 0.0]
     units = [(one.unit, one.values.flat[-1]) for one in (*found.columns.values(), *found.vectors.values())]
     assert units == [("rad", 0.2), ("deg", 360.0), ("deg", 180.0)]
 
@@ -146,6 +148,8 @@ def test_members_not_run_yet_are_shown_and_not_chosen(scan):
 def test_chosen_members_fill_the_box(scan):
     corners = spread(table(scan.assign(status=0 * scan.status)), 5, None)
     assert {0, 2, 9, 11} <= set(corners) and len(set(corners)) == 5
+    one_unknown = scan.assign(status=0 * scan.status).assign_coords(mass=[np.nan, 60.0, 80.0, 100.0])
+    assert {3, 5, 9, 11} <= set(spread(table(one_unknown), 8, None))
 
 
 def test_of_many_members_of_a_grid_whole_rows_are_listed(scan, monkeypatch):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from jaxgait.plot.explorer.page import Explorer
 
 LOOPBACK = "127.0.0.1"
+OWN_HOST = re.compile(rf"({re.escape(LOOPBACK)}|localhost)(:\d+)?")
+"""Browsers leave out port 80."""
 
 
 def serve(page: Explorer, port: int = 0) -> None:
@@ -27,7 +30,7 @@ def serve(page: Explorer, port: int = 0) -> None:
             print()
 
 
-def server(page: Explorer, port: int = 0) -> HTTPServer:
+def server(page: Explorer, port: int = 0) -> ThreadingHTTPServer:
     """The server: the page at /, the motion of a member at /member/N; for the arguments and errors see `serve`.
 
     Raises:
@@ -36,7 +39,7 @@ def server(page: Explorer, port: int = 0) -> HTTPServer:
     if page.recipe is None or page.header["why"]:
         raise ValueError(f"nothing to serve beyond the page itself: {page.header['why'] or 'it has no members'}")
     whole = dataclasses.replace(page, header=page.header | {"serve": True}).html.encode()
-    running = HTTPServer((LOOPBACK, port), _Handler)
+    running = ThreadingHTTPServer((LOOPBACK, port), _Handler)
     running.answers = _Answers(page, whole)  # type: ignore[attr-defined]  # for its handlers
     return running
 
@@ -45,6 +48,8 @@ def server(page: Explorer, port: int = 0) -> HTTPServer:
 class _Answers:
     page: Explorer
     whole: bytes
+    simulating: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    """One member after the other; a browser's idle connection holds up nothing."""
 
     def to(self, path: str) -> tuple[int, str, bytes]:
         """Code, type and content of the answer to a path."""
@@ -54,15 +59,15 @@ class _Answers:
         if asked is None or self.page.rows is None or int(asked[1]) >= self.page.rows.size:
             return 404, "text/plain; charset=utf-8", b"not found"
         try:
-            return 200, "application/octet-stream", self.page.motion(int(asked[1]))
+            with self.simulating:
+                return 200, "application/octet-stream", self.page.motion(int(asked[1]))
         except Exception as error:  # of any kind: the page shows it
             return 500, "text/plain; charset=utf-8", f"This member cannot be simulated: {error}".encode()
 
 
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        host = self.headers.get("Host", "").rpartition(":")[0]
-        if host not in (LOOPBACK, "localhost"):  # DNS rebinding by another site
+        if not OWN_HOST.fullmatch(self.headers.get("Host", "")):  # DNS rebinding by another site
             code, kind, content = 403, "text/plain", b"available on this machine only"
         else:
             code, kind, content = self.server.answers.to(self.path)  # type: ignore[attr-defined]

@@ -85,7 +85,7 @@ class Table(NamedTuple):
     vectors: dict[str, Column]
     """Small vectors per member, (members, entries); multipliers for example."""
     gradients: dict[str, dict[str, Float[np.ndarray, " members"]]]
-    """By measure and parameter, in units of the measure per unit of the parameter."""
+    """By measure and parameter, in units of the measure's column per unit of the parameter's."""
 
     @property
     def size(self) -> int:
@@ -193,8 +193,10 @@ def _gradients(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, dict[str, n
     found = {}
     for name, x in scan.data_vars.items():
         if str(name).endswith("_gradient") and set(x.dims) == {*dims, "parameter"}:
-            values = flat(x.transpose(*dims, "parameter"), dims)
-            found[str(name).removesuffix("_gradient")] = {n: values[:, i] for i, n in enumerate(names)}
+            measure = str(name).removesuffix("_gradient")
+            unit = scan[measure].attrs.get("units", "") if measure in scan else ""
+            values = flat(displayed(x.transpose(*dims, "parameter").assign_attrs(units=unit)), dims)
+            found[measure] = {n: values[:, i] for i, n in enumerate(names)}
     return found
 
 
@@ -234,10 +236,11 @@ def _run(rows: Table) -> np.ndarray:
 
 
 def _unit_box(rows: Table) -> np.ndarray:
-    """Members in the unit box of the axes, (members, axes)."""
+    """Members in the unit box of the axes, (members, axes); in the middle of an axis without a value on it."""
     axes = np.stack([c.values for c in rows.of_role("axis")], axis=1)
-    low, wide = axes.min(axis=0), np.ptp(axes, axis=0)
-    return (axes - low) / np.where(wide > 0.0, wide, 1.0)
+    low = np.fmin.reduce(axes)
+    wide = np.fmax.reduce(axes) - low
+    return np.nan_to_num((axes - low) / np.where(wide > 0.0, wide, 1.0), nan=0.5)
 
 
 def _farthest(unit: np.ndarray, among: np.ndarray, chosen: list[int], count: int) -> list[int]:
