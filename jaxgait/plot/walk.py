@@ -22,6 +22,8 @@ from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 PERCENT = np.linspace(0.0, 100.0, 101)
 LONGEST_NAME = 100
 """Most characters of a trial's name above its bar."""
+MOST_GAPS = 16
+"""Markers of which gaps are shown."""
 FIGURE_INTERVALS = 12
 """Number of intervals between the stick figures of a stride."""
 
@@ -147,9 +149,11 @@ def _sticks(ax: Axes, walk: Walk) -> None:
 def _contacts(ax: Axes, walk: Walk) -> None:
     for row, (leg, events) in enumerate(zip(walk.legs, walk.events, strict=True)):
         for stride in (s for s in walk.strides if s.trial == leg.recording.name):
-            share = stride.toe_off if stride.toe_off is not None else 0.0
             color = RED if stride.reason else BLUE
-            stance = share * stride.period
+            if stride.toe_off is None:
+                ax.barh(row, stride.period, left=stride.start, height=0.5, fill=False, edgecolor=color, alpha=0.8)
+                continue
+            stance = stride.toe_off * stride.period
             ax.barh(row, stance, left=stride.start, height=0.5, color=color, alpha=0.8)
             swing, toe_off = stride.period - stance, stride.start + stance
             ax.barh(row, swing, left=toe_off, height=0.5, color=color, alpha=0.25)
@@ -161,7 +165,9 @@ def _contacts(ax: Axes, walk: Walk) -> None:
     ax.use_sticky_edges = False  # of bars, on which the first heel strike lies
     ax.margins(x=0.03)
     ax.set_xlabel(axis_label("time", "s"))
-    ax.set_title("stance (dark), swing (light), heel strikes; red: dropped", fontsize=9)
+    unknown = any(stride.toe_off is None for stride in walk.strides)
+    title = "stance (dark), swing (light), heel strikes; red: dropped" + unknown * "\noutlined: toe-off unknown"
+    ax.set_title(title, fontsize=9)
 
 
 def _parameters(ax: Axes, walk: Walk) -> None:
@@ -184,11 +190,12 @@ def _parameters(ax: Axes, walk: Walk) -> None:
 
 
 def _gaps(ax: Axes, walk: Walk) -> None:
-    rows = [(leg, name, gap) for leg in walk.legs for name, gap in leg.gaps.items()][:16]
-    ax.set_title("gaps of the leg's markers", fontsize=9)
-    for row, (leg, _, gap) in enumerate(rows):
-        time = leg.recording.time
+    rows = [(leg.recording.time, name, gap) for leg in walk.legs for name, gap in leg.gaps.items()]
+    more = f", and {len(rows) - MOST_GAPS} more" if len(rows) > MOST_GAPS else ""
+    ax.set_title(f"gaps of the leg's markers{more}", fontsize=9)
+    rows = rows[:MOST_GAPS]
+    for row, (time, _, gap) in enumerate(rows):
         ax.fill_between(time, row - 0.4, row + 0.4, where=gap > 0, color=RED, step="mid", lw=0.5)
-        ax.set_xlim(time[0], time[-1])
+    ax.set_xlim(min(time[0] for time, _, _ in rows), max(time[-1] for time, _, _ in rows))
     ax.set_yticks(range(len(rows)), [name[:14] for _, name, _ in rows], fontsize=6.5)
     ax.set_xlabel(axis_label("time", "s"))

@@ -10,7 +10,7 @@ from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemp
 from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.recording import GroundReaction, Recording
 from jaxgait.motion.verdict import judge
-from jaxgait.plot.walk import sheet
+from jaxgait.plot.walk import _contacts, _gaps, sheet
 from tests.motion import walker
 
 
@@ -42,6 +42,26 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
     whole = dataclasses.replace(walk, legs=tuple(dataclasses.replace(leg, gaps={}) for leg in walk.legs))
     titles = [ax.get_title() for ax in sheet(whole, judge(walk_stride(whole))).axes]
     assert "gaps of the leg's markers" not in titles and titles[-2].startswith("stance")
+    plt.close("all")
+
+
+def test_an_unknown_toe_off_is_no_swing_and_gaps_are_drawn_over_all_trials(walk):
+    first, *others = walk.strides
+    trial = walk.legs[0]
+    later = dataclasses.replace(trial.recording, name="later", time=trial.recording.time + 3.0)
+    gaps = {f"marker {i}": np.ones(later.time.size) for i in range(20)}
+    both = dataclasses.replace(
+        walk,
+        strides=(dataclasses.replace(first, toe_off=None), *others),
+        legs=(trial, dataclasses.replace(trial, recording=later, gaps=gaps)),
+        events=2 * walk.events,
+    )
+    contacts, missing = plt.figure().subplots(1, 2)
+    _contacts(contacts, dataclasses.replace(both, legs=(trial,), events=walk.events))
+    _gaps(missing, both)
+    assert [bar.get_fill() for bar in contacts.patches].count(False) == 1
+    assert contacts.get_title().endswith("outlined: toe-off unknown")
+    assert missing.get_xlim() == (0.0, later.time[-1]) and missing.get_title().endswith(", and 5 more")
     plt.close("all")
 
 
