@@ -55,7 +55,7 @@ def jumps(run: xr.Dataset, names: Sequence[str]) -> Jumps:
         if {f"{name}_before", f"{name}_after"} <= set(run.data_vars):
             low, high = (run[f"{name}_{side}"].values[inside] for side in ("before", "after"))
         elif run.attrs.get("scheme") == EVENT_DRIVEN:
-            low, high = _extrapolated(time, x.values, at, sample)
+            low, high = _extrapolated(time, x.values.astype(float), at, sample)
         else:
             low = high = np.interp(at, time, x.values)
         before[name], after[name] = (xr.DataArray(side, dims="event", attrs=x.attrs) for side in (low, high))
@@ -91,7 +91,7 @@ def split_at_jumps(run: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 
     Args:
         run: a result of `simulate`, or one member of an ensemble with trajectories.
-        names: of numbers over `time`.
+        names: of numbers over `time`, which become floating-point numbers.
 
     Returns:
         The histories over a longer `time`, in which each of these jumps has three samples more: the values just before
@@ -116,7 +116,7 @@ def split_at_jumps(run: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 
     def longer(name: str) -> xr.DataArray:
         low, high = (side[name].values[which] if name in side else gap for side in (found.before, found.after))
-        values = np.insert(run[name].values, rows, np.stack([low, gap, high], axis=-1).ravel())
+        values = np.insert(run[name].values.astype(float), rows, np.stack([low, gap, high], axis=-1).ravel())
         return xr.DataArray(values, dims="time", attrs=run[name].attrs)
 
     times = np.insert(run["time"].values, rows, np.repeat(found.time[which], 3))

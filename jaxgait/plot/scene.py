@@ -220,9 +220,10 @@ def _points(shape: Limb | Body) -> Points:
 def _until_the_end(run: xr.Dataset) -> xr.Dataset:
     """The run without the empty samples after an early end."""
     sampled = [x.transpose("time", ...) for x in run.data_vars.values() if "time" in x.dims and x.dtype.kind == "f"]
-    known = np.array([np.isfinite(x.values.reshape(x.shape[0], -1)).any(axis=1) for x in sampled]).any(axis=0)
-    count = int(known.size if known.all() else max(2, np.argmin(known)))
-    return run.isel(time=slice(0, count))
+    if not sampled:
+        return run
+    known = np.any([np.isfinite(x.values.reshape(x.shape[0], -1)).any(axis=1) for x in sampled], axis=0)
+    return run.isel(time=slice(0, max(2, 1 + int(np.flatnonzero(known).max(initial=0)))))
 
 
 def points(*columns: Any) -> Points:

@@ -50,8 +50,8 @@ _UNDATED: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "svgz": {"Date": N
 def style(**changes: Any) -> Iterator[None]:
     """Draws in jaxgait's style inside the block, and restores the user's matplotlib settings afterwards.
 
-    Only the settings changed here are restored: `matplotlib.rc_context` would also undo the choice of the backend by
-    the first picture of a notebook.
+    Only the settings changed here are restored: `matplotlib.rc_context` would also undo those of the backend that the
+    first picture of a notebook chooses, such as `interactive`.
 
     Further settings are given with `__` for the dot in their names.
 
@@ -116,7 +116,7 @@ def cell_edges(centres: Num[np.ndarray, " cells"], geometric: bool = False) -> F
         >>> print(cell_edges(np.array([1.0, 2.0, 4.0])))
         [0.5 1.5 3.  5. ]
     """
-    x = np.log(centres) if geometric else centres
+    x = np.log(centres) if geometric else np.asarray(centres, float)
     middle = (x[1:] + x[:-1]) / 2.0
     edges = np.concatenate([2.0 * x[:1] - middle[:1], middle, 2.0 * x[-1:] - middle[-1:]])
     return np.exp(edges) if geometric else edges
@@ -150,7 +150,7 @@ def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib
     import matplotlib.pyplot as plt
 
     path = pathlib.Path(path)
-    kind = path.suffix.removeprefix(".")
+    kind = path.suffix.removeprefix(".").lower()
     if not kind:
         kind = mpl.rcParams["savefig.format"]
         path = path.with_name(f"{path.name.rstrip('.')}.{kind}")

@@ -40,6 +40,14 @@ def test_what_the_run_does_not_hold_is_extrapolated_from_both_sides(walk):
     assert split_at_jumps(member.assign_attrs(scheme="Smooth"), names).sizes["time"] == 401
 
 
+def test_numbers_and_yes_or_no_are_split_too():
+    run = sampled([0.44, 0.47], [True, True])
+    run = run.assign(steps=run.x.astype(int), risen=run.x > 5.0)
+    for name in ("steps", "risen"):
+        line = split_at_jumps(run, [name])[name]
+        assert np.isnan(line.values).sum() == 4 and set(line.values[:5]) == {0.0}
+
+
 def sampled(events, jumping):
     """Of ten samples every 0.1 s, which rise by 1 per second, and by 5 at each event that jumps."""
     time = 0.1 * np.arange(10)

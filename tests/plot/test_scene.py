@@ -58,6 +58,9 @@ def test_a_run_that_ended_early_stops_where_it_ended(jump):
     cut = jump.where(jump.time <= 2.0).assign_attrs(status_text="ended early: fell (on its face)")
     found = scene.scene(cut)
     assert found.time[-1] == 2.0 and found.ended == "fell"
+    unknown_once = jump.where(jump.time != jump.time[3])
+    assert scene.scene(unknown_once).time[-1] == 4.0
+    assert scene._until_the_end(xr.Dataset({"lit": ("time", [True, False, True])})).sizes["time"] == 3
 
 
 def test_the_forces_of_a_rigid_walker_carry_its_weight():

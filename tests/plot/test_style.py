@@ -23,6 +23,7 @@ SETTERS = {"set_xlabel", "set_ylabel", "set_zlabel", "xlabel", "ylabel"}
 def test_edges_of_cells_are_halfway_between_their_centres():
     np.testing.assert_allclose(cell_edges(np.array([1.0, 2.0, 4.0])), [0.5, 1.5, 3.0, 5.0])
     np.testing.assert_allclose(cell_edges(np.array([1.0, 100.0]), geometric=True), [0.1, 10.0, 1000.0])
+    np.testing.assert_allclose(cell_edges(np.array([100, 200], np.uint8)), [50.0, 150.0, 250.0])
 
 
 def test_a_label_is_a_name_with_its_unit_in_brackets():
@@ -83,7 +84,7 @@ def test_a_picture_without_an_ending_gets_one(tmp_path, given, written):
     assert [path.name for path in tmp_path.iterdir()] == [written]
 
 
-@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+@pytest.mark.parametrize("kind", ["SVG", "pdf", "png"])
 def test_the_same_picture_is_the_same_file(tmp_path, kind):
     drawn = []
     for name in ("one", "other"):
@@ -93,4 +94,4 @@ def test_the_same_picture_is_the_same_file(tmp_path, kind):
             ax.legend()
         drawn.append(save(figure, tmp_path / f"{name}.{kind}").read_bytes())
     assert drawn[0] == drawn[1]
-    assert b"Date" not in drawn[0].replace(b"dc:date", b"Date") and (kind != "svg" or b">knee</text>" in drawn[0])
+    assert b"Date" not in drawn[0].replace(b"dc:date", b"Date") and (kind != "SVG" or b">knee</text>" in drawn[0])
