@@ -283,18 +283,24 @@ REDUCED = {
     "reduce_and": "and",
     "reduce_or": "or",
 }
+OF_NOTHING = {"add": 0, "mul": 1, "and": -1, "or": 0}
+"""Results of no numbers; -1 has all bits, and is true."""
 
 
 def _reduce(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     x, name, dtype = _cells(e, inputs[0]), REDUCED[e.primitive.name], e.outvars[0].aval.dtype
     axes = e.params["axes"]
     rest = [a for a in range(x.ndim) if a not in axes]
-    lines = x.transpose([*rest, *axes]).reshape([*[x.shape[a] for a in rest], -1])
-    if lines.shape[-1] == 0:
-        raise Unsupported(f"{e.primitive.name} of nothing")
+    kept = [x.shape[a] for a in rest]
+    lines = x.transpose([*rest, *axes]).reshape([math.prod(kept), math.prod(x.shape[a] for a in axes)])
     joined = lambda a, b: reader.number(name, [a, b], dtype)
-    found = [functools.reduce(joined, lines[at].tolist()) for at in np.ndindex(lines.shape[:-1])]
-    return np.array(found, dtype=int).reshape(lines.shape[:-1])
+    if lines.shape[1]:
+        found = [functools.reduce(joined, line) for line in lines.tolist()]
+    elif name in OF_NOTHING:
+        found = [reader.constant(OF_NOTHING[name], dtype)] * len(lines)
+    else:
+        raise Unsupported(f"{e.primitive.name} of nothing")
+    return np.array(found, dtype=int).reshape(kept)
 
 
 def _cumulated(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:

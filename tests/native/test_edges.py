@@ -24,11 +24,19 @@ ROUNDINGS = {"even": lax.RoundingMethod.TO_NEAREST_EVEN, "away": lax.RoundingMet
 unary = lambda f: lambda x, _: f(x)
 as_type = lambda dtype: lambda x, _: x.astype(dtype)
 
+
+def of_nothing(x):
+    """Results of no numbers, (0, 2), some of which are no numbers either."""
+    joined = [lax.reduce_and_p.bind(x > 0, axes=axes) for axes in ((0,), (0, 1))]
+    return *joined, jnp.sum(x, axis=1), jnp.sum(x, axis=0, dtype=x.dtype), jnp.prod(x, dtype=x.dtype), jnp.any(x > 0)
+
+
 CHOICES = {
     "select": lambda x, y: lax.select(x > y, x, y),
     "clamp": lambda x, y: lax.clamp(x, y, jnp.full_like(x, 7)),
     "extremes": lambda x, y: (jnp.max(jnp.stack([x, y, x])), jnp.argmin(jnp.stack([x, y, x]))),
     "divided": lambda x, y: (jnp.floor_divide(x, y), jnp.remainder(x, y)),
+    "nothing": lambda x, y: of_nothing(jnp.stack([x, y])[None, :] * jnp.stack([x])[:0, None]),
 }
 REAL = {
     **CHOICES,
