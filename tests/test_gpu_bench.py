@@ -44,6 +44,8 @@ def test_the_written_files(tmp_path):
     found = gpu.Found({"gpu": "a GPU", "jax": jax.__version__, "date": "2026-11-22"}, tmp_path)
     row = {"mechanism": "knee", "precision": "float64", "derivative": False, "members": 9, "rounding": 3e-9}
     found.add(row | gpu.agreement(results((1.0, 2.0, 5.0)), results((1.0, 2.0, 4.0)), 1e-6))
+    unknown = gpu.allowed("float64", np.inf)
+    found.add(row | {"rounding": np.inf} | gpu.agreement(results(3 * [1.0]), results(3 * [1.0]), unknown))
     double, x = jax.vmap(lambda x: x * 2.0), np.ones(3)
     one = gpu.timed(found, "doubling", 3, "one", double, x)
     gpu.timed(found, "doubling", 3, "other", jax.vmap(lambda x: x * 2.5), x, other=one)
@@ -52,7 +54,9 @@ def test_the_written_files(tmp_path):
     for members in (64, 512):
         found.add(scan | {"members": members, "gpu_s": 0.5, "cpu_s": members / 512})
     text = (tmp_path / "GPU.md").read_text()
-    assert found.wrong == ["knee, float64"] and "| knee | float64 | value | 9 | 2.5e-01 | 3.0e-09 | 100% | NO |" in text
+    assert found.wrong == 2 * ["knee, float64"] and "| 0.0e+00 | infinite | 100% | NO |" in text
+    assert "Infinity" not in (tmp_path / "gpu.json").read_text()
+    assert "| knee | float64 | value | 9 | 2.5e-01 | 3.0e-09 | 100% | NO |" in text
     assert (
         "# On a GPU: a GPU" in text and "| doubling | 3 | one |" in text and "| doubling | >= 20 | 21 | yes |" in text
     )

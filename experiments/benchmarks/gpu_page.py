@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jaxgait import files
 from jaxgait.report import table
 
 from .rows import TARGET_HEADINGS, target_cells
@@ -21,7 +21,8 @@ CPU's own results change if the parameter changes in its last digit."""
 
 def write(whole: dict[str, Any], folder: pathlib.Path) -> None:
     """Writes all files."""
-    (folder / "gpu.json").write_text(json.dumps(whole, indent=1) + "\n")
+    whole = files.plain(whole)
+    files.text(folder / "gpu.json", files.as_json(whole))
     drawn = by_size(whole, folder / "GPU.png")
     (folder / "GPU.md").write_text(page(whole, "GPU.png" if drawn else None))
 
@@ -96,10 +97,11 @@ def _scanned(rows: Sequence[dict[str, Any]]) -> str:
 
 def _checked(rows: Sequence[dict[str, Any]]) -> str:
     head = ("mechanism", "in", "of", "members", "difference", "rounding", "same ends", "agrees")
+    size = lambda x: "infinite" if x is None else f"{x:.1e}"  # (JSON has no word for it)
     cells = [
         (
             *(r["mechanism"], r["precision"], "value and derivative" if r["derivative"] else "value"),
-            *(str(r["members"]), f"{r['difference']:.1e}", f"{r['rounding']:.1e}", f"{r['same_status']:.0%}"),
+            *(str(r["members"]), size(r["difference"]), size(r["rounding"]), f"{r['same_status']:.0%}"),
             "yes" if r["agrees"] else "NO",
         )
         for r in rows
