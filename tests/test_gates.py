@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.reliability import gates, numerics
+from experiments.reliability import gates, numerics, scans
 from experiments.reliability.rows import below, equal
 
 
@@ -17,6 +17,15 @@ def test_a_gate_that_fails_is_reported(monkeypatch, capsys, tmp_path):
         gates.main(["--only", "drifts", "--kills", "3", "--page", str(tmp_path / "page.md")])
     assert stop.value.code == 1 and "| bytes that differ | 3 | 0 | **no** |" in capsys.readouterr().out
     assert (tmp_path / "page.md").read_text().startswith("# Measured reliability")
+
+
+@pytest.mark.parametrize(("calls", "growth"), [(1, 0.0), (2, 0.0), (4, 1.0)])
+def test_growth_of_memory_is_that_of_the_later_half(monkeypatch, calls, growth):
+    run = []
+    monkeypatch.setattr(scans, "_scan", lambda **_: run.append(1))
+    monkeypatch.setattr(scans, "resident", lambda: 1e6 * len(run))
+    (row,) = scans.repeated_calls(calls)
+    assert len(run) == calls and row.measured.startswith(f"{growth:g}")
 
 
 def test_a_solver_of_lower_order_fails(monkeypatch):
