@@ -27,13 +27,14 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.measures import passing_gait
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.report import table
+from jaxgait.solve.smooth import _LEAST_RTOL
 
 TITLE = "# float32 against float64"
 ABOUT = """
 This page lists the error of single precision for every mechanism at its default settings; all of them complete with
 `precision="float32"`. Each precision has its own default tolerances: in float64 those of the model, in float32 at least
 rtol {rtol:.1e} and atol {atol:.1e}, because tighter ones are below rounding errors; an rtol below
-3.6e-06 raises a `ValueError`. The difference is a root mean square over a curve, or that of a single number; it
+{least:.1e} raises a `ValueError`. The difference is a root mean square over a curve, or that of a single number; it
 includes the errors of both solves.
 
 Written by `python -m experiments.benchmarks.float32 docs/float32.md`; `tests/solve/test_float32.py` asserts the bounds.
@@ -149,7 +150,8 @@ def row(case: Case) -> Row:
 def markdown(rows: list[Row]) -> str:
     """The page."""
     head = ["mechanism", "quantity", "float64", "difference", "bound", "unit", "steps in float64", "in float32"]
-    about = ABOUT.format(rtol=rows[0].rtol, atol=rows[0].atol)
+    least = _LEAST_RTOL * float(np.finfo("float32").eps)
+    about = ABOUT.format(rtol=rows[0].rtol, atol=rows[0].atol, least=least)
     return "\n".join([TITLE, about, table(head, map(_cells, rows)), TIME])
 
 

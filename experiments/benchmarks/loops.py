@@ -91,7 +91,7 @@ def waiting(name: str, apart: int) -> Target:
     expected = sum(min(times) for times in alone) * rounds.mean() / rounds[list(chosen)].sum()
     what = f"{name}, uneven scan: time over that of its members, each among its like, CPU time"
     spread = f"{rounds.size} members, {rounds.min()} to {rounds.max()} steps"
-    return Target(what, 1.05, min(whole) / float(expected), True, spread)
+    return Target(what, 1.05, min(whole) / float(expected), True, spread, promised=True)
 
 
 def recording(name: str, count: int, samples: int) -> Target:

@@ -158,7 +158,7 @@ def target(name: str, problem: Problem, rows: list[Row], there: bool) -> Target:
     note = "; ".join(shown(r) for r in (mine, other) if r is not None) + ("" if there else f"; {NOT_THERE}")
     measured = None if mine is None or other is None else _cost(mine) / _cost(other)
     what = f"{name}: jaxgait over heyoka at an error of {problem.error:g}, CPU time"
-    return Target(what, problem.target, measured, True, note)
+    return Target(what, problem.target, measured, True, note, promised=True)
 
 
 def _cost(r: Row) -> float:

@@ -76,6 +76,8 @@ class Target:
     note: str = ""
     full_size: bool = True
     """Whether it was measured at the size that the target speaks of; a quick run measures smaller ones."""
+    promised: bool = False
+    """Whether the table of `experiments.benchmarks.targets` shows it."""
 
     @property
     def met(self) -> bool | None:

@@ -14,7 +14,6 @@ import dataclasses
 import json
 import pathlib
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from jaxgait import precision
 from jaxgait.report import table
@@ -26,27 +25,12 @@ from .rows import TARGET_HEADINGS, Row, Target, announce, target_cells
 Measured = tuple[list[Row], list[Target]]
 
 
-class Figure(NamedTuple):
-    """A promise: which target of a part it is, by words that it is named with, and the bound that holds for it."""
-
-    words: str
-    bound: float
-    at_most: bool = True
-
-
-class Part(NamedTuple):
-    """What is measured together."""
-
-    measure: Callable[[bool], Measured]
-    """Of whether it is quick."""
-    figures: tuple[Figure, ...]
-
-
 def knee_alone(quick: bool) -> Measured:
     """One member of the knee by itself, in ms of processor time."""
     rows = loops.compared("knee", 1, 0)
     ours = next(r for r in rows if r.code == "jaxgait, kernels")
-    return rows, [Target("knee, one member, ms", 6.0, ours.cpu_ms_per_member, True, full_size=not quick)]
+    what = "knee, one member, ms"
+    return rows, [Target(what, 6.0, ours.cpu_ms_per_member, True, full_size=not quick, promised=True)]
 
 
 def uneven(quick: bool) -> Measured:
@@ -61,7 +45,7 @@ def directions(quick: bool) -> Measured:
     many = cost.get("RK4, value and 32 tangents")
     ratio = None if many is None else many / cost["RK4, value"]
     what = "walker: value and derivatives by 32 parameters over value, CPU time"
-    return rows, [*found, Target(what, 12.0, ratio, True, full_size=not quick)]
+    return rows, [*found, Target(what, 12.0, ratio, True, full_size=not quick, promised=True)]
 
 
 def first_result(quick: bool) -> Measured:
@@ -69,51 +53,42 @@ def first_result(quick: bool) -> Measured:
     if quick:
         return [], []
     (first, rate), (second, again) = start.measured()
-    names = ("first process", "second process", "another rtol, first process", "another rtol, second process")
-    seconds = (first, second, rate, again)
-    return [], [Target(f"knee ensemble, s: {n}", 0.0, x, True) for n, x in zip(names, seconds, strict=True)]
+    found = {
+        "first process": (6.0, first),
+        "second process": (2.0, second),
+        "another rtol, first process": (1.0, rate),
+        "another rtol, second process": (1.0, again),
+    }
+    return [], [Target(f"knee ensemble, s: {name}", *x, True, promised=True) for name, x in found.items()]
 
 
-PARTS = {
-    "knee": Part(knee.measure, (Figure("knee: jaxgait over SIMD C++", 1.3), Figure("(2 parameters) over value", 2.0))),
-    "alone": Part(knee_alone, (Figure("knee, one member", 6.0),)),
-    "walker": Part(walker.measure, (Figure("walker: jaxgait over SIMD C++", 1.1),)),
-    "gradients": Part(directions, (Figure("(2 parameters) over value", 2.0), Figure("by 32 parameters", 12.0))),
-    "uneven": Part(uneven, (Figure("uneven scan", 1.05),)),
-    "start": Part(
-        first_result, (Figure("s: first process", 6.0), Figure("s: second process", 2.0), Figure("another rtol", 1.0))
-    ),
-    "heyoka": Part(peers.measure, (Figure("Lorenz", 2.0), Figure("compass swing", 2.0), Figure("van der Pol", 1.0))),
-    "drjit": Part(stepping.measure, (Figure("over Dr.Jit", 1.0),)),
-    "threads": Part(threads.measure, (Figure("two threads over one", 1.9, at_most=False),)),
+PARTS: dict[str, Callable[[bool], Measured]] = {
+    "knee": knee.measure,
+    "alone": knee_alone,
+    "walker": walker.measure,
+    "gradients": directions,
+    "uneven": uneven,
+    "start": first_result,
+    "heyoka": peers.measure,
+    "drjit": stepping.measure,
+    "threads": threads.measure,
 }
-"""By name."""
-
-
-def judged(targets: Iterable[Target], figures: Iterable[Figure]) -> list[Target]:
-    """The targets that were promised, by the bounds of the promises."""
-    return [
-        dataclasses.replace(t, target=figure.bound, at_most=figure.at_most)
-        for figure in figures
-        for t in targets
-        if figure.words in t.what
-    ]
+"""What is measured together, by name, of whether it is quick."""
 
 
 def measured(name: str, quick: bool) -> list[Target]:
-    """The figures of a part, not judged where it was quick.
+    """The promised figures of a part, not judged where it was quick.
 
     Raises:
-        LookupError: if the part has measured nothing that goes by the words of one of its figures.
+        LookupError: if the part has measured nothing that was promised.
     """
-    part = PARTS[name]
     announce(name)
     with precision.use("float64"), compiled_anew():
-        _, found = part.measure(quick)
-    lost = [figure.words for figure in part.figures if not any(figure.words in t.what for t in found)]
-    if lost and not quick:
-        raise LookupError(f"{name} has no target named with {', '.join(map(repr, lost))}")
-    return [dataclasses.replace(t, full_size=t.full_size and not quick) for t in judged(found, part.figures)]
+        _, found = PARTS[name](quick)
+    promised = [t for t in found if t.promised]
+    if not promised and not quick:
+        raise LookupError(f"{name} has measured nothing that was promised")
+    return [dataclasses.replace(t, full_size=t.full_size and not quick) for t in promised]
 
 
 def markdown(targets: Iterable[Target]) -> str:

@@ -146,8 +146,9 @@ def _targets(rows: dict[tuple[str, str], Row]) -> list[Target]:
 
     note = "" if cpp.compiler() else "no g++ on this machine"
     mine, tsit5 = ("jaxgait", "RK4"), ("jaxgait", "Tsit5")
+    simd = ratio(mine, ("C++", "RK4, simd"))
     return [
         Target("walker: stock Tsit5 over jaxgait's, CPU time", 20.0, ratio(("diffrax", "Tsit5, linalg.solve"), tsit5)),
         Target("walker: scalar C++ over jaxgait, CPU time", 4.0, ratio(("C++", "RK4, scalar"), mine), note=note),
-        Target("walker: jaxgait over SIMD C++, CPU time", 3.0, ratio(mine, ("C++", "RK4, simd")), True, note),
+        Target("walker: jaxgait over SIMD C++, CPU time", 1.1, simd, True, note, promised=True),
     ]
