@@ -98,7 +98,7 @@ def force_envelope(report: Report, out: pathlib.Path) -> None:
         progress=False,
         **FAST,
     )
-    force = np.moveaxis(data.force.values, 0, 1).reshape(-1, 200)
+    force = data.force.values.reshape(-1, 200)
     t = np.arange(1, 201) / 200
     with style():
         figure, ax = plt.subplots(figsize=(5.6, 3.4))

@@ -141,6 +141,6 @@ def zigzag(ax: Axes, a: Point, b: Point, width: float, turns: int = 7, color: st
     along = (b - a) / np.hypot(*(b - a))
     normal = np.array([-along[1], along[0]])
     steps = np.linspace(0.0, 1.0, 2 * turns + 2)
-    sides = np.array([0.0, *([1.0, -1.0] * turns), 0.0])[: steps.size]
+    sides = np.array([0.0, *([1.0, -1.0] * turns), 0.0])
     x, y = (a + np.outer(steps, b - a) + np.outer(sides * width, normal)).T
     ax.plot(x, y, color=color, lw=1.3)

@@ -25,6 +25,7 @@ from jaxgait.report import Report, table
 from . import lagrange
 from .expected import MATHEMATICA, MATHEMATICA_RECURRENCE
 
+FORMS = ("closed form", "recurrence", "link vectors", "autodiff, loop", "autodiff, arrays")
 SIZES = (1, 2, 3, 5, 10, 20, 50)
 LOOP_SIZES = (1, 2, 3, 5, 10)
 """Unrolled programs take a minute to compile at n = 20."""
@@ -127,10 +128,9 @@ def add_evaluation(report: Report, out: pathlib.Path) -> None:
     report.figure("compile_growth_ok", "that ratio is below 3", "", bool(growth < 3), expected=True)
     report.figure("loop_ratio", "compile time, hand-written Lagrangian over closed form, n = 10 (above 5)", "1", ratio)
     report.figure("loop_ratio_ok", "that ratio is above 5", "", bool(ratio > 5), expected=True)
-    names = ("closed form", "recurrence", "link vectors", "autodiff, loop", "autodiff, arrays")
-    headings = ["n", *names, f"link vectors, {MEMBERS} members (us each)"]
-    lines = [_line(f"{n}, plane", costs, names, members.get(n)) for n, costs in plane.items()]
-    lines += [_line(f"{n}, space", costs, names, None) for n, costs in space.items()]
+    headings = ["n", *FORMS, f"link vectors, {MEMBERS} members (us each)"]
+    lines = [_line(f"{n}, plane", costs, members.get(n)) for n, costs in plane.items()]
+    lines += [_line(f"{n}, space", costs, None) for n, costs in space.items()]
     report.section(
         "Cost of evaluation",
         "Seconds to trace and compile / microseconds per evaluation / KiB of temporary memory. Closed form and "
@@ -144,9 +144,9 @@ def add_evaluation(report: Report, out: pathlib.Path) -> None:
     )
 
 
-def _line(label: str, costs: dict[str, Cost], names: tuple[str, ...], member: float | None) -> list[str]:
+def _line(label: str, costs: dict[str, Cost], member: float | None) -> list[str]:
     cells = [
-        f"{costs[x].compile:.2f} / {costs[x].evaluate:.1f} / {costs[x].memory:.1f}" if x in costs else "" for x in names
+        f"{costs[x].compile:.2f} / {costs[x].evaluate:.1f} / {costs[x].memory:.1f}" if x in costs else "" for x in FORMS
     ]
     return [label, *cells, "" if member is None else f"{member:.2f}"]
 
@@ -154,7 +154,7 @@ def _line(label: str, costs: dict[str, Cost], names: tuple[str, ...], member: fl
 def _picture(plane: dict[int, dict[str, Cost]], members: dict[int, float], path: pathlib.Path) -> pathlib.Path:
     with style():
         figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
-        for name in ("closed form", "recurrence", "link vectors", "autodiff, loop", "autodiff, arrays"):
+        for name in FORMS:
             at = [n for n, costs in plane.items() if name in costs]
             axes[0].loglog(at, [plane[n][name].compile for n in at], "o-", ms=3, label=name)
             axes[1].loglog(at, [plane[n][name].evaluate for n in at], "o-", ms=3, label=name)

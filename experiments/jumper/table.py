@@ -154,7 +154,7 @@ def friction_laws(report: Report, out: pathlib.Path) -> None:
 def _incremental(model: Jumper) -> xr.Dataset:
     """The jump by time steps, with `grf_x`."""
     run = jaxgait.simulate(model, scheme="Marching", dt=1e-5, samples=600)
-    force = run.friction_impulse.sum("row").diff("time") / 1e-3  # mean between two samples
+    force = run.friction_impulse.sum("row").diff("time") / run.time.diff("time")  # mean between two samples
     return run.assign(grf_x=model.studs_per_row * force.reindex_like(run.time, fill_value=0.0))
 
 

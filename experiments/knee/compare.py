@@ -20,8 +20,9 @@ import tyro
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from experiments.knee.expected import RATIO
 from experiments.knee.search import leg
-from experiments.knee.tune import RTOL
+from experiments.knee.tune import OVER, RTOL
 from jaxgait import ensemble, report
 from jaxgait.ensembles import grid, zipped
 from jaxgait.measure import Measure
@@ -49,7 +50,7 @@ STARTS = {"SLSQP": 8, "CMA-ES": 1, "Nelder-Mead": 2}
 class Proportional(Damper):
     """A damper whose c is a fixed multiple of its k."""
 
-    ratio: Scalar = parameter(0.05, unit="s", doc="c/k of the damper", bounds="nonnegative", source="paper, Table 4")
+    ratio: Scalar = parameter(RATIO, unit="s", doc="c/k of the damper", bounds="nonnegative", source="paper, Table 4")
 
     def force(self, length: Scalar, rate: Scalar) -> Scalar:
         """Force in N at a length in m and its rate in m/s."""
@@ -86,8 +87,8 @@ class Tried(NamedTuple):
 def cases() -> list[Case]:
     """Both k and c free, and c/k fixed."""
     free = leg()
-    k, c = {"damper.k": (1.2e4, 3.6e4)}, {"damper.c": (400.0, 2400.0)}
-    return [Case("k and c free", free, k | c), Case("c/k = 0.05 s", with_parts(free, {"damper": Proportional()}), k)]
+    k = {"damper.k": OVER["damper.k"]}
+    return [Case("k and c free", free, OVER), Case(f"c/k = {RATIO} s", with_parts(free, {"damper": Proportional()}), k)]
 
 
 def scanned(case: Case, budget: int) -> Tried:

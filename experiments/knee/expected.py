@@ -13,6 +13,8 @@ RHO_R3: dict[int | str, float] = {1: 5e-5, 2: 2e-4, 3: 1e-3}
 PEAK: dict[int | str, float] = {1: 0.01, 2: 0.02}
 """Tolerance of the peak flexion in deg by period in strides."""
 FOLDED = "folded"
+RATIO = 0.05
+"""c/k of the damper in s, of the paper's Figures 8 to 11."""
 
 
 class Case(NamedTuple):
@@ -31,7 +33,7 @@ class Case(NamedTuple):
     order: int | str
     rho: str | None = None
     peak: str | None = None
-    ratio: float = 0.05
+    ratio: float = RATIO
     lift: float = 1.0
 
 
@@ -101,8 +103,8 @@ SET_R3 = [
 
 
 def _cases(cases: list[Case], *k: float) -> list[Case]:
-    """The cases at these k, with an unlifted hip and c/k = 0.05 s."""
-    found = {c.k: c for c in cases if c.lift == 1.0 and c.ratio == 0.05}
+    """The cases at these k, with an unlifted hip and c/k = `RATIO`."""
+    found = {c.k: c for c in cases if c.lift == 1.0 and c.ratio == RATIO}
     return [found[value] for value in k]
 
 
@@ -139,7 +141,7 @@ PAPER_CRITICAL = {0.05: "1.6e4"}
 BEST = {
     c.ratio: (Expected(round(float(c.rho), 4), "1", 6e-4), Expected(c.k, "N/m", 1e3))
     for c in sorted(REFERENCE[:1] + SET_R2, key=lambda c: c.ratio)
-    if c.rho is not None and c.lift == 1.0 and (c.ratio != 0.05 or c.k == 1.8e4)
+    if c.rho is not None and c.lift == 1.0 and (c.ratio != RATIO or c.k == 1.8e4)
 }
 PAPER_BEST = 0.9896
 OTHER_DRIVE = (

@@ -82,7 +82,7 @@ def width(table: Float[np.ndarray, "k c"]) -> Measure:
 
 
 def scanned() -> xr.Dataset:
-    """Over k and c rho, error and width k and c; NaN where the walk does not repeat every stride."""
+    """Rho, error and width over k and c; NaN (width: 0) where the walk does not repeat every stride."""
     members = grid({name: np.linspace(*bounds, n) for (name, bounds), n in zip(OVER.items(), SIZE, strict=True)})
     walks = ensemble(leg(), members, strides=STRIDES, rtol=RTOL, observe=[RHO, ERROR_OF_WALKS], progress=False)
     rho = walks.rho.values

@@ -28,7 +28,7 @@ windows) are reconstructions, tuned against the features at c/k = 0.05 s, so tha
 CASES_R2 = [(1.4e4, 1.0), (1.52e4, 1.0), (1.4e4, 1.006), (1.52e4, 1.006), (1.8e4, 1.0)]
 CASES_R3 = [(1.4e4, 1.0), (1.52e4, 1.0), (1.4e4, 1.006), (1.52e4, 1.006), (1.6e4, 1.0)]
 K = np.linspace(1.0e4, 4.0e4, 61)
-RATIO = np.round(np.linspace(0.02, 0.10, 33), 4)
+RATIOS = np.round(np.linspace(0.02, 0.10, 33), 4)
 K_R3 = np.linspace(1.36e4, 1.66e4, 31)
 
 
@@ -39,8 +39,8 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
         tuning = part.start("optimisation (in parallel with the rest)", tune.tune, r2)
         one = part.run("time histories, set R2", runs.histories, r2, CASES_R2, progress)
         other = part.run("time histories, set R3", runs.histories, r3, CASES_R3, progress)
-        scan = part.run("scan of k and c/k", runs.scan, r2, K, RATIO, progress)
-        windows = part.run("subharmonic windows, set R3", runs.scan, r3, K_R3, np.array([runs.RATIO]), progress)
+        scan = part.run("scan of k and c/k", runs.scan, r2, K, RATIOS, progress)
+        windows = part.run("subharmonic windows, set R3", runs.scan, r3, K_R3, np.array([expected.RATIO]), progress)
         part.run("compliant socket", socket.study, beyond, out, one, progress)
         best, check = tuning()
         part.run("pictures", _pictures, report, out, r2, one, other, scan, windows, best)
@@ -141,7 +141,7 @@ def _numbers(report: Report, one: xr.Dataset, other: xr.Dataset, scan: xr.Datase
         what = {"mean": "mean ground force"}.get(name, f"largest {name} force")
         report.compare(f"knee.force.{name}", what, value, expected.FORCES[name])
     for (k, order, *_), rho, peak in expected.TABLE_R2:
-        at = scan.sel(k=k, ratio=runs.RATIO, method="nearest")
+        at = scan.sel(k=k, ratio=expected.RATIO, method="nearest")
         label, key = f"k = {k:g} N/m, c/k = 0.05 s (R2)", f"knee.R2.{k:g}"
         report.figure(f"{key}.order", f"period in strides, {label}", "1", int(at.order), **_order(k, order))
         report.compare(f"{key}.rho", f"rho, {label}", at.rho, rho)

@@ -16,6 +16,8 @@ from jaxgait.models.prosthesis.measures import ANALYSED_STRIDES, MEASURES, curve
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.report import labels
 
+from .expected import RATIO
+
 STRIDES = 20
 """As in the paper."""
 SETTLED = 28
@@ -29,8 +31,6 @@ LINES = 49
 BATCH = 528
 """Members: sixteen rows of the map. Four equal batches keep two cores busy to the end."""
 RTOL = 1e-5
-RATIO = 0.05
-"""c/k in s of the paper's Figures 8 to 11."""
 
 
 def _amplitude(run: Any) -> Any:

@@ -174,7 +174,7 @@ def basin_picture(report: Report, out: pathlib.Path) -> None:
         )
         report.picture(save(figure, out / "basin.png"), "The starts that reach the periodic gait form a narrow band")
     outcome = labels("1", f"how the walk ends ({REACHED}: it reaches the gait)")
-    starts = xr.Dataset(
+    outcomes = xr.Dataset(
         {
             "outcome": (("angle", "rate"), result.outcome, outcome),
             "strides": (("angle", "rate"), result.strides, labels("1", "strides walked")),
@@ -184,4 +184,4 @@ def basin_picture(report: Report, out: pathlib.Path) -> None:
             "rate": ("rate", rate, labels("rad/s", "stance rate at the start")),
         },
     )
-    report.data(out / "basin.nc", starts)
+    report.data(out / "basin.nc", outcomes)

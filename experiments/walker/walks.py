@@ -122,9 +122,14 @@ def _beside_paper(report: Report, id: str, what: str, value: float, both: expect
     report.compare(id, what, value, row, paper=printed, paper_tolerance=row.tolerance)
 
 
+def _walking(runs: Walks) -> dict[float, bool]:
+    """By friction coefficient whether the walker does not fall."""
+    return {mu: not np.isfinite(runs[0.0, mu]["fell_at"]) for mu in FRICTIONS}
+
+
 def _friction(report: Report, runs: Walks) -> None:
     """Where the walker falls, slips or rolls, and how unevenly it slips."""
-    walks = {mu: not np.isfinite(runs[0.0, mu]["fell_at"]) for mu in FRICTIONS}
+    walks = _walking(runs)
     smallest, islands = connected_range(walks)
     slipping = max(mu for mu in FRICTIONS if walks[mu] and max(runs[0.0, mu]["slip"]) > 0.0)
     low, high = sorted(1e3 * slip for slip in runs[0.0, 0.13]["slip"])
@@ -168,7 +173,7 @@ def _figure_7(report: Report, runs: Walks, out: pathlib.Path) -> None:
         axis.axvspan(0.13, 0.17, color=ORANGE, alpha=0.25, lw=0, label="paper: walks with slip")
         axis.plot(mu, velocity, "o-", color=BLUE, ms=4, label="average velocity")
         axis.plot(mu[np.isnan(velocity)], np.full(np.isnan(velocity).sum(), 0.29), "x", color=RED, label="falls here")
-        for island in connected_range(dict(zip(FRICTIONS, ~np.isnan(velocity), strict=True)))[1]:
+        for island in connected_range(_walking(runs))[1]:
             at = (island, runs[0.0, island]["velocity"])
             axis.annotate("limps", at, xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8)
         axis.axhline(
