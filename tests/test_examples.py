@@ -44,7 +44,7 @@ LONG |= {
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities", "Trial", "FittedTrial"}
 LONG |= {"integrate", "hybrid", "march", "PoincareMap", "StroboscopicMap"}
 LONG |= {"locate", "period_doubled", "bifurcation_curve", "sobol_indices", "Program", "program_of"}
-LONG |= {"general", "compiled"}
+LONG |= {"program_for_all_values", "compiled"}
 """Examples that compile for some seconds, by function, or by the file that contains many: slow tests."""
 
 

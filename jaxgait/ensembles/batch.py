@@ -19,7 +19,7 @@ from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, value_at
 from jaxgait.fields import declared, value_named
 from jaxgait.measure import Observe, mask, observed
 from jaxgait.model import Model, State
-from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
+from jaxgait.native import Lanes, Program, lanes_of, looped, native, program_for_all_values, program_of
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import afresh, signature
 from jaxgait.parameters import parameters, with_parameters
@@ -217,7 +217,7 @@ def _key(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
 def _for_all_numbers(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program | None:
     """The program that takes the numbers of the settings as arguments; None if this is impossible."""
     if job.devices == 1:
-        return general(_function(static, job), *args, assured=ASSURED)
+        return program_for_all_values(_function(static, job), *args, assured=ASSURED)
     try:
         return _sharded(static, job, args)
     except jax.errors.ConcretizationTypeError:

@@ -273,7 +273,7 @@ def _run(
 def _work(results: Mapping[str, np.ndarray], lanes: Lanes, length: int, devices: int) -> np.ndarray:
     """Steps that the members of a block took, and that their lanes could have taken; each device has its part."""
     steps = results["steps"].astype(np.int64) + results["rejected_steps"]
-    room = sum(lanes.room(part.tolist()) for part in np.split(np.resize(steps, length), devices))
+    room = sum(lanes.lane_iterations(part.tolist()) for part in np.split(np.resize(steps, length), devices))
     return np.array([steps.sum(), room])
 
 

@@ -33,6 +33,17 @@ Nothing here depends on mechanics, models or solvers.
 from jaxgait.native.members import explain, looped
 from jaxgait.native.program import native
 from jaxgait.native.refilling import Lanes, lanes_of
-from jaxgait.native.stored import Program, compiled, general, kept, program_of
+from jaxgait.native.stored import Program, compiled, kept, program_for_all_values, program_of
 
-__all__ = ["Lanes", "Program", "compiled", "explain", "general", "kept", "lanes_of", "looped", "native", "program_of"]
+__all__ = [
+    "Lanes",
+    "Program",
+    "compiled",
+    "explain",
+    "kept",
+    "lanes_of",
+    "looped",
+    "native",
+    "program_for_all_values",
+    "program_of",
+]

@@ -108,7 +108,7 @@ LINEAR: Mapping[str, Callable[[Any, Any, Sequence[Any]], Sequence[Any]]] = {
 }
 
 
-FOLDED: Mapping[str, Callable[..., Any]] = {
+FOLDED_INDICES: Mapping[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,

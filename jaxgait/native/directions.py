@@ -123,7 +123,7 @@ class _Parts:
         self._n, self._of_memory = n, [0] * len(code.memories)
         self._parts: dict[int, int | None] = {0: None}
         self._of: list[int] = [0] * len(code.dtypes)
-        self._shared = 0
+        self._addressing = 0
         """What all members of a vector must agree on: positions in memory, and conditions of loops."""
         for k, operand in enumerate(seeds):
             for i, values in enumerate(operand):
@@ -145,10 +145,10 @@ class _Parts:
                     found |= of[v]
                 of[s.output] = found
             elif isinstance(s, Read):
-                self._shared |= of[s.index]
+                self._addressing |= of[s.index]
                 of[s.output] = self._of_memory[s.memory]
             elif isinstance(s, Write):
-                self._shared |= of[s.index] | (0 if s.where is None else of[s.where])
+                self._addressing |= of[s.index] | (0 if s.where is None else of[s.where])
                 found = self._of_memory[s.memory] | of[s.value]
                 new |= found != self._of_memory[s.memory]
                 self._of_memory[s.memory] = found
@@ -159,7 +159,7 @@ class _Parts:
     def _follow_loop(self, s: Loop) -> bool:
         new = self._carried(s.carried, s.initial)
         new |= self._follow(s.condition) | self._follow(s.body) | self._carried(s.carried, s.following)
-        self._shared |= self._of[s.going] | (0 if s.where is None else self._of[s.where])
+        self._addressing |= self._of[s.going] | (0 if s.where is None else self._of[s.where])
         return new
 
     def _carried(self, carried: Sequence[int], values: Sequence[int]) -> bool:
@@ -173,7 +173,7 @@ class _Parts:
     def _separate(self, operands: int) -> int:
         """The bits of operands whose parts never mix."""
         every = (1 << self._n) - 1
-        kept = {k for k in range(operands) if not self._shared >> (k * self._n) & every}
+        kept = {k for k in range(operands) if not self._addressing >> (k * self._n) & every}
         sets = {*self._of}  # (memory may belong to several parts, as long as it is not read)
         for bits in sets:
             kept -= {k for k in kept if (part := bits >> (k * self._n) & every) & (part - 1)}

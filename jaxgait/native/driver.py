@@ -36,12 +36,12 @@ INTERNAL_ERROR = 13
 """XLA_FFI_Error_Code_INTERNAL."""
 
 FUNCTIONS = {
-    "cuLibraryLoadData": "ptr, ptr, ptr, ptr, i32, ptr, ptr, i32",
-    "cuLibraryGetKernel": "ptr, ptr, ptr",
-    "cuLibraryUnload": "ptr",
-    "cuLaunchKernel": "ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr",
+    "cuLibraryLoadData": ("ptr, ptr, ptr, ptr, i32, ptr, ptr, i32", "load"),
+    "cuLibraryGetKernel": ("ptr, ptr, ptr", "after.cuLibraryLoadData"),
+    "cuLibraryUnload": ("ptr", "late"),
+    "cuLaunchKernel": ("ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr", "ready"),
 }
-"""Functions of the driver (CUDA 12 or later), with LLVM types of their arguments."""
+"""Functions of the driver (CUDA 12 or later): LLVM types of their arguments, and the block that calls each."""
 NO_OPTIONS = "ptr null, ptr null, i32 0"
 MAX_MESSAGE = 128
 """Bytes of a message."""
@@ -99,7 +99,7 @@ def handler(name: str, text: str, arrays: int, results: int, blocks: int, thread
     """The handler in LLVM's assembly language, named KERNEL; arguments as for `registered`."""
     given = [*(f"%in{i}" for i in range(arrays)), *(f"%out{i}" for i in range(results))]
     lines = [
-        *(f"declare i32 @{function}({types})" for function, types in FUNCTIONS.items()),
+        *(f"declare i32 @{function}({types})" for function, (types, _) in FUNCTIONS.items()),
         "declare i32 @snprintf(ptr, i64, ptr, ...)",
         "@loaded = internal global ptr null",
         *(f"@name.{function} = internal constant {_string(function)}" for function in FUNCTIONS),
@@ -180,8 +180,7 @@ def _launched(given: Sequence[str], blocks: int, threads: int) -> list[str]:
 def _failed() -> Iterator[str]:
     """Returns an error to XLA that names the driver's function and its error code."""
     phi = lambda kind, form: (
-        f"phi {kind} "
-        + ", ".join(f"[ {form.format(name)}, %{before} ]" for name, before in zip(FUNCTIONS, BEFORE, strict=True))
+        f"phi {kind} " + ", ".join(f"[ {form.format(name)}, %{block} ]" for name, (_, block) in FUNCTIONS.items())
     )
     yield "failed:"
     yield f"  %number = {phi('i32', '%done.{}')}"
@@ -197,10 +196,6 @@ def _failed() -> Iterator[str]:
     yield from calls.field("create", "%api", API["XLA_FFI_Error_Create"])
     yield "  %created = call ptr %create(ptr %error)"
     yield "  ret ptr %created"
-
-
-BEFORE = ("load", "after.cuLibraryLoadData", "late", "ready")
-"""The block in which each function is called."""
 
 
 def _called(function: str, arguments: str) -> list[str]:

@@ -9,7 +9,7 @@ import enum
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -361,7 +361,7 @@ class Scope:
         return self.w.emit(f"{how} {a} {x} to {b}")
 
 
-class Memory:
+class Cells:
     """Loads and stores of a scope."""
 
     def __init__(self, scope: Scope, stride: int = 1):
@@ -378,19 +378,30 @@ class Memory:
 
     def load(self, pointer: str, dtype: np.dtype, index: str | int) -> str:
         """The numbers of all members, `stride` apart."""
-        cell, start = self.cell(dtype), self.at(pointer, dtype, index)
-        vector = self.scope.vector(cell)
-        if self.stride == 1:
-            x = self.w.emit(f"load {vector}, ptr {start}, align {dtype.itemsize}")
-        else:
-            x = "poison"
-            for i in range(self.scope.width):
-                where = self.at(start, dtype, i * self.stride)
-                one = self.w.emit(f"load {cell}, ptr {where}, align {dtype.itemsize}")
-                x = self.w.emit(f"insertelement {vector} {x}, {cell} {one}, i64 {i}") if self.scope.width > 1 else one
-        if dtype.kind == "b":
-            return self.w.emit(f"icmp ne {vector} {x}, {'0' if self.scope.width == 1 else 'zeroinitializer'}")
-        return x
+        start = self.at(pointer, dtype, index)
+        if self.stride != 1:
+            return self.gather((self.at(start, dtype, i * self.stride) for i in range(self.scope.width)), dtype)
+        x = self.w.emit(f"load {self.scope.vector(self.cell(dtype))}, ptr {start}, align {dtype.itemsize}")
+        return self._value(x, dtype)
+
+    def gather(self, addresses: Iterable[str], dtype: np.dtype) -> str:
+        """The numbers of all members, from an address each."""
+        cell, x = self.cell(dtype), "poison"
+        for i, where in enumerate(addresses):
+            one = self.w.emit(f"load {cell}, ptr {where}, align {dtype.itemsize}")
+            x = (
+                one
+                if self.scope.width == 1
+                else self.w.emit(f"insertelement {self.scope.vector(cell)} {x}, {cell} {one}, i64 {i}")
+            )
+        return self._value(x, dtype)
+
+    def _value(self, x: str, dtype: np.dtype) -> str:
+        """Numbers as they are loaded; bytes become true or false."""
+        if dtype.kind != "b":
+            return x
+        zero = "0" if self.scope.width == 1 else "zeroinitializer"
+        return self.w.emit(f"icmp ne {self.scope.vector('i8')} {x}, {zero}")
 
     def single(self, pointer: str, dtype: np.dtype, index: str) -> str:
         """One number."""

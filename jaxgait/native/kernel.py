@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from jaxgait.native.instructions import Kind, Known, Memory, Operation, Scope, Value, Writer
+from jaxgait.native.instructions import Cells, Kind, Known, Operation, Scope, Value, Writer
 
 VECTOR_BYTES = 64
 """Bytes of a vector, as in the widest registers; LLVM splits it where they are narrower."""
@@ -64,7 +64,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     lanes = Scope(w, known, kernel.width, uniform)
     extra = Scope(w, known, kernel.width, lanes)
     used = {value.kind for value in kernel.values.values()}
-    _level(kernel, Kind.UNIFORM, Memory(uniform), 0)
+    _level(kernel, Kind.UNIFORM, Cells(uniform), 0)
     if used & {Kind.LANE, Kind.EXTRA}:
         # The last vector overlaps the one before; what it computes again is the same.
         before = w.block
@@ -72,7 +72,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
         w.label("lanes")
         w.line(f"%i = phi i64 [ 0, %{before} ], [ %i.next, %lanes.end ]")
         begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(kernel.grid.members - kernel.width))])
-        _level(kernel, Kind.LANE, Memory(lanes), begin)
+        _level(kernel, Kind.LANE, Cells(lanes), begin)
         w.line("br label %lanes.done")
         w.label("lanes.done")
         if Kind.EXTRA in used:
@@ -81,7 +81,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
             w.label("extra")
             w.line("%j = phi i64 [ 0, %lanes.done ], [ %j.next, %extra.done ]")
             across, along = w.emit(f"mul i64 {begin}, {member}"), w.emit(f"mul i64 %j, {number}")
-            _level(kernel, Kind.EXTRA, Memory(extra, member), w.emit(f"add i64 {across}, {along}"))
+            _level(kernel, Kind.EXTRA, Cells(extra, member), w.emit(f"add i64 {across}, {along}"))
             w.line("br label %extra.done")
             w.label("extra.done")
             w.line("%j.next = add i64 %j, 1")
@@ -98,21 +98,21 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     return "\n".join([*w.lines, "}", *sorted(w.declared), ""])
 
 
-def _level(kernel: Kernel, kind: Kind, memory: Memory, index: str | int) -> None:
-    scope, values = memory.scope, kernel.values
+def _level(kernel: Kernel, kind: Kind, cells: Cells, index: str | int) -> None:
+    scope, values = cells.scope, kernel.values
     for i, v in enumerate(kernel.inputs):
         if values[v].kind == kind:
-            scope.names[v] = memory.load(f"%in{i}", values[v].dtype, index)
+            scope.names[v] = cells.load(f"%in{i}", values[v].dtype, index)
         elif kind == Kind.EXTRA and values[v].kind == Kind.ALONG:
-            scope.names[v] = scope.spread(memory.single(f"%in{i}", values[v].dtype, "%j"), values[v].dtype)
+            scope.names[v] = scope.spread(cells.single(f"%in{i}", values[v].dtype, "%j"), values[v].dtype)
     for op in kernel.operations:
         if values[op.output].kind != kind:
             continue
         if op.name == "slice":
             source = f"%in{kernel.inputs.index(op.inputs[0])}"
-            scope.names[op.output] = memory.load(source, values[op.output].dtype, op.params["offset"])
+            scope.names[op.output] = cells.load(source, values[op.output].dtype, op.params["offset"])
         else:
             scope.compute(op)
     for i, v in enumerate(kernel.outputs):
         if values[v].kind == kind:
-            memory.store(scope.get(v), f"%out{i}", values[v].dtype, index)
+            cells.store(scope.get(v), f"%out{i}", values[v].dtype, index)

@@ -9,8 +9,7 @@ import itertools
 from collections.abc import Sequence
 
 from jaxgait.native.code import Code, Loop, Memory, PartLoop, Read, Statement, Write, everything, lasting
-from jaxgait.native.instructions import Memory as Cells
-from jaxgait.native.instructions import Scope, Writer
+from jaxgait.native.instructions import Cells, Scope, Writer
 from jaxgait.native.kernel import VECTOR_BYTES
 
 
@@ -39,7 +38,7 @@ class Emitter:
             elif isinstance(s, Loop):
                 self._loop(s)
             elif isinstance(s, PartLoop):
-                self._alike(s)
+                self._part_loop(s)
             else:
                 self.scope.compute(s)
 
@@ -51,20 +50,9 @@ class Emitter:
         return self.w.emit(f"getelementptr {cell}, ptr {self.pointers[memory][i]}, i64 {self._lane('i64', index, i)}")
 
     def _read(self, s: Read) -> None:
-        dtype, index = self.code.memories[s.memory].dtype, self.scope.get(s.index)
-        cell, whole = Cells.cell(dtype), "poison"
-        for i in range(self.width):
-            one = self.w.emit(f"load {cell}, ptr {self._address(s.memory, index, i)}, align {dtype.itemsize}")
-            whole = self._with(cell, whole, one, i)
-        if dtype.kind == "b":
-            zero = "0" if self.width == 1 else "zeroinitializer"
-            whole = self.w.emit(f"icmp ne {self.scope.vector(cell)} {whole}, {zero}")
-        self.scope.names[s.output] = whole
-
-    def _with(self, type: str, whole: str, one: str, i: int) -> str:
-        if self.width == 1:
-            return one
-        return self.w.emit(f"insertelement {self.scope.vector(type)} {whole}, {type} {one}, i64 {i}")
+        index = self.scope.get(s.index)
+        addresses = (self._address(s.memory, index, i) for i in range(self.width))
+        self.scope.names[s.output] = Cells(self.scope).gather(addresses, self.code.memories[s.memory].dtype)
 
     def _write(self, s: Write) -> None:
         """Inactive members write to a dummy address; a single one skips the store."""
@@ -131,7 +119,7 @@ class Emitter:
         self.w.label(f"end{n}")
         self.active = outer
         for table in tables:
-            self._taken(*table)
+            self._load_all_parts(*table)
 
     def _tabulated(self, s: Loop) -> list[tuple[int, tuple[int, ...]]]:
         """Stores values of parts before a loop that are constant in it, or change only in their tables.
@@ -147,26 +135,26 @@ class Emitter:
             before = [initial.get(v, v) for v in outer] if outer in changing else list(outer)
             if all(v in self.scope.names or v in self.code.constants for v in before):
                 for i, v in enumerate(before):
-                    self._put(inner, str(i), self.scope.get(v))
+                    self._store_part(inner, str(i), self.scope.get(v))
                 self._stored.add(inner)
         return [(inner, outer) for inner, outer in inputs if outer in changing]
 
-    def _alike(self, s: PartLoop) -> None:
+    def _part_loop(self, s: PartLoop) -> None:
         """A loop over parts, whose values are in tables."""
         n = next(self._labels)
         for inner, outer in s.inputs:
-            self._filled(inner, outer)
+            self._store_all_parts(inner, outer)
         before = self.w.block
         self.w.line(f"br label %parts{n}")
         self.w.label(f"parts{n}")
         start = len(self.w.lines)
         self.w.lines.append("")  # the phi node of the part, known at the end
-        self.scope.names.update({inner: self._got(inner, f"%p{n}") for inner, _ in s.inputs})
+        self.scope.names.update({inner: self._load_part(inner, f"%p{n}") for inner, _ in s.inputs})
         self.statements(s.body)
         of = {outer: inner for inner, outer in s.inputs}
         for inner, outer in s.outputs:
             old = of.get(self._lasting.get(outer, ()))
-            self._give(inner, f"%p{n}", old)
+            self._store_output(inner, f"%p{n}", old)
         self.w.line(f"%p{n}.next = add i64 %p{n}, 1")
         self.w.lines[start] = f"  %p{n} = phi i64 [ 0, %{before} ], [ %p{n}.next, %{self.w.block} ]"
         self.w.line(f"%p{n}.more = icmp slt i64 %p{n}.next, {s.parts}")
@@ -174,29 +162,29 @@ class Emitter:
         self.w.label(f"whole{n}")
         for inner, outer in s.outputs:
             if outer not in self._lasting:
-                self._taken(inner, outer)
+                self._load_all_parts(inner, outer)
 
-    def _filled(self, table: int, outer: tuple[int, ...]) -> None:
+    def _store_all_parts(self, table: int, outer: tuple[int, ...]) -> None:
         if table not in self._stored:
             for i, v in enumerate(outer):
-                self._put(table, str(i), self.scope.get(v))
+                self._store_part(table, str(i), self.scope.get(v))
 
-    def _taken(self, table: int, outer: tuple[int, ...]) -> None:
-        self.scope.names.update({v: self._got(table, str(i)) for i, v in enumerate(outer)})
+    def _load_all_parts(self, table: int, outer: tuple[int, ...]) -> None:
+        self.scope.names.update({v: self._load_part(table, str(i)) for i, v in enumerate(outer)})
 
-    def _give(self, inner: int, part: str, old: int | None) -> None:
+    def _store_output(self, inner: int, part: str, old: int | None) -> None:
         """Stores a part's output; for the next iteration in place of an old value, for active members."""
         x = self.scope.get(inner)
         if old is None:
-            self._put(inner, part, x)
+            self._store_part(inner, part, x)
             return
         type, active = self.scope.type(self.code.dtypes[old]), self.active
-        self._put(old, part, x if active is None else self._following(active, type, x, self.scope.get(old)))
+        self._store_part(old, part, x if active is None else self._following(active, type, x, self.scope.get(old)))
 
-    def _put(self, table: int, part: str, x: str) -> None:
+    def _store_part(self, table: int, part: str, x: str) -> None:
         Cells(self.scope).store(x, f"%table{table}", self.code.dtypes[table], self._row_of(part))
 
-    def _got(self, table: int, part: str) -> str:
+    def _load_part(self, table: int, part: str) -> str:
         return Cells(self.scope).load(f"%table{table}", self.code.dtypes[table], self._row_of(part))
 
     def _row_of(self, part: str) -> str:

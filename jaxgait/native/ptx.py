@@ -141,7 +141,7 @@ def _definition(name: str) -> tuple[str, frozenset[str]]:
 
 ARCHITECTURE = "sm_75"
 TARGET = "__gpu$xla.gpu.ptx"
-MAX_IN_REGISTERS = 16
+MAX_IN_THREAD = 16
 """Numbers up to which an array is kept in registers; a thread has 255, each half a float64."""
 
 _written: dict[str, str] = {}

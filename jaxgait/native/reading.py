@@ -215,9 +215,9 @@ class Reader:
         if name == "convert_element_type" and self.code.dtypes[inputs[0]] == dtype:
             return inputs[0]
         whole = all(x is not None and not isinstance(x, float) for x in known)
-        if not whole or name not in arrays.FOLDED or dtype.kind not in "ib":
+        if not whole or name not in arrays.FOLDED_INDICES or dtype.kind not in "ib":
             return None
-        found = arrays.FOLDED[name](*known)
+        found = arrays.FOLDED_INDICES[name](*known)
         fits = dtype.kind == "b" or np.iinfo(dtype).min <= found <= np.iinfo(dtype).max
         return self.constant(found, dtype) if fits else None
 

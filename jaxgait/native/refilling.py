@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from jaxgait.native import loops
 from jaxgait.native.code import Code, Loop
-from jaxgait.native.instructions import Memory as Cells
-from jaxgait.native.instructions import Writer
+from jaxgait.native.instructions import Cells, Scope, Writer
 from jaxgait.native.loops import Emitter, width_for
 
 WARP_THREADS = 32
@@ -39,7 +38,7 @@ class Lanes(NamedTuple):
         """Beginning of the name of a kernel."""
         return f"{'refilled' if self.refilled else 'waiting'}{self.width}_"
 
-    def room(self, rounds: Sequence[int]) -> int:
+    def lane_iterations(self, rounds: Sequence[int]) -> int:
         """Iterations of all lanes until the last member is done.
 
         Args:
@@ -122,8 +121,8 @@ class _Refilling(Emitter):
     def all_members(self) -> None:
         w, lanes = self.w, f"i{self.width}"
         own = [v for v, (i, _) in self.where.items() if not self.shared[i] and v not in self.loop.initial]
-        room = lambda v: w.emit(f"alloca [{self.width} x {Cells.cell(self.code.dtypes[v])}], align 64")
-        self.slots = {v: room(v) for v in (*own, *self.loop.carried)}
+        slot = lambda v: w.emit(f"alloca [{self.width} x {Cells.cell(self.code.dtypes[v])}], align 64")
+        self.slots = {v: slot(v) for v in (*own, *self.loop.carried)}
         w.line(f"%ids = alloca [{self.width} x i64], align 64")
         self.stack()
         for v, (i, k) in self.where.items():
@@ -205,7 +204,7 @@ class _Refilling(Emitter):
         dtype = self.code.dtypes[v]
         if v not in self.where:
             x = self.code.constants[v]
-            return str(int(x)) if dtype.kind == "b" else self.scope.constant(x, dtype).rpartition(" ")[2].rstrip(">")
+            return str(int(x)) if dtype.kind == "b" else Scope(self.w, self.code.known, 1, None).constant(x, dtype)
         i, k = self.where[v]
         at = self._at(f"%in{i}", Cells.cell(dtype), member, 0 if self.shared[i] else self.sizes[i], k)
         return self.w.emit(f"load {Cells.cell(dtype)}, ptr {at}, align {dtype.itemsize}")

@@ -19,7 +19,7 @@ from jaxgait.native.blocks import Block, Equation
 from jaxgait.native.instructions import ALIASES, SUPPORTED, Kind, Operation, Value, supports
 from jaxgait.native.kernel import Grid, Kernel
 
-MIN_OPERATIONS = 12
+MIN_TOGETHER = 12
 """Least number of operations of a kernel that is worth a call."""
 
 MIN_KERNEL_SHARE = 0.5
@@ -115,7 +115,7 @@ def partition(block: Block) -> list[Equation | Kernel]:
         steps += outside[own]
         group = inside[own]
         work = sum(e.primitive.name not in ALIASES for e in group)
-        steps += [_kernel(block, group, shapes, wanted)] if work >= MIN_OPERATIONS else group
+        steps += [_kernel(block, group, shapes, wanted)] if work >= MIN_TOGETHER else group
     inside_kernels = sum(len(step.operations) for step in steps if isinstance(step, Kernel))
     return steps if inside_kernels >= MIN_KERNEL_SHARE * len(block.equations) else list(block.equations)
 

@@ -102,15 +102,17 @@ def program_of(function: Callable[..., Any], *args: Any, assured: Sequence[str] 
     return _program(function, given, assured) or _traced(function, given, assured, None)
 
 
-def general(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program | None:
+def program_for_all_values(
+    function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any
+) -> Program | None:
     """Like `program_of`, but None for a function that branches on the value of an argument.
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.native.stored import general
+        >>> from jaxgait.native.stored import program_for_all_values
         >>> def stretch(x):
         ...     return x if x > 0.0 else 0.0 * x  # one program for all values is not possible
-        >>> print(general(stretch, jnp.array(1.0)))
+        >>> print(program_for_all_values(stretch, jnp.array(1.0)))
         None
     """
     given = (args, options)

@@ -71,10 +71,10 @@ class Thread(Emitter):
         if outermost:
             self._addresses = {}
 
-    def _alike(self, s: PartLoop) -> None:
+    def _part_loop(self, s: PartLoop) -> None:
         self._load(v for inner, outer in s.inputs if inner not in self._stored for v in outer)
         with self._nested():
-            super()._alike(s)
+            super()._part_loop(s)
 
     @contextlib.contextmanager
     def _nested(self) -> Iterator[None]:

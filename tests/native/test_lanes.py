@@ -13,7 +13,7 @@ from tests.native.test_members import history
 
 
 @pytest.mark.parametrize(
-    ("lanes", "rounds", "room"),
+    ("lanes", "rounds", "iterations"),
     [
         (TOGETHER, [3, 1, 8], 24),
         (Lanes(2, False), [3, 1, 8, 2], 6 + 16),
@@ -25,12 +25,12 @@ from tests.native.test_members import history
         (TOGETHER, [], 0),
     ],
 )
-def test_room_is_counted_by_hand(lanes, rounds, room):
-    assert lanes.room(rounds) == room
+def test_iterations_of_lanes_are_counted_by_hand(lanes, rounds, iterations):
+    assert lanes.lane_iterations(rounds) == iterations
 
 
 def test_many_even_members_leave_no_lane_idle():
-    assert Lanes(8, True).room([7] * 64) == Lanes(8, False).room([7] * 64) == 7 * 64
+    assert Lanes(8, True).lane_iterations([7] * 64) == Lanes(8, False).lane_iterations([7] * 64) == 7 * 64
 
 
 def test_programs_report_their_lanes_even_from_disk(short_loops, cache):
