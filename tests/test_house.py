@@ -201,6 +201,7 @@ COVERED = {
     "plot/fits.py": "calibration/test_calibration.py",
     "plot/maps.py": "plot/test_histories.py",
     "plot/scale.py": "plot/test_histories.py",
+    "plot/table.py": "plot/test_explorer_page.py",
     "outcome.py": "ensembles/test_ensemble.py",
     "scheme.py": "solve/test_schemes.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",

@@ -74,11 +74,13 @@ def landing(report: Report, out: pathlib.Path) -> None:
         "locked legs, impact law": jaxgait.simulate(softer, **once),
         "flexing legs": jaxgait.simulate(flexing, **once),
     }
-    for name, run in runs.items():  # the flexing legs last: theirs are the figures below
-        key, found = name.replace(",", "").replace(" ", "-"), assess_landing(run, mass=70.0)
-        report.figure(f"{key}-status", f"landing completed, {name}", "", run.status == 0, expected=True)
-        report.figure(f"{key}-peak", f"peak landing force / body weight, {name}", "1", found.peak_force)
-        report.figure(f"{key}-airborne", f"bouncing: time in the air after touch-down, {name}", "s", found.airborne)
+    landed = {name: assess_landing(run, mass=70.0) for name, run in runs.items()}
+    for name, of in landed.items():
+        key = name.replace(",", "").replace(" ", "-")
+        report.figure(f"{key}-status", f"landing completed, {name}", "", runs[name].status == 0, expected=True)
+        report.figure(f"{key}-peak", f"peak landing force / body weight, {name}", "1", of.peak_force)
+        report.figure(f"{key}-airborne", f"bouncing: time in the air after touch-down, {name}", "s", of.airborne)
+    run, found = runs["flexing legs"], landed["flexing legs"]
     report.figure("landing-fall", "fall from the apex to touch-down, flexing legs", "m", found.fall)
     report.figure("landing-speed", "landing speed, flexing legs", "m/s", found.speed)
     report.figure("landing-lowering", "lowering of the centre of mass to rest", "m", found.lowering)

@@ -20,10 +20,10 @@ from matplotlib.ticker import MaxNLocator
 from jaxgait.checks import nearest
 from jaxgait.ensembles.columns import MEMBER
 from jaxgait.measure import with_gaps
-from jaxgait.plot.explorer.table import Column, Table, table
 from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import broken, draw_map, no_value
 from jaxgait.plot.style import GREY, PALETTE, axis_label, displayed, style
+from jaxgait.plot.table import Column, Table, table
 
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")

@@ -13,9 +13,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.outcome import COMPLETED_TEXT
-from jaxgait.plot.explorer.table import Column, Table
 from jaxgait.plot.scale import boundaries, colours, stepped, texts
 from jaxgait.plot.style import axis_label, cell_edges
+from jaxgait.plot.table import Column, Table
 
 MAX_HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
@@ -47,7 +47,7 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
     Examples:
         >>> import matplotlib.pyplot as plt
         >>> import xarray as xr
-        >>> from jaxgait.plot.explorer.table import table
+        >>> from jaxgait.plot.table import table
         >>> from jaxgait.plot.maps import draw_map
         >>> data = xr.Dataset(
         ...     {"rho": (("k", "c"), [[0.9, 0.8], [0.7, 0.6]]), "status": (("k", "c"), [[0, 0], [0, 0]])},

@@ -64,53 +64,79 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
         't = 1.00 s   real time'
     """
     shown = [one for _, one in scenes]
-    plan = _plan(shown, curves)
-    text = pace_text(pace)
+    plan, text = _plan(shown, curves), pace_text(pace)
     captions = [_Caption(title, one, "" if len(shown) > 1 else text, plan.cell) for title, one in scenes]
     legends = [_legend(one, plan.cell) for one in shown]
     common = len({_names(legend) for legend in legends}) == 1
+    heights = _heights(shown, captions, legends, common, plan)
+    # Of a film: not one of pyplot's, which stay open.
+    figure = Figure(figsize=(plan.width, heights.top + plan.rows * heights.row))
+    named: dict[str, Any] = {"loc": "upper left", "frameon": False, "borderaxespad": 0.2}
+    if common and legends[0]["handles"]:
+        figure.legend(**legends[0] | _columns(legends[0], plan.width), bbox_to_anchor=(0.0, 1.0), **named)
+    if len(shown) > 1:
+        figure.text(*_corner(figure, 0.06, heights.top - 0.02), text, fontsize=8, va="bottom")
+    stages = []
+    for i, (one, caption) in enumerate(zip(shown, captions, strict=True)):
+        left = GAP / 2 + (i % plan.columns) * (plan.cell + GAP)
+        down = heights.top + (i // plan.columns) * heights.row
+        if legends[i]["handles"] and not common:
+            figure.legend(**legends[i], bbox_to_anchor=_corner(figure, left, down), **named)
+        axes = _views(figure, one, plan, left, down + heights.above)
+        box = axes[0].get_window_extent()
+        caption.artist = axes[0].set_title(
+            "", loc="left", fontsize=9, family="DejaVu Sans", pad=6.0 + 72.0 * heights.titled,  # its digits are as wide
+            x=-(box.x0 / figure.dpi - left) / (box.width / figure.dpi),
+        )  # fmt: skip
+        panels = _panels(figure, one, shown, plan, left, down + heights.above + plan.high + GAP)
+        stages.append(Stage(one, axes, panels, caption))
+    return figure, stages
+
+
+def _corner(figure: Figure, left: float, down: float) -> tuple[float, float]:
+    """A position in inches from the upper left corner in parts of the figure."""
+    return left / figure.get_figwidth(), 1.0 - down / figure.get_figheight()
+
+
+class _Heights(NamedTuple):
+    """Of what is above each other, in inches."""
+
+    top: float
+    """What all runs have in common, above the first row."""
+    titled: float
+    """Titles of views."""
+    above: float
+    """Captions, legends and titles above the views of a run."""
+    row: float
+    """A run with all of it."""
+
+
+def _heights(
+    shown: Sequence[Scene], captions: Sequence[_Caption], legends: Sequence[dict[str, Any]], common: bool, plan: _Plan
+) -> _Heights:
     top = LINE if len(shown) > 1 else 0.0
     if common:
         top += _height(legends[0] | _columns(legends[0], plan.width))
-    above = LINE * max(caption.lines for caption in captions) + 0.12
-    above += 0.0 if common else max(map(_height, legends))
     titled = LINE * any(view.title for one in shown for view in one.views)
+    above = LINE * max(caption.lines for caption in captions) + 0.12 + titled
+    above += 0.0 if common else max(map(_height, legends))
     below = GAP + (plan.panels * CURVE + AXIS[1] if plan.panels else 0.0)
-    row = above + titled + plan.high + below
-    figure = Figure(figsize=(plan.width, top + plan.rows * row))  # of a film: not one of pyplot's, which stay open
-    at = lambda left, down: (left / plan.width, 1.0 - down / figure.get_figheight())
-    named: dict[str, Any] = {"loc": "upper left", "frameon": False, "borderaxespad": 0.2}
-    if common and legends[0]["handles"]:
-        figure.legend(**legends[0] | _columns(legends[0], plan.width), bbox_to_anchor=at(0.0, 0.0), **named)
-    if len(shown) > 1:
-        figure.text(*at(0.06, top - 0.02), text, fontsize=8, va="bottom")
+    return _Heights(top, titled, above, above + plan.high + below)
+
+
+def _panels(figure: Figure, one: Scene, shown: Sequence[Scene], plan: _Plan, left: float, down: float) -> list[_Panel]:
+    """A scene's curves below its views, from `down` on, at the scales of all scenes."""
     limits, window = _limits(shown), _window(shown, (plan.cell - AXIS[0]) / plan.width)
-    stages = []
-    for i, (one, caption) in enumerate(zip(shown, captions, strict=True)):
-        left, down = GAP / 2 + (i % plan.columns) * (plan.cell + GAP), top + (i // plan.columns) * row
-        if legends[i]["handles"] and not common:
-            figure.legend(**legends[i], bbox_to_anchor=at(left, down), **named)
-        axes = _views(figure, one, plan, left, down + above + titled)
-        box = axes[0].get_window_extent()
-        caption.artist = axes[0].set_title(
-            "", loc="left", fontsize=9, family="DejaVu Sans", pad=6.0 + 72.0 * titled,  # its digits are as wide
-            x=-(box.x0 / figure.dpi - left) / (box.width / figure.dpi),
-        )  # fmt: skip
-        panels = []
-        for k, curve in enumerate(one.curves[: plan.panels]):
-            low = down + above + titled + plan.high + GAP + (k + 1) * CURVE
-            box = (
-                *at(left + AXIS[0], low),
-                (plan.cell - AXIS[0] - 0.1) / plan.width,
-                0.84 * CURVE / (top + plan.rows * row),
-            )
-            panels.append(_Panel(figure.add_axes(box), one, curve, max(map(length, shown)), limits, window))
-        for panel in panels[:-1]:
-            panel.ax.tick_params(labelbottom=False)
-        for panel in panels[-1:]:
-            panel.ax.set_xlabel(axis_label("time", "s"), fontsize=8)
-        stages.append(Stage(one, axes, panels, caption))
-    return figure, stages
+    size = (plan.cell - AXIS[0] - 0.1) / plan.width, 0.84 * CURVE / figure.get_figheight()
+    panels = []
+    for k, curve in enumerate(one.curves[: plan.panels], 1):
+        box = (*_corner(figure, left + AXIS[0], down + k * CURVE), *size)
+        panels.append(_Panel(figure.add_axes(box), one, curve, max(map(length, shown)), limits, window))
+    for panel in panels[:-1]:
+        panel.ax.tick_params(labelbottom=False)
+    for panel in panels[-1:]:
+        panel.ax.set_xlabel(axis_label("time", "s"), fontsize=8)
+    return panels
 
 
 class _Plan(NamedTuple):

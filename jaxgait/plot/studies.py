@@ -97,15 +97,16 @@ def draw_curves(trials: Sequence[Curves], side_panel: bool = False) -> tuple[Fig
     figure = plt.figure(figsize=(width * (columns + side_panel / wide), high * rows))
     ratios = {"width_ratios": columns * [wide] + side_panel * [1.0], "height_ratios": rows * (2.2, 1.0)}
     grid = figure.add_gridspec(2 * rows, columns + side_panel, **ratios)
-    first: dict[Any, tuple[Axes, Axes]] = {}  # of each quantity, and of each horizontal axis
+    of_quantity: dict[Any, tuple[Axes, Axes]] = {}  # the first of each
+    over: dict[str, Axes] = {}
     for i, one in enumerate(trials):
         row, column = 2 * (i // columns), i % columns
-        axis, unit = _axis(one.curve), one.curve.fitted.attrs.get("units")
-        own = first.get((one.quantity, unit), (None, None))
-        upper = figure.add_subplot(grid[row, column], sharex=first.get(axis, (None,))[0], sharey=own[0])
+        axis, quantity = _axis(one.curve), (one.quantity, one.curve.fitted.attrs.get("units"))
+        own = of_quantity.get(quantity, (None, None))
+        upper = figure.add_subplot(grid[row, column], sharex=over.get(axis), sharey=own[0])
         lower = figure.add_subplot(grid[row + 1, column], sharex=upper, sharey=own[1])
-        for key in (axis, (one.quantity, unit)):
-            first.setdefault(key, (upper, lower))
+        over.setdefault(axis, upper)
+        of_quantity.setdefault(quantity, (upper, lower))
         _draw(upper, lower, one)
         upper.set_title(one.name, loc="right", fontsize=9)
     named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from jaxgait.plot.explorer import explore
-from jaxgait.plot.explorer.table import COUNTS
+from jaxgait.plot.table import COUNTS
 from tests.plot import browser
 from tests.plot.explorer import line, needs_chromium, needs_plotly
 

@@ -7,10 +7,10 @@ import xarray as xr
 from matplotlib.colors import to_hex, to_rgb
 
 from jaxgait.plot import maps
-from jaxgait.plot.explorer.table import COUNTS, table
 from jaxgait.plot.histories import MAX_PANELS, picture
 from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.style import GREY
+from jaxgait.plot.table import COUNTS, table
 
 
 @pytest.fixture(autouse=True)

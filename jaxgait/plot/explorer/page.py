@@ -25,11 +25,12 @@ from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
 from jaxgait.ensembles.results import is_run, open_result
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
+from jaxgait.plot.explorer.choice import extremes, one_of_each_status, spread
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
-from jaxgait.plot.explorer.table import Column, Table, extremes, one_of_each_status, spread, table
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.scale import boundaries, colours, texts
+from jaxgait.plot.table import Column, Table, table
 from jaxgait.run import state_variables
 
 STATUS = "status"
