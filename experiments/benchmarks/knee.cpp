@@ -48,7 +48,7 @@ template <class N> INLINE auto down(const N &angle) {
   auto [s, c] = sincos(angle);
   return Vec{s, -c};
 }
-static Vec<double, double> bolted(double angle) { return {std::sin(angle), -std::cos(angle)}; }
+static Vec<double, double> down(double angle) { return {std::sin(angle), -std::cos(angle)}; }
 template <class A, class B, class C, class D> INLINE auto added(const Vec<A, B> &a, const Vec<C, D> &b) {
   return Vec{-(a.x * b.y + a.y * b.x), a.x * b.x - a.y * b.y};
 }
@@ -89,8 +89,8 @@ struct Knee {
       : AB(p("linkage.l_AB")), BC(p("linkage.l_BC")), CD(p("linkage.l_CD")), AD(p("linkage.l_AD")),
         AE(p("linkage.l_AE")), DF(p("linkage.l_DF")), thigh(p("segments.thigh")), shank(p("segments.shank")),
         foot(p("segments.foot")), ankle(p("segments.ankle")), height_offset(p("height_offset")),
-        hip_lift(p("hip_lift")), gravity(p("gravity")), gamma1(bolted(p("linkage.gamma1"))),
-        minus_gamma2(bolted(-p("linkage.gamma2"))), cylinder_tilt(bolted(p("damper.thigh_tilt") - p("linkage.gamma1"))),
+        hip_lift(p("hip_lift")), gravity(p("gravity")), gamma1(down(p("linkage.gamma1"))),
+        minus_gamma2(down(-p("linkage.gamma2"))), cylinder_tilt(down(p("damper.thigh_tilt") - p("linkage.gamma1"))),
         mass_AD(p("masses.AD")), mass_BC(p("masses.BC")), mass_CD(p("masses.CD")), mass_shank(p("masses.shank")),
         mass_foot(p("masses.foot")), ground_k(p("ground.stiffness")), ground_c(p("ground.damping")),
         friction(p("ground.friction")), ground_steepness(p("ground.steepness")), slip_rate(p("ground.slip_rate")),
@@ -101,7 +101,7 @@ struct Knee {
         hip_x{p.all("drive.hip_x")}, hip_y{p.all("drive.hip_y")}, alpha{p.all("drive.thigh")},
         foot_angle{p.all("drive.ankle")} {
     // psi of the straight knee: AD, BC and the vector from A to B plus the bar close a triangle.
-    auto base = bolted(p("linkage.gamma2")) * CD - gamma1 * AB;
+    auto base = down(p("linkage.gamma2")) * CD - gamma1 * AB;
     double distance = std::sqrt(dot(base, base));
     double cosine = (AD * AD - BC * BC - distance * distance) / (2.0 * BC * distance);
     straight = std::atan2(base.x, -base.y) - std::acos(cosine);

@@ -41,7 +41,7 @@ def canvas(
     return figure, list(found[0])
 
 
-def save(figure: Figure, path: pathlib.Path) -> pathlib.Path:
+def save_sketch(figure: Figure, path: pathlib.Path) -> pathlib.Path:
     """Writes an SVG that is the same whenever it is drawn by the same matplotlib."""
     with plt.rc_context({"svg.hashsalt": "jaxgait", "svg.fonttype": "path"}):
         dated: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 110}

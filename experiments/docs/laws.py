@@ -14,7 +14,7 @@ from jaxgait.mechanics.contact import HuntCrossley, HystereticHertz, KelvinVoigt
 from jaxgait.mechanics.friction import Bristle, Coulomb, Stribeck
 from jaxgait.plot.style import GREY, axis_label, style
 
-from .drawing import save
+from .drawing import save_sketch
 
 DEEPEST, SPEED = 2e-3, 0.2
 """m and m/s at which the normal laws are drawn: a sine-shaped impact."""
@@ -28,7 +28,7 @@ def contact(path: pathlib.Path) -> pathlib.Path:
         _smoothings(axes[0, 1])
         _friction(axes[1, 0])
         _presliding(axes[1, 1])
-    return save(figure, path)
+    return save_sketch(figure, path)
 
 
 def _normal(ax: Any) -> None:

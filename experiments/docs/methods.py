@@ -16,7 +16,7 @@ from jaxgait import precision
 from jaxgait.plot.style import BLUE, GREY, RED, style
 from jaxgait.solve.solvers import SOLVERS
 
-from .drawing import DARK, save
+from .drawing import DARK, save_sketch
 
 STEPS = (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
 ROUNDING = 1e-12
@@ -31,7 +31,7 @@ def solvers(path: pathlib.Path) -> pathlib.Path:
         _event(left)
         with precision.use("float64"):
             _orders(right)
-    return save(figure, path)
+    return save_sketch(figure, path)
 
 
 def _event(ax: Any) -> None:

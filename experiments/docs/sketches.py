@@ -33,7 +33,7 @@ from .drawing import (
     joint,
     label,
     moved,
-    save,
+    save_sketch,
     zigzag,
 )
 from .laws import contact
@@ -54,7 +54,7 @@ def knee(path: pathlib.Path) -> pathlib.Path:
     figure, (left, right) = canvas((3.6, 5.0), 5.0, [(-0.4, 0.5, -1.02, 0.12), (-0.13, 0.115, -0.19, 0.065)])
     _leg(left, points, alpha, alpha - flexion, float(state.beta_1))
     _four_bar(right, leg, fourbar.close(leg.linkage.bars, fourbar.psi_at(leg.linkage.bars, 0.3)))
-    return save(figure, path)
+    return save_sketch(figure, path)
 
 
 def _plain(v: Any) -> np.ndarray:
@@ -171,7 +171,7 @@ def walker(path: pathlib.Path) -> pathlib.Path:
     angle(ax, corner, 0.25, 0.0, tilt, r"$\gamma$", 1.1)
     arrow(ax, (0.36, 0.44), (0.36, 0.34), RED)
     label(ax, (0.36, 0.39), "$g$", 9, 0, RED)
-    return save(figure, path)
+    return save_sketch(figure, path)
 
 
 def exoskeleton(path: pathlib.Path) -> pathlib.Path:
@@ -194,7 +194,7 @@ def exoskeleton(path: pathlib.Path) -> pathlib.Path:
     label(ax, (-0.43, 1.2), "$x$", 3, 0)
     label(ax, (-0.6, 1.37), "$z$", 0, 3)
     _one_link(aside)
-    return save(figure, path)
+    return save_sketch(figure, path)
 
 
 def _telescope(ax: Any, a: np.ndarray, b: np.ndarray, color: str) -> None:
@@ -251,7 +251,7 @@ def creeper(path: pathlib.Path) -> pathlib.Path:
     dashed(ax, (length, -0.6), (length, 1.5))
     label(ax, (1.5, -1.35), r"pad: normal force $N$, friction $\mu_r(t)$", 0, 0, PURPLE)
     label(ax, (length + between + 1.5, -1.35), r"$\mu_f(t)$", 0, 0, PURPLE)
-    return save(figure, path)
+    return save_sketch(figure, path)
 
 
 def jumper(path: pathlib.Path) -> pathlib.Path:
@@ -285,7 +285,7 @@ def jumper(path: pathlib.Path) -> pathlib.Path:
     label(ax, (-0.3, 0.1), "$x$", 3, 0)
     label(ax, (-0.47, 0.27), "$z$", 0, 3)
     _stud(aside)
-    return save(figure, path)
+    return save_sketch(figure, path)
 
 
 def _stud(ax: Any) -> None:
@@ -334,7 +334,7 @@ def bungee(path: pathlib.Path) -> pathlib.Path:
     )
     right.tick_params(labelleft=True)
     right.set(xlabel=axis_label("time", "s"), ylabel=axis_label("x, downward", "m"), xlim=(0, 40))
-    return save(figure, path)
+    return save_sketch(figure, path)
 
 
 SKETCHES: Mapping[str, Callable[[pathlib.Path], pathlib.Path]] = {

@@ -23,25 +23,25 @@ from jaxgait import precision, report
 from . import damage, numerics, scans, stores
 from .rows import Row
 
-FULL = {"kills": 200, "calls": 1000, "files": 10000, "members": 10**6}
-QUICK = {"kills": 5, "calls": 50, "files": 100, "members": 2000}
-"""Counts of gates."""
+COUNTS = {
+    "kills": ("times that a scan is killed", 200, 5),
+    "calls": ("repeated calls whose memory is watched", 1000, 50),
+    "files": ("damaged recordings that are read", 10000, 100),
+    "members": ("members of the scan through a store", 10**6, 2000),
+}
+"""What gates count, how much of it, and how much in a quick run."""
 GATES: dict[str, Callable[[Size], Iterator[Row]]] = {}
 """By the name that `--only` takes."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured."""
+    """How much is measured, see `COUNTS`."""
 
     kills: int
-    """Times that a scan is killed."""
     calls: int
-    """Repeated calls whose memory is watched."""
     files: int
-    """Damaged recordings that are read."""
     members: int
-    """Members of the scan through a store."""
     folder: pathlib.Path
     """For stores."""
 
@@ -85,17 +85,13 @@ def page(rows: list[Row]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Measures the requested gates and prints their table; exits with 1 if one does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--quick", action="store_true", help="5 kills, 50 calls, 100 files, 2000 members where not given"
-    )
-    parser.add_argument("--kills", type=int, help="times that a scan is killed (200)")
-    parser.add_argument("--calls", type=int, help="repeated calls (1000)")
-    parser.add_argument("--files", type=int, help="damaged recordings (10000)")
-    parser.add_argument("--members", type=int, help="members of the scan through a store (1000000)")
+    parser.add_argument("--quick", action="store_true", help="less of everything that is not given")
+    for name, (what, full, quick) in COUNTS.items():
+        parser.add_argument(f"--{name}", type=int, help=f"{what} ({full}; quick: {quick})")
     parser.add_argument("--only", nargs="+", choices=list(GATES), default=list(GATES), help="these gates")
     parser.add_argument("--page", type=pathlib.Path, help="Markdown page to write")
     given = parser.parse_args(arguments)
-    usual = QUICK if given.quick else FULL
+    usual = {name: quick if given.quick else full for name, (_, full, quick) in COUNTS.items()}
     counts = {name: count if getattr(given, name) is None else getattr(given, name) for name, count in usual.items()}
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, precision.use("float64"):
