@@ -89,24 +89,24 @@ def highest_jump(
         jaxgait.outcome.NoResult: if no jump that was evaluated meets the limits.
     """
     swinger = ArmSwinger.of(model)
-    limits = lambda force, spin: [
+    limits = lambda force, momentum: [
         at_most("peak_force", force),
-        at_most("take_off_angular_momentum", spin),
-        at_least("take_off_angular_momentum", -spin),
+        at_most("take_off_angular_momentum", momentum),
+        at_least("take_off_angular_momentum", -momentum),
     ]
     space, goal = Space(swinger, over), Goal.of(swinger, "height", limits(0.0, 0.0))
     own = space.beginning_at(np.array([float(get_parameter(swinger, name)) for name in over]))  # within `over` or not
     first = np.zeros((1, len(over)))
     evaluate = evaluator_for(Task(swinger, space, goal, SETTINGS), "run", first)  # the search's program
     assert isinstance(evaluate, Boxed)
-    force, spin = evaluate.within(own)(np.zeros(1, int), first).values[0, 1:3]
+    force, momentum = evaluate.within(own)(np.zeros(1, int), first).values[0, 1:3]
 
     def search(begin: Model, starts: int) -> Optimum:
         return optimize(
             begin,
             maximize="height",
             over=over,
-            subject_to=limits(force, abs(spin)),
+            subject_to=limits(force, abs(momentum)),
             gradient="run",
             starts=starts,
             iterations=iterations,

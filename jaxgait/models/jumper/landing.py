@@ -69,7 +69,7 @@ class Flight(NamedTuple):
     t: Scalar
     com: SagittalVec
     velocity: SagittalVec
-    spin: Scalar
+    angular_momentum: Scalar
     pitch: Scalar
 
 
@@ -173,7 +173,7 @@ def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, " 3
 def _falling(model: System, flight: Flight, t: Scalar) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
     """Momentum in free fall and its rate."""
     g, zero = jnp.asarray(model.gravity, dtype=float), jnp.zeros(())
-    momentum = [flight.velocity.x, flight.velocity.z - g * (t - flight.t), flight.spin]
+    momentum = [flight.velocity.x, flight.velocity.z - g * (t - flight.t), flight.angular_momentum]
     return jnp.stack(momentum), jnp.stack([zero, -g, zero])
 
 
@@ -217,7 +217,7 @@ def _pitch(model: System, flight: Flight, keys: list[Keyframes], end: Scalar) ->
             return body.angular
 
         still, turning = jax.vmap(carried)(jnp.array([0.0, 1.0]))
-        return (flight.spin - still) / (turning - still)
+        return (flight.angular_momentum - still) / (turning - still)
 
     rates = jax.vmap(rate)(flight.t + 0.5 * span * (1.0 + nodes))
     return flight.pitch + 0.5 * span * jnp.sum(weights * rates)
@@ -251,7 +251,7 @@ def _absorbing(model: System, flight: Flight, touch: Legs, chosen: Absorption) -
 
 def _keyframes(model: System, path: Legs, reach: Scalar) -> list[Keyframes]:
     """Motions to add to those of the leg joints: at rest until `reach` before the path, then along it."""
-    anyway = jax.vmap(model.joint_turns)(path.t)[:3]
+    own_turns = jax.vmap(model.joint_turns)(path.t)[:3]
     times = jnp.concatenate([jnp.zeros(1), path.t - path.t[0] + reach])
     return [
         Keyframes(
@@ -261,7 +261,7 @@ def _keyframes(model: System, path: Legs, reach: Scalar) -> list[Keyframes]:
             accelerations=(0.0, *(path.acceleration[:, k] - own.acceleration)),
             delay=path.t[0] - reach - model.quiet,
         )
-        for k, own in enumerate(anyway)
+        for k, own in enumerate(own_turns)
     ]
 
 
@@ -307,7 +307,8 @@ def assess_landing(run: xr.Dataset, mass: float, gravity: float = 9.81) -> Landi
     """Reads the figures of a landing off a jump.
 
     Args:
-        run: a jump that comes down again, sampled densely (0.1 ms for the impulse).
+        run: a jump that comes down again, sampled densely (0.1 ms for the impulse). Samples after an early end are
+            ignored.
         mass: in kg.
         gravity: m/s^2.
 
@@ -325,10 +326,11 @@ def assess_landing(run: xr.Dataset, mass: float, gravity: float = 9.81) -> Landi
         >>> print(landing.touch_down, landing.speed, landing.peak_force)  # s, m/s, body weights
         0.4 2.0 3.0
     """
+    run = run.isel(time=np.isfinite(run.com_z.values))  # it may have ended early
     deepest = run.depth.max([d for d in run.depth.dims if d != "time"]).values
-    apex = int(run.com_z.values.argmax())
+    apex = int(run.com_z.values.argmax()) if deepest.size else 0
     touching = deepest[apex:] > 0.0
-    if touching[0] or not touching.any():
+    if not touching.any() or touching[0]:
         raise ValueError("there is no landing: the jump must have a flight and come down from it")
     touch = apex + int(np.argmax(touching))
     down = run.isel(time=slice(touch, None))

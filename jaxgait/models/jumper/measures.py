@@ -67,10 +67,10 @@ def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump
     """
     of = lambda name: jnp.asarray(run[name])
     lift_off = _at_take_off(of("depth"), of("com_z"))
-    vz = lift_off(of("com_vz"))
-    # Feet that are drawn up while the body falls are no jump.
-    at_take_off = lambda history: only_if(vz > 0.0, lift_off(history))
-    z, height = at_take_off(of("com_z")), at_take_off(of("com_vz")) ** 2 / (2.0 * gravity)
+    rises = lift_off(of("com_vz")) > 0.0  # feet that are drawn up while the body falls are no jump
+    at_take_off = lambda history: only_if(rises, lift_off(history))
+    z, vz = at_take_off(of("com_z")), at_take_off(of("com_vz"))
+    height = vz**2 / (2.0 * gravity)
     return Jump(
         at_take_off(of("time")),
         at_take_off(of("com_x")),
@@ -203,8 +203,9 @@ def _at_take_off(depth: Array, com_z: Array) -> Callable[[ArrayLike], Number]:
 
 
 def _last(flags: Bool[Array, " times"]) -> Int[Array, ""]:
-    """Index of the last True, or of the last entry."""
-    return flags.shape[0] - 1 - jnp.argmax(flags[::-1])
+    """Index of the last True, or of the last entry; -1 without entries."""
+    count = flags.shape[0]
+    return count - 1 - jnp.argmax(flags[::-1]) if count else jnp.asarray(-1)
 
 
 def _at_lift_off(depth: Float[Array, " times"], last: Int[Array, ""]) -> Callable[[ArrayLike], Number]:

@@ -20,7 +20,7 @@ SLIPPING_FRACTION = 0.95
 MARKS = {"sticks": (BLUE, 1.8), "slips": (ORANGE, 1.8), "in the air": (GREY, 0.6)}
 """Colour and width of the rings round the studs."""
 BAR_COLOURS = [BLUE] * 3 + [GREY] * 3 + [ORANGE] * 3
-"""Colours of the bars of a stick figure in the plane: legs, trunk and head, arms."""
+"""Colours of the bars of a stick figure in the plane: legs, trunk and head, arms (a robot has the first four)."""
 
 
 def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
@@ -60,7 +60,7 @@ def postures(bodies: Float[np.ndarray, "frames bars 2 2"], time: Float[np.ndarra
         figure, axis = plt.subplots(figsize=(7.0, 3.6))
         axis.axhline(0.0, color="black", lw=1.0)
         for k, (frame, t) in enumerate(zip(bodies, time, strict=True)):
-            for colour, bar in zip(BAR_COLOURS, frame, strict=True):
+            for colour, bar in zip(itertools.cycle(BAR_COLOURS), frame):
                 axis.plot(bar[:, 0] + gap * k, bar[:, 1], "-o", color=colour, lw=2.2, ms=2.5)
             axis.text(gap * k + 0.1, -0.06, f"{t:.2f} s", ha="center", va="top", fontsize=8)
         axis.set(aspect="equal", ylabel=axis_label("z", "m"), ylim=(-0.2, None), xticks=[])

@@ -299,9 +299,7 @@ class PlanarJumper(Model):
             -0.932 0.0
         """
         sole = self.sole
-        c, s = jnp.cos(y.pitch), jnp.sin(y.pitch)
-        ahead, below = sole.row_positions, sole.radius - sole.drop
-        arm_x, arm_z = c * ahead + s * below, c * below - s * ahead
+        arm_x, arm_z = self.stud_centres(y.pitch)
         depth, rate = sole.radius - (y.z + arm_z), -(y.vz - y.spin * arm_x)
         slip = jnp.broadcast_to(y.vx - y.spin * y.z, depth.shape)  # of the foot on the ground, below the studs' centres
         bristle = None if y.bristle is None else y.bristle[:, None]
@@ -310,6 +308,19 @@ class PlanarJumper(Model):
         else:
             studs = sole.step(depth, rate, slip[:, None], bristle, dt, y.approach)
         return SoleContact(depth, rate, y.x + arm_x, slip, studs)
+
+    def stud_centres(self, pitch: Scalar) -> tuple[Float[Array, " rows"], Float[Array, " rows"]]:
+        """Positions (x, z) in m, from the ankle, of the centres of the rows' hemispheres at a pitch in rad.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> ahead, above = Jumper().stud_centres(0.0)
+            >>> print(round(float(ahead[0]), 3), bool((above < 0.0).all()))  # m
+            -0.04 True
+        """
+        c, s = jnp.cos(pitch), jnp.sin(pitch)
+        ahead, below = self.sole.row_positions, self.sole.radius - self.sole.drop
+        return c * ahead + s * below, c * below - s * ahead
 
     def _wrench(self, y: JumperState, contact: SoleContact) -> tuple[SagittalVec, Scalar]:
         normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
@@ -468,7 +479,7 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
         ankle = model.crouch_ankle()
         for joint in model.joints:
             start = ankle if joint.name == "ankle" else getattr(model, f"{joint.name}_start")
-            found[joint.name] = jnp.stack([start + corner for corner in getattr(model, joint.name).corners()])
+            found[joint.name] = jnp.stack([start + angle for angle in getattr(model, joint.name).extremes()])
         crouch = model.initial_state()
         rates = model.vector_field(0.0 * ankle, crouch)
         unrest = (jnp.abs(rates.vz) + jnp.abs(rates.spin)) / model.gravity

@@ -126,22 +126,26 @@ def _bodies(bars: np.ndarray, names: list[str], tall: float) -> list[Limb | Body
 
 def _studs(model: PlanarJumper, run: xr.Dataset) -> list[Body]:
     """A bar below each row of studs, its length proportional to the load."""
-    rows, pitch = np.array([float(r) for r in model.sole.rows]), run.pitch.values[:, None]
-    below = float(model.sole.radius - model.sole.drop)
-    x = run.x.values[:, None] + rows * np.cos(pitch) + below * np.sin(pitch)
+    x = run.x.values[:, None] + np.asarray(jax.vmap(model.stud_centres)(run.pitch.values)[0])
     load = run.normal.transpose("time", "row").values
     depth = -MAX_BAR * load / max(float(np.nanmax(load)), 1e-12)
-    half = 0.35 * float(np.min(np.diff(rows)))
+    half = 0.35 * _row_spacing(model)
     sides = ((x - half, 0.0), (x + half, 0.0), (x + half, depth), (x - half, depth))
     outlines = np.stack([np.stack(np.broadcast_arrays(*side), axis=-1) for side in sides], axis=2)
     outlines = np.where(load[:, :, None, None] > 0.0, outlines, np.nan)
-    return [Body(outlines[:, i], GREEN) for i in range(rows.size)]
+    return [Body(outlines[:, i], GREEN) for i in range(len(model.sole.rows))]
+
+
+def _row_spacing(model: PlanarJumper) -> float:
+    """Least distance in m between rows of studs; the diameter of a stud if there is one row."""
+    rows = [float(row) for row in model.sole.rows]
+    return float(np.min(np.diff(rows))) if len(rows) > 1 else 2.0 * float(model.sole.radius)
 
 
 def _foot(model: PlanarJumper, run: xr.Dataset, bar: np.ndarray) -> Body:
     """Heel, toe and ankle, the heel one row behind the last studs."""
-    rows, pitch = [float(r) for r in model.sole.rows], run.pitch.values
-    heel, drop = 2.0 * rows[0] - rows[1], float(model.sole.drop)
+    pitch = run.pitch.values
+    heel, drop = float(model.sole.rows[0]) - _row_spacing(model), float(model.sole.drop)
     point = lambda x, z: (
         bar[:, 0] + np.stack([x * np.cos(pitch) + z * np.sin(pitch), z * np.cos(pitch) - x * np.sin(pitch)], axis=-1)
     )

@@ -45,14 +45,15 @@ def locked(angle: Scalar) -> Turn:
 class Keyframes(Immutable):
     """A motion through keyframes of angle, rate and acceleration: quintic polynomials, smooth to second order.
 
-    The joint rests before the first keyframe and after the last one, so that its rates there are zero.
+    The joint rests before the first keyframe and after the last one, so that its rates there are zero; its acceleration
+    may jump there.
 
     Examples:
         >>> from jaxgait.models.jumper.swing import Keyframes
         >>> knee = Keyframes(times=(0.0, 0.4), angles=(0.0, 1.0))
         >>> print(round(float(knee.turn(0.2).angle), 6), knee.pieces())  # rad, s
         0.5 [0.0, 0.4]
-        >>> print(*map(float, knee.corners()))  # rad
+        >>> print(*map(float, knee.extremes()))  # rad
         0.0 1.0
         >>> knee.validate()
     """
@@ -95,6 +96,7 @@ class Keyframes(Immutable):
         """Angle, rate and acceleration at time `t` in s after the quiet phase."""
         times, t = stacked(self.times), t - self.delay
         piece = jnp.clip(jnp.searchsorted(times, t, side="right") - 1, 0, times.shape[0] - 2)
+        moves = (t >= times[0]) & (t <= times[-1])
         T = times[piece + 1] - times[piece]
         s = jnp.clip((t - times[piece]) / T, 0.0, 1.0)
         # With s from 0 to 1: value, slope and curvature at both ends; coefficients of s^3, s^4, s^5.
@@ -113,10 +115,10 @@ class Keyframes(Immutable):
         return Turn(
             q0 + s * (v0 + s * (0.5 * a0 + s * (c3 + s * (c4 + s * c5)))),
             (v0 + s * (a0 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))) / T,
-            (a0 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))) / (T * T),
+            jnp.where(moves, (a0 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))) / (T * T), 0.0),
         )
 
-    def corners(self) -> list[Float[Array, ""]]:
+    def extremes(self) -> list[Float[Array, ""]]:
         """Least and largest angle in rad."""
         return _extremes(self)
 
@@ -135,7 +137,7 @@ class Swing(Immutable):
         >>> half = hip.turn(0.2)
         >>> print(round(float(half.angle), 6), round(float(half.rate), 6))  # rad, rad/s
         0.5 5.0
-        >>> print(*map(float, hip.corners()), hip.pieces())  # rad, s
+        >>> print(*map(float, hip.extremes()), hip.pieces())  # rad, s
         0.0 1.0 [0.0, 0.4]
         >>> hip.validate()
     """
@@ -157,7 +159,7 @@ class Swing(Immutable):
         )
         return own if self.then is None else Turn(*(a + b for a, b in zip(own, self.then.turn(t), strict=True)))
 
-    def corners(self) -> list[Float[Array, ""]]:
+    def extremes(self) -> list[Float[Array, ""]]:
         """Extreme angles in rad, relative to the start, of the sum with a further motion."""
         here = jnp.asarray(self.angle, dtype=float)
         return [0.0 * here, here] if self.then is None else _extremes(self)
@@ -167,10 +169,10 @@ class Swing(Immutable):
         return [self.delay, self.delay + self.duration, *(() if self.then is None else self.then.pieces())]
 
     def validate(self) -> None:
-        """Rejects keyframes, among the motions that follow, whose known times do not increase.
+        """Rejects impossible keyframes (see `Keyframes.validate`) among the motions that follow.
 
         Raises:
-            ParameterError: with the two times.
+            ParameterError: with the two times, or the rate.
         """
         if self.then is not None:
             self.then.validate()

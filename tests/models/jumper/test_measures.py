@@ -117,8 +117,9 @@ def test_a_lift_off_lies_between_its_samples(depth):
     assert 3.0 < found < 4.0
 
 
-def test_one_sample_shows_no_lift_off():
-    assert np.isnan(lift_off_times(np.zeros(1), np.ones((1, 1)))).all()
+@pytest.mark.parametrize("samples", [0, 1])
+def test_one_sample_shows_no_lift_off(samples):
+    assert np.isnan(lift_off_times(np.zeros(samples), np.ones((samples, 1)))).all()
 
 
 def test_feet_drawn_up_while_the_body_falls_are_no_jump():
@@ -127,4 +128,4 @@ def test_feet_drawn_up_while_the_body_falls_are_no_jump():
     run |= {"com_vz": np.full_like(t, -0.4)}
     run |= dict.fromkeys(["com_x", "com_vx", "angular_momentum", "pitch"], np.zeros_like(t))
     jump = assess(run, MASS)
-    assert np.isnan([jump.take_off, jump.height, jump.apex, jump.z]).all() and float(jump.vz) == pytest.approx(-0.4)
+    assert np.isnan([jump.take_off, jump.height, jump.apex, jump.z, jump.vz]).all()

@@ -6,8 +6,11 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_rgba
 
-from jaxgait.models.jumper.pictures import foot_maps, ground_reaction, landings, sole_map
-from jaxgait.plot.style import BLUE, ORANGE
+from jaxgait.models.jumper.pictures import foot_maps, ground_reaction, landings, postures, sole_map
+from jaxgait.models.jumper.robot import JumpingRobot
+from jaxgait.models.jumper.scene import _foot, _studs
+from jaxgait.models.jumper.sole import Sole
+from jaxgait.plot.style import BLUE, GREY, ORANGE
 
 
 def test_labels_of_forces_stand_beside_their_own_axes():
@@ -43,6 +46,21 @@ def test_sole_map_shows_sticking_slipping_and_hovering_rows():
     np.testing.assert_array_equal(state[:, 0], [1, 2, 0])
     assert np.ma.getmaskarray(load)[2].all() and not np.ma.getmaskarray(load)[:2].any()
     plt.close(figure)
+
+
+def test_a_robot_of_four_bars_has_postures():
+    figure = postures(np.zeros((2, 4, 2, 2)), np.array([0.0, 0.1]))
+    assert [line.get_color() for line in figure.axes[0].lines[1:5]] == [BLUE, BLUE, BLUE, GREY]
+    plt.close(figure)
+
+
+def test_one_row_of_studs_is_drawn_with_the_width_of_a_stud():
+    robot = JumpingRobot(sole=Sole(rows=(0.06,)))
+    columns = {"x": [0.0], "pitch": [0.0]}
+    run = xr.Dataset({k: ("time", x) for k, x in columns.items()} | {"normal": (("time", "row"), [[10.0]])})
+    (bar,), foot = _studs(robot, run), _foot(robot, run, np.zeros((1, 2, 2)))
+    assert np.ptp(bar.outline[0][:, 0]) == pytest.approx(0.7 * 2.0 * robot.sole.radius)
+    assert np.isfinite(foot.outline).all()
 
 
 def test_foot_maps_ring_each_stud_by_its_state():
