@@ -69,7 +69,13 @@ def _middle(foot: Float[Array, "samples d"]) -> Float[Array, " half"]:
     return foot[n // 4 : n - n // 4, -1]
 
 
-WORK = _of_step("work_per_metre", lambda step: step.work_per_metre, "J/m", "positive work over the step length")
+WORK = _of_step(
+    "rounded_work_per_metre",
+    lambda step: step.work_per_metre,
+    "J/m",
+    "positive work over the step length, its kink rounded",
+)
+"""Some percent more than the exact one, for the search alone: see `KINK_POWER`."""
 SPEED = _of_step("speed", lambda step: step.speed, "m/s", "mean speed")
 FOOT = _of_step("foot_height", lambda step: step.foot[:, -1], "m", "height of the swing foot", "phase")
 MIDDLE = _of_step("mid_swing_height", lambda step: _middle(step.foot), "m", "the same in the middle half", "middle")
@@ -91,6 +97,8 @@ def least_work(
 
     The swing foot stays above the ground, and `MIN_CLEARANCE` above it in mid-swing; no knee is hyperextended; a
     friction coefficient of `MAX_FRICTION` suffices, and the vertical ground reaction is at least `MIN_REACTION`.
+
+    The objective is `WORK`, with the kink at zero power rounded; the exact work is that of `measures.step_figures`.
 
     Args:
         model: the start of the search, with a `JoinedGait`; `example()` if None.

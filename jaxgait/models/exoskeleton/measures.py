@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +14,10 @@ from jaxgait import checks
 from jaxgait import precision as precisions
 from jaxgait.checks import by_name
 from jaxgait.mechanics import linalg
-from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
+from jaxgait.models.exoskeleton.model import LEG_PARENTS, Exoskeleton
+from jaxgait.models.exoskeleton.walking import step_numbers
+from jaxgait.native import kept
+from jaxgait.parameters import check_single
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.dataset import labelled
@@ -44,15 +46,14 @@ def histories(
     Raises:
         TypeError: for anything but an exoskeleton.
         ValueError: for impossible strides or samples, or a product of them that is not an integer.
-        jaxgait.parameters.ParameterError: for impossible parameters.
+        jaxgait.parameters.ParameterError: for impossible parameters, and for several values of one.
     """
     check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
     count = _samples(strides, samples)
     exo.validate()
-    if np.ndim(exo.lengths) != 1 or np.ndim(exo.gait.stride_time) != 0:
-        raise ValueError("histories takes one exoskeleton, this one has a batch axis: use jax.vmap of its prescribed()")
+    check_single(exo)
     index = np.arange(count + 1)
-    step = np.maximum((2 * index - 1) // samples, 0)  # in integers, free of rounding
+    step = step_numbers(index / samples, 1.0)
     with precisions.use(precision):
         cast = precisions.cast(exo)
         ts = jnp.asarray(index, dtype=float) * (cast.gait.stride_time / samples)
@@ -63,7 +64,7 @@ def histories(
     return xr.Dataset(data, coords=coords, attrs={"mode": exo.mode, "stride_time_s": float(exo.gait.stride_time)})
 
 
-@eqx.filter_jit
+@kept
 def _prescribed(exo: Exoskeleton, ts: Array, step: Array) -> dict[str, Array]:
     """All variables at each time; one program for all exoskeletons of one kind."""
     return jax.vmap(exo.prescribed)(ts, step)
@@ -114,8 +115,8 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
     Raises:
         ValueError: for an impossible number of samples or rounding, and for links other than two legs first.
     """
-    if exo.parent[:4] != LEGS:
-        raise ValueError(f"the first four links must be two legs, with the parents {LEGS}, got {exo.parent}")
+    if exo.parent[:4] != LEG_PARENTS:
+        raise ValueError(f"the first four links must be two legs, with the parents {LEG_PARENTS}, got {exo.parent}")
     checks.count("samples", samples)
     checks.number("rounding", rounding, "W")
     if rounding < 0.0:

@@ -58,9 +58,9 @@ _PAPER = "Borisov & Chigarev, section 7"
 _LINK_MASSES = (2.91, 8.93, 8.93, 2.91, 28.93)
 _ROD_FRACTIONS = (0.595, 0.545, 0.545, 0.595, 0.5)
 _LENGTHS = (0.40, 0.40, 0.40, 0.40, 0.55)
-LEGS = (0, 1, 2, 3)
+LEG_PARENTS = (0, 1, 2, 3)
 """Parents of the paper's first four links: shank and thigh of the stance leg, thigh and shank of the swing leg."""
-_PARENT, _SIGN = (*LEGS, 2), (1, 1, -1, -1, 1)
+_PARENT, _SIGN = (*LEG_PARENTS, 2), (1, 1, -1, -1, 1)
 
 
 class ExoskeletonState(NamedTuple):
@@ -273,8 +273,9 @@ class Exoskeleton(Model):
     def prescribed(self, t: Scalar, step: Scalar | None = None) -> dict[str, Array]:
         """Inverse dynamics: all variables of the prescribed motion at time `t` in s, by name (see `variables`).
 
-        In the mode "gait" link 1 is always the stance shank and `joints` are positions in the world; forces and centres
-        of pressure are relative to the present foot, with y mirrored on every other step.
+        In the mode "gait" link 1 is always the stance shank. The coordinates of the links and their moments are those
+        of each step, with y mirrored on every other one; vectors are in world axes, `joints` are positions in the
+        world, centres of mass and of pressure are relative to the present foot.
 
         Args:
             t: time in s.
@@ -296,7 +297,7 @@ class Exoskeleton(Model):
         power = jax.tree.map(jnp.multiply, moment, dynamics.relative_rates(self.chain, rate))
         x, v, a = vectors.motion(q, rate, acceleration)
         seen = self._observed(x, v, vectors.forces(self.chain, a, self.gravity), a)
-        seen["joints"] = self._in_the_world(seen["joints"], step)
+        seen = self._in_the_world(seen, step)
         names = ("phi", "l") if self.dimension == 2 else ("phi", "psi", "l")
         forces = {"phi": "M_phi", "psi": "M_psi", "l": "F"}
         return {
@@ -315,17 +316,26 @@ class Exoskeleton(Model):
         step = jnp.floor(t / half) if step is None else jnp.asarray(step, dtype=t.dtype)
         return step, t - step * half
 
-    def _in_the_world(self, joints: Array, step: Array) -> Array:
-        """Positions from the foot of this step, mirrored on every other step, in the world."""
+    def _in_the_world(self, seen: dict[str, Array], step: Array) -> dict[str, Array]:
+        """What is observed in the axes of this step, those of every other step with y mirrored, in world axes."""
         if self.mode == "literal":
-            return joints
-        odd = step % 2
-        landing = self.landing()
+            return seen
         if self.dimension == 2:
-            return joints + step * landing
-        mirror = jnp.stack([jnp.ones_like(odd), 1 - 2 * odd, jnp.ones_like(odd)])
-        base = jnp.stack([step, odd, step]) * landing
-        return joints * mirror[None, None] + base[None, None]
+            return seen | {"joints": seen["joints"] + step * self.landing()}
+        odd = step % 2
+        side, one = 1 - 2 * odd, jnp.ones_like(odd)
+
+        def mirrored(name: str, *signs: Array) -> Array:
+            return seen[name] * jnp.broadcast_to(jnp.stack(signs), seen[name].shape)
+
+        return seen | {
+            "joints": mirrored("joints", one, side, one) + (jnp.stack([step, odd, step]) * self.landing())[None, None],
+            "com": mirrored("com", one, side, one),
+            "reaction": mirrored("reaction", one, side, one),
+            "pressure_point": mirrored("pressure_point", one, side),
+            "torque": mirrored("torque", side, one, side),
+            "angular_momentum": mirrored("angular_momentum", side, one, side),
+        }
 
     def landing(self) -> Float[Array, " d"]:
         """Position in m where the swing foot lands, relative to the stance foot."""
@@ -456,9 +466,8 @@ def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -
         >>> len(five_links(mode="gait").lengths)
         5
     """
-    return Exoskeleton.from_links(
-        paper_table(split, mirror_swing), fields.pop("gait", WalkingGait()), exchange=(4, 3, 2, 1, 5), **fields
-    )
+    fields = {"exchange": (4, 3, 2, 1, 5), "gait": WalkingGait(), **fields}
+    return Exoskeleton.from_links(paper_table(split, mirror_swing), **fields)
 
 
 @float64_default

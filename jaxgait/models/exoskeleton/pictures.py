@@ -11,17 +11,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from jaxgait.checks import listed, shown
-from jaxgait.models.exoskeleton.scene import step_numbers
+from jaxgait.checks import count, listed, shown
+from jaxgait.models.exoskeleton.scene import AXES, exchanged
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 
-LEGS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
+PART_COLOURS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
 _PARTS = ("left leg", "left leg", "right leg", "right leg", "torso")
 _ACTUATORS = ("M_phi", "M_psi", "F")
-WIDEST, HIGHEST, LABELS = 9.2, 7.0, (0.9, 1.1)
-"""Of a kinogram's panels together, and room for labels across and up, in inches."""
-TALL, MARGIN = 1.65, 0.1
-"""Height of a kinogram seen from the side, and room around the joints, in m."""
+WIDEST, HIGHEST = 9.2, 7.0
+"""Width and height in inches that a kinogram's panels together do not exceed."""
+LABELS = (0.9, 1.1)
+"""Room in inches for labels, across and up."""
+MARGIN = 0.1
+"""Room in m around the joints of a kinogram."""
+LEGEND = 0.15
+"""Room in m for the legend above the joints seen from the side."""
 Group = Sequence[tuple[str, int]]
 
 
@@ -69,90 +73,94 @@ def symbol(name: str, link: int) -> str:
 
 
 def ground_reaction(data: xr.Dataset) -> Figure:
-    """Ground reaction over time next to the path of the centre of pressure."""
+    """Ground reaction over time next to the path of the centre of pressure, in the plane over time."""
     with style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), width_ratios=(1.5, 1))
-        names = {"x": "forward", "y": "to the left", "z": "upward"}
-        for i, axis in enumerate(data.axis.values):
-            left.plot(data.time, data.reaction.sel(axis=axis), color=PALETTE[i], label=f"$R_{axis}$, {names[axis]}")
+        for i, (axis, name) in enumerate(zip(data.axis.values, AXES[data.sizes["axis"]], strict=True)):
+            left.plot(data.time, data.reaction.sel(axis=axis), color=PALETTE[i], label=f"$R_{axis}$, {name}")
         left.axhline(0, color="k", lw=0.5)
         left.set(xlabel=axis_label("time", "s"), ylabel=axis_label("ground reaction", "N"))
         left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
-        point = data.pressure_point
-        right.plot(point.sel(ground_axis="x"), point.sel(ground_axis="y"), color=PALETTE[3])
+        point, spatial = data.pressure_point, "y" in data.ground_axis
+        path = point.sel(ground_axis="y") if spatial else data.time
+        right.plot(point.sel(ground_axis="x"), path, color=PALETTE[3])
         right.plot(0, 0, "k^", ms=6, label="ankle")
         right.axvspan(-0.05, 0.2, color=GREY, alpha=0.2, lw=0, label="a real foot, 25 cm")
-        right.set(xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"), title="centre of pressure")
-        right.set_aspect("equal", adjustable="datalim")
+        right.set(xlabel=axis_label("x", "m"), ylabel=axis_label(*(("y", "m") if spatial else ("time", "s"))))
+        right.set_title("centre of pressure")
+        if spatial:
+            right.set_aspect("equal", adjustable="datalim")
         right.legend(loc="upper left")
     return figure
 
 
 def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
-    """Postures at equal intervals, seen from the side and from above.
+    """Postures at equal intervals, seen from the side and, in space, from above.
 
     Args:
         data: histories of the mode "gait".
         frames: number of postures.
+
+    Raises:
+        ValueError: for an impossible number of postures.
     """
-    picks = np.linspace(0, data.sizes["time"] - 1, frames).round().astype(int)
-    x, y = data.joints.sel(axis="x"), data.joints.sel(axis="y")
-    wide, deep = (float(across.max() - across.min()) + 2.0 * MARGIN for across in (x, y))
-    scale = min(WIDEST / wide, HIGHEST / (TALL + deep))
-    size = (scale * wide + LABELS[0], scale * (TALL + deep) + LABELS[1])
+    picks = np.linspace(0, data.sizes["time"] - 1, count("frames", frames)).round().astype(int)
+    x, *aside, z = ((float(v.min()) - MARGIN, float(v.max()) + MARGIN) for _, v in data.joints.groupby("axis"))
+    z = (z[0], z[1] + LEGEND)
+    heights = [high - low for low, high in (z, *aside)]
+    scale = min(WIDEST / (x[1] - x[0]), HIGHEST / sum(heights))
+    size = (scale * (x[1] - x[0]) + LABELS[0], scale * sum(heights) + LABELS[1])
     with style():
-        figure, (side, top) = plt.subplots(2, 1, figsize=size, sharex=True, height_ratios=(TALL, deep))
+        figure, axes = plt.subplots(len(heights), 1, figsize=size, sharex=True, height_ratios=heights, squeeze=False)
         figure.align_ylabels()
-        for i in picks:
-            fade = 0.35 + 0.65 * (i / picks[-1])
+        side, *above = axes[:, 0]
+        for i, fade in zip(picks, np.linspace(1.0, 0.35, frames)[::-1], strict=True):
             draw_posture(side, data, int(i), alpha=fade)
-        for leg, colour in (("left leg", LEGS["left leg"]), ("right leg", LEGS["right leg"])):
-            foot = _foot(data, leg)
-            top.plot(foot.sel(axis="x"), foot.sel(axis="y"), color=colour, lw=1.2)
-        hip = data.joints.sel(link=2, end="far")
-        top.plot(hip.sel(axis="x"), hip.sel(axis="y"), color="k", lw=1, ls=":")
         side.axhline(0, color="k", lw=0.8)
-        around = lambda across: (float(across.min()) - MARGIN, float(across.max()) + MARGIN)
-        side.set(ylabel=axis_label("height z", "m"), xlim=around(x), ylim=(1.6 - TALL, 1.6))
-        side.set_aspect("equal")
-        top.set_aspect("equal")
-        top.set(
-            xlabel=axis_label("x", "m"),
-            ylabel=axis_label("y", "m"),
-            ylim=around(y),
-            title="seen from above: feet and hip (dotted)",
-        )
+        side.set(ylabel=axis_label(f"height {data.axis.values[-1]}", "m"), xlim=x, ylim=z, aspect="equal")
         side.legend(handles=leg_handles(), loc="upper left", ncols=3)
+        for top, y in zip(above, aside, strict=True):
+            _draw_paths(top, data)
+            top.set(ylabel=axis_label("y", "m"), ylim=y, aspect="equal", title="seen from above: feet and hip (dotted)")
+        axes[-1, 0].set_xlabel(axis_label("x", "m"))
     return figure
+
+
+def _draw_paths(ax: Axes, data: xr.Dataset) -> None:
+    """Draws the paths of the feet and of the hip, in m, seen from above."""
+    for leg in ("left leg", "right leg"):
+        foot = _foot(data, leg)
+        ax.plot(foot.sel(axis="x"), foot.sel(axis="y"), color=PART_COLOURS[leg], lw=1.2)
+    hip = data.joints.sel(link=2, end="far")
+    ax.plot(hip.sel(axis="x"), hip.sel(axis="y"), color="k", lw=1, ls=":")
 
 
 def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> list[Line2D]:
     """Draws the links at sample `i`, in m, from the side; each anatomical leg keeps its colour."""
     lines, ends_of = [], data.joints.values[i][:, :, [0, -1]].transpose(0, 2, 1)  # of links: forward and upward, 2 ends
     for part, ends in zip(_parts(data, i), ends_of, strict=True):
-        (line,) = ax.plot(*ends, "o-", color=LEGS[part], lw=1.6, ms=2.5, alpha=alpha, solid_capstyle="round")
+        (line,) = ax.plot(*ends, "o-", color=PART_COLOURS[part], lw=1.6, ms=2.5, alpha=alpha, solid_capstyle="round")
         lines.append(line)
     return lines
 
 
 def leg_handles() -> list[Line2D]:
     """Legend handles of the body's parts."""
-    return [Line2D([], [], color=c, lw=2, label=name) for name, c in LEGS.items()]
+    return [Line2D([], [], color=c, lw=2, label=name) for name, c in PART_COLOURS.items()]
 
 
-def _step(data: xr.Dataset) -> np.ndarray:
-    """Number of the step at each sample (0 with one fixed foot)."""
-    return step_numbers(data, data.attrs["mode"], data.attrs["stride_time_s"])
+def _exchanged(data: xr.Dataset) -> np.ndarray:
+    return exchanged(data, data.attrs["mode"], data.attrs["stride_time_s"])
 
 
 def _parts(data: xr.Dataset, i: int) -> tuple[str, ...]:
     """Part of the body of each link at sample `i`; the legs exchange roles at every step."""
-    swap = {"left leg": "right leg", "right leg": "left leg"} if _step(data)[i] % 2 else {}
+    swap = {"left leg": "right leg", "right leg": "left leg"} if _exchanged(data)[i] else {}
     return tuple(swap.get(part, part) for part in _PARTS[: data.sizes["link"]])
 
 
 def _foot(data: xr.Dataset, leg: str) -> xr.DataArray:
     """Path of the foot of an anatomical leg: the base in stance, the far end of link 4 in swing."""
-    stands = (_step(data) % 2 == 1) == (leg == "right leg")
+    stands = _exchanged(data) == (leg == "right leg")
     base, swing = data.joints.sel(link=1, end="proximal"), data.joints.sel(link=4, end="far")
     return xr.where(xr.DataArray(stands, dims="time"), base, swing)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from jaxgait.models.exoskeleton.model import LEGS, Exoskeleton
+from jaxgait.models.exoskeleton.model import LEG_PARENTS, Exoskeleton
+from jaxgait.models.exoskeleton.walking import step_numbers
 from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, disc, floor, rod, seen
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
 
-AXES = {"x": "forward", "y": "left", "z": "up"}
+AXES = {2: ("forward", "up"), 3: ("forward", "left", "up")}
+"""Directions of the axes, by their number."""
 ABOVE, ASIDE = 0.15, 0.35
 """Viewing direction in rad in space: above the horizon, and from the right side toward the front."""
 THICKNESS = (0.055, 0.075, 0.075, 0.055, 0.12)
@@ -22,6 +24,7 @@ def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
     joints, force = _flat(model, positions), _flat(model, run.reaction.values)
     tall = 1.35 * float(np.nanmax(positions[..., -1]))
     below = positions[:, min(1, positions.shape[1] - 1), 1] * [*[1.0] * (model.dimension - 1), 0.0]  # the hip
+    directions = {name: run.reaction.values[:, i] for i, name in enumerate(AXES[model.dimension])}
     ground = () if model.dimension == 2 else (floor(*_extent(positions), ASIDE, ABOVE),)
     return Scene(
         time=run.time.values,
@@ -29,7 +32,7 @@ def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
         views=(View(_flat(model, below) + np.array([0.0, 0.46 * tall]), (1.25 * tall, tall)),),
         ground=Ground() if model.dimension == 2 else None,
         forces=(ForceArrow(joints[:, 0, 0], force),),
-        curves=(Curve("ground force", "N", {AXES[str(a)]: run.reaction.sel(axis=a).values for a in run.axis.values}),),
+        curves=(Curve("ground force", "N", directions),),
         legend={"left leg": BLUE, "right leg": ORANGE} if _two_legs(model) else {},
     )
 
@@ -47,14 +50,14 @@ def _extent(positions: np.ndarray) -> tuple[tuple[float, float], tuple[float, fl
 
 def _two_legs(model: Exoskeleton) -> bool:
     """Whether the links are the paper's: two per leg, with or without a torso."""
-    return model.parent[:4] == LEGS and len(model.parent) in (4, 5)
+    return model.parent[:4] == LEG_PARENTS and len(model.parent) in (4, 5)
 
 
 def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Limb | Body, ...]:
     ends = [rod(joints[:, i, 0], joints[:, i, -1]) for i in range(joints.shape[1])]
     if not _two_legs(model):
         return tuple(Limb(line, 0.06, colour) for line, colour in zip(ends, PALETTE * len(ends), strict=False))
-    odd = (step_numbers(run, model.mode, float(model.gait.stride_time)) % 2 == 1)[:, None, None]
+    odd = exchanged(run, model.mode, float(model.gait.stride_time))[:, None, None]
     left = [np.where(odd, ends[j], ends[i]) for i, j in ((0, 3), (1, 2))]
     right = [np.where(odd, ends[i], ends[j]) for i, j in ((0, 3), (1, 2))]
     legs = [
@@ -64,15 +67,12 @@ def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Lim
     return (*legs[:2], *torso, *(Body(disc(line[:, 1] + [0.0, 0.1], 0.09), GREY) for line in ends[4:]), *legs[2:])
 
 
-def step_numbers(run: xr.Dataset, mode: str, stride_time: float) -> np.ndarray:
-    """Number of the step at each sample, (samples,), 0 with one fixed foot; the legs exchange links at every step.
+def exchanged(run: xr.Dataset, mode: str, stride_time: float) -> np.ndarray:
+    """Whether the legs have exchanged their links at each sample, (samples,): in every other step, if feet alternate.
 
     Args:
         run: a run over `time` in s.
         mode: that of the exoskeleton.
         stride_time: in s.
     """
-    if mode == "literal":
-        return np.zeros(run.sizes["time"], dtype=int)
-    # A sample at the instant of an exchange belongs to the step that ends there.
-    return np.floor(run.time.values / (stride_time / 2) * (1 - 1e-9)).astype(int)
+    return (step_numbers(run.time.values, stride_time) % 2 == 1) & (mode == "gait")

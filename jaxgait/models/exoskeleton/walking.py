@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.linalg import stacked
@@ -36,6 +36,8 @@ _PHASE = np.array([np.pi / 2, 0.3, 0.3, 0.45, 0.0])
 _TORSO = 0.1  # rad
 MAX_SWING = np.pi / 2
 """Largest amplitude in rad of a link of a `JoinedGait`: beyond it legs would point upwards."""
+EXCHANGE_ROUNDING = 1e-6
+"""Relative rounding of the times at which legs exchange their roles, in float32 too."""
 
 
 class Role(NamedTuple):
@@ -57,6 +59,18 @@ SWING_THIGH = Role(cosine=True, swings=True)
 SWING_SHANK = Role(cosine=False, swings=True, shortens=True)
 TORSO = Role(cosine=True, swings=False, tilts=False)
 FIVE_ROLES = (STANCE_SHANK, STANCE_THIGH, SWING_THIGH, SWING_SHANK, TORSO)
+
+
+@float64_default
+def step_numbers(time: ArrayLike, stride_time: float) -> Int[np.ndarray, " samples"]:
+    """Number of the step, from 0, at each of the times in s; at the instant of an exchange, of the step that ends.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.walking import step_numbers
+        >>> print(step_numbers([0.0, 0.9, 1.0, 1.8, 1.9], stride_time=1.8))  # s
+        [0 0 1 1 2]
+    """
+    return np.floor(np.asarray(time, dtype=float) / (0.5 * stride_time) * (1.0 - EXCHANGE_ROUNDING)).astype(int)
 
 
 @float64_default

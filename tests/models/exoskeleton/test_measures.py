@@ -8,7 +8,7 @@ import pytest
 from jaxgait.models.exoskeleton.measures import histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
 from jaxgait.models.exoskeleton.tree import RodLink
-from jaxgait.models.exoskeleton.walking import STANCE_SHANK, JoinedGait, WalkingGait
+from jaxgait.models.exoskeleton.walking import STANCE_SHANK, JoinedGait, WalkingGait, step_numbers
 from jaxgait.parameters import ParameterError, with_parameters
 
 
@@ -32,6 +32,23 @@ def test_the_walk_goes_on_foot_by_foot(walk):
     hip = np.diff(walk.joints.sel(link=2, end="far"), axis=0)
     np.testing.assert_allclose(hip[20], hip[0] * [1, -1, 1], atol=1e-6)  # the second step mirrors the first: no jump
     np.testing.assert_allclose(walk.joints.sel(link=4, end="far")[20], foot[21], atol=1e-6)
+
+
+def test_vectors_are_in_the_axes_of_the_world(walk):
+    """The second step mirrors the first; forces and moments of the ground are in equilibrium in both."""
+    first, second = walk.isel(time=5), walk.isel(time=25)
+    np.testing.assert_allclose(second.reaction, first.reaction * [1, -1, 1])
+    foot = second.joints.sel(link=1, end="proximal")
+    hip = second.joints.sel(link=2, end="far") - foot
+    assert 0.0 < float(second.com.sel(axis="y")) / float(hip.sel(axis="y")) < 2.0
+    for now in (first, second):
+        moment = np.cross([*now.pressure_point.values, 0.0], now.reaction) - now.torque.sel(link=1)
+        np.testing.assert_allclose(np.abs(moment[:2]), 0.0, atol=1e-9)  # about x and y
+
+
+def test_steps_in_single_precision_are_those_in_double():
+    times = 0.9 * np.arange(1, 60)
+    np.testing.assert_array_equal(step_numbers(times.astype(np.float32), 1.8), np.arange(59))
 
 
 def test_samples_are_taken_at_their_times(walk):
@@ -68,6 +85,9 @@ def test_planar_histories():
 def test_impossible_exoskeletons_raise():
     with pytest.raises(ParameterError, match="lengths"):
         histories(with_parameters(five_links(), {"lengths": -np.ones(5)}))
+    for several in ({"gait.stretch": np.linspace(0.0, 0.04, 5)}, {"gravity": np.array([9.81, 1.6])}):
+        with pytest.raises(ParameterError, match=rf"{next(iter(several))} .* must be one number"):
+            histories(with_parameters(five_links(), several))
 
 
 def test_step_figures_are_those_of_two_legs():

@@ -47,6 +47,11 @@ def exo():
     return Exoskeleton()
 
 
+@pytest.mark.parametrize(("build", "own"), [(five_links, (1, 2, 3, 4, 5)), (four_links, (1, 2, 3, 4))])
+def test_links_may_be_exchanged_otherwise(build, own):
+    assert build(exchange=own).exchange == own
+
+
 def test_accelerations_close_at_an_instant(exo):
     """Forces of the motion put back give its accelerations; the torso is vertical, so its azimuth is left out."""
 

@@ -40,8 +40,8 @@ def test_unknown_curves_raise(walk, curves, message):
 def test_legs_keep_their_colours_when_roles_change(walk):
     figure = pictures.kinogram(walk, frames=3)
     drawn = figure.axes[0].lines
-    assert drawn[0].get_color() == pictures.LEGS["left leg"]
-    assert drawn[10].get_color() == pictures.LEGS["right leg"]  # link 1 of the second step
+    assert drawn[0].get_color() == pictures.PART_COLOURS["left leg"]
+    assert drawn[10].get_color() == pictures.PART_COLOURS["right leg"]  # link 1 of the second step
     assert len(pictures.ground_reaction(walk).axes) == 2
 
 
@@ -56,9 +56,27 @@ def test_a_kinogram_has_the_shape_of_its_walk(walk, stretched):
     assert all(ax.get_tightbbox().x0 > -1.0 for ax in figure.axes), "which are not cut off"
 
 
+def test_a_walk_in_the_plane_is_seen_from_the_side(walk):
+    flat = walk.sel(axis=["x", "z"], ground_axis=["x"])
+    (side,) = pictures.kinogram(flat, frames=3).axes
+    forces, point = pictures.ground_reaction(flat).axes
+    assert [text.get_text() for text in forces.get_legend().texts] == ["$R_x$, forward", "$R_z$, up"]
+    np.testing.assert_array_equal(point.lines[0].get_ydata(), walk.time)
+    shown = scene(five_links(mode="gait", dimension=2), flat)
+    assert list(shown.curves[0].values) == ["forward", "up"] and side.get_ylabel() == "height z (m)"
+
+
+def test_a_kinogram_shows_all_of_a_tall_body_in_one_posture_too(walk):
+    tall = walk.assign(joints=walk.joints * 2.0)
+    figure = pictures.kinogram(tall, frames=1)
+    assert figure.axes[0].get_ylim()[1] > tall.joints.max() and figure.axes[0].lines[0].get_alpha() == 1.0
+    with pytest.raises(ValueError, match="frames must be a whole number"):
+        pictures.kinogram(walk, frames=0)
+
+
 def test_legs_keep_their_links_in_a_film(walk):
     shown = scene(five_links(mode="gait"), walk)
-    legs = [shape.points for shape in shown.shapes if getattr(shape, "colour", "") == pictures.LEGS["left leg"]]
+    legs = [shape.points for shape in shown.shapes if getattr(shape, "colour", "") == pictures.PART_COLOURS["left leg"]]
     joints = seen(walk.joints.values, ASIDE, ABOVE)
     np.testing.assert_array_equal(legs[0][6], joints[6, 0])  # shank: link 1 while it stands
     np.testing.assert_array_equal(legs[0][30], joints[30, 3])  # link 4 while it swings
