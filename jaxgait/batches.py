@@ -1,4 +1,4 @@
-"""A function of one member, computed for every member of a model: what `validate` needs of an ensemble."""
+"""Functions of one member for every member of a model, and the values of the worst one: for `validate`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import ArrayLike
 
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.precision import cast, float64_default
@@ -41,6 +42,25 @@ def each(model: M, function: Callable[[M], Any]) -> Any:
     with jax.ensure_compile_time_eval():
         batched = {name: jnp.asarray(info.value) for name, info in infos if np.ndim(info.value) > info.rank}
         return jax.tree.map(np.asarray, _evaluated(function, cast(model), batched))
+
+
+def of_worst(excess: ArrayLike, *values: ArrayLike) -> list[float]:
+    """The values, in their own units, of the member with the largest excess, for messages about a batch of members.
+
+    Args:
+        excess: of each member over its bound, in the bound's unit, as a scalar or an array.
+        values: scalars, or arrays that broadcast to the shape of the excess.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.batches import of_worst
+        >>> length, longest = np.array([1.0, 2.0, 3.0]), np.array([0.9, 2.5, 2.0])  # m
+        >>> of_worst(length - longest, length, longest)
+        [3.0, 2.0]
+    """
+    excess = np.asarray(excess)
+    worst = np.argmax(excess)
+    return [float(np.broadcast_to(np.asarray(value), excess.shape).flat[worst]) for value in values]
 
 
 @eqx.filter_jit

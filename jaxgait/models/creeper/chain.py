@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxgait.batches import of_worst
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.linalg import stacked
@@ -382,9 +383,9 @@ class CreeperChain(Model):
         self._check_bend()
         limit, turned = np.asarray(self.steering_limit), np.abs(self.turning_rate * np.asarray(self.robot.gait.period))
         if self.manoeuvre == "steer" and np.any(turned > limit):
-            worst = np.max(turned)
+            turned, limit = of_worst(turned - limit, turned, limit)
             raise ParameterError(
-                f"turning_rate steers by {worst:g} rad per cycle, beyond steering_limit, {np.min(limit):g} rad"
+                f"turning_rate steers by {turned:g} rad per cycle, beyond steering_limit, {limit:g} rad"
             )
         warn_of_slip(self.robot)
 
@@ -395,15 +396,15 @@ class CreeperChain(Model):
         # A rigid cylinder touches the inner wall in its middle and the outer wall at its corners.
         longest = 4.0 * np.sqrt(robot.clearance * (radius + 0.5 * robot.diameter))
         if np.any(robot.length > longest):
+            length, longest, radius = of_worst(robot.length - longest, robot.length, longest, radius)
             raise ParameterError(
-                f"robot.length is {np.max(robot.length):g} m, but at most {np.min(longest):g} m pass a bend of "
-                f"{np.min(radius):g} m radius"
+                f"robot.length is {length:g} m, but at most {longest:g} m pass a bend of {radius:g} m radius"
             )
         angle = bend * (robot.length + self.shaft_length + self.spring_length + robot.gait.stroke)
         if np.any(angle > limit):
+            angle, limit, radius = of_worst(angle - limit, angle, limit, radius)
             raise ParameterError(
-                f"a bend of {np.min(radius):g} m radius needs {np.max(angle):g} rad of steering; steering_limit is "
-                f"{np.min(limit):g} rad"
+                f"a bend of {radius:g} m radius needs {angle:g} rad of steering; steering_limit is {limit:g} rad"
             )
 
 

@@ -18,11 +18,12 @@ BOUNDS = {
     "gait.coil_time": (0.01, 0.04),
     "gait.coil_delay": (-0.01, 0.01),
 }
-"""Bounds of the search, in m and s; the stroke of the shaft is at most 0.4 unit lengths."""
+"""Bounds of the search, in m and s; the longest stroke is 0.4 lengths of a default unit (see `LONGEST_STROKE`)."""
 STABLE_STEP = 8e-5
-"""In s. Step control keeps an explicit solve bounded, but not its tangents: |v| / z_s times the step must be < 2.5."""
+"""In s. Step control keeps an explicit solve bounded, but not its tangents: the step must stay below 2.5 times the time
+in which a sliding pad's bristles follow, their deflection at the limit over the speed."""
 CYCLES = 4
-"""The common period of gait and pulse at the defaults."""
+"""Cycles of the gait in a run."""
 
 
 @by_name()
@@ -35,6 +36,10 @@ def fastest_gait(
     iterations: int = 12,
 ) -> Optimum:
     """Maximises the mean speed in m/s over parameters of the gait, starting from the model's own.
+
+    The speed is that of the first `CYCLES` cycles, which are whole heartbeats for some periods only: runs that begin in
+    another phase of the heart are faster or slower by 0.5 %, with other largest forces (for several phases, give
+    `inflow.phase` in `across` of `jaxgait.optimize`, at ten times the cost).
 
     Args:
         model: the start of the search.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxgait import checks
-from jaxgait.batches import each
+from jaxgait.batches import each, of_worst
 from jaxgait.model import Scalar
 from jaxgait.models.creeper.measures import peak_load
 from jaxgait.models.creeper.model import Creeper
@@ -38,7 +38,7 @@ def warn_of_unused(chain: Any) -> None:
 
 
 def warn_of_rigid(bearing: Any) -> None:
-    """Warns of springs and dampers of a bearing that does not give.
+    """Warns of springs and dampers of a bearing that is rigid.
 
     Warns:
         UserWarning: naming them, and the model in which they act.
@@ -54,13 +54,12 @@ def warn_of_slip(robot: Creeper) -> None:
         UserWarning: naming both forces in N, of the member with the smallest margin.
     """
     load = each(robot, _pulled)
-    grip = np.broadcast_to(np.asarray(robot.pads.friction_high) * np.asarray(robot.pads.normal_force), load.shape)
-    worst = np.argmin(grip - load)
-    if grip[worst] < load[worst]:
+    grip = np.asarray(robot.pads.friction_high) * np.asarray(robot.pads.normal_force)
+    if np.any(grip < load):
+        load, grip = of_worst(load - grip, load, grip)
         warnings.warn(
-            f"a solid pad holds {grip[worst]:.3g} N (robot.pads.friction_high times normal_force), but blood and the "
-            f"sliding pad pull with up to {load[worst]:.3g} N: the robot would slip, which a CreeperChain does not; a "
-            "Creeper does",
+            f"a solid pad holds {grip:.3g} N (robot.pads.friction_high times normal_force), but blood and the sliding "
+            f"pad pull with up to {load:.3g} N: the robot would slip, which a CreeperChain does not; a Creeper does",
             stacklevel=4,
         )
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from jaxgait.measure import Measure, table
 from jaxgait.models.creeper.artery import VALVE_CLOSURE
 from jaxgait.models.creeper.model import Creeper
+from jaxgait.parameters import check_single
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
@@ -75,8 +76,11 @@ def peak_load(creeper: Creeper, samples: int = _BEAT_SAMPLES) -> Float[Array, ""
     """Largest axial fluid force in N on the robot at rest over a beat, against the forward direction.
 
     Args:
-        creeper: one robot.
+        creeper: one robot; for several, use `jax.vmap` or `jaxgait.batches.each`.
         samples: samples of the beat.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for several values of one parameter.
 
     Examples:
         >>> from jaxgait.models.creeper.measures import peak_load
@@ -84,6 +88,7 @@ def peak_load(creeper: Creeper, samples: int = _BEAT_SAMPLES) -> Float[Array, ""
         >>> print(round(1e3 * float(peak_load(Creeper()))))  # mN
         992
     """
+    check_single(creeper)
     s = jnp.linspace(0.0, VALVE_CLOSURE, samples)
     inflow = creeper.inflow
     flows = inflow.direction * jax.vmap(inflow.beat)(s)
@@ -96,6 +101,9 @@ def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
     """Friction coefficient (no dimension) of a solid pad below which the flow pushes the robot back: a static estimate.
 
     The solid pad carries the peak load and the drag of the sliding, liquid pad.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for several values of one parameter (see `peak_load`).
 
     Examples:
         >>> from jaxgait.models.creeper.measures import grip_threshold

@@ -32,6 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from jaxgait.batches import of_worst
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import smoothstep
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
@@ -127,10 +128,8 @@ class Gait(Immutable):
             ("2 gait.dwell + 2 gait.ramp", 2.0 * np.asarray(self.dwell) + 2.0 * np.asarray(self.ramp)),
             ("2 gait.coil_time", 2.0 * np.asarray(self.coil_time)),
         ):
-            spare = share - used
-            if (spare < 0.0).any():
-                worst = np.unravel_index(np.argmin(spare), spare.shape)
-                value, bound = (np.broadcast_to(x, spare.shape)[worst] for x in (used, share))
+            if np.any(used > share):
+                value, bound = of_worst(used - share, used, share)
                 part = {2: "half the period"}.get(moves, f"1/{moves} of the period")
                 raise ParameterError(f"{label} is {value:g} s, longer than {part}, {bound:g} s")
 
@@ -199,12 +198,10 @@ class Pads(Immutable):
         Raises:
             ParameterError: naming the values.
         """
-        low, high = np.broadcast_arrays(self.friction_low, self.friction_high)
-        bad = np.argwhere(np.atleast_1d(high < low))
-        if bad.size:
-            worse = tuple(bad[0])
-            h, w = np.atleast_1d(high)[worse], np.atleast_1d(low)[worse]
-            raise ParameterError(f"pads.friction_high is {h:g}, below pads.friction_low, {w:g}")
+        low, high = np.asarray(self.friction_low), np.asarray(self.friction_high)
+        if np.any(high < low):
+            low, high = of_worst(low - high, low, high)
+            raise ParameterError(f"pads.friction_high is {high:g}, below pads.friction_low, {low:g}")
 
 
 class CreeperState(NamedTuple):
@@ -359,9 +356,7 @@ class Creeper(Model):
     def _warn_of_stroke(self) -> None:
         share = np.asarray(self.gait.stroke) / np.asarray(self.length)
         if np.any(share > LONGEST_STROKE * (1.0 + 1e-6)):
-            stroke, length = (
-                np.broadcast_to(x, share.shape).flat[share.argmax()] for x in (self.gait.stroke, self.length)
-            )
+            stroke, length = of_worst(share, self.gait.stroke, self.length)
             warnings.warn(
                 f"gait.stroke is {stroke:g} m for units {length:g} m long: the shaft slides in its unit, which leaves "
                 f"room for some {LONGEST_STROKE:g} lengths, {LONGEST_STROKE * length:g} m",

@@ -9,9 +9,9 @@ from jaxgait.mechanics.friction import Dahl
 from jaxgait.models.creeper.chain import Bearing, CreeperChain, SoftExtension
 from jaxgait.models.creeper.inchworm import Inchworm
 from jaxgait.models.creeper.limits import SAMPLES_PER_BEAT
-from jaxgait.models.creeper.measures import peak_load
+from jaxgait.models.creeper.measures import grip_threshold, peak_load
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.parameters import get_parameter, with_parameters
+from jaxgait.parameters import ParameterError, get_parameter, with_parameters
 from jaxgait.parts import with_parts
 from tests.shared import warnings_of
 
@@ -46,6 +46,13 @@ def test_pads_that_cannot_hold_the_prescribed_motion_are_named():
     (message,) = warnings_of(with_parameters(CreeperChain(), {"robot.pads.friction_high": np.array([0.8, 0.051])}))
     assert message.startswith("a solid pad holds 0.102 N") and "pull with up to 1.09 N" in message
     assert float(peak_load(Creeper(), SAMPLES_PER_BEAT)) == pytest.approx(float(peak_load(Creeper())), rel=1e-3)
+
+
+def test_a_load_is_that_of_one_robot():
+    both = with_parameters(Creeper(), {"diameter": np.array([10e-3, 12e-3])})
+    for figure in (peak_load, grip_threshold):
+        with pytest.raises(ParameterError, match=r"Creeper\.diameter .* must be one number in m"):
+            figure(both)
 
 
 def test_the_bend_is_that_of_the_bodies_of_the_chain():
