@@ -44,7 +44,7 @@ def array_field(t: Any, y: jax.Array, model: Walker) -> jax.Array:
     del t
     state = WalkerState(*y)
     inertia, feet = model.inertia_at(y[2], y[3]), model.feet(state)
-    load = model._generalised(feet, model.contact_forces(state, feet))
+    load = model._generalised(feet, model.contact_forces(state))
     force = jnp.stack(model.forces(inertia, state)) + jnp.stack(load)
     columns = [inertia.times(Generalised(*column)) for column in jnp.eye(4)]
     M = jnp.stack([jnp.stack(column) for column in columns], axis=1)

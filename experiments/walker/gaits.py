@@ -15,7 +15,7 @@ from jaxgait import precision
 from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import BifurcationPoint, bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
-from jaxgait.models.walker.measures import GAIT, rolling_gait
+from jaxgait.models.walker.measures import PAPER_POINT, rolling_gait
 from jaxgait.models.walker.pictures import basin_map, branches
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.parameters import with_parameters
@@ -34,8 +34,8 @@ GRID = 256
 def bifurcations(report: Report, out: pathlib.Path) -> None:
     """Gaits followed in the slope with their period doublings, and long walks."""
     walker, section = precision.cast(RollingWalker()), PoincareMap()
-    lower = continuation(section, walker, "slope", np.array(GAIT), (0.01, 0.0028), step=0.1)
-    first = continuation(section, walker, "slope", np.array(GAIT), (0.01, 0.136))
+    lower = continuation(section, walker, "slope", np.array(PAPER_POINT), (0.01, 0.0028), step=0.1)
+    first = continuation(section, walker, "slope", np.array(PAPER_POINT), (0.01, 0.136))
     doubling = next(p for p in first.bifurcations if p.kind == "period doubling")
     second = period_doubled(section, walker, first, doubling, 0.134)
     again = next(p for p in second.bifurcations if p.kind == "period doubling")
@@ -80,7 +80,7 @@ def _lyapunov(report: Report, slopes: np.ndarray, starts: np.ndarray) -> np.ndar
     def exponent(slope: jax.Array, start: jax.Array) -> jax.Array:
         return lyapunov_exponent(COARSE, with_parameters(walker, {"slope": slope}), start, strides=200, discard=100)
 
-    found = np.asarray(exponent(jnp.append(slopes, 0.01), jnp.asarray(np.vstack([starts, GAIT]) + 1e-3)))
+    found = np.asarray(exponent(jnp.append(slopes, 0.01), jnp.asarray(np.vstack([starts, PAPER_POINT]) + 1e-3)))
     what = "largest Lyapunov exponent, slope 0.01 rad (logarithm of the multiplier 0.689589)"
     report.compare("lyapunov_gait", what, found[-1], expected.LYAPUNOV)
     chaotic = (slopes > 0.130) & (slopes < 0.134)
@@ -154,16 +154,16 @@ def basin_picture(report: Report, out: pathlib.Path) -> None:
     angle, rate = np.linspace(0.1, 0.4, GRID), np.linspace(-2.6, -0.8, GRID)
     theta, omega = np.meshgrid(angle, rate, indexing="ij")
     starts = np.stack([theta, omega, np.full_like(theta, -1.0)], axis=-1)
-    result = basin(COARSE, walker, jnp.asarray(starts), jnp.asarray([GAIT]), strides=40)
+    result = basin(COARSE, walker, jnp.asarray(starts), jnp.asarray([PAPER_POINT]), strides=40)
     report.figure(
         "basin", "share of the starts on the map that reach the gait", "%", 100 * np.mean(result.outcome == REACHED)
     )
     with style():
         figure, axis = plt.subplots(figsize=(6, 4.4))
         basin_map(axis, angle, rate, result)
-        axis.plot(GAIT[0], GAIT[1], "*", color="black", ms=9)
+        axis.plot(PAPER_POINT[0], PAPER_POINT[1], "*", color="black", ms=9)
         axis.annotate(
-            "the gait (swing rate -1.12)", GAIT[:2], (0.21, -1.05), arrowprops={"arrowstyle": "-"}, fontsize=8
+            "the gait (swing rate -1.12)", PAPER_POINT[:2], (0.21, -1.05), arrowprops={"arrowstyle": "-"}, fontsize=8
         )
         axis.plot(0.2, -1.5, "o", color="black", mfc="white", ms=5)
         axis.annotate("the paper's start", (0.2, -1.5), (0.13, -1.8), arrowprops={"arrowstyle": "-"}, fontsize=8)

@@ -26,7 +26,7 @@ from jaxgait import ensemble, precision, simulate
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
 from jaxgait.ensembles import zipped
-from jaxgait.models.walker.measures import GAIT, RIGID_MEASURES, passing_gait, rolling_gait
+from jaxgait.models.walker.measures import PAPER_POINT, RIGID_MEASURES, passing_gait, rolling_gait
 from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.native import native
@@ -110,7 +110,7 @@ def test_implicit_differentiation_against_converged_gaits(gait_and_gradients, in
 @pytest.mark.slow
 def test_period_doublings_and_chaos_on_steep_slopes():
     walker, section = precision.cast(RollingWalker()), PoincareMap()
-    branch = continuation(section, walker, "slope", np.array(GAIT), (0.01, 0.12))
+    branch = continuation(section, walker, "slope", np.array(PAPER_POINT), (0.01, 0.12))
     (first,) = branch.bifurcations
     assert first.kind == "period doubling" and first.parameter == pytest.approx(DOUBLING.value, abs=1e-5)
     assert first.z[0] == pytest.approx(0.462873, abs=1e-5)
@@ -130,7 +130,7 @@ def test_period_doublings_and_chaos_on_steep_slopes():
         steep = with_parameters(walker, {"slope": slope})
         return lyapunov_exponent(section, steep, start, strides=150, discard=100)
 
-    gait, chaos = exponent(jnp.array([0.01, 0.1325]), jnp.array([GAIT, doubled.z[-1]]))
+    gait, chaos = exponent(jnp.array([0.01, 0.1325]), jnp.array([PAPER_POINT, doubled.z[-1]]))
     assert float(gait) == pytest.approx(LYAPUNOV.value, abs=1e-5) and float(chaos) > 0.1
 
 

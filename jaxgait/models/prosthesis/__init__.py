@@ -9,7 +9,7 @@ __getattr__ = lazy(
     __name__,
     model="Prosthesis",
     fitting="with_drive",
-    leg="BristleState KneeState SocketState",
+    leg="BristledKneeState KneeState SocketState",
     parts="Ankle Damper Ground JointDampedAnkle Linkage Lock Masses Segments Socket",
     measures="MEASURES curves",
     pictures="ground_forces knee_curves scan_maps spectra",

@@ -37,7 +37,7 @@ class SocketState(NamedTuple):
     socket_y_rate: Scalar
 
 
-class BristleState(NamedTuple):
+class BristledKneeState(NamedTuple):
     """`KneeState` or `SocketState` with the memory of the ground's friction law, in m for `Bristle`."""
 
     theta_b: Scalar

@@ -39,7 +39,7 @@ from jaxgait.mechanics.planar import Vec, added, down, forward
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
 from jaxgait.models.prosthesis.leg import (
     POINTS,
-    BristleState,
+    BristledKneeState,
     KneeState,
     Leg,
     SocketState,
@@ -242,7 +242,7 @@ class Prosthesis(Model):
     def _state(self, free: Sequence[Scalar], socket: Sequence[Scalar], memories: Sequence[Array | None]) -> State:
         """The state, or its rate, without the components that the socket or the friction law lacks."""
         if memories[0] is not None:
-            return BristleState(*free, *(socket if self.socket is not None else (None,) * 4), *memories)
+            return BristledKneeState(*free, *(socket if self.socket is not None else (None,) * 4), *memories)
         return KneeState(*free) if self.socket is None else SocketState(*free, *socket)
 
     # --- kinematics ---------------------------------------------------------------------------------------------------

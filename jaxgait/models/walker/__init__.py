@@ -7,10 +7,10 @@ EXPERIMENTS = ("walker",)
 
 __getattr__ = lazy(
     __name__,
-    round_feet="BristledState RoundFeet WalkerState",
+    round_feet="BristledWalkerState RoundFeet WalkerState",
     smooth="Walker",
     rigid="RigidWalker RollingState RollingWalker",
-    measures="GAIT MEASURES RIGID_MEASURES passing_gait rolling_gait",
+    measures="MEASURES PAPER_POINT RIGID_MEASURES ROLLING_MEASURES passing_gait rolling_gait",
     design="fastest_stable_gait",
     pictures="branches phase_portrait",
 )

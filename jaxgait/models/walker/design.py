@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from jaxgait.checks import by_name
 from jaxgait.measure import Measure
-from jaxgait.models.walker.measures import GAIT, RollingGait, rolling_gait
+from jaxgait.models.walker.measures import PAPER_POINT, RollingGait, rolling_gait
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.optimization import Optimum, at_most, optimize
 from jaxgait.run import Run
@@ -39,13 +39,13 @@ def _followed(walker: RollingWalker) -> Float[Array, " 3"]:
 
     From a distant guess Newton's method converges to other, unstable gaits.
     """
-    step, default = PoincareMap(), RollingWalker()
+    step, default = PoincareMap(), RollingWalker(start=walker.start)  # which no gait depends on
 
     def on(z: Array, part: Array) -> tuple[Array, None]:
         between = jax.tree.map(lambda a, b: a + part * (b - a), default, walker)
         return fixed_point(step, between, z).z, None
 
-    return jax.lax.scan(on, jnp.asarray(GAIT), jnp.linspace(0.0, 1.0, HOMOTOPY_STEPS + 1)[1:])[0]
+    return jax.lax.scan(on, jnp.asarray(PAPER_POINT), jnp.linspace(0.0, 1.0, HOMOTOPY_STEPS + 1)[1:])[0]
 
 
 def _judged(run: Run) -> _Judged:

@@ -31,7 +31,7 @@ from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
 from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, checked_search, fixed_point
 
-GAIT = (0.19357318, -1.43542848, -1.11795551)
+PAPER_POINT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""
 TOUCHES = (0, 2)
 """Indices of the heel strikes of foot 1 and foot 2 among the events of the time-stepped walker."""
@@ -92,7 +92,7 @@ def rolling_gait(
             "guess must be one section point (stance angle in rad, stance rate and swing rate in rad/s), "
             f"got the shape {np.shape(guess)}: use jax.vmap for many"
         )
-    z0 = checked_search(walker, jnp.asarray(GAIT if guess is None else guess, dtype=float))
+    z0 = checked_search(walker, jnp.asarray(PAPER_POINT if guess is None else guess, dtype=float))
     return _solved(return_map, precision.cast(walker), z0)
 
 
@@ -137,6 +137,8 @@ def passing_gait(
         >>> print(round(period, 6), round(velocity, 6))  # s, m/s
         1.0 0.5
     """
+    if np.size(t) < 2:
+        return math.nan, math.nan
     walked = _passed(*map(jnp.asarray, (t, x, apart)))
     return float(walked.duration / walked.steps), float(only_if(walked.steps >= 2.0, walked.length / walked.duration))
 
@@ -287,8 +289,8 @@ def _impulse(run: Run) -> Array:
 def _alternate_periods(run: Run) -> Array:
     gait = run.once(_gait)
     t = gait.strikes.t
-    lasts = jnp.append(t[1:] - t[:-1], 0.0)
-    return jnp.stack([gait.mean(lasts, foot) for foot in (0, 1)])
+    durations = jnp.append(t[1:] - t[:-1], 0.0)
+    return jnp.stack([gait.mean(durations, foot) for foot in (0, 1)])
 
 
 def _slip(run: Run) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -66,9 +67,10 @@ def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, n
         parameter, height, *parts = _joined(branch, continued)
         for part, dash in zip(parts, ("-", "--"), strict=True):
             axis.plot(parameter, np.where(part, height, np.nan), dash, color=colour, lw=1.4)
-        axis.plot([], [], color=colour, label=f"period {branch.order} (dashed: unstable)")
         for point in branch.bifurcations:
             axis.plot(point.parameter, point.z[0], "o", color="black", ms=4, zorder=5)
+    for order in sorted({branch.order for branch in continued}):
+        axis.plot([], [], color=colours.get(order, "black"), label=f"period {order} (dashed: unstable)")
     axis.plot([], [], "o", color="black", ms=4, label="bifurcation, located")
     axis.legend(loc="upper left", markerscale=2)
 
@@ -76,14 +78,19 @@ def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, n
 def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
     """Parameter, first coordinate, and which points are on the stable and on the unstable parts of a branch.
 
-    Located bifurcations join the parts. A branch of doubled period starts at one, and opens with the square root of the
-    parameter.
+    Located bifurcations join the parts, unless the detour over the nearest one more than doubles the way between two
+    points. A branch of doubled period starts at one, and opens with the square root of the parameter.
     """
+    path = np.column_stack([branch.parameter, branch.z[:, 0]])
+    scale = np.maximum(np.ptp(path, axis=0), 1e-300) if len(path) else 1.0
+    way = lambda *stops: sum(np.linalg.norm((b - a) / scale) for a, b in itertools.pairwise(stops))
     rows = [(p, z, s, not s) for p, z, s in zip(branch.parameter, branch.z[:, 0], branch.stable, strict=True)]
     for i in np.flatnonzero(branch.stable[1:] != branch.stable[:-1])[::-1]:
-        if branch.bifurcations:
-            near = min(branch.bifurcations, key=lambda b, i=i: abs(b.parameter - branch.parameter[i]))
-            rows.insert(int(i) + 1, (near.parameter, near.z[0], True, True))
+        begin, end = path[i], path[i + 1]
+        located = [np.array([b.parameter, b.z[0]]) for b in branch.bifurcations]
+        near = min(located, key=lambda b, begin=begin, end=end: way(begin, b, end), default=None)
+        if near is not None and way(begin, near, end) <= 2.0 * way(begin, end):
+            rows.insert(int(i) + 1, (*near, True, True))
     parents = [b for other in others if 2 * other.order == branch.order for b in other.bifurcations]
     if parents and rows:
         birth = min(parents, key=lambda b: abs(b.parameter - branch.parameter[0]))
@@ -95,7 +102,7 @@ def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
 
 
 def basin_map(axis: Axes, x: np.ndarray, y: np.ndarray, result: Basin) -> None:
-    """Which starts lead to the gait: outcome over two coordinates of the start, shaded by the number of strides.
+    """Which starts lead to the gait: outcome over two coordinates of the start.
 
     Args:
         axis: where to draw.

@@ -13,29 +13,23 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait import checks
-from jaxgait.batches import each
+from jaxgait.batches import each, of_worst
 from jaxgait.kinds import Contact, Kinetics, Step, Transition
 from jaxgait.mechanics import linalg
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.walker import round_feet
 from jaxgait.models.walker.round_feet import OBSERVABLES, PAPER, Foot, Generalised, RoundFeet, WalkerState
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
-_CLEARANCE: dict[str, Any] = {
-    "unit": "rad",
-    "doc": "angle by which a swing foot must be ahead to land",
-    "plausible": (0.0, 1.6),
-    "bounds": "positive",
-    "source": "chosen; the paper is silent",
-}
-
+_SILENT = "chosen; the paper is silent"
 TIPPING_ANGLE = math.pi / 4
 """Angle in rad of the stance leg beyond which the walker falls over."""
 MIN_SWING = 0.74
@@ -76,7 +70,7 @@ class RigidWalker(RoundFeet, Model):
     tangent_restitution: Scalar = parameter(
         0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="fraction", source=PAPER
     )
-    clearance_angle: Scalar = parameter(0.05, **_CLEARANCE)
+    clearance_angle: Scalar = round_feet.clearance_angle(0.05, source=_SILENT)
 
     duration: ClassVar[float] = 50.0
     """In s, some 120 steps: half of them to settle, half to evaluate."""
@@ -150,9 +144,10 @@ class RigidWalker(RoundFeet, Model):
         self.check_start(self.clearance_angle)
         limit, mu = each(self, _friction_limit_at_start), np.asarray(self.friction)
         if np.any(mu > limit):
+            mu, limit, angle = of_worst(mu - limit, mu, limit, np.abs(self.start.theta_1))
             warnings.warn(
-                f"friction {np.max(mu):g} exceeds {np.min(limit):.3f}, beyond which contact impulses need not exist "
-                f"or be unique at a leg angle of {np.max(np.abs(self.start.theta_1)):g} rad (Painleve's paradox)",
+                f"friction {mu:g} exceeds {limit:.3f}, beyond which contact impulses need not exist or be unique at a "
+                f"leg angle of {angle:g} rad (Painleve's paradox)",
                 stacklevel=3,
             )
 
@@ -178,17 +173,16 @@ class RigidWalker(RoundFeet, Model):
         self, foot: Foot, omega: Scalar, lead: Scalar, legs: Callable[[Scalar], tuple[Scalar, Scalar]]
     ) -> Contact:
         """A foot as a contact; `legs` puts a value in the column of the foot's leg."""
-        swings_through = (omega > 0.0) & (lead < self.clearance_angle)
         return Contact(
             gap=foot.gap,
             normal=Generalised(0.0, 1.0, *legs(foot.normal_arm)),
             tangent=Generalised(1.0, 0.0, *legs(foot.tangent_arm)),
-            normal_rate=Generalised(0.0, 0.0, *legs((foot.tangent_arm - self.foot_radius) * omega)),
+            normal_rate=Generalised(0.0, 0.0, *legs(foot.centre * omega)),
             tangent_rate=Generalised(0.0, 0.0, *legs(-foot.normal_arm * omega)),
             friction=self.friction,
             normal_restitution=self.normal_restitution,
             tangent_restitution=self.tangent_restitution,
-            enabled=~swings_through,
+            enabled=~round_feet.swings_through(omega, lead, self.clearance_angle),
         )
 
 
@@ -256,7 +250,7 @@ class RollingWalker(RoundFeet, Model):
         True 10.0
     """
 
-    clearance_angle: Scalar = parameter(0.05, **_CLEARANCE)
+    clearance_angle: Scalar = round_feet.clearance_angle(0.05, source=_SILENT)
 
     duration: ClassVar[float] = 10.0
     """In s, some 24 steps."""
@@ -384,7 +378,7 @@ class RollingWalker(RoundFeet, Model):
         column = Generalised(-foot.tangent_arm, -foot.normal_arm, 1.0, 0.0)
         momentum = inertia.times(column)
         w2 = y.stance_rate**2
-        bias = inertia.times(Generalised(foot.normal_arm * w2, -(foot.tangent_arm - self.foot_radius) * w2, 0.0, 0.0))
+        bias = inertia.times(Generalised(foot.normal_arm * w2, -foot.centre * w2, 0.0, 0.0))
         load = Generalised(*(h - m for h, m in zip(self.forces(inertia, full), bias, strict=True)))
         a, b = linalg.solve2(
             [[linalg.dot(column, momentum), momentum.theta_2], [momentum.theta_2, inertia.leg]],
@@ -428,7 +422,7 @@ class RollingWalker(RoundFeet, Model):
         foot, _ = self.feet(full)
         w2 = y.stance_rate**2
         ax = -foot.tangent_arm * rates.stance_rate + foot.normal_arm * w2
-        ay = -foot.normal_arm * rates.stance_rate - (foot.tangent_arm - self.foot_radius) * w2
+        ay = -foot.normal_arm * rates.stance_rate - foot.centre * w2
         load = inertia.times(Generalised(ax, ay, rates.stance_rate, rates.swing_rate))
         h = self.forces(inertia, full)
         return load.y - h.y, load.x - h.x

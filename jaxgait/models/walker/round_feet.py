@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from jaxgait.batches import each
+from jaxgait.batches import each, of_worst
 from jaxgait.fields import Immutable
 from jaxgait.model import Scalar, Variable, parameter
 from jaxgait.parameters import ParameterError, check, choice
@@ -43,7 +43,7 @@ FALL_HEIGHT = 0.5
 FALL_ANGLE = 1.4
 """The walker has fallen if a leg is beyond this angle in rad."""
 MAX_SUNK = 7.5e-3
-"""Depth in leg lengths in the ground (3 mm for the paper's walker) at which a foot may start: the walker walks on."""
+"""Largest initial penetration, in leg lengths, from which it still walks (3 mm for the paper's walker)."""
 
 
 class WalkerState(NamedTuple):
@@ -59,7 +59,7 @@ class WalkerState(NamedTuple):
     omega_2: Scalar
 
 
-class BristledState(NamedTuple):
+class BristledWalkerState(NamedTuple):
     """`WalkerState` with the memory of the friction on both feet: deflections in m for `Bristle`."""
 
     x: Scalar
@@ -95,6 +95,8 @@ class Foot(NamedTuple):
     """Arm in m of a normal force about the hip: d gap_rate / d omega."""
     tangent_arm: Scalar
     """Arm in m of a tangential force about the hip: d slip / d omega."""
+    centre: Scalar
+    """Distance in m of the arc's centre below the hip, along the normal: d normal_arm / d theta."""
 
 
 @float64_default
@@ -186,6 +188,29 @@ class WalkerStart(Immutable):
         return WalkerState(*(jnp.asarray(getattr(self, name), dtype=float) for name in WalkerState._fields))
 
 
+def clearance_angle(default: float, **declared: Any) -> Any:
+    """Declares the parameter of the angle in rad; see `swings_through`."""
+    doc = "angle by which a swing foot must be ahead to land"
+    return parameter(default, unit="rad", doc=doc, plausible=(0.0, 1.6), bounds="positive", **declared)
+
+
+@float64_default
+def swings_through(omega: Any, ahead: Any, clearance: Any) -> Any:
+    """Whether a foot is ignored: it swings forward and is not yet ahead of the other one by the clearance.
+
+    Args:
+        omega: angular velocity of its leg in rad/s.
+        ahead: angle in rad by which it is ahead.
+        clearance: angle in rad from which it can land.
+
+    Examples:
+        >>> from jaxgait.models.walker.round_feet import swings_through
+        >>> print(swings_through(1.5, ahead=0.02, clearance=0.05), swings_through(1.5, ahead=0.1, clearance=0.05))
+        True False
+    """
+    return (omega > 0.0) & (ahead < clearance)
+
+
 @float64_default
 class RoundFeet(Immutable):
     """Legs, feet and slope of all forms of the walker, and what follows from them.
@@ -229,9 +254,10 @@ class RoundFeet(Immutable):
         check(self)
         radius, length = np.asarray(self.foot_radius), np.asarray(self.leg_length)
         if np.any(radius >= length):
+            radius, length = of_worst(radius - length, radius, length)
             raise ParameterError(
-                f"{type(self).__name__} cannot stand: foot_radius ({np.max(radius):g} m) must be smaller than "
-                f"leg_length ({np.min(length):g} m), so that the foot's centre lies below the hip"
+                f"{type(self).__name__} cannot stand: foot_radius ({radius:g} m) must be smaller than leg_length "
+                f"({length:g} m), so that the foot's centre lies below the hip"
             )
 
     def check_start(self, clearance: Scalar, pushes: Callable[[Any], Any] | None = None) -> None:
@@ -261,7 +287,7 @@ class RoundFeet(Immutable):
         omega, ahead = np.stack([omega_1, omega_2]), np.stack([one - two, two - one])
         lowest = (length - radius) * np.cos(np.stack([one, two])) + radius
         hip = lowest[0] if start.on_ground else y
-        depth = np.where((omega > 0.0) & (ahead < clear), 0.0, lowest - hip)
+        depth = np.where(swings_through(omega, ahead, clear), 0.0, lowest - hip)
         sunk = depth > MAX_SUNK * length
         if sunk.any() and pushes is not None:
             sunk = sunk & np.asarray(each(self, pushes)).T  # which may have more members: those of the ground
@@ -305,7 +331,7 @@ class RoundFeet(Immutable):
         s1, c1, s2, c2 = jnp.sin(theta_1), jnp.cos(theta_1), jnp.sin(theta_2), jnp.cos(theta_2)
         return Inertia(2.0 * self.mass, self.leg_inertia, a * c1, a * s1, a * c2, a * s2)
 
-    def forces(self, inertia: Inertia, y: WalkerState | BristledState) -> Generalised:
+    def forces(self, inertia: Inertia, y: WalkerState | BristledWalkerState) -> Generalised:
         """Gravity and centrifugal forces: the right side h of ``M du/dt = h + contact forces``."""
         weight = 2.0 * self.mass * self.gravity
         sg, cg = jnp.sin(self.slope), jnp.cos(self.slope)
@@ -317,18 +343,18 @@ class RoundFeet(Immutable):
             -self.gravity * (inertia.sin_2 * cg - inertia.cos_2 * sg),
         )
 
-    def feet(self, y: WalkerState | BristledState) -> tuple[Foot, Foot]:
+    def feet(self, y: WalkerState | BristledWalkerState) -> tuple[Foot, Foot]:
         """Both feet against the ground."""
         return self.foot(y, y.theta_1, y.omega_1), self.foot(y, y.theta_2, y.omega_2)
 
-    def foot(self, y: WalkerState | BristledState, theta: Scalar, omega: Scalar) -> Foot:
+    def foot(self, y: WalkerState | BristledWalkerState, theta: Scalar, omega: Scalar) -> Foot:
         """One foot against the ground, at a leg angle in rad and a leg rate in rad/s."""
         sin, cos = jnp.sin(theta), jnp.cos(theta)
-        normal_arm = self.shank * sin
-        tangent_arm = self.shank * cos + self.foot_radius
-        return Foot(y.y - tangent_arm, y.vy + normal_arm * omega, y.vx + tangent_arm * omega, normal_arm, tangent_arm)
+        normal_arm, centre = self.shank * sin, self.shank * cos
+        arm = centre + self.foot_radius
+        return Foot(y.y - arm, y.vy + normal_arm * omega, y.vx + arm * omega, normal_arm, arm, centre)
 
-    def energies(self, y: WalkerState | BristledState) -> tuple[Scalar, Scalar]:
+    def energies(self, y: WalkerState | BristledWalkerState) -> tuple[Scalar, Scalar]:
         """Kinetic and potential energy in J, the latter zero with the hip at the origin of the slope axes."""
         inertia = self.inertia_at(y.theta_1, y.theta_2)
         u = Generalised(*y[4:8])
@@ -338,7 +364,7 @@ class RoundFeet(Immutable):
         normal = 2.0 * self.mass * y.y - inertia.cos_1 - inertia.cos_2
         return kinetic, self.gravity * (normal * cg - along * sg)
 
-    def observables(self, y: WalkerState | BristledState) -> dict[str, Scalar]:
+    def observables(self, y: WalkerState | BristledWalkerState) -> dict[str, Scalar]:
         """Gaps in m, slip velocities in m/s, energies in J."""
         foot_1, foot_2 = self.feet(y)
         kinetic, potential = self.energies(y)
@@ -352,11 +378,11 @@ class RoundFeet(Immutable):
             "energy": kinetic + potential,
         }
 
-    def fell(self, y: WalkerState | BristledState) -> Bool[Array, ""]:
+    def fell(self, y: WalkerState | BristledWalkerState) -> Bool[Array, ""]:
         """Whether the walker has fallen: `balance` is below zero."""
         return self.balance(y) < 0.0
 
-    def balance(self, y: WalkerState | BristledState) -> Scalar:
+    def balance(self, y: WalkerState | BristledWalkerState) -> Scalar:
         """A number that falls through zero when the hip is too low (`FALL_HEIGHT`) or a leg too wide (`FALL_ANGLE`).
 
         The smaller of the margins in leg lengths (no dimension) and in rad.
@@ -382,4 +408,4 @@ OBSERVABLES: Mapping[str, Variable] = {
     "potential_energy": Variable("J", "potential energy"),
     "energy": Variable("J", "mechanical energy"),
 }
-"""State and observables of all forms of the walker, with units."""
+"""State and observables of the smooth and the time-stepped walker, with units."""

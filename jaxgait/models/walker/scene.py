@@ -86,10 +86,15 @@ def _forces(
     elif "normal" in run:
         loads = [(run.tangent.values, run.normal.values, run.stance.values)]
     else:
-        mean = [np.gradient(run[f"impulse_{i}"].values, run.time.values) for i in (1, 2)]
+        mean = [_mean_rate(run[f"impulse_{i}"].values, run.time.values) for i in (1, 2)]
         loads = [(np.zeros_like(normal), normal, angle) for normal, angle in zip(mean, angles, strict=True)]
     found = []
     for tangent, normal, angle in loads:
         at = np.stack([hip[:, 0] + shank * np.sin(angle), np.zeros_like(angle)], axis=-1)
         found.append(ForceArrow(level(at, slope), level(np.stack([tangent, normal], axis=-1), slope)))
     return tuple(found)
+
+
+def _mean_rate(total: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Rate of a running total over the samples about each one; zero of a single sample."""
+    return np.gradient(total, time) if len(time) > 1 else np.zeros_like(total)

@@ -16,10 +16,11 @@ from jaxtyping import Array, Bool
 from jaxgait.mechanics.contact import HuntCrossley, NormalLaw
 from jaxgait.mechanics.friction import Coulomb, FrictionLaw
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.walker import round_feet
 from jaxgait.models.walker.round_feet import (
     OBSERVABLES,
     PAPER,
-    BristledState,
+    BristledWalkerState,
     Foot,
     Generalised,
     RoundFeet,
@@ -60,7 +61,7 @@ class Walker(RoundFeet, Model):
         >>> print(type(walker.normal_law).__name__, walker.friction_law.coefficient, walker.duration)  # duration in s
         HuntCrossley 0.5 10.0
         >>> y = walker.initial_state()
-        >>> (normal, friction), swing = walker.contact_forces(y, walker.feet(y))
+        >>> (normal, friction), swing = walker.contact_forces(y)
         >>> print(round(float(normal), 1), round(float(friction), 1), round(float(swing[0]), 1))  # N
         20.4 1.0 0.0
     """
@@ -91,15 +92,7 @@ class Walker(RoundFeet, Model):
         of="friction",
         source=CHOSEN,
     )
-    clearance_angle: Scalar = parameter(
-        0.15,
-        unit="rad",
-        doc="angle by which a swing foot must be ahead to land",
-        plausible=(0.0, 1.6),
-        bounds="positive",
-        of="scuffs",
-        source=CHOSEN,
-    )
+    clearance_angle: Scalar = round_feet.clearance_angle(0.15, of="scuffs", source=CHOSEN)
     clearance_width: Scalar = parameter(
         0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive", of="scuffs", source=CHOSEN
     )
@@ -162,12 +155,12 @@ class Walker(RoundFeet, Model):
         limit = MAX_START_PUSH * 2.0 * self.mass * self.gravity
         return jnp.stack([self.normal_law.force(-foot.gap, 0.0) > limit for foot in self.feet(self.started())])
 
-    def initial_state(self) -> WalkerState | BristledState:
+    def initial_state(self) -> WalkerState | BristledWalkerState:
         """The paper's start unless `start` differs; the memory of friction, if any, at rest."""
         start, memory = self.started(), self.friction_law.at_rest()
-        return start if memory is None else BristledState(*start, memory, memory)
+        return start if memory is None else BristledWalkerState(*start, memory, memory)
 
-    def vector_field(self, t: Scalar, y: WalkerState | BristledState) -> WalkerState | BristledState:
+    def vector_field(self, t: Scalar, y: WalkerState | BristledWalkerState) -> WalkerState | BristledWalkerState:
         """Velocities, accelerations, and the rates of friction's memory, if any."""
         del t
         inertia = self.inertia_at(y.theta_1, y.theta_2)
@@ -176,13 +169,13 @@ class Walker(RoundFeet, Model):
         load = self._generalised(feet, forces)
         total = Generalised(*(h + f for h, f in zip(self.forces(inertia, y), load, strict=True)))
         rates = (y.vx, y.vy, y.omega_1, y.omega_2, *inertia.solve(total))
-        return WalkerState(*rates) if memory_rates[0] is None else BristledState(*rates, *memory_rates)
+        return WalkerState(*rates) if memory_rates[0] is None else BristledWalkerState(*rates, *memory_rates)
 
-    def outputs(self, t: Scalar, y: WalkerState | BristledState) -> dict[str, Array]:
+    def outputs(self, t: Scalar, y: WalkerState | BristledWalkerState) -> dict[str, Array]:
         """See `variables`."""
         del t
         feet = self.feet(y)
-        (n1, t1), (n2, t2) = self.contact_forces(y, feet)
+        (n1, t1), (n2, t2) = self._contacts(y, feet)[0]
         return {
             **self.observables(y),
             "normal_1": n1,
@@ -197,14 +190,12 @@ class Walker(RoundFeet, Model):
         """The walker may fall; and where its swing foot scuffs, ignoring the foot may not create energy."""
         return {"fell": lambda t, y: self.fell(y), "scuffed": self._scuffed}
 
-    def contact_forces(
-        self, y: WalkerState | BristledState, feet: tuple[Foot, Foot]
-    ) -> tuple[tuple[Scalar, Scalar], ...]:
+    def contact_forces(self, y: WalkerState | BristledWalkerState) -> tuple[tuple[Scalar, Scalar], ...]:
         """Normal and tangential force in N on each foot."""
-        return self._contacts(y, feet)[0]
+        return self._contacts(y, self.feet(y))[0]
 
     def _contacts(
-        self, y: WalkerState | BristledState, feet: tuple[Foot, Foot]
+        self, y: WalkerState | BristledWalkerState, feet: tuple[Foot, Foot]
     ) -> tuple[tuple[tuple[Scalar, Scalar], ...], list[Array | None]]:
         """Normal and tangential force in N on each foot, and the rates of friction's memory there."""
         law, lead, forces, rates = self.normal_law, y.theta_1 - y.theta_2, [], []
@@ -225,10 +216,10 @@ class Walker(RoundFeet, Model):
         behind = jax.nn.sigmoid((self.clearance_angle - lead) / self.clearance_width)
         return 1.0 - behind * jax.nn.sigmoid(omega / self.swing_rate)
 
-    def _scuffed(self, t: Scalar, y: WalkerState | BristledState) -> Bool[Array, ""]:
+    def _scuffed(self, t: Scalar, y: WalkerState | BristledWalkerState) -> Bool[Array, ""]:
         """Whether a foot that is no longer ignored is so deep in the ground that its spring gives away much energy.
 
-        Nobody compressed that spring. How much of its energy the damping leaves is estimated by the force at the speed
+        This energy was never put in. How much of its energy the damping leaves is estimated by the force at the speed
         at which an undamped spring would throw the whole walker up.
         """
         del t

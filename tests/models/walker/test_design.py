@@ -5,8 +5,15 @@ import numpy as np
 import pytest
 
 from jaxgait import RollingWalker, precision
-from jaxgait.models.walker.design import fastest_stable_gait
+from jaxgait.models.walker.design import _followed, fastest_stable_gait
 from jaxgait.models.walker.measures import rolling_gait
+from jaxgait.models.walker.round_feet import WalkerStart
+
+
+def test_a_start_on_the_ground_has_the_same_gait():
+    """It is another choice, which a walker between this one and the default cannot have by halves."""
+    walker = RollingWalker(start=WalkerStart(on_ground=True))
+    assert jax.eval_shape(_followed, precision.cast(walker)).shape == (3,)
 
 
 @pytest.mark.slow

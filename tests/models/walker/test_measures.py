@@ -39,6 +39,11 @@ def test_where_there_is_no_rolling_gait_its_numbers_are_nan():
     assert np.isfinite(rates.period[0]) and np.isnan(rates.period[1])  # not zero
 
 
+@pytest.mark.parametrize("samples", [0, 1])
+def test_a_walk_of_one_sample_has_no_gait(samples):
+    assert np.isnan(passing_gait(*np.ones((3, samples)))).all()
+
+
 def test_rolling_gaits_that_cannot_be_are_named():
     with pytest.raises(ParameterError, match=r"RollingWalker\.gravity"):
         rolling_gait(RollingWalker(gravity=-9.8))

@@ -24,6 +24,10 @@ def test_legs_exchange_their_roles_at_heel_strikes():
     np.testing.assert_array_equal(second, [-0.1, -0.2, 0.3, -0.4])
 
 
+def test_one_sample_shows_no_force():
+    assert scene._mean_rate(np.ones(1), np.zeros(1)).tolist() == [0.0]
+
+
 def test_a_standing_foot_touches_the_ground():
     walker = RollingWalker()
     hip = np.array([[0.0, float(walker.leg_length)]])

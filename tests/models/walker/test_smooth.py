@@ -111,7 +111,11 @@ def test_friction_limit_of_the_specification():
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"foot_radius": 0.4}, "cannot stand"), ({"mass": -1.0}, "mass"), ({"stiffness": float("nan")}, "stiffness")],
+    [
+        ({"foot_radius": np.array([0.4, 0.1]), "leg_length": np.array([0.4, 0.3])}, r"\(0\.4 m\) must .* \(0\.4 m\)"),
+        ({"mass": -1.0}, "mass"),
+        ({"stiffness": float("nan")}, "stiffness"),
+    ],
 )
 def test_walkers_that_cannot_stand_raise(change, message):
     with pytest.raises(ParameterError, match=message):
@@ -180,8 +184,9 @@ def test_stiff_ground_alone_pushes_a_foot_out():
 
 
 def test_friction_beyond_uniqueness_warns_and_restitution_above_one_raises():
-    with pytest.warns(UserWarning, match="Painleve"):
-        RigidWalker(friction=0.8).validate()
+    both = with_parameters(RigidWalker(), {"friction": np.array([0.8, 0.1]), "start.theta_1": np.array([0.2, -0.3])})
+    with pytest.warns(UserWarning, match=r"friction 0\.8 exceeds 0\.506, .* at a leg angle of 0\.2 rad \(Painleve"):
+        both.validate()
     with pytest.raises(ParameterError, match="must be from 0 to 1"):
         RigidWalker(normal_restitution=1.2).validate()
 
