@@ -214,11 +214,12 @@ def test_models_are_at_the_top_level():
 
 def test_a_prompt_completes_public_names_and_corrects_misspelt_ones():
     assert {"simulate", "ensemble", "Bungee", "models"} <= {*dir(jaxgait)} and "Bungee" in dir(jaxgait.models.bungee)
-    assert {"Bungee", "Prosthesis", "SpatialJumper"} <= {*dir(jaxgait.models)}
+    assert {"Bungee", "SoftExtension", "SpatialJumper", "TreeModel"} <= {*dir(jaxgait.models)}
     there = {}
     exec("from jaxgait import *", there)
     exec("from jaxgait.models import *", there)
     assert there["simulate"] is jaxgait.simulate and there["RigidWalker"] is jaxgait.RigidWalker
+    assert there["TreeModel"] is jaxgait.models.tree.TreeModel  # which is not on the command line
     with pytest.raises(AttributeError, match="no attribute 'simulat': did you mean 'simulate'"):
         jaxgait.simulat  # noqa: B018
     assert len(repr(jaxgait.Prosthesis())) < 200

@@ -1,9 +1,11 @@
 """The mechanisms, each in a folder with its parameters, equations, measures, pictures and searches.
 
-`from jaxgait.models import Walker` finds any public model, imported on first use.
+`from jaxgait.models import Walker` finds any public model, imported on first use, also `TreeModel`.
 """
 
 from typing import Any
+
+_OTHERS = ("tree.model:TreeModel", "creeper.chain:SoftExtension")  # not on the command line
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +28,5 @@ def _models() -> dict[str, str]:
     """Where each model of this package is, by its class name."""
     from jaxgait import registry
 
-    return {x.partition(":")[2]: x for x in registry.models().values() if x.startswith(__name__ + ".")}
+    own = [where for where in registry.models().values() if where.startswith(__name__ + ".")]
+    return {x.partition(":")[2]: x for x in (*own, *(f"{__name__}.{where}" for where in _OTHERS))}

@@ -28,6 +28,8 @@ SAME_HEIGHT = 1e-3
 """Difference in m between two heights that are the same, in float32 too."""
 AT_REST = 1e-3
 """Speed in m/s below which a jumper on a strongly damped rope, who never turns, has arrived."""
+MAX_STEPS = 100_000
+"""Of the solver: a strongly damped rope takes many."""
 _LATEST = 1e3  # s: on any realistic rope the jumper has turned
 
 
@@ -43,7 +45,8 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
     """Solves the fall up to its first turning point; differentiable (forward mode) and batchable by `jax.vmap`.
 
     Returns:
-        Its time and position; NaN where the jumper has not turned after 1000 s.
+        Its time and position; NaN where the jumper still falls after 1000 s. On a rope so strongly damped that he never
+        turns, he arrives: the time is NaN, and the position that after 1000 s.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -68,11 +71,13 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
         stepsize_controller=diffrax.PIDController(rtol, atol),
         event=event,
         adjoint=diffrax.ForwardMode(),
+        max_steps=MAX_STEPS,
         throw=False,
     )
     assert solution.ts is not None and solution.ys is not None
     turned = solution.result == diffrax.RESULTS.event_occurred
-    return LowestPoint(*(only_if(turned, z[-1]) for z in (solution.ts, solution.ys.x)))
+    arrived = (solution.ts[-1] == _LATEST) & (jnp.abs(solution.ys.v[-1]) <= AT_REST)
+    return LowestPoint(only_if(turned, solution.ts[-1]), only_if(turned | arrived, solution.ys.x[-1]))
 
 
 def _clearance(run: Run) -> Float[Array, ""]:
@@ -137,7 +142,7 @@ def critical_value(bungee: Bungee, name: str) -> float:
 
     Raises:
         jaxgait.parameters.ParameterError: for an unknown name, or an impossible bungee.
-        ValueError: if the clearance does not change sign: no value makes the jump just safe.
+        ValueError: if the clearance does not change sign: no value makes the jump just safe; and if it is unknown.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -157,11 +162,13 @@ def critical_value(bungee: Bungee, name: str) -> float:
         found = np.array([at(value) for value in values])
         changes = np.flatnonzero(np.signbit(found[1:]) != np.signbit(found[:-1]))
         changes = changes[np.isfinite(found[changes]) & np.isfinite(found[changes + 1])]
+        searched = f"no {name} from {values[0]:g} to {values[-1]:g} {info.unit} makes the jump just safe"
+        if not np.isfinite(found).any():
+            raise ValueError(f"{searched}: the jumper still falls after {_LATEST:g} s")
         if not changes.size:
             low, high = np.nanmin(found), np.nanmax(found)
             raise ValueError(
-                f"no {name} from {values[0]:g} to {values[-1]:g} {info.unit} makes the jump just safe: "
-                f"the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
+                f"{searched}: the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
             )
         from scipy import optimize  # slow to import
 

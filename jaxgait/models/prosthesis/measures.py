@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from jaxgait.analysis import gait
 from jaxgait.measure import Measure, Measures, table
 from jaxgait.precision import float64_default
+from jaxgait.roots import only_if
 from jaxgait.run import Run
 
 ANALYSED_STRIDES = 5
@@ -66,7 +67,8 @@ def _strides(run: Run) -> int:
 
 def _order(run: Run) -> Float[Array, ""]:
     strides = jnp.radians(run.once(_table)[-COMPARED_STRIDES:])
-    return gait.subharmonic_order(strides).astype(strides.dtype)
+    order = gait.subharmonic_order(strides)
+    return only_if(order >= 0, order.astype(strides.dtype))
 
 
 def _mean_ground_force(run: Run) -> Float[Array, ""]:

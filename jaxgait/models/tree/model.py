@@ -39,7 +39,7 @@ from jaxgait.plausible import plausible_range
 
 __all__ = ["TreeModel", "TreeState"]
 
-STIFF_CONTACT = 1e-3
+MAX_CONTACT_STEP = 1e-3
 """Longest step in s of models with contacts, so that no touch-down is missed."""
 
 
@@ -188,7 +188,7 @@ class TreeModel(Model):
     def numerics(self) -> Numerics:
         """Explicit steps, unless a contact is stiff."""
         stiff = any(contact.stiff for contact in self.contacts.values())
-        max_step = STIFF_CONTACT if self.contacts else None
+        max_step = MAX_CONTACT_STEP if self.contacts else None
         return Numerics(stiff=stiff, unrolled=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=max_step)
 
     @property

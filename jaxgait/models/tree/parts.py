@@ -173,8 +173,13 @@ class ContactPoint(Immutable):
 
     @property
     def stiff(self) -> bool:
-        """Whether the contact is too stiff for explicit solvers; the friction law may declare it is not."""
-        return self.friction is not None and getattr(self.friction, "stiff", True)
+        """Whether the contact is too stiff for explicit solvers, as its laws declare by `stiff`.
+
+        Without that, a friction law is, and a normal law is not, however hard: give a `solver` for stiff equations, if
+        explicit steps become too small.
+        """
+        friction = self.friction is not None and getattr(self.friction, "stiff", True)
+        return friction or getattr(self.normal, "stiff", False)
 
     def energy(self, depth: Scalar) -> Float[Array, ""]:
         """Elastic energy in J; zero if the normal law does not define it."""

@@ -62,3 +62,9 @@ def test_a_jumper_on_a_strongly_damped_rope_never_turns_but_arrives():
     damped = Bungee(rope=KelvinVoigt(20.0, 2000.0, 1e3))
     scan = ensemble(damped, {"mass": [70.0]}, duration=3000.0, observe=["clearance"])
     assert float(scan.clearance[0]) == pytest.approx(50.0 - 70.0 * 10.0 / 20.0, abs=0.2)
+    assert float(clearance(damped)) == pytest.approx(50.0 - 70.0 * 10.0 / 20.0, abs=0.2)
+
+
+def test_a_jumper_who_never_arrives_has_no_critical_value():
+    with pytest.raises(ValueError, match=r"no ground from .* makes the jump just safe: the jumper still falls after"):
+        critical_value(Bungee(stiffness=1e-9), "ground")

@@ -1,5 +1,7 @@
 """Mechanisms assembled from bodies: against Lagrange's equations, MuJoCo, and the balances of mechanics."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -70,6 +72,15 @@ def test_a_pendulum_conserves_its_energy_and_results_have_names():
     upper, lower = (shape.points for shape in shown.shapes if isinstance(shape, scene.Limb))
     np.testing.assert_allclose(upper[:, 1], run.position.sel(body="lower", axis=["x", "z"]), atol=1e-12)
     np.testing.assert_array_equal(lower[:, 0], upper[:, 1])  # the lower one begins where the upper one ends
+
+
+class StiffGround(UnilateralSpring):
+    stiff: ClassVar[bool] = True
+
+
+def test_a_contact_is_as_stiff_as_its_laws_declare():
+    laws = [(UnilateralSpring(1e4), None), (StiffGround(1e9), None), (UnilateralSpring(1e4), Coulomb())]
+    assert [ContactPoint("box", normal, friction).stiff for normal, friction in laws] == [False, True, True]
 
 
 def test_every_number_is_a_parameter():
