@@ -103,19 +103,19 @@ def test_stiff_springs_are_the_rigid_robot_and_soft_ones_lag():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bend": 1 / 0.02}, r"robot\.length is 0\.03 m, but at most 0\.0288444 m pass a bend of 0\.02 m radius"),
-        ({"bend": 1 / 0.025, "steering_limit": 1.0}, r"0\.025 m radius needs 2\.08 rad of steering; .* is 1 rad"),
+        ({"curvature": 1 / 0.02}, r"robot\.length is 0\.03 m, but at most 0\.0288444 m pass a bend of 0\.02 m radius"),
+        ({"curvature": 1 / 0.025, "steering_limit": 1.0}, r"0\.025 m radius needs 2\.08 rad of steering; .* is 1 rad"),
         ({"turning_rate": 2.0}, r"steers by 2 rad per cycle, beyond steering_limit, 1\.0472 rad"),
         (
             {"turning_rate": np.array([2.0, 0.1]), "steering_limit": np.array([1.5, 0.2])},
             r"steers by 2 rad per cycle, beyond steering_limit, 1\.5 rad",
         ),
         (
-            {"bend": np.array([50.0, 55.0]), "robot.length": np.array([0.03, 0.01])},
+            {"curvature": np.array([50.0, 55.0]), "robot.length": np.array([0.03, 0.01])},
             r"robot\.length is 0\.03 m, but at most 0\.0288444 m pass a bend of 0\.02 m radius",
         ),
         (
-            {"bend": np.array([40.0, 45.0]), "steering_limit": np.array([1.0, 3.0])},
+            {"curvature": np.array([40.0, 45.0]), "steering_limit": np.array([1.0, 3.0])},
             r"0\.025 m radius needs 2\.08 rad of steering; steering_limit is 1 rad",
         ),
         ({"robot.pads.friction_high": 0.01}, "friction_high is 0.01"),

@@ -30,7 +30,7 @@ from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import CHOSEN, ParameterError, choice
 from jaxgait.precision import float64_default
 
-_PAPER = "Zhao 2010"
+PAPER = "Zhao 2010"
 SYSTOLE_END = 0.24
 """Duration in s of the forward flow."""
 VALVE_CLOSURE = 0.27
@@ -51,17 +51,15 @@ class Inflow(Immutable):
         -2.4 0.0
     """
 
-    heart_period: Scalar = parameter(0.8, unit="s", doc="duration of a heartbeat", bounds="positive", source=_PAPER)
+    heart_period: Scalar = parameter(0.8, unit="s", doc="duration of a heartbeat", bounds="positive", source=PAPER)
     phase: Scalar = parameter(0.0, unit="s", doc="phase of the heartbeat at t = 0", source=CHOSEN)
     amplitude: Scalar = parameter(
-        2.4, unit="m/s", doc="velocity amplitude V_1 of the forward flow", bounds="nonnegative", source=_PAPER
+        2.4, unit="m/s", doc="velocity amplitude V_1 of the forward flow", bounds="nonnegative", source=PAPER
     )
     back_amplitude: Scalar = parameter(
-        0.343, unit="m/s", doc="velocity amplitude V_2 of the back-flow", bounds="nonnegative", source=_PAPER
+        0.343, unit="m/s", doc="velocity amplitude V_2 of the back-flow", bounds="nonnegative", source=PAPER
     )
-    decay: Scalar = parameter(
-        7.557, unit="1/s", doc="decay rate kappa of the flow", bounds="nonnegative", source=_PAPER
-    )
+    decay: Scalar = parameter(7.557, unit="1/s", doc="decay rate kappa of the flow", bounds="nonnegative", source=PAPER)
     direction: Scalar = parameter(
         -1.0, unit="1", doc="direction of the forward flow: +1 along the robot, -1 against it", source=CHOSEN
     )
@@ -129,7 +127,7 @@ class Blood(Immutable):
         unit="1",
         doc="share kappa_h of the pulse-wave pressure that acts (0: none)",
         bounds="nonnegative",
-        source=_PAPER,
+        source=PAPER,
     )
 
     def dynamic_pressure(self, u: Scalar, v: Scalar) -> Float[Array, ""]:

@@ -43,8 +43,8 @@ from jaxgait.mechanics.spatial import (
     universal,
 )
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
-from jaxgait.models.creeper.limits import warn_of_rigid, warn_of_slip, warn_of_unused
-from jaxgait.models.creeper.model import Creeper
+from jaxgait.models.creeper.model import Creeper, check_units
+from jaxgait.models.creeper.remarks import warn_of_rigid, warn_of_slip, warn_of_unused
 from jaxgait.parameters import CHOSEN, ParameterError, check, part
 from jaxgait.precision import float64_default
 
@@ -131,7 +131,7 @@ class CreeperChain(Model):
     steering_limit: Scalar = parameter(
         np.pi / 3, unit="rad", doc="largest steering angle of the spring", bounds="positive", source=CHOSEN
     )
-    bend: Scalar = parameter(
+    curvature: Scalar = parameter(
         0.0, unit="1/m", doc="curvature that the robot must fit (no force)", bounds="nonnegative", source=CHOSEN
     )
     drag_width: Scalar = parameter(
@@ -216,24 +216,23 @@ class CreeperChain(Model):
         behind = f"unit {k + 1}"
         face = 0.0 if k + 1 == self.units else self.robot.length
         shaft, spring = self.shaft_length, self.spring_length
-        rod, coil = self.shaft_mass, self.spring_mass
         return [
             Link(
                 f"shaft {k}",
                 behind,
                 prismatic((1, 0, 0)),
-                rod,
+                self.shaft_mass,
                 (0.5 * shaft, 0.0, 0.0),
-                _cylinder(rod, self.shaft_radius, shaft),
+                _cylinder(self.shaft_mass, self.shaft_radius, shaft),
                 (face, 0.0, 0.0),
             ),
             Link(
                 f"spring {k}",
                 f"shaft {k}",
                 universal((0, 0, 1), (0, 1, 0)),
-                coil,
+                self.spring_mass,
                 (0.5 * spring, 0.0, 0.0),
-                _cylinder(coil, self.spring_radius, spring),
+                _cylinder(self.spring_mass, self.spring_radius, spring),
                 (shaft, 0.0, 0.0),
             ),
         ]
@@ -374,8 +373,7 @@ class CreeperChain(Model):
         check(self)
         self.robot.validate()
         warn_of_unused(self)
-        if type(self.units) is not int or self.units < 2:
-            raise ParameterError(f"units must be a whole number, at least 2, got {self.units!r}")
+        check_units(self.units)
         if self.manoeuvre not in get_args(Manoeuvre):
             raise ParameterError(
                 f"manoeuvre must be {' or '.join(map(repr, get_args(Manoeuvre)))}, got {self.manoeuvre!r}"
@@ -390,9 +388,9 @@ class CreeperChain(Model):
         warn_of_slip(self.robot)
 
     def _check_bend(self) -> None:
-        robot, bend, limit = self.robot, np.asarray(self.bend), np.asarray(self.steering_limit)
+        robot, curvature, limit = self.robot, np.asarray(self.curvature), np.asarray(self.steering_limit)
         with np.errstate(divide="ignore"):
-            radius = 1.0 / bend
+            radius = 1.0 / curvature
         # A rigid cylinder touches the inner wall in its middle and the outer wall at its corners.
         longest = 4.0 * np.sqrt(robot.clearance * (radius + 0.5 * robot.diameter))
         if np.any(robot.length > longest):
@@ -400,7 +398,7 @@ class CreeperChain(Model):
             raise ParameterError(
                 f"robot.length is {length:g} m, but at most {longest:g} m pass a bend of {radius:g} m radius"
             )
-        angle = bend * (robot.length + self.shaft_length + self.spring_length + robot.gait.stroke)
+        angle = curvature * (robot.length + self.shaft_length + self.spring_length + robot.gait.stroke)
         if np.any(angle > limit):
             angle, limit, radius = of_worst(angle - limit, angle, limit, radius)
             raise ParameterError(

@@ -23,8 +23,8 @@ from jaxtyping import Array, Float
 from jaxgait import checks
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
-from jaxgait.models.creeper.model import Creeper, Gait, Stroke
-from jaxgait.parameters import CHOSEN, ParameterError
+from jaxgait.models.creeper.model import Creeper, Gait, Stroke, check_units
+from jaxgait.parameters import CHOSEN
 
 
 class InchwormState(NamedTuple):
@@ -132,7 +132,7 @@ class Inchworm(Model):
         return _Forces(displacement, fluid + friction, rate)
 
     def coils(self, t: Scalar) -> Float[Array, " units"]:
-        """Activations in [0, 1] of the pads at time `t` in s, from the front; all but one are fully active."""
+        """Switching levels in [0, 1] of the pads at time `t` in s, from the front; all but one are fully on."""
         span = self.gait.period / self.units
         phase = jnp.mod(t - self.gait.coil_delay, self.gait.period)
         return jax.vmap(self.gait.grip, (0, None))(phase - span * jnp.arange(self.units, dtype=phase.dtype), span)
@@ -154,8 +154,7 @@ class Inchworm(Model):
             UserWarning: of a `middle_mass` without a unit in the middle.
         """
         super().validate()
-        if type(self.units) is not int or self.units < 2:
-            raise ParameterError(f"units must be a whole number, at least 2, got {self.units!r}")
+        check_units(self.units)
         self.robot.validate()
         self.gait.check_fits(self.units)
         if self.units == 2:

@@ -37,11 +37,10 @@ from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import smoothstep
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
-from jaxgait.models.creeper.artery import Blood, Inflow
+from jaxgait.models.creeper.artery import PAPER, Blood, Inflow
 from jaxgait.parameters import CHOSEN, ParameterError, part
 from jaxgait.precision import float64_default
 
-_PAPER = "Zhao 2010"
 LONGEST_STROKE = 0.4
 """Longest plausible stroke in lengths of a unit: the shaft slides in it (see `design.BOUNDS`)."""
 
@@ -73,8 +72,8 @@ class Gait(Immutable):
         >>> gait.check_fits()
     """
 
-    period: Scalar = parameter(1.0, unit="s", doc="period of the gait", bounds="positive", source=_PAPER)
-    stroke: Scalar = parameter(6e-3, unit="m", doc="stroke of the actuator", bounds="nonnegative", source=_PAPER)
+    period: Scalar = parameter(1.0, unit="s", doc="period of the gait", bounds="positive", source=PAPER)
+    stroke: Scalar = parameter(6e-3, unit="m", doc="stroke of the actuator", bounds="nonnegative", source=PAPER)
     dwell: Scalar = parameter(
         0.02, unit="s", doc="duration of the rest at both ends of a half period", bounds="nonnegative", source=CHOSEN
     )
@@ -108,13 +107,13 @@ class Gait(Immutable):
         return Stroke(top * travel, speed, 0.5 * top * rate * (sin_up - sin_down))
 
     def coils(self, t: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Activations in [0, 1] of the front and the rear pad at time `t` in s; one pad is always fully active."""
+        """Switching levels in [0, 1] of the front and the rear pad at time `t` in s; one is always fully on."""
         half = 0.5 * self.period
         f = jnp.mod(t - self.coil_delay, self.period)
         return self.grip(f, half), self.grip(f - half, half)
 
     def grip(self, g: Scalar, span: Scalar) -> Float[Array, ""]:
-        """Activation in [0, 1] of a pad that releases at g = 0 and grips again at g = span; times in s."""
+        """Switching level in [0, 1] of a pad that releases at g = 0 and grips again at g = span; times in s."""
         return 1.0 - smoothstep(g / self.coil_time) * smoothstep((span - g) / self.coil_time)
 
     def check_fits(self, moves: int = 2) -> None:
@@ -184,7 +183,7 @@ class Pads(Immutable):
         return self.friction or Dahl(1.0, self.stiffness, self.damping, self.melting_time)
 
     def limit(self, coil: Scalar) -> Float[Array, ""]:
-        """Largest friction force in N at a coil activation in [0, 1]."""
+        """Largest friction force in N at a switching level in [0, 1] of the coil."""
         friction = self.friction_low + (self.friction_high - self.friction_low) * coil
         return jnp.asarray(friction * self.normal_force)
 
@@ -202,6 +201,24 @@ class Pads(Immutable):
         if np.any(high < low):
             low, high = of_worst(low - high, low, high)
             raise ParameterError(f"pads.friction_high is {high:g}, below pads.friction_low, {low:g}")
+
+
+@float64_default
+def check_units(units: int) -> None:
+    """Checks a number of units (no dimension).
+
+    Raises:
+        ParameterError: unless it is a whole number, at least 2.
+
+    Examples:
+        >>> from jaxgait.models.creeper.model import check_units
+        >>> check_units(1)
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: units must be a whole number, at least 2, got 1
+    """
+    if type(units) is not int or units < 2:
+        raise ParameterError(f"units must be a whole number, at least 2, got {units!r}")
 
 
 class CreeperState(NamedTuple):

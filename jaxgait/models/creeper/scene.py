@@ -105,7 +105,7 @@ def _in_the_vessel(
     forces: tuple[ForceArrow, ...],
     curves: tuple[Curve, ...],
 ) -> Scene:
-    """The robot from its units' front faces in m and the activation of their pads, both from the front."""
+    """The robot from its units' front faces in m and the switching level of their pads, both from the front."""
     length, radius = float(model.length), float(model.diameter) / 2
     pipe = radius + float(model.clearance)
     low, high = float(faces[-1].min()) - length, float(faces[0].max())

@@ -6,25 +6,14 @@ It is regular everywhere: its formulas have no division. The model's forward dyn
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from jaxtyping import Float
 
-from jaxgait.models.exoskeleton.elements import (
-    Coordinates,
-    Matrices,
-    Planar,
-    Spatial,
-    left_hand_side,
-    matrices_of,
-)
+from jaxgait.models.exoskeleton.elements import Coordinates, Matrices, Q, left_hand_side, matrices_of
 from jaxgait.models.exoskeleton.tree import Chain, Real, children, subtrees
 from jaxgait.precision import float64_default
 
 G = 9.81
 """Default gravity in m/s^2."""
-
-Q = TypeVar("Q", Planar, Spatial)
 
 
 @float64_default

@@ -15,10 +15,9 @@ Source: Borisov & Chigarev, eqs. (5), (17), (18) with the misprints of (18) corr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Float
 
 from jaxgait.models.exoskeleton.tree import Real
@@ -44,6 +43,7 @@ class Spatial(NamedTuple):
 
 
 Coordinates: TypeAlias = Planar | Spatial
+Q = TypeVar("Q", Planar, Spatial)
 
 
 @float64_default
@@ -150,14 +150,3 @@ def left_hand_side(m: Any, rate: Any, acceleration: Any, gravity: Any) -> tuple[
     blocks = [sum(X @ a for X, a in zip(row, acceleration, strict=True)) for row in zip(*m.inertia, strict=True)]
     quadratic = m.velocity_terms(rate)
     return tuple(b + v + gravity * P for b, v, P in zip(blocks, quadratic, m.P, strict=True))
-
-
-@float64_default
-def describe(m: Matrices, digits: int = 4) -> str:
-    """All matrices as text, named as in the paper."""
-    names = ("phi", "psi", "l") if isinstance(m, SpatialMatrices) else ("phi", "l")
-    lines = []
-    for name, rows in m._asdict().items():
-        for kappa, (of, X) in enumerate(zip(names, rows, strict=True), start=1):
-            lines += [f"{name}_{kappa} (equations of {of})", np.array2string(np.asarray(X), precision=digits), ""]
-    return "\n".join(lines)

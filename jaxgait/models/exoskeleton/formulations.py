@@ -7,7 +7,7 @@ has no division. Forward dynamics in angles is singular if a length vanishes, an
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,15 +17,13 @@ from jaxtyping import Array, Bool, Float
 
 from jaxgait.mechanics.linalg import norm
 from jaxgait.models.exoskeleton import dynamics, vectors
-from jaxgait.models.exoskeleton.elements import Coordinates, Matrices, Planar, Spatial, matrices_of
+from jaxgait.models.exoskeleton.elements import Coordinates, Matrices, Planar, Q, Spatial, matrices_of
 from jaxgait.models.exoskeleton.tree import Chain, Real, descendants
 from jaxgait.models.exoskeleton.vectors import Vectors
 from jaxgait.precision import float64_default
 
 VERTICAL_COSINE = 1e-3
 """|cos psi| below which a link counts as vertical: the condition number of the mass matrix grows as 1/cos^2."""
-
-Q = TypeVar("Q", Planar, Spatial)
 
 
 @float64_default

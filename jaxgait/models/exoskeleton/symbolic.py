@@ -110,7 +110,7 @@ def _order(term: Any) -> tuple[int, str]:
 
 
 def _latex_name(name: str) -> str:
-    """LaTeX of a symbol: dots for derivatives, accents of joints as superscripts."""
+    """LaTeX of a symbol: dots for derivatives, the angle of a moment as its superscript."""
     moving = _MOTION.match(name)
     if moving:
         dots, letter, number = moving.groups()

@@ -10,7 +10,7 @@ Arrays have the shape (n, d): n links, d = 2 (x forward, y up) or 3 (x forward, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,11 +18,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics.linalg import norm
-from jaxgait.models.exoskeleton.elements import Coordinates, Planar, Spatial
+from jaxgait.models.exoskeleton.elements import Coordinates, Planar, Q
 from jaxgait.models.exoskeleton.tree import Chain, Real, descendants, subtrees
 from jaxgait.precision import float64_default
 
-Q = TypeVar("Q", Planar, Spatial)
 Vectors = Float[Real, "n d"]
 
 

@@ -84,8 +84,8 @@ class Jumper(PlanarJumper):
             >>> print(jumper.knee.delay, jumper.knee.duration, jumper.hip.duration)  # s
             0.0 0.25 0.25
         """
-        angles = {"ankle": -45, "knee": -90, "hip": -90, "shoulder": 54, "elbow": 54}
-        return cls(**{name: _swing(angle, 0.0, duration) for name, angle in angles.items()}, **parameters)
+        own = {joint.name: getattr(cls, joint.name) for joint in cls.joints}
+        return cls(**{name: Swing(swing.angle, 0.0, duration) for name, swing in own.items()}, **parameters)
 
     def links(self) -> list[Link]:
         """The nine bars; those of the limbs represent both sides."""

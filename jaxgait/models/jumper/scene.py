@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
-from jaxgait.models.jumper.spatial import SpatialJumper, SpatialState
+from jaxgait.models.jumper.spatial import SpatialJumper, SpatialState, side_and_part
 from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, Trail, View, disc, floor, points, rod, seen
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE
 from jaxgait.precision import cast, float64_default
@@ -66,20 +66,20 @@ def spatial(model: SpatialJumper, run: xr.Dataset) -> Scene:
     flat = lambda points: seen(points, ASIDE, ABOVE)
     bars, names = flat(figures(model, run)), list(model.tree().names)
     tall = float(bars[..., 1].max())
-    order = sorted(
-        range(len(names)), key=lambda i: ("left", "right").index(_side(names[i])) * 2 if _side(names[i]) else 1
-    )
-    limbs = [limb for i in order for limb in _bodies(bars[:, [i]], [names[i]], tall)]
+    limbs: dict[str, list[Limb | Body]] = {"left": [], "": [], "right": []}  # from behind to the front
+    for i, name in enumerate(names):
+        limbs[side_and_part(name)[0]] += _bodies(bars[:, [i]], [name], tall)
     hips, shoulders = (_across(bars, names, part) for part in ("thigh", "upper_arm"))
     middle = np.stack([flat(run.com.values)[:, 0], np.full(run.sizes["time"], 0.47 * tall)], axis=-1)
     return Scene(
         time=run.time.values,
         shapes=(
             floor((-0.5, -0.4), (0.7, 0.4), ASIDE, ABOVE),
-            *limbs[:6],
+            *limbs["left"],
             Limb(hips, 0.04 * tall, GREY),
             Limb(shoulders, 0.04 * tall, GREY),
-            *limbs[6:],
+            *limbs[""],
+            *limbs["right"],
         ),
         views=(View(middle, (0.8 * tall, 1.15 * tall)),),
         forces=tuple(_load(run, side, flat) for side in (0, 1)),
@@ -104,16 +104,11 @@ def figures(model: Any, run: xr.Dataset) -> np.ndarray:
     return np.asarray(jax.jit(jax.vmap(cast(model).figure))(jnp.asarray(run.time.values), states))
 
 
-def _side(name: str) -> str:
-    return name.partition("_")[0] if name.startswith(("left_", "right_")) else ""
-
-
 def _bodies(bars: np.ndarray, names: list[str], tall: float) -> list[Limb | Body]:
     """Limbs with the thickness of their kind; the head is round."""
     found: list[Limb | Body] = []
     for i, name in enumerate(names):
-        side = _side(name)
-        part = name.removeprefix(f"{side}_")
+        side, part = side_and_part(name)
         a, b = bars[:, i, 0], bars[:, i, 1]
         if part == "head":
             found.append(Body(disc(0.5 * (a + b), 0.06 * tall), GREY))

@@ -194,13 +194,14 @@ class SpatialJumper(Model):
     def vector_field(self, t: Scalar, y: SpatialState) -> SpatialState:
         """Rates of pose, twist and bristles."""
         _, _, ground, found = self._solve(t, y)
-        pose = spatial.free().rate(y.pose / _unit(y.pose), y.twist)
+        pose = spatial.free().rate(_normalised(y.pose), y.twist)
         return SpatialState(pose, found.vdot[:6], ground.studs.bristle_rate, ground.studs.approach_rate)
 
     def initial_state(self) -> SpatialState:
         """The planar model's static crouch, as a state of the lower trunk."""
         crouch = self.plane.initial_state()
-        trunk = self.plane.motion(0.0, crouch).world[3]
+        names = self.plane.tree().names
+        trunk = self.plane.motion(0.0, crouch).world[names.index("lower_trunk")]
         turn = spatial.quaternion_about(jnp.array([0.0, 1.0, 0.0]), jnp.arctan2(trunk.sin, trunk.cos))
         hip = trunk.r
         studs = 2 * len(self.plane.sole.rows) * len(self.plane.sole.columns)
@@ -236,7 +237,7 @@ class SpatialJumper(Model):
         s = segments(self.plane.mass, self.plane.stature)
         ends = []
         for name, world in zip(tree.names, spatial.kinematics(tree, q, v).world, strict=True):
-            part = name.split("_", 1)[1] if name.startswith(("left_", "right_")) else name
+            _, part = side_and_part(name)
             upward = 1.0 if part in ("lower_trunk", "upper_trunk", "head") else -1.0
             tip = [0.0, 0.0, upward * s[part].length]
             if part == "foot":
@@ -269,7 +270,18 @@ def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str,
     return links
 
 
-def _unit(pose: Float[Array, " 7"]) -> Float[Array, " 7"]:
-    """Divisor that normalises the quaternion of a pose."""
-    length = jnp.sqrt(jnp.sum(pose[3:] ** 2))
-    return jnp.concatenate([jnp.ones(3, dtype=pose.dtype), jnp.full(4, length)])
+def _normalised(pose: Float[Array, " 7"]) -> Float[Array, " 7"]:
+    """The pose with a unit quaternion."""
+    return jnp.concatenate([pose[:3], pose[3:] / jnp.sqrt(jnp.sum(pose[3:] ** 2))])
+
+
+def side_and_part(name: str) -> tuple[str, str]:
+    """The side ("left", "right" or "") and the part of a body by its name.
+
+    Examples:
+        >>> from jaxgait.models.jumper.spatial import side_and_part
+        >>> side_and_part("left_upper_arm"), side_and_part("lower_trunk")
+        (('left', 'upper_arm'), ('', 'lower_trunk'))
+    """
+    side, _, part = name.partition("_")
+    return (side, part) if side in _SIDES else ("", name)

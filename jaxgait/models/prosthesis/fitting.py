@@ -26,8 +26,8 @@ from jaxgait.precision import float64_default
 ALIGNED_WITHIN, HEIGHT_STEP = 0.015, 0.0005
 """Heights in m that `aligned` tries: in steps of the second up to the first, above and below the reference."""
 SPARE_STEPS = 2
-"""So many steps above and below the height that `aligned` takes, the leg walks too: single heights between those at
-which it folds are chance, and another tolerance of the solver may fold it there."""
+"""The leg must also walk this many steps above and below the chosen height; an isolated height may fold at another
+tolerance."""
 ALIGNED_STRIDES = 20
 """Strides of each trial, as many as a knee may take to fold; measures of the gait use the last five."""
 EQUAL_RHO = 0.01

@@ -179,7 +179,7 @@ class Prosthesis(Model):
         """Twenty strides in s, as in the paper."""
         return 20.0 * self.period
 
-    @made_of  # nothing: no program is compiled from it, though it runs ensembles
+    @made_of  # declared stateless: its runs must not change the identity of programs
     def driven(self, drive: Any, *, side: str | None = None) -> Prosthesis:
         """The leg driven by another measured stride, and fitted to the person who walked, if their segments are known.
 
@@ -235,9 +235,9 @@ class Prosthesis(Model):
         thigh = hip.thigh.value
         foot = thigh + fourbar.shank_angle(self.linkage.bars, knee) + hip.ankle.value
         zero = jnp.zeros_like(psi)
-        free = KneeState(thigh + psi, foot, zero, zero)
+        start = KneeState(thigh + psi, foot, zero, zero)
         law = self.ground.friction_law
-        return self._state(free, (zero,) * 4, (law.at_rest(), law.at_rest()))
+        return self._state(start, (zero,) * 4, (law.at_rest(), law.at_rest()))
 
     def _state(self, free: Sequence[Scalar], socket: Sequence[Scalar], memories: Sequence[Array | None]) -> State:
         """The state, or its rate, without the components that the socket or the friction law lacks."""
@@ -331,7 +331,11 @@ class Prosthesis(Model):
         return self.ground.force(-point.position.y, -point.velocity.y, point.velocity.x, memory)
 
     def lock_torque(self, psi: Scalar, psi_rate: Scalar) -> Scalar:
-        """Torque in N m of the knee lock on the thigh, its opposite on link BC, at the link's angle to the thigh.
+        """Torque in N m of the knee lock on the thigh; its opposite acts on link BC.
+
+        Args:
+            psi: angle of link BC to the thigh in rad.
+            psi_rate: its rate in rad/s.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -390,8 +394,8 @@ class Prosthesis(Model):
 
     def _accelerations(self, leg: Leg, y: State, forces: list[AppliedForce]) -> tuple[list[Any], dict[str, Body]]:
         bodies = self.bodies(leg)
-        # The hip prescribes the motion of the thigh and the upper bar.
-        moving = list(bodies.values())[0 if self.socket is not None else 2 :]
+        prescribed = ("thigh", "BE") if self.socket is None else ()  # by the hip
+        moving = [body for name, body in bodies.items() if name not in prescribed]
         return accelerations(moving, self.gravity, forces, self._applied(leg, y)), bodies
 
     def vector_field(self, t: Scalar, y: State) -> State:

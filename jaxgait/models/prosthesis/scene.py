@@ -68,8 +68,7 @@ def cylinder(model: Prosthesis, run: xr.Dataset) -> tuple[np.ndarray, np.ndarray
     A, D = (run.points.values[:, POINTS.index(name)] for name in "AD")
     along = (D - A) / np.linalg.norm(D - A, axis=-1, keepdims=True)
     angle = run.thigh_angle.values + np.pi - float(model.damper.thigh_tilt - model.linkage.gamma1)
-    up = np.stack([np.sin(angle), -np.cos(angle)], axis=-1)
-    return A + float(model.damper.thigh_arm) * up, A + float(model.damper.link_arm) * along
+    return A + float(model.damper.thigh_arm) * _down(angle), A + float(model.damper.link_arm) * along
 
 
 def _sound_leg(model: Prosthesis, run: xr.Dataset, hip: np.ndarray) -> tuple[Limb, ...]:
@@ -77,7 +76,11 @@ def _sound_leg(model: Prosthesis, run: xr.Dataset, hip: np.ndarray) -> tuple[Lim
     thigh = float(model.segments.thigh + model.linkage.l_AE)
     ankle = straight_ankle(model)
     shank = float(np.hypot(float(ankle.x), float(ankle.y))) - thigh
-    down = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=-1)
-    knee = hip + thigh * down(run.thigh_angle.values)
-    end = knee + shank * down(run.thigh_angle.values - run.measured_knee_angle.values)
+    knee = hip + thigh * _down(run.thigh_angle.values)
+    end = knee + shank * _down(run.thigh_angle.values - run.measured_knee_angle.values)
     return ghost(rod(hip, knee), 0.1), ghost(rod(knee, end), 0.06)
+
+
+def _down(angle: np.ndarray) -> np.ndarray:
+    """Unit vectors at angles in rad from straight down, positive forward."""
+    return np.stack([np.sin(angle), -np.cos(angle)], axis=-1)

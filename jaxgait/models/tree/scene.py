@@ -73,8 +73,8 @@ def _rods(model: TreeModel, tree: Any, world: Placements, i: int) -> list[tuple[
     ahead = [world[j][1] for j, link in enumerate(model.links.values()) if link.parent == name]
     touching = [_point(R, r, c.position) for c in model.contacts.values() if c.body == name]
     com = np.asarray(model.links[name].com, dtype=float)
-    free = [] if ahead or touching else [_point(R, r, 2.0 * com)]
-    return [(r, end) for end in (*ahead, *touching, *free)]
+    tip = [] if ahead or touching else [_point(R, r, 2.0 * com)]
+    return [(r, end) for end in (*ahead, *touching, *tip)]
 
 
 def _point(R: np.ndarray, r: np.ndarray, position: Any) -> np.ndarray:

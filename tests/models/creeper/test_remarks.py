@@ -8,9 +8,9 @@ import pytest
 from jaxgait.mechanics.friction import Dahl
 from jaxgait.models.creeper.chain import Bearing, CreeperChain, SoftExtension
 from jaxgait.models.creeper.inchworm import Inchworm
-from jaxgait.models.creeper.limits import SAMPLES_PER_BEAT
 from jaxgait.models.creeper.measures import grip_threshold, peak_load
 from jaxgait.models.creeper.model import Creeper
+from jaxgait.models.creeper.remarks import SAMPLES_PER_BEAT
 from jaxgait.parameters import ParameterError, get_parameter, with_parameters
 from jaxgait.parts import with_parts
 from tests.shared import warnings_of
@@ -56,11 +56,11 @@ def test_a_load_is_that_of_one_robot():
 
 
 def test_the_bend_is_that_of_the_bodies_of_the_chain():
-    assert not warnings_of(CreeperChain(bend=20.0))
-    (message,) = warnings_of(with_parameters(CreeperChain(bend=20.0), {"robot.gap": 0.017}))
+    assert not warnings_of(CreeperChain(curvature=20.0))
+    (message,) = warnings_of(with_parameters(CreeperChain(curvature=20.0), {"robot.gap": 0.017}))
     assert message.startswith("no effect of robot.gap")
     with pytest.raises(ValueError, match=r"0\.05 m radius needs 2\.12 rad of steering"):
-        dataclasses.replace(CreeperChain(bend=20.0), shaft_length=0.05, spring_length=0.02).validate()
+        dataclasses.replace(CreeperChain(curvature=20.0), shaft_length=0.05, spring_length=0.02).validate()
 
 
 def test_a_stroke_longer_than_its_unit_allows_is_named():
