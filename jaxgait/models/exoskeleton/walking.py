@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, Float, Int
 
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.linalg import stacked
@@ -62,12 +62,13 @@ FIVE_ROLES = (STANCE_SHANK, STANCE_THIGH, SWING_THIGH, SWING_SHANK, TORSO)
 
 
 @float64_default
-def step_numbers(time: ArrayLike, stride_time: float) -> Int[np.ndarray, " samples"]:
+def step_numbers(time: Float[np.ndarray, " samples"], stride_time: float) -> Int[np.ndarray, " samples"]:
     """Number of the step, from 0, at each of the times in s; at the instant of an exchange, of the step that ends.
 
     Examples:
+        >>> import numpy as np
         >>> from jaxgait.models.exoskeleton.walking import step_numbers
-        >>> print(step_numbers([0.0, 0.9, 1.0, 1.8, 1.9], stride_time=1.8))  # s
+        >>> print(step_numbers(np.array([0.0, 0.9, 1.0, 1.8, 1.9]), stride_time=1.8))  # s
         [0 0 1 1 2]
     """
     return np.floor(np.asarray(time, dtype=float) / (0.5 * stride_time) * (1.0 - EXCHANGE_ROUNDING)).astype(int)

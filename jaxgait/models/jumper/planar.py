@@ -316,7 +316,7 @@ class PlanarJumper(Model):
             >>> from jaxgait.models import Jumper
             >>> ahead, above = Jumper().stud_centres(0.0)
             >>> print(round(float(ahead[0]), 3), bool((above < 0.0).all()))  # m
-            -0.04 True
+            -0.045 True
         """
         c, s = jnp.cos(pitch), jnp.sin(pitch)
         ahead, below = self.sole.row_positions, self.sole.radius - self.sole.drop

@@ -189,7 +189,14 @@ class WalkerStart(Immutable):
 
 
 def clearance_angle(default: float, **declared: Any) -> Any:
-    """Declares the parameter of the angle in rad; see `swings_through`."""
+    """Declares the parameter of the angle in rad; see `swings_through`.
+
+    Examples:
+        >>> from jaxgait.models import Walker
+        >>> from jaxgait.parameters import parameters
+        >>> print(parameters(Walker())["clearance_angle"].unit)
+        rad
+    """
     doc = "angle by which a swing foot must be ahead to land"
     return parameter(default, unit="rad", doc=doc, plausible=(0.0, 1.6), bounds="positive", **declared)
 
