@@ -44,6 +44,7 @@ def each(model: M, function: Callable[[M], Any]) -> Any:
         return jax.tree.map(np.asarray, _evaluated(function, cast(model), batched))
 
 
+@float64_default
 def of_worst(excess: ArrayLike, *values: ArrayLike) -> list[float]:
     """The values, in their own units, of the member with the largest excess, for messages about a batch of members.
 

@@ -99,7 +99,7 @@ def highest_jump(
     first = np.zeros((1, len(over)))
     evaluate = evaluator_for(Task(swinger, space, goal, SETTINGS), "run", first)  # the search's program
     assert isinstance(evaluate, Boxed)
-    force, momentum = evaluate.within(own)(np.zeros(1, int), first).values[0, 1:3]
+    _, force, momentum, _ = evaluate.within(own)(np.zeros(1, int), first).values[0]  # the objective, then `limits`
 
     def search(begin: Model, starts: int) -> Optimum:
         return optimize(

@@ -23,6 +23,7 @@ from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE,
 from jaxgait.models.jumper.sole import StudForces
 from jaxgait.models.jumper.swing import Turn, locked
 from jaxgait.parameters import CHOSEN
+from jaxgait.precision import float64_default
 
 HIP_ASIDE, SHOULDER_ASIDE = 0.085, 0.175
 """Half the distances in m between the hips and between the shoulders (chosen)."""
@@ -275,6 +276,7 @@ def _normalised(pose: Float[Array, " 7"]) -> Float[Array, " 7"]:
     return jnp.concatenate([pose[:3], pose[3:] / jnp.sqrt(jnp.sum(pose[3:] ** 2))])
 
 
+@float64_default
 def side_and_part(name: str) -> tuple[str, str]:
     """The side ("left", "right" or "") and the part of a body by its name.
 

@@ -188,6 +188,7 @@ class WalkerStart(Immutable):
         return WalkerState(*(jnp.asarray(getattr(self, name), dtype=float) for name in WalkerState._fields))
 
 
+@float64_default
 def clearance_angle(default: float, **declared: Any) -> Any:
     """Declares the parameter of the angle in rad; see `swings_through`.
 
