@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.analysis.floquet import crossing_mode
 
 __all__ = ["unstable_ranges"]
 
@@ -17,7 +18,9 @@ Range = tuple[float, float]
 def unstable_ranges(branch: Gaits, crossings: Sequence[Crossing], member: int) -> list[Range]:
     """Ranges of the parameter, in its unit, in which a member's gait is unstable; their ends are located crossings.
 
-    An end is infinite if the gait is unstable up to the last value to which it was followed.
+    An end is infinite if the gait is unstable up to the last value to which it was followed. Between two crossings
+    without a followed gait between them, stability is that which the crossings imply: a stable gait loses it at any of
+    them, an unstable one gains it where no other multiplier is outside the unit circle.
 
     Args:
         branch: followed gaits, shape (values, members).
@@ -25,7 +28,8 @@ def unstable_ranges(branch: Gaits, crossings: Sequence[Crossing], member: int) -
         member: number of the member in its family.
 
     Raises:
-        ValueError: if the branch does not contain the member, and if stability changes where no crossing was located.
+        ValueError: if the branch does not contain the member, if stability changes where no crossing was located, and
+            if crossings imply different stability between them.
 
     Examples:
         >>> import numpy as np
@@ -44,9 +48,10 @@ def unstable_ranges(branch: Gaits, crossings: Sequence[Crossing], member: int) -
     at = numbers.index(member)
     values, largest = branch.parameter[:, at], np.abs(branch.multipliers[:, at, 0])
     known = np.isfinite(largest)
-    located = sorted(c.parameter for c in crossings if c.member == member)
-    ranges = []
-    for low, high in itertools.pairwise([-np.inf, *located, np.inf]):
+    located = sorted((c for c in crossings if c.member == member), key=lambda c: c.parameter)
+    intervals = [*itertools.pairwise([-np.inf, *(c.parameter for c in located), np.inf])]
+    followed: list[bool | None] = []
+    for low, high in intervals:
         inside = known & (values > low) & (values < high)
         unstable = largest[inside] > 1.0
         if unstable.any() and not unstable.all():
@@ -54,7 +59,35 @@ def unstable_ranges(branch: Gaits, crossings: Sequence[Crossing], member: int) -
                 f"stability of member {member} changes between {low:g} and {high:g}, where no crossing was located: "
                 f"{unstable.sum()} of {unstable.size} gaits are unstable, the first at {values[inside][unstable][0]:g}"
             )
-        if unstable.any():
+        followed.append(bool(unstable.all()) if unstable.size else None)
+    upwards = _implied(followed, located)
+    downwards = _implied(followed[::-1], located[::-1])[::-1]
+    ranges: list[Range] = []
+    for i, (low, high) in enumerate(intervals):
+        if None in (upwards[i], downwards[i]):
+            continue  # beyond the followed values
+        if upwards[i] != downwards[i] and followed[i - 1] is not False and followed[i + 1] is not False:
+            raise ValueError(
+                f"the crossings at {low:g} and {high:g} imply different stability of member {member} between them: "
+                "follow it at closer values there"
+            )
+        if upwards[i] or downwards[i]:
             joined = bool(ranges) and ranges[-1][1] == low  # another multiplier crosses: still the same range
             ranges.append((ranges.pop()[0] if joined else low, high))
     return ranges
+
+
+def _implied(followed: Sequence[bool | None], crossings: Sequence[Crossing]) -> list[bool | None]:
+    """Whether gaits between crossings are unstable: as followed, or else as those before the crossing imply."""
+    found = [followed[0]]
+    for own, before in zip(followed[1:], crossings, strict=True):
+        last = found[-1]
+        found.append(own if own is not None else last and _others_outside(before) if last is not False else True)
+    return found
+
+
+def _others_outside(crossing: Crossing) -> bool:
+    """Whether a multiplier outside the unit circle is not one of those that cross it."""
+    mode = crossing_mode(crossing.kind, crossing.multipliers.astype(complex))
+    own = [] if mode is None else [mode[0], mode[0] + 1] if crossing.kind == "Neimark-Sacker" else [mode[0]]
+    return bool((np.abs(np.delete(crossing.multipliers, own)) > 1.0).any())

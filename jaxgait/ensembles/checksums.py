@@ -47,21 +47,21 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
         grid = tuple(-(-n // b) for n, b in zip(dims.values(), plan["blocks"], strict=True))
         named = {name: arrays[name]["dimension_names"] for name in plan["results"] if name in arrays}
         extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
-        return damaged_blocks(root, extra, grid, read_manifest(root, math.prod(grid)))
+        done = read_manifest(root, math.prod(grid))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
-        return []  # of another program or an older version
+        return []  # of another program or an older version; `lost_records` names our files that are unreadable
+    return damaged_blocks(root, extra, grid, done)
 
 
 def damaged_blocks(
     root: pathlib.Path, extra: Mapping[str, int], grid: tuple[int, ...], done: Mapping[int, Mapping[str, Any]]
 ) -> list[int]:
-    """The finished blocks whose results fail their common checksum; for the arguments see `chunk_file`."""
+    """The finished blocks whose results are unreadable or fail their common checksum; arguments as in `chunk_file`."""
     found = []
     for block, line in sorted(done.items()):
         checksum = hashlib.sha256()
         for name in sorted(extra):
-            file = chunk_file(root, name, extra, grid, block)
-            checksum.update(file.read_bytes() if file.exists() else b"missing")
+            checksum.update(_content(chunk_file(root, name, extra, grid, block)) or b"missing")
         if checksum.hexdigest() != line["sha256"]:
             found.append(block)
     return found
@@ -94,7 +94,7 @@ def lost_records(path: str | os.PathLike[str]) -> list[str]:
         json.loads((root / PLAN).read_text())
     except (OSError, ValueError):
         lost.append(PLAN)
-    return lost if (root / MANIFEST).is_file() else [*lost, MANIFEST]
+    return lost if _content(root / MANIFEST) is not None else [*lost, MANIFEST]
 
 
 def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
@@ -155,7 +155,16 @@ def _of_metadata(root: pathlib.Path) -> dict[str, str]:
 
 
 def _of_file(file: pathlib.Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"
+    content = _content(file)
+    return "missing" if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _content(file: pathlib.Path) -> bytes | None:
+    """The bytes of a file; None if it is missing or unreadable."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
 
 
 def _schema(root: pathlib.Path) -> int:

@@ -71,11 +71,10 @@ class StoreError(RuntimeError):
 class Store:
     """The store of one scan, opened for writing. Use `open_store`."""
 
-    def __init__(self, path: pathlib.Path, plan: Plan, lock: int, done: dict[int, dict[str, Any]]) -> None:
+    def __init__(self, path: pathlib.Path, plan: Plan, done: dict[int, dict[str, Any]]) -> None:
         self.path = path
         self.plan = plan
         self.done = done
-        self._lock = lock
         self._described = descriptions(plan)
         self._extra = {name: len(d.shape) for name, d in self._described.items()}
 
@@ -108,12 +107,9 @@ class Store:
         self.done[block] = line
 
     def close(self) -> None:
-        """Sorts the manifest, if the scan is complete, and releases the lock."""
-        try:
-            if not self.missing:
-                self._write_manifest()
-        finally:
-            os.close(self._lock)
+        """Sorts the manifest, if the scan is complete."""
+        if not self.missing:
+            self._write_manifest()
 
     def check(self) -> list[int]:
         """Blocks whose files fail their checksum."""
@@ -161,31 +157,34 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, repair: bool = False
     root = _root(path)
     if not root.exists():
         _create(root, plan)
-    lock = _lock(root)
-    try:
-        plan = _same_scan(root, plan)
-        _repair_labels(root, plan, repair)
-        if not (root / MANIFEST).exists() and not repair:
-            raise StoreError(f"{root}: damaged: {root / MANIFEST} is missing; repair=True (--repair) reruns all blocks")
-        store = Store(root, plan, lock, checksums.read_manifest(root, plan.size))
-        shutil.rmtree(root / ".jaxgait" / "tmp", ignore_errors=True)
-        damaged = store.check()
-        if damaged and not repair:
-            raise StoreError(
-                f"{root}: damaged: block {', '.join(map(str, damaged))}, whose files fail their checksum. "
-                f"The other {len(store.done) - len(damaged)} blocks are good; repair=True (--repair) reruns these."
-            )
-        store.forget(damaged)  # also drops an incomplete line
-        _append(root / ".jaxgait" / "sessions.jsonl", _session(plan, len(store.done)))
-    except (OSError, StoreError) as error:
-        os.close(lock)
-        if isinstance(error, StoreError):
-            raise
-        raise _unusable(root, "cannot be continued", error) from error
-    try:
-        yield store
-    finally:
-        store.close()
+    with _locked(root):
+        try:
+            store = _checked(root, plan, repair)
+        except OSError as error:
+            raise _unusable(root, "cannot be continued", error) from error
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+def _checked(root: pathlib.Path, plan: Plan, repair: bool) -> Store:
+    """The store of the scan, whose undamaged blocks count."""
+    plan = _same_scan(root, plan)
+    _repair_labels(root, plan, repair)
+    if not (root / MANIFEST).exists() and not repair:
+        raise StoreError(f"{root}: damaged: {root / MANIFEST} is missing; repair=True (--repair) reruns all blocks")
+    store = Store(root, plan, checksums.read_manifest(root, plan.size))
+    shutil.rmtree(root / ".jaxgait" / "tmp", ignore_errors=True)
+    damaged = store.check()
+    if damaged and not repair:
+        raise StoreError(
+            f"{root}: damaged: block {', '.join(map(str, damaged))}, whose files fail their checksum. "
+            f"The other {len(store.done) - len(damaged)} blocks are good; repair=True (--repair) reruns these."
+        )
+    store.forget(damaged)  # also drops an incomplete line
+    _append(root / ".jaxgait" / "sessions.jsonl", _session(plan, len(store.done)))
+    return store
 
 
 def finished(path: str | os.PathLike[str], plan: Plan) -> tuple[Plan, frozenset[int]]:
@@ -377,7 +376,9 @@ def _is_json(file: pathlib.Path) -> bool:
         return False
 
 
-def _lock(root: pathlib.Path) -> int:
+@contextlib.contextmanager
+def _locked(root: pathlib.Path) -> Iterator[None]:
+    """Keeps other processes from writing in a store."""
     try:
         lock = os.open(root / ".jaxgait" / "lock", os.O_RDWR)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -385,18 +386,23 @@ def _lock(root: pathlib.Path) -> int:
     except OSError as error:
         raise _unusable(root, "cannot be opened", error) from error
     try:
+        _take(root, lock)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _take(root: pathlib.Path, lock: int) -> None:
+    try:
         import fcntl
 
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released by the system when the process dies
     except ImportError:
         pass  # no such locks on this system
     except BlockingIOError as error:
-        os.close(lock)
         raise StoreError(f"{root} is in use: another process is running this scan") from error
     except OSError as error:
-        os.close(lock)
         raise _unusable(root, "cannot be locked", error) from error
-    return lock
 
 
 def _unusable(root: pathlib.Path, what: str, error: OSError) -> StoreError:

@@ -24,6 +24,31 @@ def test_a_second_crossing_within_a_range_does_not_end_it():
     assert ranges == [(1.52e4, 2.23e4)]
 
 
+@pytest.mark.parametrize(
+    ("below", "above", "first", "second", "expected"),
+    [
+        (-0.5, -1.5, 0.99, 1.01, [(2.02e4, np.inf)]),  # the doubled gait loses a pair of multipliers, too
+        (-0.5, -1.5, 0.99, 0.99, [(2.02e4, np.inf)]),  # the first crossing alone decides
+        (-0.5, -0.5, 0.01, 0.01, [(2.02e4, 2.03e4)]),  # unstable for 100 N/m
+        (-1.5, -1.5, 0.01, 0.01, [(-np.inf, 2.02e4), (2.03e4, np.inf)]),  # stable for 100 N/m
+        (-1.5, -1.5, 1.01, 1.01, [(-np.inf, np.inf)]),
+    ],
+)
+def test_between_crossings_without_a_gait_stability_is_what_they_imply(below, above, first, second, expected):
+    one = followed(lambda k: np.where(k < 2.025e4, below, above))
+    turned = np.exp([1j, -1j])
+    doubling = crossing(2.02e4)._replace(multipliers=np.array([-1.0, *first * turned]))
+    pair = crossing(2.03e4)._replace(kind="Neimark-Sacker", multipliers=np.array([*turned, -second]))
+    assert unstable_ranges(one, [pair, doubling], 0) == expected
+
+
+def test_crossings_that_imply_different_stability_raise():
+    one = followed(lambda k: 0.0 * k - 1.5)
+    other = crossing(2.03e4)._replace(multipliers=np.array([-1.0, 1.5]))
+    with pytest.raises(ValueError, match="crossings at 20200 and 20300 imply different stability of member 0 between"):
+        unstable_ranges(one, [crossing(2.02e4), other], 0)
+
+
 def test_a_branch_of_some_members_is_read_at_theirs():
     one = followed(lambda k: np.where(k > 2.0e4, -1.5, -0.5), members=(7,))
     assert unstable_ranges(one, [crossing(2.0e4, 7)], 7) == [(2.0e4, np.inf)]

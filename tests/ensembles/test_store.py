@@ -221,6 +221,14 @@ def test_damage_is_found_without_the_scan(copy):
     with open(copy / ".jaxgait" / "manifest.jsonl", "ab") as manifest:
         manifest.write(b'[1]\n{"block": 3}\n{"block": 99, "sha256": ""}\n\xff\n')
     assert checksums.damaged(copy) == [9] and checksums.damaged(copy.parent) == []
+    (unreadable := copy / "lowest" / "c" / "1" / "5").unlink()
+    unreadable.mkdir()
+    (copy / "mass" / "c" / "0").unlink()
+    (copy / "mass" / "c" / "0").mkdir()
+    assert checksums.damaged(copy) == [9, 12] and checksums.damaged_labels(copy) == ["mass/c/0"]
+    (copy / ".jaxgait" / "manifest.jsonl").unlink()
+    (copy / ".jaxgait" / "manifest.jsonl").mkdir()
+    assert checksums.damaged(copy) == [] and checksums.lost_records(copy) == [".jaxgait/manifest.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -347,7 +355,7 @@ def test_a_disk_without_locks_warns(copy, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", none)
     monkeypatch.setattr(store.os, "close", lambda n, real=os.close: (closed.append(n), real(n)))
     with pytest.raises(StoreError, match=r"cannot be locked: .*; choose a disk that has file locks"):
-        store._lock(copy)
+        small_scan(copy)
     assert len(closed) == 1
 
 
@@ -484,6 +492,17 @@ def test_two_processes_do_not_write_in_one_store(copy):
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(StoreError, match="is in use"):
             small_scan(copy)
+
+
+def test_ctrl_c_while_a_store_is_checked_releases_it(copy, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checksums, "damaged_blocks", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            small_scan(copy)
+    small_scan(copy)
 
 
 def interrupting(monkeypatch, error, after):
