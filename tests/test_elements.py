@@ -75,6 +75,12 @@ def test_a_scan_over_elements_has_gradients_and_can_be_rerun():
     assert start[0].values.tolist() == [2.0, 6.0]
 
 
+def test_a_scan_over_arrays_alone_has_units_and_can_be_rerun():
+    scan = ensemble(Throw(), {"push": np.array([np.zeros((2, 2)), np.ones((2, 2))])})
+    assert scan.push_values.attrs == {"units": "m/s^2", "long_name": "pushes"}
+    assert again(scan.isel(push=1), model=Throw()).q[-1].values == pytest.approx(scan.q_end[1].values, rel=1e-12)
+
+
 class Dropped(Throw):
     """A throw from a height that is a parameter: z(0) = -gravity."""
 

@@ -131,7 +131,8 @@ def ensemble(
     Returns:
         A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
         `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
-        `rejected_steps`, `first_status` and `retries` (how often it was rerun), the results of `observe`, and with
+        `rejected_steps`, `first_status` and `retries` (the number of the last attempt, 0 for the first; attempts that
+        cannot help are skipped; legend in `retries_legend`), the results of `observe`, and with
         `trajectories` the time histories along `time` (along `instant`, if the members' times differ) and the events.
         If some members failed in float32, `promoted` marks those computed in float64, and the attribute `precision`
         counts them. The attribute `efficiency` is the number of steps that members took, divided by the number that

@@ -28,7 +28,7 @@ MASKED_TEXT, NOT_RUN = "masked (no status)", "not run yet"
 _FIXED = {
     "status": Variable("1", "how the trajectory ended"),
     "first_status": Variable("1", "how its first attempt ended"),
-    "retries": Variable("1", "how often it was run again"),
+    "retries": Variable("1", "last attempt that was made, 0 for the first"),
     "t_end": Variable("s", "last time reached"),
     "steps": Variable("1", "accepted steps"),
     "rejected_steps": Variable("1", "rejected steps"),
@@ -235,6 +235,8 @@ def described_value(model: Model, name: str) -> dict[str, Any]:
         return {"units": found[name].unit, "long_name": found[name].doc}
     if name in _MOTION:
         return _MOTION[name]
+    if (array := name.removesuffix("_values")) != name:  # the label of arrays along the dimension of their name
+        return described_value(model, array)
     component = array_of(name.removeprefix(INITIAL))
     if name.startswith(INITIAL) and component in model.variables:
         variable = model.variables[component]

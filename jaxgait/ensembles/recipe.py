@@ -193,10 +193,11 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
     if "status" in data and data["status"].dims:
         dims = ", ".join(f"{d}=..." for d in members_dims(data))
         raise ValueError(f"select one member: again(scan.sel({dims})), or by its number scan.isel({dims})")
-    fixed = [str(n) for n, x in data.coords.items() if x.ndim == 0]  # what the selected member's values were
-    if not fixed:
+    arrays = {n for n in json.loads(data.attrs.get(VALUES, "[]")) if n in data.coords}
+    own = {n: x.expand_dims("member") for n, x in data.coords.items() if x.ndim == 0 or n in arrays}
+    if not own:
         raise ValueError("this holds no values of a member: select one without drop=True, such as scan.isel(mass=0)")
-    return scan_recipe(data.expand_dims(fixed), model).run(0)
+    return scan_recipe(data.expand_dims("member").assign_coords(own), model).run(0)
 
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
