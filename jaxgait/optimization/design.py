@@ -27,7 +27,7 @@ from jaxgait.fields import array_of
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
-from jaxgait.optimization.evaluate import with_magnitudes
+from jaxgait.optimization.evaluate import SINCE, with_magnitudes
 from jaxgait.optimization.goals import Goal, Limit, Objective
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, SearchSettings
@@ -152,7 +152,7 @@ def optimize(
     if method == gradient == "auto" and (why := gradient_fault(evaluate, x, judged)):
         chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
         evaluate = evaluator_for(task, None, x)
-        evaluate.name += f", since the gradient {name} is unreliable here: {why}"
+        evaluate.name += f"{SINCE}the gradient {name.partition(SINCE)[0]} is unreliable here: {why}"
     settings = SearchSettings(sign, judged, iterations, tolerance, learning_rate, seed)
     fallback = FALLBACK if method == "auto" else None
     search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback, {**run, **fixed})

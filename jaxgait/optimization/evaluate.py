@@ -134,6 +134,10 @@ class Evaluated(NamedTuple):
         return self._replace(status=np.where(lost, UNSTABLE, self.status).astype(np.int32))
 
 
+SINCE = ", since "
+"""In the name of an evaluator, begins why its gradient was chosen; that does not affect its values."""
+
+
 @runtime_checkable
 class Evaluator(Protocol):
     """Evaluates points (no dimension), with values in the units of measures; `name` describes the gradient.

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from jaxgait.ensembles.fingerprint import RUNS_A_MEMBER
 from jaxgait.ensembles.source import Sources, digest, value
 from jaxgait.ensembles.spacing import logarithmic
+from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 
@@ -28,7 +29,7 @@ def fingerprint(
 
     Args:
         record: the search.
-        gradient: description of the gradient.
+        gradient: description of the gradient; why it was chosen does not count.
         options: options of the runs.
         x: starts in the unit box, no dimension.
     """
@@ -39,7 +40,8 @@ def fingerprint(
         space["logarithmic"] = names
     leaves = [np.asarray(x) for x in jax.tree.leaves(record.model) if eqx.is_array_like(x)]
     values = digest(*(f"{x.shape} {x.dtype}".encode() + x.tobytes() for x in leaves))  # `repr` shows no arrays
-    texts = {"model": repr(record.model), "values": values, "method": record.method, "gradient": gradient}
+    texts = {"model": repr(record.model), "values": values, "method": record.method}
+    texts["gradient"] = gradient.partition(SINCE)[0]
     measures = [getattr(m, "name", getattr(m, "__qualname__", "")) for m in s.goal.measures]
     limits = [str(one) for one in s.goal.limits]
     scenarios = s.goal.scenarios.identity() if isinstance(s.goal, RobustGoal) else None

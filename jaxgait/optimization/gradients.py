@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from jaxgait import checks
 from jaxgait.ensembles.members import INITIAL, Members
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import DIFFERENCE_STEP, Differences, Evaluated, Extra, Runs, Transient
+from jaxgait.optimization.evaluate import DIFFERENCE_STEP, SINCE, Differences, Evaluated, Extra, Runs, Transient
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space, parted
@@ -114,6 +114,8 @@ def evaluator_for(
     hindered = wanted != "run" and _hindered(model, goal, run, [*fixed, *varied], by_name=wanted == "gait")
     if wanted == "gait" and hindered:
         raise ValueError(f"gradient='gait' is impossible: {hindered}; use gradient='run'")
+    if hindered:
+        through.name += f"{SINCE}{hindered}"
     if wanted == "run" or hindered:
         return combined(through)
     gait = combined(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), extra))
@@ -122,7 +124,7 @@ def evaluator_for(
             return gait
     except NotRecorded:  # a measure reads events, which are those of whole runs
         return combined(through)
-    through.name += f", since {_gaits_missing(found.values, scenarios)}"
+    through.name += f"{SINCE}{_gaits_missing(found.values, scenarios)}"
     return combined(through)
 
 

@@ -314,20 +314,20 @@ def _adam(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
     After a failed run it steps halfway back to the last good point.
     """
     decay = optax.cosine_decay_schedule(settings.learning_rate, settings.iterations, alpha=0.1)
-    optimizer, x, good, recent = optax.adam(decay, b1=0.7, b2=0.9), x0, x0, [x0]
+    optimizer, x, good, succeeded, recent = optax.adam(decay, b1=0.7, b2=0.9), x0, x0, False, [x0]
     with _optax():
         state: Any = optimizer.init(jnp.asarray(x0))
     for _ in range(settings.iterations):
         found = ask(x[None])
         valid = bool(found.valid[0])
-        good = x if valid else good
+        good, succeeded = (x, True) if valid else (good, succeeded)
         uphill = settings.sign * found.slopes[0, 0] if valid else np.zeros(len(x))
         with _optax():
             step, state = optimizer.update(jnp.asarray(-uphill), state)
         x = np.clip(x + np.asarray(step), 0.0, 1.0) if valid else 0.5 * (x + good)
         recent = [*recent[-3:], x]
         if len(recent) == 4 and np.ptp(recent, axis=0).max() < SETTLED_EXTENT:
-            return SearchEnd(good, valid, "settled" if valid else NONE_TEXT)
+            return SearchEnd(good, valid, "settled" if valid else EDGE_TEXT if succeeded else NONE_TEXT)
     return SearchEnd(good, False, "the last iteration was reached")
 
 

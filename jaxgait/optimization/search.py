@@ -54,7 +54,7 @@ class Search:
         """
         self._record = SearchRecord(model, space, settings, method, fallback, stability)
         self._evaluate, self._file, self._options, self._wording = evaluate, checkpoint, run, wording
-        self._strict = False
+        self._strict, self._leader = False, list[Row]()
 
     def optimum(self, x: Float[np.ndarray, "starts n"], progress: bool | None) -> Optimum:
         """Searches from the points `x` of the unit box (no dimension) and returns the result.
@@ -75,7 +75,7 @@ class Search:
 
     def _ended(self, x: np.ndarray, progress: bool | None) -> list[SearchEnd]:
         record = self._record = replace(self._record, rows=[[] for _ in x], unreliable={})
-        self._strict, hidden = False, None if progress is None else not progress
+        self._strict, self._leader, hidden = False, list[Row](), None if progress is None else not progress
         identity = {} if self._file is None else fingerprint(record, self._evaluate.name, self._options, x)
         with (
             Checkpoint(self._file, identity) as self._known,
@@ -133,12 +133,12 @@ class Search:
 
     def _last_stable(self, ended: Mapping[int, SearchEnd]) -> dict[int, np.ndarray]:
         """The best stable gait of each start that ended on an unstable one."""
-        record, sign, found = self._record, self._record.settings.sign, {}
+        record, found = self._record, {}
         for i, end in ended.items():
             valid = (row for row in record.rows[i] if row.evaluation.valid)
             stable = [row for row in valid if row.evaluation.multiplier < record.stability]
             if stable and record.end_of(i, end).evaluation.multiplier >= record.stability:
-                found[i] = max(stable, key=lambda row: sign * row.evaluation.values[0]).x
+                found[i] = max(stable, key=record.rank).x
         return found
 
     def _answer(self, searches: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
@@ -155,8 +155,11 @@ class Search:
         judged = [self._judged(row) for row in rows if row is not None]
         for row in judged:
             self._record.rows[row.search].append(row)
+        allowed = [*self._leader, *(row for row in judged if self._record.allowed(row))]
+        self._leader = sorted(allowed, key=self._record.rank)[-1:]
+        best = "".join(f"best {row.evaluation.values[0]:.7g}, " for row in self._leader)
         self._bar.update(len(rows))
-        self._bar.set_postfix_str(f"best {self._best_so_far():.7g}, {len(searches)} starts active")
+        self._bar.set_postfix_str(f"{best}{len(searches)} starts active")
         answers = iter(row.evaluation for row in judged)
         return [Evaluated.stacked([next(answers) for _ in q]) for q in questions]
 
@@ -171,11 +174,6 @@ class Search:
             evaluation = evaluation._replace(slopes=np.zeros_like(evaluation.slopes))
         return row._replace(evaluation=evaluation.judged(self._record.stability) if self._strict else evaluation)
 
-    def _best_so_far(self) -> float:
-        sign, everything = self._record.settings.sign, itertools.chain.from_iterable(self._record.rows)
-        values = (sign * float(row.evaluation.values[0]) for row in everything if row.evaluation.valid)
-        return sign * max(values, default=np.nan)
-
     def _best(self) -> Row:
         record, everything = self._record, list(itertools.chain.from_iterable(self._record.rows))
         rows = [row for row in everything if record.allowed(row)]
@@ -183,7 +181,7 @@ class Search:
             why = next(filter(None, (rejection_of(record, row) for row in everything)), "")
             evaluations = [row.evaluation for row in everything]
             raise no_result(record.model, record.settings.goal, evaluations, self._wording, why)
-        return max(rows, key=lambda row: record.settings.sign * row.evaluation.values[0])
+        return max(rows, key=record.rank)
 
     def _summarised(self, x: np.ndarray, ended: Sequence[SearchEnd]) -> Optimum:
         record, space, best = self._record, self._record.space, self._best()

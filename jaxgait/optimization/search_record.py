@@ -45,12 +45,14 @@ class SearchRecord:
         return within and not evaluation.multiplier >= self.stability
 
     def end_of(self, i: int, end: SearchEnd) -> Row:
-        """The last evaluation at the point where a start ended; the start's best one if that failed."""
-        rows = self.rows[i]
-        at_end = [row for row in rows if np.array_equal(row.x, end.x) and row.evaluation.valid]
-        sign = self.settings.sign
-        valid = [row for row in rows if row.evaluation.valid]
-        return (at_end or sorted(valid, key=lambda row: sign * row.evaluation.values[0]) or rows)[-1]
+        """The last evaluation at the point where a start ended; if that failed, its best one, allowed if one is."""
+        valid = [row for row in self.rows[i] if row.evaluation.valid]
+        at_end = [row for row in valid if np.array_equal(row.x, end.x)]
+        return (at_end or sorted(valid, key=self.rank) or self.rows[i])[-1]
+
+    def rank(self, row: Row) -> tuple[bool, float]:
+        """Larger for better points: allowed ones before all others."""
+        return self.allowed(row), self.settings.sign * float(row.evaluation.values[0])
 
     def slope(self, row: Row) -> float:
         """The unbalanced slope, in units of the objective per box."""

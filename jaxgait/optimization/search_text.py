@@ -68,7 +68,7 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     at = f" on the bound {' and '.join(walls)}" if walls else ""
     if i in record.unreliable:
         return _without_gradient(record, i, end, at)
-    if record.method in GRADIENT_FREE or record.method == "adam":
+    if record.method in (*GRADIENT_FREE, "adam") and end.message != EDGE_TEXT:
         return end.message + at
     return _converged(record, end, at, record.slope(row), abs(float(evaluation.values[0])))
 

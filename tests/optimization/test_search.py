@@ -1,6 +1,7 @@
 """The search: optima known in closed form, limits, gaits against runs, what cannot be had, what is kept in a file."""
 
 import json
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -13,10 +14,12 @@ from jaxgait import Log
 from jaxgait.measure import Measure
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, optimize
+from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.methods import METHODS, NONE_TEXT, Scaled, SearchSettings
+from jaxgait.optimization.methods import EDGE_TEXT, METHODS, NONE_TEXT, Scaled, SearchEnd, SearchSettings
 from jaxgait.optimization.search import Search
+from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
 from tests.optimization.oscillator import Oscillator, amplitude
@@ -341,15 +344,48 @@ def test_a_population_without_a_result_is_not_converged():
     assert not ended.converged and ended.message == NONE_TEXT
 
 
+def test_adam_beside_failing_runs_ends_at_the_edge():
+    """All runs but the first fail."""
+    start = np.array([0.5])
+    ended = METHODS["adam"](lambda x: distances(x, edge=0.5 if x[0, 0] == 0.5 else -1.0), start, settings())
+    assert ended.message == EDGE_TEXT and ended.x == start
+    assert METHODS["adam"](lambda x: distances(x, edge=-1.0), start, settings()).message == NONE_TEXT
+
+
+def test_a_start_whose_end_failed_ended_at_its_best_point_within_the_limits():
+    """Runs in the upper half of the box fail; the first coordinate of the others is limited, and is the objective."""
+    wanted, model = settings(at_most("power", 0.3)), Oscillator()
+    record = SearchRecord(model, Space(model, {"k": (0.5, 2.5)}), replace(wanted, sign=1.0), "SLSQP", None, 1.0)
+    one = lambda x, failed: Evaluated(np.array([x, x]), np.zeros((2, 1)), np.int32(failed), np.float64("nan"))
+    record.rows.append([Row(0, np.array([x]), one(x, x > 0.5)) for x in (0.1, 0.2, 0.4, 0.6)])
+    assert record.end_of(0, SearchEnd(np.array([0.6]), False, "")).x == 0.2
+
+
+def limited(x):
+    """Of one coordinate, which is itself the limited measure, the second column."""
+    found = distances(x, edge=1.0)
+    twice = lambda field, extra: np.concatenate([field, extra], axis=1)
+    return found._replace(values=twice(found.values, x), slopes=twice(found.slopes, np.ones((len(x), 1, 1))))
+
+
+class Limited(Evaluator):
+    name = "of a function"
+
+    def __call__(self, searches, x):
+        return limited(x)
+
+
+def test_the_progress_bar_shows_the_best_design_within_the_limits(capsys):
+    """The minimum, at 0.1, is outside."""
+    space = Space(Oscillator(), {"k": (0.5, 1.5)})
+    search = Search(Oscillator(), space, Limited(), "SLSQP", settings("excursion >= 0.5"), 1.0, None)
+    assert search.best(np.array([[0.2]]), progress=True).x == pytest.approx(0.5, abs=1e-7)
+    first, *_, last = re.findall(r"\d+run.*?\]", capsys.readouterr().err)
+    assert "best" not in first and "best 0.16, 1 starts active" in last
+
+
 def test_a_start_outside_the_limits_is_not_the_best_point():
-    """The second column is the limited measure, the first coordinate itself."""
-
-    def asked(x):
-        found = distances(x, edge=1.0)
-        twice = lambda field, extra: np.concatenate([field, extra], axis=1)
-        return found._replace(values=twice(found.values, x), slopes=twice(found.slopes, np.ones((len(x), 1, 1))))
-
-    at = Scaled(asked, settings("excursion >= 0.5"))
+    at = Scaled(limited, settings("excursion >= 0.5"))
     assert at.begin(np.array([0.1])) and at.best == [0.1]
     at.value(np.array([0.6]))
     assert at.best == [0.6]
