@@ -482,8 +482,8 @@ def check_value(label: str, value: Any, info: ParameterInfo) -> None:
     if bad.any():
         where = np.argwhere(np.atleast_1d(bad))[0]
         index = "" if x.ndim == 0 else f" at index {tuple(int(i) for i in where)}"
-        got, unit = float(np.atleast_1d(x)[tuple(where)]), "" if info.unit == "1" else f" {info.unit}"
-        raise ParameterError(f"{label} ({info.doc}) must be {wanted}, got {got:g}{unit}{index}")
+        got = units.with_unit(f"{float(np.atleast_1d(x)[tuple(where)]):g}", info.unit)
+        raise ParameterError(f"{label} ({info.doc}) must be {wanted}, got {got}{index}")
 
 
 def within_bounds(values: Any, info: ParameterInfo) -> np.ndarray:

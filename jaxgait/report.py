@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from jaxgait import files, xr
+from jaxgait.units import with_unit
 
 Value = float | int | str | bool | None
 
@@ -301,7 +302,7 @@ def _wanted(f: Figure) -> str:
 
 def _quantity(f: Figure, value: Value) -> str:
     """A value with its unit, for running text."""
-    return f"{_show(value)} {f.unit}" if _is_number(value) and f.unit not in ("", "1") else _show(value)
+    return with_unit(_show(value), f.unit) if _is_number(value) else _show(value)
 
 
 def _show(value: Value) -> str:

@@ -50,6 +50,12 @@ _WORDS |= {"radian": "rad", "degree": "deg", "joule": "J", "watt": "W", "pascal"
 """Words that are not units, with those to write instead."""
 
 
+NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+AFTER_NUMBER = r"(?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*"
+QUANTITY = re.compile(rf"({NUMBER})\s*({AFTER_NUMBER}|)")
+"""A number and its unit, which may be empty."""
+
+
 class Partly(str):
     """The unit of some values of a list; the others are plain numbers, in the unit that is wanted."""
 
@@ -145,6 +151,30 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
     return np.asarray(values) if size == 1.0 else np.asarray(values) * size
 
 
+def with_unit(number: str, unit: str) -> str:
+    """A number with its unit; without one if the unit is "1" or empty.
+
+    Examples:
+        >>> from jaxgait.units import with_unit
+        >>> with_unit("0.5", "1/s"), with_unit("0.5", "1")
+        ('0.5 1/s', '0.5')
+    """
+    return number if unit in ("", "1") else f"{number} {unit}"
+
+
+def ratio(unit: str, by: str) -> str:
+    """The unit of a quantity per another one, as `factor` and other libraries read it; empty if the first has none.
+
+    Examples:
+        >>> from jaxgait.units import ratio
+        >>> ratio("m", "s"), ratio("m", "N/m"), ratio("1", "kg"), ratio("m", "1")
+        ('m/s', 'm/(N/m)', '1/kg', 'm')
+    """
+    if by in ("", "1") or not unit:
+        return unit
+    return f"{unit}/({by})" if re.search(r"[\s*·/]", by) else f"{unit}/{by}"
+
+
 def _different(label: str, *given: str) -> str:
     """The error message for values in different units."""
     return f"the values of {label} have different units ({' and '.join(given)}): give all in one"
@@ -192,7 +222,15 @@ def check(unit: str, what: str) -> None:
 
 
 def _parsed(text: str) -> Unit | None:
-    """A unit from text: factors separated by spaces, "*" or "·", with exponents, each "/" before a single factor."""
+    """A unit from text: factors separated by spaces, "*" or "·", with exponents, each "/" before a single factor.
+
+    Or before a unit in parentheses, at the end.
+    """
+    if nested := re.fullmatch(r"(.+)/\((.+)\)", text):
+        above, below = _parsed(nested[1]), _parsed(nested[2])
+        if above is None or below is None:
+            return None
+        return above[0] / below[0], Counter({name: above[1][name] - below[1][name] for name in {*above[1], *below[1]}})
     size, exponents = 1.0, Counter[str]()
     text = f"1{text}" if text.startswith("/") else text
     text = text.replace("²", "^2").replace("³", "^3").replace("**", "^")

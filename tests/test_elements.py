@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from jaxgait import ensemble, grid, simulate, with_parameters, zipped
+from jaxgait.ensembles.driver import plan_of
+from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.members import check_members
 from jaxgait.ensembles.recipe import again
 from jaxgait.models import CreeperChain
@@ -66,6 +68,9 @@ def test_a_scan_over_elements_has_gradients_and_can_be_rerun():
     z = scan["initial.v[1]"] + (2.0 - 9.81) / 2.0
     x = 2.0 + (1.0 + scan["push[1,0]"]) / 2.0
     np.testing.assert_allclose(scan.miss.squeeze(), (x - 3.0) ** 2 + (z - 1.0) ** 2, rtol=1e-9, atol=1e-12)
+    assert scan.height_gradient.attrs == {"long_name": "gradient of height at the end, in m per unit of the parameter"}
+    by_v = plan_of({"model": Throw(), "members": box, "observe": "miss", "gradient": ["initial.v[1]", "initial.v[0]"]})
+    assert descriptions(by_v)["miss_gradient"].attrs["units"] == "m^2/(m/s)"
     slopes = scan.height_gradient.isel({"push[1,0]": 0, "initial.v[1]": 1}).squeeze()
     np.testing.assert_allclose(slopes, [0.375, 0.75, float(z[1])], rtol=1e-9)
     one = scan.isel({"push[1,0]": 1, "initial.v[1]": 1, "shares[1]": 0})

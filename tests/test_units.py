@@ -10,7 +10,7 @@ import xarray as xr
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameter
-from jaxgait.units import Partly, alike, check, factor, in_unit, unit_of
+from jaxgait.units import Partly, alike, check, factor, in_unit, ratio, unit_of
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,18 @@ from jaxgait.units import Partly, alike, check, factor, in_unit, unit_of
         ("lbf/in", "N/m", 4.4482216152605 / 0.0254),
         ("ft", "in", 12.0),
         ("stride", "stride", 1.0),
+        ("mm/(kN/m)", "m/(N/m)", 1e-6),
     ],
 )
 def test_sizes(given, wanted, size):
     assert factor(given, wanted, "it") == pytest.approx(size, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("by", "twice"), [("1", "N"), ("kg", "N/kg^2"), ("N/m", "m^2/N"), ("N s/m", "m^2/N/s^2"), ("m^2", "N/m^4")]
+)
+def test_ratios_are_units(by, twice):
+    assert factor(ratio(ratio("kN", by), by), twice, "it") == pytest.approx(1e3) and ratio("", by) == ""
 
 
 @pytest.mark.parametrize(

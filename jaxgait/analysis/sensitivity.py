@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from scipy.stats import qmc
 
 from jaxgait import checks
 from jaxgait.ensembles import ensemble, sobol, zipped
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.driver import check_run
-from jaxgait.ensembles.spacing import Log, Spacing
+from jaxgait.ensembles.spacing import Log, Spacing, sobol_points
 from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model, as_model
 from jaxgait.outcome import NoResult, Outcome, failures
@@ -134,7 +133,7 @@ def indices(
         mixed: at the points of the first, with parameter i taken from the second.
 
     Returns:
-        Zero for a measure that varies by rounding only.
+        Zero for a measure that varies by rounding only, of values in the precision of `first`.
 
     Examples:
         >>> import numpy as np
@@ -144,10 +143,12 @@ def indices(
         >>> print(first_order, total)
         [1. 0.] [1. 0.]
     """
+    rounding = np.finfo(first.dtype).eps
+    first, second, mixed = (x.astype(float) for x in (first, second, mixed))
     centre = 0.5 * (first.mean() + second.mean())
     a, b, ab = first - centre, second - centre, mixed - centre
     variance = float(np.var(np.concatenate([a, b])))
-    if variance <= (NEGLIGIBLE_ROUNDINGS * np.finfo(float).eps * max(np.abs(first).max(), np.abs(second).max())) ** 2:
+    if variance <= (NEGLIGIBLE_ROUNDINGS * rounding * max(np.abs(first).max(), np.abs(second).max())) ** 2:
         return np.zeros(len(mixed)), np.zeros(len(mixed))
     return (b * (ab - a)).mean(axis=1) / variance, 0.5 * ((a - ab) ** 2).mean(axis=1) / variance
 
@@ -166,13 +167,13 @@ def _defined(measure: Measure, found: xr.Dataset) -> Float[np.ndarray, " members
     """The values of a measure, NaN where it is not defined."""
     status = found.status.values
     defined = ~failures(status) if measure.early else status == Outcome.COMPLETED
-    return np.where(defined, found[measure.name].values.astype(float), np.nan)
+    values = found[measure.name].values
+    return np.where(defined, values if values.dtype.kind == "f" else values.astype(float), np.nan)
 
 
 def _points(d: int, rows: int, seed: int) -> Float[np.ndarray, "sets rows d"]:
     """Points of the unit box: two samples, and the first with one parameter after the other from the second."""
-    power = int(rows - 1).bit_length()
-    both = qmc.Sobol(2 * d, rng=seed).random_base2(power)[:rows]
+    both = sobol_points(2 * d, rows, seed)
     first, second = both[:, :d], both[:, d:]
     mixed = np.where(np.eye(d, dtype=bool)[:, None], second, first)
     return np.concatenate([first[None], second[None], mixed])
@@ -192,7 +193,7 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
     drawn = np.array([split(kept[:, rng.integers(n, size=n)]) for _ in range(resamples)])
     tails = 0.5 * (1.0 - confidence)
     interval = np.moveaxis(np.quantile(drawn, [tails, 1.0 - tails], axis=0), 0, -1)
-    (first, total), sample = split(kept), kept[:2]
+    (first, total), sample = split(kept), kept[:2].astype(float)
     across, along = ("parameter",), ("parameter", "bound")
     label = lambda text: {"units": "1", "long_name": text}
     return xr.Dataset(

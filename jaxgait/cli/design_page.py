@@ -23,7 +23,7 @@ from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task, evaluator_for
-from jaxgait.optimization.optimum import Optimum, with_unit
+from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, variable
 from jaxgait.plot import designs, fronts, sensitivities
@@ -32,6 +32,7 @@ from jaxgait.plot.style import axis_label
 from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
+from jaxgait.units import with_unit
 
 CHECKED_STARTS = 4
 """Number of starts at which slopes are checked against finite differences."""

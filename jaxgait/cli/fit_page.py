@@ -15,6 +15,7 @@ from jaxgait.calibration.fitted import error_text
 from jaxgait.cli import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
+from jaxgait.units import with_unit
 
 
 class Known(NamedTuple):
@@ -33,8 +34,7 @@ class Known(NamedTuple):
 
 def curve_line(one: Known) -> str:
     """A measured curve's file and contents, its noise and what is known of it."""
-    unit = {name: "" if unit == "1" else f" {unit}" for name, unit in one.units.items()}
-    known = "".join(f"; {name} = {value:.6g}{unit[name]}" for name, value in one.given.items())
+    known = "".join(f"; {name} = {with_unit(f'{value:.6g}', one.units[name])}" for name, value in one.given.items())
     return f"{one.read.file}: {curve_summary(one.read)}; noise: {noise_source(one.read, one.stated)}{known}"
 
 

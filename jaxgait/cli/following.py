@@ -24,6 +24,7 @@ from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.pareto import front
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.run import Sampling
+from jaxgait.units import with_unit
 
 MAX_PRINTED = 8
 """Number of parameters whose sensitivities are printed; files and the report have all."""
@@ -93,7 +94,7 @@ class Sensitivities:
         for name in first.parameter.values:
             one = first.change.sel(parameter=name)
             units = zip(one.measure.values, one.values, one.measure_unit.values, strict=True)
-            changes = (f"{measure} by {x:+.3g}{'' if unit == '1' else f' {unit}'}" for measure, x, unit in units)
+            changes = (f"{measure} by {with_unit(f'{x:+.3g}', unit)}" for measure, x, unit in units)
             yield f"  {name}: {', '.join(changes)}"
         yield from (f"  {text}" for text in caveats(made))
 
@@ -169,7 +170,7 @@ class Front:
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """Lists the points."""
         objectives, parameters = (made.attrs[name].split(", ") for name in ("objectives", "parameters"))
-        text = lambda name, row: f"{name}={float(row[name]):.6g} {made[name].attrs['units']}".removesuffix(" 1")
+        text = lambda name, row: f"{name}={with_unit(f'{float(row[name]):.6g}', made[name].attrs['units'])}"
         yield f"  {made.sizes['point']} points from {made.sizes['evaluation']} runs, method {made.attrs['method']}"
         for i in range(made.sizes["point"]):
             row = made.isel(point=i)

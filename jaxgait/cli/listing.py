@@ -25,6 +25,7 @@ from jaxgait.parts import parts
 from jaxgait.run import state_variables
 from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
+from jaxgait.units import with_unit
 
 MAX_HISTORIES = 12
 """Largest number of time histories to print."""
@@ -76,7 +77,7 @@ def _choices(model: Model) -> list[str]:
 def _start(model: Model) -> list[str]:
     units = {name: variable.unit for name, variable in model.variables.items()}
     found = state_variables(model.initial_state())
-    return [f"{'initial.' + name:28} {_short(x):>24} {units.get(name, '')}".rstrip() for name, x in found.items()]
+    return [f"{'initial.' + n:28} {with_unit(f'{_short(x):>24}', units.get(n, ''))}" for n, x in found.items()]
 
 
 def _variables(model: Model) -> list[str]:
@@ -115,7 +116,7 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
         yield f"{'histories:':20} {'lowest':>12} {'highest':>12} {'last':>12}"
     for name, one in itertools.islice(histories.items(), MAX_HISTORIES):
         numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "highest", "last"))
-        yield f"  {name:18} {numbers} {_plain(one['unit']):8} {one['long_name']}".rstrip()
+        yield f"  {name:18} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
     if len(histories) > MAX_HISTORIES:
         yield f"  and {len(histories) - MAX_HISTORIES} more: all in --json FILE, over time in --out FILE"
 
@@ -129,7 +130,7 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
         yield f"{'results:':20} {'lowest':>12} {'mean':>12} {'highest':>12}"
     for name, one in found.items():
         numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "mean", "highest"))
-        yield f"  {name:18} {numbers} {_plain(one['unit']):8} {one['long_name']}".rstrip()
+        yield f"  {name:18} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
         if one["highest_at"] is not None and one["lowest"] < one["highest"]:
             yield f"    lowest at {_where(one['lowest_at'])}; highest at {_where(one['highest_at'])}"
         for what in ("undefined", "infinite"):
@@ -143,15 +144,11 @@ def _where(member: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={x:.5g}" if x.dtype.kind == "f" else f"{name}={x}" for name, x in member.items())
 
 
-def _plain(unit: str) -> str:
-    return "" if unit == "1" else unit
-
-
 def _amount(value: Any, unit: str = "1") -> str:
-    """A value in six digits with its unit; a stroke for each that is missing."""
+    """A value in six digits with its unit; a dash for each that is missing."""
     numbers = [] if value is None else np.ravel(value).tolist()
     text = ", ".join("-" if np.isnan(x) else f"{x + 0.0:.6g}" for x in numbers) or "-"  # + 0.0: no -0
-    return f"{text} {_plain(unit)}".rstrip() if np.isfinite(numbers).any() else text
+    return with_unit(text, unit) if np.isfinite(numbers).any() else text
 
 
 def needs(measure: Measure) -> str:

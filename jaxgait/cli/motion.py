@@ -35,6 +35,7 @@ from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import key_figures, walk_record, write_record
 from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
+from jaxgait.units import with_unit
 
 LARGE, LONG = 5 * 2**20, 10_000
 """File size in bytes and number of frames above which a note on the terminal announces the wait."""
@@ -302,9 +303,9 @@ def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
             which = f" for the parameter set {label} (--preset {label})" if label else ""
             if parameter in changes:
                 how = " (not aligned)" if parameter in not_aligned[label] else ""
-                yield f"  {changes[parameter]:.4f} {info.unit}{how}{which}".rstrip()
+                yield f"  {with_unit(f'{changes[parameter]:.4f}', info.unit)}{how}{which}"
             elif parameter in own[label]:
-                yield f"  {float(own[label][parameter].value):.4f} {info.unit} (unchanged){which}"
+                yield f"  {with_unit(f'{float(own[label][parameter].value):.4f}', info.unit)} (unchanged){which}"
 
 
 def _differences(before: Model, after: Model) -> dict[str, float]:

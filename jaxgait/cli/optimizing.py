@@ -21,8 +21,9 @@ from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
-from jaxgait.optimization.optimum import Local, Optimum, with_unit
+from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.parameters import parameters
+from jaxgait.units import with_unit
 
 
 class Request(NamedTuple):
@@ -121,15 +122,15 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
 def description(found: Optimum) -> Iterator[str]:
     """The lines that the console shows of an optimum."""
     units = found.units
-    best = ", ".join(f"{k}={v:.6g} {units[k]}".rstrip() for k, v in found.best.items())
-    yield f"best objective {found.objective:.6f} at {best}"
+    best = ", ".join(f"{k}={with_unit(f'{v:.6g}', units[k])}" for k, v in found.best.items())
+    yield f"best objective {with_unit(f'{found.objective:.7g}', found.unit)} at {best}"
     yield from (f"  {line}" for line in conclusions(found))
     if is_interim(found.best, found.ends):
         yield f"  {INTERIM}"
     yield f"  by {found.method}; gradient: {found.gradient}"
     yield from (f"  limit {text}: slack {left:.4g}" for text, left in found.limits.items())
     if found.scenarios is not None:
-        yield from _scenarios(found.scenarios)
+        yield from _scenarios(found.scenarios, found.unit)
     if found.local is not None:
         yield from _local(found.local, found)
     if len(found.why_stopped) > 1:
@@ -144,15 +145,15 @@ def _basin(found: Optimum, start: int) -> str:
     return f", optimum {number}" if len(found.why_stopped) > 1 and number >= 0 else ""
 
 
-def _scenarios(each: xr.Dataset) -> Iterator[str]:
+def _scenarios(each: xr.Dataset, unit: str) -> Iterator[str]:
     columns = (each.scenario, each.objective, each.weight)
     for name, value, weight in zip(*(column.values.ravel() for column in columns), strict=True):
         counts = "" if np.isnan(weight) else f", weight {weight:.3g}"
-        yield f"  {name}: objective {value:.6f}{counts}"
+        yield f"  {name}: objective {with_unit(f'{value:.7g}', unit)}{counts}"
 
 
 def _local(local: Local, found: Optimum) -> Iterator[str]:
     loss = with_unit(f"{local.loss:.2g}", found.unit)
     for name, (down, up) in local.room.items():
-        room = f"{0.0 - down:+.3g} to {up:+.3g} {found.units[name]}".rstrip()
+        room = with_unit(f"{0.0 - down:+.3g} to {up:+.3g}", found.units[name])
         yield f"  {name} alone may change by {room} before the objective is {loss} worse"

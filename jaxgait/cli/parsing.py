@@ -26,7 +26,7 @@ from jaxgait.fields import replaced
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
-from jaxgait.units import factor
+from jaxgait.units import AFTER_NUMBER, QUANTITY, factor
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -34,9 +34,6 @@ _AXIS = "expects name=low:high:count or name=a,b,c"
 _BOX = "--over expects name=low:high"
 _LOG = "log:"
 """Before a range that is spread in the logarithm."""
-_UNIT = r"(?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*"
-_QUANTITY = re.compile(rf"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*({_UNIT})")
-"""A number and its unit."""
 _DECIMAL_COMMA = re.compile(r"\s*([-+]?\d+),(\d+(?:[eE][-+]?\d+)?\s*(?:[^\d,].*)?)")
 
 
@@ -60,7 +57,7 @@ def _is_quantity(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return bool(_QUANTITY.fullmatch(text))
+        return bool(QUANTITY.fullmatch(text))
     return True
 
 
@@ -183,7 +180,7 @@ def quantities(texts: Sequence[str], unit: str, name: str) -> list[float]:
         ParameterError: for text that is not a number, and for incompatible units.
     """
     label = name if unit == "1" else f"{name} (in {unit})"
-    split = [(found[1], found[2].strip()) if (found := _QUANTITY.fullmatch(x.strip())) else (x, "") for x in texts]
+    split = [(found[1], found[2].strip()) if (found := QUANTITY.fullmatch(x.strip())) else (x, "") for x in texts]
     *own, last = (given for _, given in split)
     if any(own) and not all([*own, last]):
         raise ParameterError(f"{label}: give every number a unit, or only the last one, got {', '.join(texts)}")
@@ -296,7 +293,7 @@ def _varied(model: Model, name: str, texts: Sequence[str]) -> list[float]:
 def _parts(span: str) -> list[str]:
     """The parts of a range such as "14:30", "14:30:17" or "log:14:30"; a unit after a colon belongs to the last one."""
     *parts, last = span.removeprefix(_LOG).split(":")
-    if parts and re.match(_UNIT, last) and last.lower() not in ("inf", "nan"):
+    if parts and re.match(AFTER_NUMBER, last) and last.lower() not in ("inf", "nan"):
         return [*parts[:-1], f"{parts[-1]} {last}"]
     return [*parts, last]
 
@@ -323,8 +320,8 @@ def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
     if len(parts) != 3:
         hint = "; --sobol N samples ranges low:high" if len(parts) == 2 and option == "--over" else ""
         raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}{hint}")
-    count = _QUANTITY.fullmatch(parts[2])  # a unit after the count is that of the ends
-    low, high = _varied(model, name, [parts[0], f"{parts[1]} {count[2]}" if count else parts[1]])
+    count = QUANTITY.fullmatch(parts[2])  # a unit after the count is that of the ends
+    low, high = _varied(model, name, [parts[0], f"{parts[1]} {count[2]}".rstrip() if count else parts[1]])
     steps = _count(f"the count of {name}", count[1] if count else parts[2], least=2)
     if low == high:
         raise ParameterError(f"{name}={span!r} is not a range: give two different ends")

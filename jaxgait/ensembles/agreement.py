@@ -10,6 +10,7 @@ import numpy as np
 from jaxgait import xr
 from jaxgait.ensembles.labels import status_codes, status_text
 from jaxgait.outcome import failures
+from jaxgait.units import with_unit
 
 WITHIN = {"float64": (1e-3, 1e-9), "float32": (1e-2, 1e-5)}
 """By precision: the difference of two ends that is due to rounding, relative to the motion's range and in SI units.
@@ -44,7 +45,7 @@ def otherwise(member: xr.Dataset, run: xr.Dataset, states: Iterable[str], precis
         return ""
     one = int(np.argmax(np.nan_to_num(beyond)))
     legend = json.loads(member.attrs.get("status_legend", "{}"))
-    end = lambda status, x: f"{names[one]} = {x:.6g} {unit[one]} ({status_text(status, legend)})".replace(" 1 (", " (")
+    end = lambda status, x: f"{names[one]} = {with_unit(f'{x:.6g}', unit[one])} ({status_text(status, legend)})"
     return f"in the scan it ended at {end(before, old[one])}, now at {end(now, new[one])}"
 
 

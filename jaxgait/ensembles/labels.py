@@ -18,6 +18,7 @@ from jaxgait.outcome import COMPLETED_TEXT, INVALID, INVALID_TEXT, failures
 from jaxgait.parameters import parameters
 from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
 from jaxgait.solve.smooth import FLOAT64_RETRY
+from jaxgait.units import ratio
 
 VALUES = "member_values"
 """Attribute of a scan: its coordinates without which no member is known, as JSON."""
@@ -48,9 +49,6 @@ _MOTION = {
 
 _OF_RUN = {"status": "status", "t_end_s": "t_end", "steps": "steps", "rejected_steps": "rejected_steps"}
 """Attributes of a run that are results of a scan, with their names there."""
-
-_DERIVED = (("_gradient", "{} per unit of the parameter", "gradient of {}"), ("_end", "{}", "{}, at the end"))
-"""Suffixes of names of derived results, with formats of their unit and long name."""
 
 
 class Description(NamedTuple):
@@ -217,10 +215,14 @@ def _attributes(plan: Plan, name: str, group: str) -> dict[str, Any]:
         return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}
     if name in known:
         return {"units": known[name].unit, "long_name": known[name].long_name}
-    for ending, unit, long_name in _DERIVED:
-        base = known.get(name.removesuffix(ending))
-        if name.endswith(ending) and base is not None:
-            return {"units": unit.format(base.unit), "long_name": long_name.format(base.long_name)}
+    if name.endswith("_end") and (base := known.get(name.removesuffix("_end"))):
+        return {"units": base.unit, "long_name": f"{base.long_name}, at the end"}
+    if name.endswith("_gradient") and (base := known.get(name.removesuffix("_gradient"))):
+        long_name = f"gradient of {base.long_name}"
+        by = {described_value(plan.model, one).get("units", "1") for one in plan.job.gradient}
+        if len(by) == 1:
+            return {"units": ratio(base.unit, by.pop()), "long_name": long_name}
+        return {"long_name": f"{long_name}, in {base.unit} per unit of the parameter"}
     return {}
 
 

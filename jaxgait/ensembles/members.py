@@ -24,7 +24,7 @@ import numpy as np
 from jaxgait import checks
 from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import Axes, check_bounds, named, numbers, one_of, rows_of, units_of, warn_of_values
-from jaxgait.ensembles.spacing import Log, Spacing, check_positive
+from jaxgait.ensembles.spacing import Log, Spacing, check_positive, sobol_points
 from jaxgait.fields import array_of, declared, no_element, value_named, within_arrays
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
@@ -207,12 +207,9 @@ def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
         >>> print(members.dims, members.shape, round(float(members.values["mass"].mean()), 1))
         ('sample',) (256,) 70.0
     """
-    from scipy.stats import qmc
-
     given = named(over)
     box = _box(given, count, seed)
-    power = max(0, math.ceil(math.log2(count)))  # a power of two keeps the points balanced
-    return _sampled(given, box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:count])
+    return _sampled(given, box, sobol_points(len(box), count, seed))
 
 
 @by_name()

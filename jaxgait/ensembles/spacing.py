@@ -128,3 +128,18 @@ class Spacing(NamedTuple):
         if self.rate is None:
             return self.low
         return self.low * (jnp if isinstance(x, jax.Array) else np).exp(self.rate * x)
+
+
+def sobol_points(dimensions: int, count: int, seed: int) -> Float[np.ndarray, "count dimensions"]:
+    """The first points of a scrambled Sobol sequence in the unit box (no dimension).
+
+    Examples:
+        >>> from jaxgait.ensembles.spacing import sobol_points
+        >>> points = sobol_points(2, 3, seed=0)
+        >>> print(points.shape, bool((points >= 0.0).all()), bool((points < 1.0).all()))
+        (3, 2) True True
+    """
+    from scipy.stats import qmc
+
+    power = (count - 1).bit_length()  # a power of two keeps the points balanced
+    return qmc.Sobol(dimensions, rng=seed).random_base2(power)[:count]

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from jaxgait import checks, xr
+from jaxgait.units import with_unit
 
 INTERIM = "the best design was evaluated during a search that ended at a worse or invalid one: try more --iterations"
 
@@ -56,9 +57,10 @@ def describe_basins(data: xr.Dataset, units: Mapping[str, str], why: list[str]) 
     """One line per basin: the number of its starts, its location, its objective, and why the best start stopped."""
     for number in range(data.sizes["basin"]):
         one = data.isel(basin=number)
-        at = ", ".join(f"{name}={float(one[name]):.6g} {unit}".rstrip() for name, unit in units.items())
+        at = ", ".join(f"{name}={with_unit(f'{float(one[name]):.6g}', unit)}" for name, unit in units.items())
         many = checks.count_of(int(one.starts), "start", "starts")
-        yield f"optimum {number}: {many}, objective {float(one.objective):.7g} at {at}; {why[int(one.best_start)]}"
+        value = with_unit(f"{float(one.objective):.7g}", one.objective.attrs.get("units", ""))
+        yield f"optimum {number}: {many}, objective {value} at {at}; {why[int(one.best_start)]}"
 
 
 def is_interim(best: Mapping[str, float], ends: xr.Dataset) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxgait.ensembles.spacing import Spacing
 from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.units import with_unit
 
 AGREEMENT = 0.05
 """Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
@@ -30,11 +31,12 @@ def conclusions(found: Optimum) -> Iterator[str]:
         x = Spacing.of([bounds]).unit(np.array([best])).item()
         if min(x, 1.0 - x) <= BOUND_MARGIN:
             end, unit = "lower" if x <= BOUND_MARGIN else "upper", found.units[name]
-            unit = "" if unit == "1" else unit
             gain = next((x for text, x in gains.items() if text.startswith(f"{name} = ") and x > 0.0), None)
-            more = "" if gain is None else f", by about {gain:.3g} per {unit or 'unit'}"
-            yield f"{name} lies on its {end} bound, {best:.6g} {unit}".rstrip() + (
-                f": if it can be built, a wider bound may give a better design{more}"
+            by = "" if gain is None else with_unit(f"{gain:.3g}", found.unit)
+            more = "" if gain is None else f", by about {by} per {'unit' if unit == '1' else unit}"
+            yield (
+                f"{name} lies on its {end} bound, {with_unit(f'{best:.6g}', unit)}: if it can be built, a wider bound "
+                f"may give a better design{more}"
             )
 
 

@@ -37,6 +37,7 @@ from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Space, Starts, finite_number, parted
 from jaxgait.optimization.trust import gradient_fault
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.report import labels
 from jaxgait.run import Sampling
 
 Stages = Mapping[str, Sequence[float]]
@@ -268,7 +269,7 @@ def _labelled(model: Model, values: Mapping[str, list[float]], optima: Sequence[
     for name, column in columns.items():
         data[name] = ("stage", np.array(column), described_value(model, name))
     objective = np.array([one.objective for one in optima])
-    data["objective"] = ("stage", objective, {"long_name": "objective at the optimum"})
+    data["objective"] = ("stage", objective, labels(optima[0].unit, "objective at the optimum"))
     evaluations = np.array([int(one.ends.evaluations.sum()) for one in optima])
     data["evaluations"] = ("stage", evaluations, {"units": "1", "long_name": "points that were evaluated"})
     return xr.Dataset(data)

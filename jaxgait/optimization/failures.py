@@ -11,10 +11,10 @@ from jaxgait import outcome
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
-from jaxgait.optimization.optimum import with_unit
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.outcome import FIRST_TERMINATION, INVALID, NoResult
+from jaxgait.units import with_unit
 
 LISTED = 3
 """Largest number of limits in a message."""

@@ -24,7 +24,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.space import finite_number
 from jaxgait.parameters import parameters
 from jaxgait.run import Run, Sampling
-from jaxgait.units import factor
+from jaxgait.units import QUANTITY, factor
 
 Objective: TypeAlias = Callable[[Run], Any] | Measure | str
 """A measure, its name, or a function of a run."""
@@ -42,8 +42,6 @@ _TURNED = {">=": "<=", "<=": ">=", "=>": "=<", "=<": "=>", ">": "<", "<": ">", "
 _MEANT = {">=": (">=",), "=>": (">=",), ">": (">=",), "<=": ("<=",), "=<": ("<=",), "<": ("<=",)}
 """The signs of limits that a comparison means; both for an equality."""
 _NAME = re.compile(r"[A-Za-z_]\S*")
-_QUANTITY = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*|)")
-"""A number, and its unit or nothing."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +135,9 @@ def limit(condition: Limit | str, model: Model | None = None) -> Limit:
     if isinstance(condition, Limit):
         return condition
     parts = [part.strip() for part in _COMPARED.split(condition)] if isinstance(condition, str) else []
-    if len(parts) == 3 and _QUANTITY.fullmatch(parts[0]):  # "2 <= clearance"
+    if len(parts) == 3 and QUANTITY.fullmatch(parts[0]):  # "2 <= clearance"
         parts = [parts[2], _TURNED[parts[1]], parts[0]]
-    found = _QUANTITY.fullmatch(parts[2]) if len(parts) == 3 and parts[1] in (">=", "<=") else None
+    found = QUANTITY.fullmatch(parts[2]) if len(parts) == 3 and parts[1] in (">=", "<=") else None
     if not found or not _NAME.fullmatch(parts[0]) or not np.isfinite(float(found[1])):
         what = "a limit is text such as 'peak_flexion >= 60' (>= or <=, and a number, in the measure's unit or another)"
         raise ValueError(f"{what}, or made by at_least or at_most, got {condition!r}{_rewritten(parts)}")
@@ -156,7 +154,7 @@ def limit(condition: Limit | str, model: Model | None = None) -> Limit:
 
 def _rewritten(parts: list[str]) -> str:
     """What to write instead of a comparison that is not a limit."""
-    kinds = "".join("q" if _QUANTITY.fullmatch(x) else "n" if _NAME.fullmatch(x) else "?" for x in parts[::2])
+    kinds = "".join("q" if QUANTITY.fullmatch(x) else "n" if _NAME.fullmatch(x) else "?" for x in parts[::2])
     if kinds == "nq" and parts[1] not in (">=", "<="):
         each = [f"{parts[0]} {sign} {parts[2]}" for sign in _MEANT.get(parts[1], (">=", "<="))]
     elif kinds == "qnq" and parts[1] in _MEANT and parts[3] in _MEANT:

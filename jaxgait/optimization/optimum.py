@@ -13,6 +13,7 @@ from jaxgait import files, xr
 from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.model import Model
 from jaxgait.optimization.space import variable
+from jaxgait.units import with_unit
 
 
 @dataclass(frozen=True)
@@ -155,14 +156,3 @@ class Optimum:
             each = {"scenario": self.scenarios.scenario, **self.scenarios.data_vars}
             each = {name: column.values.ravel() for name, column in each.items()}
         return files.plain(record | {"local": local, "scenarios": each})
-
-
-def with_unit(number: str, unit: str) -> str:
-    """A number with its unit; without one if the unit is "1" or empty.
-
-    Examples:
-        >>> from jaxgait.optimization.optimum import with_unit
-        >>> with_unit("0.5", "1/s"), with_unit("0.5", "1")
-        ('0.5 1/s', '0.5')
-    """
-    return f"{number} {unit}".removesuffix(" 1").rstrip()

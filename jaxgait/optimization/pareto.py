@@ -39,6 +39,7 @@ from jaxgait.optimization.validity import status_text
 from jaxgait.outcome import INVALID
 from jaxgait.report import labels
 from jaxgait.run import Sampling
+from jaxgait.units import ratio
 
 FRONT_METHODS = ("gradient", "NSGA-II")
 MAX_IMBALANCE = 0.1
@@ -338,8 +339,7 @@ def _exactness(
         found[0, 0] = np.nan
         found[found[:, 1] > MAX_IMBALANCE, 0] = np.nan
     units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
-    per = units[1] if units[0] == "1" else f"({units[1]})/({units[0]})"
-    gained = labels(per, f"gain of {names[1]} per unit of {names[0]} given up")
+    gained = labels(ratio(units[1], units[0]), f"gain of {names[1]} per unit of {names[0]} given up")
     left = labels("1", "unbalanced slope, in spans of the front per box")
     return {"rate": ("point", found[:, 0], gained), "slope": ("point", found[:, 1], left)}
 

@@ -18,6 +18,7 @@ from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.validity import status_text
 from jaxgait.report import labels
+from jaxgait.units import ratio
 
 
 def tabulate_history(record: SearchRecord, ends: Sequence[Row]) -> xr.Dataset:
@@ -30,7 +31,7 @@ def tabulate_history(record: SearchRecord, ends: Sequence[Row]) -> xr.Dataset:
     slopes = grid(lambda row: row.evaluation.slopes[0]) / space.spacing.slopes(points)
     status = np.where(alive, grid(lambda row: row.evaluation.status), -1)
     label = record.settings.goal.label
-    unit = "" if label["units"] == "1" else label["units"]
+    unit = label["units"]
     data: dict[str, Any] = {
         "objective": (dims, values[..., 0], label),
         "status": (dims, status, labels("1", status_text("-1: this start had stopped"))),
@@ -39,7 +40,7 @@ def tabulate_history(record: SearchRecord, ends: Sequence[Row]) -> xr.Dataset:
     data["allowed"] = (dims, allowed, labels("1", "whether it may be the result: completed, stable, within limits"))
     for k, name in enumerate(space.names):
         data[name] = (dims, space.physical(points)[..., k], described_value(record.model, name))
-        label = labels(f"{unit} per {space.units[k]}".strip(), f"slope of the objective over {name}")
+        label = labels(ratio(unit, space.units[k]), f"slope of the objective over {name}")
         data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
     data |= _limited(record, values, dims)
     multiplier = grid(lambda row: row.evaluation.multiplier)
@@ -70,9 +71,11 @@ def tabulate_ends(record: SearchRecord, rows: Sequence[Row]) -> tuple[xr.Dataset
         data[name] = (dims, space.physical(x)[:, k], described_value(record.model, name))
     data["objective"] = (dims, objective, settings.goal.label)
     failed = [sum(not row.evaluation.valid for row in own) for own in record.rows]
+    unit = settings.goal.label["units"]
+    slopes = np.array([record.slope(row) for row in rows])
+    data["slope"] = (dims, slopes, labels(unit, "unbalanced slope over the width of the bounds"))
     numbers = {
         "basin": (basin, "number of the basin (see `basins`) in which it ended, the best first; -1: none"),
-        "slope": ([record.slope(row) for row in rows], "unbalanced slope, in units of the objective per box"),
         "multiplier": (evaluation.multiplier, "modulus of the largest Floquet multiplier"),
         "evaluations": ([len(own) for own in record.rows], "points that were evaluated"),
         "failed": (failed, "points among them whose run failed"),

@@ -21,6 +21,7 @@ from jaxgait.optimization.optimum import Local
 from jaxgait.optimization.parabola import determined
 from jaxgait.optimization.space import Space
 from jaxgait.report import labels
+from jaxgait.units import ratio
 
 TOLERATED_LOSS = 1e-3
 """Loss, relative to the objective, for which the tolerances around an optimum are computed."""
@@ -135,7 +136,9 @@ def around(
     curvature, directions = np.linalg.eigh(hessian)
     order = np.argsort(np.abs(curvature))
     named = {"parameter": space.names, "by": space.names}
-    unit = f"{goal.label['units']} per product of the parameters' units".strip()
+    what, units = "second derivatives of the objective", {*space.units}
+    product = f"{what}, in its unit per product of the parameters' units"
+    unit = ratio(ratio(goal.label["units"], space.units[0]), space.units[0])
     loss, free = TOLERATED_LOSS * max(size, NEAR_ZERO * variation), (x > 0.0) & (x < 1.0)
     room = _rooms(space.names, goal, sign, x, evaluation, hessian, loss)
     normals = goal.slack_slopes(evaluation.slopes[0])[forces != 0.0]
@@ -150,7 +153,7 @@ def around(
             space.spacing.hessian(x, weights @ evaluation.slopes[0, : len(weights)], hessian),
             named,
             ("parameter", "by"),
-            attrs=labels(unit, "second derivatives of the objective"),
+            attrs=labels(unit, what) if len(units) == 1 else {"long_name": product},
         ),
         curvature[order],
         directions.T[order],

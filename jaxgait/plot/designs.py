@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.ensembles.spacing import Log, Spacing
-from jaxgait.optimization.optimum import Optimum, with_unit
+from jaxgait.optimization.optimum import Optimum
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, style
+from jaxgait.units import with_unit
 
 _MIN_DISTANCE = 1e-6
 """Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""

@@ -157,6 +157,8 @@ def test_the_estimators_are_those_of_scipy():
     np.testing.assert_allclose(first, theirs.first_order, rtol=1e-10)
     np.testing.assert_allclose(total, theirs.total_order, rtol=1e-10)
     assert not np.any(indices(np.ones(4), np.ones(4), np.ones((2, 4))))
+    rounded = np.float32(1.0) + np.finfo(np.float32).eps * np.tile([0, 1], 8).astype(np.float32)
+    assert not np.any(indices(rounded, rounded[::-1], rounded[None]))
 
 
 @pytest.mark.parametrize(

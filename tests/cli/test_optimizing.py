@@ -220,7 +220,7 @@ def test_no_start_within_the_limits_is_no_fault_of_the_request(capsys):
 def test_scenarios_are_said_and_tabulated():
     found = searched(limited=True)
     lines = list(description(found))
-    assert "  ground = 60: objective -0.354500, weight 0.133" in lines
+    assert "  ground = 60: objective -0.3545, weight 0.133" in lines
     assert any(line.startswith("  optimum 0: 3 starts, objective -0.3545 at mass=") for line in lines)
     assert any(line.startswith("  start 2, optimum 0: converged") for line in lines)
     page = _scenarios(found)

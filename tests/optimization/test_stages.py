@@ -25,7 +25,8 @@ def test_each_stage_goes_on_from_the_optimum_before(tmp_path):
     found = optimize(Bungee(), continue_in={"linear_drag": [4.0, 2.0, 1.0]}, checkpoint=file, **REQUEST)
     np.testing.assert_allclose(found.stages.stiffness, [28.0, 24.0, 22.0], atol=1e-3)
     np.testing.assert_allclose(found.stages.objective, [4.0, 2.0, 1.0], atol=1e-5)
-    assert found.stages.stiffness.attrs["units"] == "N/m" and (found.stages.evaluations > 0).all()
+    assert found.stages.objective.attrs["units"] == found.unit and found.stages.stiffness.attrs["units"] == "N/m"
+    assert (found.stages.evaluations > 0).all()
     assert found.start == {"stiffness": [float(found.stages.stiffness[1])]}
     assert float(found.model.linear_drag) == 1.0 and found.best["stiffness"] == float(found.stages.stiffness[2])
     assert found.moved == pytest.approx({"stiffness": -6.0, "objective": -3.0}, abs=2e-3)

@@ -32,6 +32,9 @@ def test_the_optimum_is_that_of_the_closed_form(found):
     assert found.objective < 1e-8 and found.gradient == "through the whole run, since Throw is not driven with a period"
     assert found.units == {"initial.v[1]": "m/s", "push[1,0]": "m/s^2"}
     assert found.history["initial.v[1]"].attrs["long_name"] == "velocity, at the start"
+    assert found.history["objective_gradient[initial.v[1]]"].attrs["units"] == "m^2/(m/s)"
+    assert found.ends.slope.attrs["units"] == found.basins.slope.attrs["units"] == "m^2"
+    assert "units" not in found.local.hessian.attrs and "per product of" in found.local.hessian.attrs["long_name"]
 
 
 def test_its_model_and_initial_state_reproduce_the_optimum(found):
