@@ -175,6 +175,8 @@ def strides(
         [0.5  0.75] [0. 0.] [0.25 0.5 ]
     """
     count, order, n = z0.shape
+    if not count:
+        return np.zeros((0, order, n)), np.zeros((0, order, n, n)), np.zeros((0, order, n))
     members, values = np.repeat(members, order), np.repeat(values, order)
     data = jax.tree.map(lambda leaf: np.asarray(leaf)[members], family.members)
     flat = _in_batches(functools.partial(_lanes, family), family.lanes, (data, values, z0.reshape(count * order, n)))

@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Complex, Float, Inexact
 
 from jaxgait import checks
 from jaxgait.precision import float64_default
-from jaxgait.solve.periodic import Point, ReturnMap
+from jaxgait.solve.periodic import Point, ReturnMap, checked_search
 
 __all__ = [
     "Bifurcation",
@@ -207,7 +207,7 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         discard: number of applications before that, to reach the attractor.
 
     Raises:
-        ValueError: for impossible numbers of applications.
+        ValueError: for impossible numbers of applications, and for an impossible start.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -221,8 +221,9 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         z, direction = carry
         z, tangent = jax.jvp(lambda x: return_map(model, x), (z,), (direction,))
         size = jnp.linalg.norm(tangent)
-        return (z, tangent / size), jnp.log(size)
+        return (z, tangent / size), jnp.log(jnp.where(size > 0.0, size, jnp.nan))
 
+    z0 = checked_search(model, z0)
     checks.count("strides", strides)
     checks.count("discard", discard, least=0)
     # Generic, so that it lies in no invariant subspace, such as that of symmetric motions.

@@ -101,15 +101,20 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{name}]"].values for name in space.names], axis=1)
     exact = exact * space.spacing.slopes(points)
-    apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
-    worst = f"largest difference: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no valid runs"
     caption = (
         "Slopes at the first starts, over the width of the bounds, compared with central differences of whole runs; "
     )
-    caption += f"{worst}."
+    caption += f"{_largest_difference(exact, checked)}."
     if "gait" in found.gradient:
         caption += " They may differ where walks do not settle into the gait within the run."
     return designs.slopes(space.names, exact, checked), caption
+
+
+def _largest_difference(exact: np.ndarray, checked: np.ndarray) -> str:
+    """The largest difference between two slopes at some points, (points, n), relative to the steeper one."""
+    size = np.abs([exact, checked]).max(axis=(0, 2))
+    apart = np.abs(exact - checked).max(axis=1) / np.where(size > 0.0, size, 1.0)
+    return f"largest difference: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no valid runs"
 
 
 def _worst_scenario(found: Optimum) -> int | None:

@@ -6,7 +6,6 @@ import inspect
 import json
 import math
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -173,7 +172,7 @@ def ensemble(
     warn_of_gaps(data, [n for n, r in plan.results.items() if r.group == "observed" and n not in early])
     warn_of_gradients(data)
     if "promoted" in data:
-        warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=3)
+        checks.warn_user(f"precision: {data.attrs['precision']}")
     return data
 
 
@@ -220,9 +219,7 @@ def _into_store(
     with open_store(path, plan, repair=repair) as store:
         if batch is not None and store.plan.block_shape != plan.block_shape:
             own = math.prod(store.plan.block_shape)
-            warnings.warn(
-                f"{store.path} has blocks of {own} members, which run together: not batch={batch}", stacklevel=4
-            )
+            checks.warn_user(f"{store.path} has blocks of {own} members, which run together: not batch={batch}")
         try:
             with Meter(store.plan, done=len(store.done), show=progress) as meter:
                 for block, found in run_blocks(store.plan, store.missing, workers, cluster):
@@ -430,7 +427,7 @@ def _check_gradients(plan: Plan) -> None:
     message = f"no gradient of {', '.join(f'{name} ({dtype})' for name, dtype in whole.items())}: counts have none"
     if len(whole) == len(observed):
         raise ValueError(f"{message}; observe real numbers, or leave out gradient")
-    warnings.warn(message, stacklevel=6)
+    checks.warn_user(message)
 
 
 def _gradient(gradient: Any) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from jaxgait import xr
+from jaxgait.checks import warn_user
 from jaxgait.ensembles.labels import summary
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.solve.solvers import is_implicit
@@ -16,8 +16,6 @@ NUMBERS_PER_READ = 1 << 20
 """Numbers of a result that are read from a store at a time."""
 LARGEST_GRADIENT = 1e30
 """Magnitude, in SI units, above which a derivative counts as numerically lost."""
-_LEVEL = 4
-"""The caller of `ensemble`, as warnings count."""
 
 
 def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
@@ -55,8 +53,7 @@ def warn_of_failures(data: xr.Dataset, rejection: str) -> None:
     if failed_members or not completed:
         why = {INVALID_TEXT: f" (the first: {rejection})"}
         others = "; ".join(f"{n}: {text}{why.get(text, '')}" for text, n in ended.items() if text != COMPLETED_TEXT)
-        message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
-        warnings.warn(message, IncompleteRun, stacklevel=_LEVEL)
+        warn_user(f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}", IncompleteRun)
 
 
 def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
@@ -64,8 +61,8 @@ def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
     found = {name: count for name, count in undefined(data, names).items() if count}
     if found:
         listed = ", ".join(f"{name} ({n} of {data['status'].size} members)" for name, n in found.items())
-        message = f"not defined although the runs completed: {listed}; a longer run may contain what is measured"
-        warnings.warn(message, IncompleteRun, stacklevel=_LEVEL)
+        why = "a longer run may contain what is measured"
+        warn_user(f"not defined although the runs completed: {listed}; {why}", IncompleteRun)
 
 
 def warn_of_gradients(data: xr.Dataset) -> None:
@@ -82,7 +79,7 @@ def warn_of_gradients(data: xr.Dataset) -> None:
         if is_implicit(data.attrs.get("solver", "")):  # it differentiates forces twice
             why = "a force has no finite second derivative (as max(d, 0)**1.5 has none for d <= 0)"
         message = f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; "
-        warnings.warn(f"{message}the measure has no derivative there, or {why}", stacklevel=_LEVEL)
+        warn_user(f"{message}the measure has no derivative there, or {why}")
 
 
 def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:
@@ -95,6 +92,8 @@ def _parts(data: xr.Dataset, names: Sequence[str]) -> Iterator[xr.Dataset]:
     """Status and results of the members in parts, so that a store is read once, piece by piece, and not kept."""
     if not names:
         return iter(())
+    if not data["status"].dims:
+        return iter([data])
     dim, size = max(((str(d), n) for d, n in data["status"].sizes.items()), key=lambda one: one[1])
     rows = max(1, NUMBERS_PER_READ * size // max(1, *(data[name].size for name in names)))
     chosen = data[["status", *names]].reset_coords(drop=True)

@@ -293,7 +293,7 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
 
     Args:
         members: the members.
-        values: for each dotted name a number or an array.
+        values: for each dotted name a number or an array, in the unit of the parameter or labelled with another.
 
     Raises:
         ParameterError: for a name that varies, and for values that are not numbers.
@@ -304,7 +304,8 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
         raise ParameterError(f"{twice[0]!r} varies from member to member: it cannot be constant too")
     spread = {name: np.broadcast_to(x, (members.size, *np.shape(x))) for name, x in columns.items()}
     labels = {name: ((), np.asarray(x)) for name, x in columns.items()}
-    return Members(members.dims, members.shape, members.values | spread, members.labels | labels, members.units)
+    units = members.units | units_of(values)
+    return Members(members.dims, members.shape, members.values | spread, members.labels | labels, units)
 
 
 def as_members(members: Members | Mapping[str, Any]) -> Members:

@@ -7,11 +7,11 @@ import math
 import os
 import pathlib
 import sys
-import warnings
 
 import numpy as np
 
 from jaxgait import registry, xr
+from jaxgait.checks import warn_user
 from jaxgait.contents import restored
 from jaxgait.ensembles.checksums import damaged, damaged_labels, lost_records
 from jaxgait.ensembles.labels import VALUES
@@ -51,16 +51,14 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
     repair = "repair=True (--repair) in the call that wrote it repairs it"
     if bad:
         blocks = f"block {', '.join(map(str, bad[:MAX_NAMED]))}{', ...' if len(bad) > MAX_NAMED else ''}"
-        warnings.warn(  # with stacklevel 1, only once per file
-            f"{path} is damaged: do not trust {blocks}, whose files fail their checksum; {repair}", stacklevel=1
-        )
+        warn_user(f"{path} is damaged: do not trust {blocks}, whose files fail their checksum; {repair}")
     records = lost_records(path) if path.is_dir() else []
     if records:
         what = f"without {' and '.join(records)}, its blocks cannot be checked"
-        warnings.warn(f"{path} is damaged: {what}", stacklevel=1)
+        warn_user(f"{path} is damaged: {what}")
     labels = damaged_labels(path) if path.is_dir() else []
     if labels:
-        warnings.warn(f"{path} is damaged: do not trust {', '.join(labels)}; {repair}", stacklevel=1)
+        warn_user(f"{path} is damaged: do not trust {', '.join(labels)}; {repair}")
     if path.suffix.lower() == ".json":
         raise ValueError(
             f"{path} is a record of numbers, not a result that can be shown: give the file or the store that --out or "

@@ -141,5 +141,5 @@ def sobol_points(dimensions: int, count: int, seed: int) -> Float[np.ndarray, "c
     """
     from scipy.stats import qmc
 
-    power = (count - 1).bit_length()  # a power of two keeps the points balanced
+    power = int(count - 1).bit_length()  # a power of two keeps the points balanced
     return qmc.Sobol(dimensions, rng=seed).random_base2(power)[:count]

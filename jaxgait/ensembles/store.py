@@ -200,9 +200,9 @@ def finished(path: str | os.PathLike[str], plan: Plan) -> tuple[Plan, frozenset[
 
 @by_name()
 def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Dataset:
-    """Opens a scan for reading, lazily, even while it runs: pending members have `status` -1 and NaN results.
+    """Opens a scan for reading, lazily, even while it runs: pending members have `status` -1.
 
-    The results are in the order in which the model declares them.
+    Their other results are NaN, -1 (integers) and False. The results are in the order in which the model declares them.
 
     Args:
         path: the store's directory.

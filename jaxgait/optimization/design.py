@@ -131,12 +131,12 @@ def optimize(
         {'stiffness': 26.31}
     """
     request = {name: value for name, value in locals().items() if name not in ("model", "run")} | run
+    space = Space(as_model(model), over, starting=True)
     if continue_in is not None:
         request["continue_in"] = None
         stage = lambda model, starts, file: optimize(model, **request | {"starts": starts, "checkpoint": file})
         taken = [*over, *(() if across is None else as_members(across).values)]
         return through_stages(stage, as_model(model), continue_in, taken, starts, checkpoint)
-    space = Space(as_model(model), over, starting=True)
     objective, sign = one_objective(maximize, minimize)
     check_search(iterations, learning_rate, tolerance, stability, seed)
     check_run("optimize", run)

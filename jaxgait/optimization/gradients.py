@@ -150,7 +150,7 @@ def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Sequence[
         "duration is given, but a gait lasts one stride": run.get("duration") is not None,
         "it is unknown whether functions of a run need more than one stride": not by_name and goal.strides is None,
         f"the measures need {goal.strides} strides, but a gait has one": (goal.strides or 0) > 1,
-        f"{', '.join(unknown)} applies to ensembles only": bool(unknown),
+        f"{', '.join(unknown)} is given, which a search for gaits does not take": bool(unknown),
         "precision must be float64": run.get("precision", "float64") != "float64",
     }
     found = [reason for reason, holds in reasons.items() if holds]

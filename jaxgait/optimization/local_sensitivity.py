@@ -76,10 +76,11 @@ def sensitivities(
         Over `measure` (the objective, then the limited measures) and `parameter` (the most important to the objective
         first): `change` for a rise of the parameter by 1 % of its magnitude, in the measure's unit; `slope` in the
         measure's unit per unit of the parameter; and for the first five parameters `difference`, half the change from
-        1 % less to 1 % more by runs, in the measure's unit (NaN if one fails). Also `result`, the measures at the
-        design, and `value`, the parameters, with their units. The attributes contain the gradient that was used, the
-        parameters `left_out`, those of the five with a failed run or an unstable gait 1 % away (`lost`), and those for
-        which runs and slope of the objective `disagree` by more than half.
+        1 % less to 1 % more by runs, in the measure's unit (NaN if one fails, for the others, and for all with
+        gradient="differences"). Also `result`, the measures at the design, and `value`, the parameters, with their
+        units. The attributes contain the gradient that was used, the parameters `left_out`, those of the five with a
+        failed run or an unstable gait 1 % away (`lost`), and those for which runs and slope of the objective `disagree`
+        by more than half.
 
     Raises:
         ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios.

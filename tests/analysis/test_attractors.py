@@ -85,6 +85,13 @@ def test_the_largest_exponent_of_a_symmetric_map(second):
     assert float(exponent) == pytest.approx(np.log(largest), abs=1e-6)
 
 
+@pytest.mark.parametrize("discard", [0, 4])
+def test_a_perturbation_that_vanishes_has_no_exponent(discard):
+    """In the last application: z falls from 0.5 by 0.1 and stays at 0."""
+    falling = lambda model, z: jnp.where(z > 0.15, z - 0.1, 0.0)
+    assert np.isnan(lyapunov_exponent(falling, None, jnp.array([0.5]), strides=5 - discard, discard=discard))
+
+
 @pytest.mark.parametrize("arguments", [{"strides": 0}, {"strides": 5, "discard": -1}])
 def test_no_exponent_over_no_strides(arguments):
     with pytest.raises(ValueError, match="must be a whole number"):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.analysis.families import Family, crossings, follow, gaits
+from jaxgait.analysis.families import Family, crossings, follow, gaits, strides
 from jaxgait.analysis.families import fixed_points as many_fixed_points
 from jaxgait.analysis.floquet import bifurcation_functions, bifurcation_values
 from jaxgait.model import Scalar, parameter
@@ -189,3 +189,9 @@ def test_a_branch_is_followed_through_its_vertex():
     values = np.linspace(-1.0, 1.0, 21)
     found = follow(parabola, np.arange(1), values, np.array([[[2.0]]]))
     np.testing.assert_allclose(found.z.ravel(), 1.0 + values**2, atol=1e-9)
+
+
+def test_of_no_orbits_there_are_no_points():
+    family = Family(lambda r, z: r * z, None, lambda model, member, value: value, np.ones(1), lanes=1)
+    found = strides(family, np.zeros(0, int), np.zeros(0), np.zeros((0, 2, 3)))
+    assert [x.shape for x in found] == [(0, 2, 3), (0, 2, 3, 3), (0, 2, 3)]

@@ -11,7 +11,7 @@ import xarray as xr
 
 from jaxgait import cli
 from jaxgait.cli import following
-from jaxgait.cli.design_page import _drawn, _scenarios
+from jaxgait.cli.design_page import _drawn, _largest_difference, _scenarios
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.measure import MeasureError
@@ -215,6 +215,13 @@ def test_no_start_within_the_limits_is_no_fault_of_the_request(capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main([*ROPE.split(), "--iterations", "2", "--subject-to", "clearance>=90"])
     assert ended.value.code == 1 and "no start met the limits" in capsys.readouterr().err
+
+
+def test_slopes_of_zero_by_differences_do_not_divide():
+    exact = np.array([[1.0, 2.0], [3.0, 0.0], [np.nan, 1.0]])
+    assert _largest_difference(exact, 0.0 * exact) == "largest difference: 100.0% of the slope"
+    assert _largest_difference(exact, 1.1 * exact) == "largest difference: 9.1% of the slope"
+    assert _largest_difference(np.zeros((1, 1)), np.zeros((1, 1))) == "largest difference: 0.0% of the slope"
 
 
 def test_scenarios_are_said_and_tabulated():

@@ -33,7 +33,7 @@ def test_arguments_are_those_of_ensemble():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.123, "0.12 s"), (59.6, "60 s"), (5400.0, "1.5 h"), (200.0, "3.3 min"), (2e5, "2.3 d")]
+    ("seconds", "text"), [(0.123, "0.12 s"), (59.6, "60 s"), (5400.0, "1.5 h"), (200.0, "3.3 min"), (1.3e7, "150 d")]
 )
 def test_times_are_shown_in_a_suitable_unit(seconds, text):
     assert duration(seconds) == text

@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from jaxgait.ensembles import cloud, grid, latin_hypercube, product, sobol, zipped
-from jaxgait.ensembles.members import Members, as_members, check_members
+from jaxgait.ensembles.conversion import in_own_units
+from jaxgait.ensembles.members import Members, as_members, check_members, constant
 from jaxgait.parameters import ParameterError
 from tests.oscillator import Oscillator
 
@@ -70,6 +72,12 @@ def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
     assert members.shape == (3, 2) and members.values["shape"].shape == (6, 2)
     assert members.labels["shape_values"][0] == ("shape",)
     check_members(Oscillator(), members)
+
+
+def test_constant_values_are_converted_as_those_that_vary():
+    given = xr.DataArray([7e4], attrs={"units": "g"})
+    shared = in_own_units(Oscillator(), constant(grid({"limit": [1.0, 2.0]}), {"mass": given[0]}))
+    assert shared.values["mass"].tolist() == [70.0, 70.0] and shared.labels["mass"][1] == 70.0
 
 
 M = np.array([60.0, 70.0])
