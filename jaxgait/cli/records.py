@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import shlex
@@ -151,8 +152,14 @@ def origin(
 
 
 def _attributes(data: xr.Dataset) -> dict[str, Any]:
-    """The attributes of a Dataset, with JSON text (files cannot store mappings) decoded."""
-    return {k: json.loads(x) if isinstance(x, str) and x.startswith("{") else x for k, x in data.attrs.items()}
+    """The attributes of a Dataset, with mappings and lists, which files store as JSON text, decoded."""
+    return {str(name): _decoded(x) for name, x in data.attrs.items()}
+
+
+def _decoded(x: Any) -> Any:
+    with contextlib.suppress(ValueError):
+        return json.loads(x) if isinstance(x, str) and x.startswith(("{", "[")) else x
+    return x
 
 
 def _labels(data: xr.DataArray | xr.Variable) -> dict[str, str]:

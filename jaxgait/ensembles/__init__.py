@@ -14,10 +14,10 @@ from jaxgait.ensembles.members import latin_hypercube as latin_hypercube
 from jaxgait.ensembles.members import product as product
 from jaxgait.ensembles.members import sobol as sobol
 from jaxgait.ensembles.members import zipped as zipped
+from jaxgait.ensembles.recipe import again as again
 from jaxgait.ensembles.results import open_result as open_result
 from jaxgait.ensembles.spacing import Log as Log
 from jaxgait.ensembles.store import StoreError as StoreError
 from jaxgait.ensembles.store import read_store as read_store
 from jaxgait.ensembles.walks import people as people
 from jaxgait.ensembles.walks import single_strides as single_strides
-from jaxgait.run import Run as Run

@@ -23,7 +23,7 @@ CAUSES = (
 )
 
 
-def otherwise(member: xr.Dataset, run: xr.Dataset, states: Iterable[str], precision: str = "float64") -> str:
+def disagreement(member: xr.Dataset, run: xr.Dataset, states: Iterable[str], precision: str = "float64") -> str:
     """How a run ended, and how the scan ended it, as text; empty if both ended alike.
 
     When a computation fails depends on every step, so that such members are not compared, nor masked ones.

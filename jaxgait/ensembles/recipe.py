@@ -19,7 +19,7 @@ from jaxgait import precision as precisions
 from jaxgait import registry, xr
 from jaxgait.checks import by_name, warn_user
 from jaxgait.contents import restored
-from jaxgait.ensembles.agreement import CAUSES, otherwise
+from jaxgait.ensembles.agreement import CAUSES, disagreement
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.driver import ensemble
 from jaxgait.ensembles.labels import VALUES, status_codes
@@ -103,11 +103,11 @@ class Recipe:
         """
         attempt = self.attempts()[int(self.retried[member])]
         run = simulate(self.member_model(member), **self.options | attempt | self._start(member))
-        if other := self.otherwise(member, run):
+        if other := self.disagreement(member, run):
             warn_user(f"the member does not end as in its scan: {other}; {CAUSES}")
         return run
 
-    def otherwise(self, member: int, run: xr.Dataset) -> str:
+    def disagreement(self, member: int, run: xr.Dataset) -> str:
         """How a run of a member and the scan ended it, if not alike; otherwise empty."""
         if self.scan is None:
             return ""
@@ -115,7 +115,7 @@ class Recipe:
         # one dimension after the other: xarray cannot take several at once of a transposed dataset that is not loaded
         for dim, i in zip(self.dims, np.unravel_index(member, self.shape), strict=True):
             scanned = scanned.isel({dim: i})
-        return otherwise(scanned, run, _states(self.model), self.options["precision"])
+        return disagreement(scanned, run, _states(self.model), self.options["precision"])
 
     def _smooth_with_events(self) -> bool:
         scheme = scheme_for(self.model, self.options.get("scheme"))
@@ -181,7 +181,7 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
-        >>> from jaxgait.plot.explorer import again
+        >>> from jaxgait.ensembles import again
         >>> scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=10.0, observe=["clearance"])
         >>> run = again(scan.sel(mass=80))
         >>> print(abs(float(run.height.min() - scan.clearance.sel(mass=80))) < 1e-2)  # m: samples miss the lowest point

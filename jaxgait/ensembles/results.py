@@ -118,10 +118,9 @@ def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
         shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
         dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "instant", "event")]
     if not dims and "status" in scan:
-        shows = "explore(again(member)) shows the motion of a member"
-        raise ValueError(f"nothing to explore: this is one member of a scan, or an average: {shows}")
+        raise ValueError("this is one member of a scan, or an average: explore(again(member)) shows a member's motion")
     if not dims:
-        raise ValueError("nothing to explore: this is not a scan, its results share no dimension")
+        raise ValueError("this is not a scan, its results share no dimension")
     return tuple(dims)
 
 

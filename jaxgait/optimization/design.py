@@ -102,7 +102,7 @@ def optimize(
         iterations: largest number of steps; derivative-free methods may evaluate as often per parameter, plus once.
         learning_rate: first step of Adam as a fraction of the box; it decays to a tenth along a cosine.
         tolerance: relative change of the objective at which a start stops.
-        stability: modulus of the largest Floquet multiplier from which a gait counts as failed, since walks diverge
+        stability: a gait whose largest Floquet multiplier reaches this modulus counts as failed, since walks diverge
             from it. The search may cross such gaits. If all starts end at unstable gaits, they continue from their
             best stable gaits without crossing unstable ones.
         seed: seed of the Sobol points.

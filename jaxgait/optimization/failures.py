@@ -30,7 +30,7 @@ class Wording(NamedTuple):
     failed: str
     """What to do if all runs failed."""
     walks: str
-    """How walks that do not repeat are accepted."""
+    """How to search over walks that do not repeat."""
 
 
 OPTIMUM = Wording(

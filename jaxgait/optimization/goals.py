@@ -2,7 +2,7 @@
 
 subject_to=["peak_flexion >= 60", "peak_force <= 2e3"]
 subject_to=[at_least(lambda run: run["knee_angle"].min(), -0.1)]
-subject_to=[at_least(lambda run: run["foot_height"], 0.0)]             # an array: every element of it
+subject_to=[at_least(lambda run: run["foot_height"], 0.0)]         # an array: every element of it
 """
 
 from __future__ import annotations

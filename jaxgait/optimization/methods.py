@@ -53,7 +53,7 @@ RESTORING_STEPS = 6
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """SearchSettings of a method."""
+    """Settings of a search method."""
 
     sign: float
     """1 to maximise, -1 to minimise."""

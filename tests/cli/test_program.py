@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.optimization.methods import METHODS
 from jaxgait.registry import model, models
 from jaxgait.solve import simulate
 from jaxgait.solve.schemes import SCHEMES
@@ -229,6 +231,10 @@ def bash(tmp_path_factory):
 )
 def test_bash_completes_commands_options_and_names(words, offered, bash):
     assert bash(*words.split(" ")) == offered
+
+
+def test_every_search_method_is_offered():
+    assert get_args(commands.OptimizeMethod) == ("auto", *METHODS)
 
 
 def test_bash_offers_files_where_there_is_nothing_else(capsys):

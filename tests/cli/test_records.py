@@ -45,13 +45,15 @@ def test_counts_are_whole_numbers(run, scan):
 
 
 def test_an_early_end_has_a_last_value(run):
-    run = run.assign(height=run.height.where(run.time < 6.0))
+    run = run.assign(height=run.height.where(run.time < 6.0)).assign_attrs(note="[sic]")
     assert run_record(run)["variables"]["height"]["last"] == run.height.values[2]
+    assert run_record(run)["attributes"]["note"] == "[sic]"
 
 
 def test_a_scan(scan):
     scan = scan.assign(clearance=scan.clearance.where(scan.mass < 75))
     record = plain(scan_record(scan))
+    assert record["attributes"]["member_values"] == ["mass"]
     assert record["members"] == 3 and record["outcomes"] == {"completed": 3}
     assert record["axes"]["mass"] == {"unit": "kg", "long_name": "body mass", "values": [60.0, 70.0, 80.0]}
     low, high = scan.clearance.values[:2].min(), scan.clearance.values[:2].max()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait.ensembles.agreement import otherwise
+from jaxgait.ensembles.agreement import disagreement
 
 LEGEND = {"status_legend": json.dumps({0: "completed", 1: "gave up", 10: "ended early: fell"})}
 MEMBER = xr.Dataset({"status": 0, "t_end": 2.0, "q_end": ("joint", [1.0, 1e-15]), "x_end": 3.0}, attrs=LEGEND)
@@ -15,13 +15,13 @@ RUN = xr.Dataset(HISTORIES, {"time": [0.0, 2.0]}, {"status": 0, "t_end_s": 2.0})
 
 
 def compared(member=MEMBER, run=RUN, precision="float64", **ends):
-    return otherwise(member.assign(ends), run, ["q", "x"], precision)
+    return disagreement(member.assign(ends), run, ["q", "x"], precision)
 
 
 def test_differences_are_relative_to_the_range_of_the_motion():
     """Rounding is not a difference; neither is what nothing states."""
     assert compared() == compared(q_end=("joint", [1.003, 0.0])) == compared(x_end=np.nan) == ""
-    assert otherwise(MEMBER.drop_vars("t_end"), RUN, ["x"]) == otherwise(MEMBER, RUN, []) == ""
+    assert disagreement(MEMBER.drop_vars("t_end"), RUN, ["x"]) == disagreement(MEMBER, RUN, []) == ""
     moved = ("joint", [1.02, 0.0])
     assert compared(q_end=moved) == "in the scan it ended at q = 1.02 rad (completed), now at q = 1 rad (completed)"
     assert compared(q_end=moved, precision="float32") == ""

@@ -265,7 +265,7 @@ def _runs(scan: xr.Dataset, rows: Table, recipe: Recipe | None, members: list[in
 
 def _otherwise(recipe: Recipe | None, runs: Mapping[int, xr.Dataset]) -> str:
     """A message about runs that do not end as the scan states; empty if all do."""
-    found = {} if recipe is None else {m: text for m, run in runs.items() if (text := recipe.otherwise(m, run))}
+    found = {} if recipe is None else {m: text for m, run in runs.items() if (text := recipe.disagreement(m, run))}
     if not found:
         return ""
     first = next(iter(found))
