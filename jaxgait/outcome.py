@@ -81,7 +81,7 @@ def failures(codes: Any) -> Any:
     """Which status codes, of any shape, mean that the computation failed.
 
     The model's own terminations (a fall) do not, and neither does -1 (a member of a store that has not run yet). Codes
-    below -1, `INVALID` and those of searches (`jaxgait.optimization.validity`), do.
+    below -1, `INVALID` and those of searches (`jaxgait.optimization.statuses`), do.
 
     Examples:
         >>> import numpy as np

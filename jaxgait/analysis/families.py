@@ -243,8 +243,8 @@ def fixed_points(
     checks.count("lanes", lanes)
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
     z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
-    for guess in z[:1]:
-        checked_search(with_parameters(model, values), guess, order, tolerance, max_iterations)
+    if count:
+        checked_search(with_parameters(model, values), z[0], order, tolerance, max_iterations)
     if not np.isfinite(z).all():
         raise ValueError(f"z0 must be finite, got {z[~np.isfinite(z).all(axis=1)][0]}")
     compiled = functools.partial(_closures, Closing(return_map, order), model)

@@ -25,11 +25,10 @@ from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Evaluator, extent
-from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
+from jaxgait.optimization.statuses import UNSTABLE, sentence
 from jaxgait.optimization.together import Ask, together
-from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.units import factor

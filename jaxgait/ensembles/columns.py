@@ -85,7 +85,7 @@ def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
     except ValueError as error:
         raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
     if x.dtype.kind not in "fiu":
-        raise ParameterError(_not_a_parameter(name, values, x) if table else _not_numbers(name, values, x))
+        raise ParameterError(_column_message(name, values, x) if table else _not_numbers(name, values, x))
     if x.ndim == 0:
         raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
     if x.size == 0:
@@ -116,7 +116,7 @@ def _not_numbers(name: str, values: Any, x: np.ndarray) -> str:
     return f"the values of {name!r} must be real numbers, got {shown(values)}{checks.not_numbers(x)}"
 
 
-def _not_a_parameter(name: str, values: Any, x: np.ndarray) -> str:
+def _column_message(name: str, values: Any, x: np.ndarray) -> str:
     """The message for a column of a table that does not hold numbers."""
     odd = next((entry for entry in x.flat if not checks.is_number(entry)), None)
     what = f"text, such as {odd!r}" if isinstance(odd, str) else f"values of the type {type(odd).__name__}"

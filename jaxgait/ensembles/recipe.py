@@ -24,7 +24,7 @@ from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.driver import ensemble
 from jaxgait.ensembles.labels import VALUES, status_codes
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION, zipped
-from jaxgait.ensembles.results import check_values, flat, is_run, members_dims, open_result, rebuilt
+from jaxgait.ensembles.results import check_coordinates, flat, is_run, members_dims, open_result, rebuilt
 from jaxgait.ensembles.walks import recorded_motions
 from jaxgait.fields import array_of
 from jaxgait.model import Model
@@ -213,7 +213,7 @@ def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, 
         names += moving
     elif any(n.startswith(DRIVE) for n in known):
         raise ValueError("its members were driven by different motions, which the file does not contain")
-    check_values(scan)
+    check_coordinates(scan)
     given = {n: known.get(f"{n}_values", known.get(n)) for n in names}
     found = {n: x for n, x in given.items() if x is not None}
     varied = {d for x in found.values() for d in x.dims}

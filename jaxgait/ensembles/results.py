@@ -86,7 +86,7 @@ def _is_hdf5(path: pathlib.Path) -> bool:
         return stream.read(4) == b"\x89HDF"
 
 
-def check_values(scan: xr.Dataset) -> None:
+def check_coordinates(scan: xr.Dataset) -> None:
     """Checks that a scan, or a member of it, still has the values of its members.
 
     Raises:
@@ -167,7 +167,7 @@ def rebuilt(run: xr.Dataset) -> Model:
             recorded["drive"] = json.loads(own[MOTION])
         elif any(n.startswith(DRIVE) for n in own):
             raise ValueError("its motion was not recorded")
-        check_values(run)
+        check_coordinates(run)
         model = with_parameters(restored(kind, recorded), json.loads(run.attrs["parameters"]))
         known = parameters(model)
         if lost := [n for n, one in known.items() if one.value is None]:

@@ -26,7 +26,7 @@ from jaxgait.measure import Observe
 from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space, variable
-from jaxgait.optimization.validity import UNSTABLE
+from jaxgait.optimization.statuses import UNSTABLE
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.plausible import ImplausibleValue
 
@@ -81,7 +81,7 @@ class Evaluated(NamedTuple):
     Examples:
         >>> import numpy as np
         >>> from jaxgait.optimization.evaluate import Evaluated
-        >>> from jaxgait.optimization.validity import UNSTABLE
+        >>> from jaxgait.optimization.statuses import UNSTABLE
         >>> found = Evaluated(np.ones((3, 1)), np.zeros((3, 1, 2)), np.zeros(3, int), np.array([0.5, 1.5, np.nan]))
         >>> found.judged(1.0).status.tolist() == [0, UNSTABLE, 0]
         True

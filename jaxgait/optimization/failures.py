@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait import outcome
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.scenarios import RobustGoal
-from jaxgait.optimization.validity import UNSTABLE
-from jaxgait.outcome import FIRST_TERMINATION, INVALID, NoResult
+from jaxgait.optimization.statuses import sentence
+from jaxgait.outcome import FIRST_TERMINATION, NoResult
 from jaxgait.units import with_unit
 
 LISTED = 3
@@ -47,26 +46,6 @@ POPULATION = ENDS._replace(
     runs="every trajectory", points="no point", limits="loosen it or the bounds", failed="try other bounds"
 )
 """Of a front by NSGA-II."""
-
-
-def sentence(model: Model, code: int, why: str = "") -> str:
-    """The meaning of a status of a search: a code of `jaxgait.outcome`, `INVALID` or `UNSTABLE`.
-
-    Args:
-        model: the mechanism.
-        code: the status.
-        why: why the model rejects the design, for `INVALID`; see `jaxgait.ensembles.validity.rejection`.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.optimization.validity import UNSTABLE
-        >>> from jaxgait.optimization.failures import sentence
-        >>> print(sentence(Bungee(), UNSTABLE), "/", sentence(Bungee(), 0))
-        the gait is not stable / completed
-    """
-    if code == INVALID:
-        return f"not a valid design: {why}".removesuffix(": ")
-    return "the gait is not stable" if code == UNSTABLE else outcome.sentence(model, code)
 
 
 def _where(goal: Goal, evaluations: Sequence[Evaluated]) -> str:

@@ -12,14 +12,14 @@ from jaxgait import checks
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.tradeoff import Record
+from jaxgait.optimization.tradeoff import Recorder
 
 VIOLATION_OF_FAILURES = 1e6
 """Violation of the limits assigned to a failed run: larger than that of any that completed."""
 
 
 def evolve(
-    record: Record,
+    record: Recorder,
     space: Space,
     goal: Goal,
     signs: Float[np.ndarray, " objectives"],

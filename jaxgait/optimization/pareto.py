@@ -34,8 +34,8 @@ from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.nsga import evolve
 from jaxgait.optimization.space import Box, Space, Starts
-from jaxgait.optimization.tradeoff import Record, rate, trace_front
-from jaxgait.optimization.validity import status_text
+from jaxgait.optimization.statuses import meanings
+from jaxgait.optimization.tradeoff import Recorder, rate, trace_front
 from jaxgait.outcome import INVALID
 from jaxgait.report import labels
 from jaxgait.run import Sampling
@@ -131,7 +131,7 @@ def front(
         checks.count("points", points, least=2)
         x = space.points(model, starts, seed)
         evaluate = evaluator_for(task, gradient, x)
-        goal, record = _judged(goal, evaluate, x, len(signs)), Record(evaluate, stability, progress)
+        goal, record = _judged(goal, evaluate, x, len(signs)), Recorder(evaluate, stability, progress)
         settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
         with record:
             chosen = trace_front(model, space, record, signs, settings, x, points)
@@ -144,7 +144,7 @@ def front(
         checks.count("generations", generations)
         x = np.full((1, len(over)), 0.5)
         evaluate = evaluator_for(task, None, x)
-        goal, record = _judged(goal, evaluate, x, len(signs)), Record(evaluate, stability, progress)
+        goal, record = _judged(goal, evaluate, x, len(signs)), Recorder(evaluate, stability, progress)
         with record:
             evolve(record, space, goal, signs, population, generations, seed)
         chosen = list(record.rows)
@@ -244,7 +244,13 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
 
 
 def _labelled(
-    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Record, chosen: list[Row], method: str
+    model: Model,
+    space: Space,
+    goal: Goal,
+    signs: np.ndarray,
+    record: Recorder,
+    chosen: list[Row],
+    method: str,
 ) -> xr.Dataset:
     """The front, if there is one, and all evaluations, labelled."""
     on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
@@ -261,7 +267,7 @@ def _labelled(
     status = np.array([row.evaluation.status for row in record.rows], np.int32)
     best = {row.x.tobytes() for row in on_front}
     member = np.array([row.x.tobytes() in best and bool(row.evaluation.valid) for row in record.rows], np.int8)
-    everything["tried.status"] = ("evaluation", status, labels("1", status_text()))
+    everything["tried.status"] = ("evaluation", status, labels("1", meanings()))
     everything["tried.on_front"] = ("evaluation", member, labels("1", "whether it is on the front (1) or not (0)"))
     attrs = {"model": type(model).__name__, "method": method, "gradient": record.name}
     attrs["objectives"] = ", ".join(_names(goal, len(signs), space))

@@ -16,7 +16,7 @@ from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.methods import GRADIENT_FREE
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
-from jaxgait.optimization.validity import status_text
+from jaxgait.optimization.statuses import meanings
 from jaxgait.report import labels
 from jaxgait.units import ratio
 
@@ -34,7 +34,7 @@ def tabulate_history(record: SearchRecord, ends: Sequence[Row]) -> xr.Dataset:
     unit = label["units"]
     data: dict[str, Any] = {
         "objective": (dims, values[..., 0], label),
-        "status": (dims, status, labels("1", status_text("-1: this start had stopped"))),
+        "status": (dims, status, labels("1", meanings("-1: this start had stopped"))),
     }
     allowed = grid(record.allowed).astype(np.int32)
     data["allowed"] = (dims, allowed, labels("1", "whether it may be the result: completed, stable, within limits"))

@@ -9,13 +9,12 @@ import numpy as np
 from jaxgait.ensembles.validity import rejection
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Extra
-from jaxgait.optimization.failures import sentence
 from jaxgait.optimization.methods import EDGE_TEXT, FAILED_TEXT, FIRST_STEP, GRADIENT_FREE, STEEP_FACTOR, SearchEnd
 from jaxgait.optimization.optimum import Local
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
+from jaxgait.optimization.statuses import UNSTABLE, sentence
 from jaxgait.optimization.trust import MAX_DEVIATION
-from jaxgait.optimization.validity import UNSTABLE
 from jaxgait.outcome import INVALID
 
 

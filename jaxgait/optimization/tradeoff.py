@@ -48,14 +48,14 @@ COINCIDENT_WITHIN = 1e-9
 """Ends whose objectives differ by less than this, relative to their size, are one point: no conflict."""
 
 
-class Record(Evaluator):
+class Recorder(Evaluator):
     """An evaluator that records its evaluations and treats unstable gaits as failed runs."""
 
     def __init__(self, evaluate: Evaluator, stability: float, progress: bool | None):
         self._evaluate, self.stability, self._shown = evaluate, stability, progress
         self.name, self.rows = evaluate.name, list[Row]()
 
-    def __enter__(self) -> Record:
+    def __enter__(self) -> Recorder:
         self._bar = tqdm(desc="front", unit="run", disable=None if self._shown is None else not self._shown)
         return self
 
@@ -101,7 +101,7 @@ class Mixed(Evaluator):
 def trace_front(
     model: Model,
     space: Space,
-    record: Record,
+    record: Recorder,
     signs: Float[np.ndarray, " objectives"],
     settings: SearchSettings,
     x: Float[np.ndarray, "starts n"],
@@ -144,7 +144,13 @@ def trace_front(
 
 
 def _end(
-    model: Model, space: Space, record: Record, settings: SearchSettings, x: np.ndarray, which: int, sign: float
+    model: Model,
+    space: Space,
+    record: Recorder,
+    settings: SearchSettings,
+    x: np.ndarray,
+    which: int,
+    sign: float,
 ) -> Row:
     """The optimum of one objective alone, within the limits; the search may cross unstable gaits."""
     goal, columns = settings.goal, np.r_[which, 2 : len(settings.goal.measures)]
@@ -154,7 +160,7 @@ def _end(
     return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.evaluation.valid)
 
 
-def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Row]) -> Mixed | None:
+def _normalised(record: Recorder, signs: np.ndarray, ends: Sequence[Row]) -> Mixed | None:
     """Losses that are 0 at the ideal corner and 1 at the other end of the front, then the limited measures.
 
     None if both ends are the same point.
@@ -208,7 +214,10 @@ def _lane(
 
 
 def _from_elsewhere(
-    record: Record, settings: SearchSettings, normals: Sequence[Sequence[Mixed]], found: Sequence[Sequence[Row | None]]
+    record: Recorder,
+    settings: SearchSettings,
+    normals: Sequence[Sequence[Mixed]],
+    found: Sequence[Sequence[Row | None]],
 ) -> list[Row | None]:
     """Searches again from evaluations anywhere in the box that are better than the points of the sweeps.
 
@@ -269,7 +278,7 @@ def _better(unit: Mixed, pair: Sequence[Row | None]) -> Row | None:
     return min(found, key=lambda row: unit.mixed(row.evaluation).values[:2].sum(), default=None)
 
 
-def _side_by_side(record: Record, lanes: Sequence[Callable[[Ask], list[Row | None]]]) -> list[list[Row | None]]:
+def _side_by_side(record: Recorder, lanes: Sequence[Callable[[Ask], list[Row | None]]]) -> list[list[Row | None]]:
     """Runs sweeps in parallel, with their requests answered in batches."""
 
     def answers(asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:

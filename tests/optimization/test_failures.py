@@ -10,7 +10,7 @@ from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.failures import ENDS, OPTIMUM, POPULATION, no_result
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.scenarios import Scenarios
-from jaxgait.optimization.validity import UNSTABLE
+from jaxgait.optimization.statuses import UNSTABLE
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from tests.optimization.oscillator import Oscillator
 

@@ -10,7 +10,7 @@ from jaxgait import Bungee
 from jaxgait.optimization import front, pareto
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.pareto import hypervolume, nondominated
-from jaxgait.optimization.validity import UNSTABLE
+from jaxgait.optimization.statuses import UNSTABLE
 from jaxgait.outcome import NoResult, Outcome
 from tests.optimization.oscillator import Oscillator
 
