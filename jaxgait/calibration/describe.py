@@ -9,6 +9,7 @@ import numpy as np
 from jaxgait.calibration.fitted import Fit, FittedTrial, error_text
 from jaxgait.calibration.profile import REACHED, Profile
 from jaxgait.parameters import get_parameter
+from jaxgait.units import with_unit
 
 
 def describe(fit: Fit) -> Iterator[str]:
@@ -30,10 +31,10 @@ def describe(fit: Fit) -> Iterator[str]:
 def _parameter_line(fit: Fit, name: str) -> str:
     """A parameter with its standard error, its interval and its initial value, in its unit."""
     own, error = float(get_parameter(fit.problem.model, name)), fit.standard_error[name]
-    unit = "" if fit.units[name] == "1" else f" {fit.units[name]}"
     low, high = (_rounded(x, error) for x in fit.interval(name))
-    firm = f"± {error:.2g}{unit} (95 %: {low} to {high})" if np.isfinite(error) else f"{unit} ({error_text(error)})"
-    return f"{_rounded(fit.best[name], error)} {firm.strip()}, was {own:.6g}"
+    known = np.isfinite(error)
+    firm = with_unit(f"{_rounded(fit.best[name], error)}{f' ± {error:.2g}' if known else ''}", fit.units[name])
+    return f"{firm} ({f'95 %: {low} to {high}' if known else error_text(error)}), was {own:.6g}"
 
 
 def _rounded(value: float, error: float) -> str:
@@ -92,8 +93,9 @@ def describe_profile(profile: Profile) -> str:
     """The interval of a profile, with its unit."""
     text = lambda end: f"{end:.6g}" if np.isfinite(end) else "open"
     low, high = map(text, profile.interval)
-    unit = "" if profile.unit == "1" else f" {profile.unit}"
-    line = f"profile of {profile.parameter}: {low} to {high}{unit} ({100.0 * profile.level:g} %)"
+    line = (
+        f"profile of {profile.parameter}: {with_unit(f'{low} to {high}', profile.unit)} ({100.0 * profile.level:g} %)"
+    )
     ends = list(zip(("below", "above"), profile.interval, profile.why, strict=True))
     opened = [f"{side} because {why}" for side, end, why in ends if not np.isfinite(end)]
     line += f"; open {', '.join(opened)}" if opened else ""

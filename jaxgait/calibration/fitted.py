@@ -21,6 +21,7 @@ from jaxgait.model import Model
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
+from jaxgait.units import with_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +227,8 @@ class Fit:
         """A parameter with its standard error, or why there is none."""
         value, error, unit = format(self.best[name], form), self.standard_error[name], self.units[name]
         if np.isfinite(error):
-            return f"{name} = {value} ± {error:.2g} {unit}".rstrip()
-        return f"{name} = {value} {unit}".rstrip() + f" ({error_text(error)})"
+            return with_unit(f"{name} = {value} ± {error:.2g}", unit)
+        return f"{with_unit(f'{name} = {value}', unit)} ({error_text(error)})"
 
 
 def _record(one: FittedTrial) -> dict[str, Any]:

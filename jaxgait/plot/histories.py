@@ -24,6 +24,7 @@ from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import broken, draw_map, no_value
 from jaxgait.plot.style import GREY, PALETTE, axis_label, displayed, style
 from jaxgait.plot.table import Column, Table, table
+from jaxgait.units import with_unit
 
 MAX_PANELS = 8
 DASHES = ("-", "--", ":")
@@ -166,7 +167,7 @@ def _along(rows: Table, over: Sequence[str]) -> list[str]:
 def _span(column: Column) -> str:
     ends = sorted({np.nanmin(column.values), np.nanmax(column.values)})
     text = [column.names[int(x)] if column.names else f"{x:.4g}" for x in ends]
-    return f"{column.name} {'from ' if len(ends) > 1 else ''}{' to '.join(text)} {column.unit}".removesuffix(" 1")
+    return with_unit(f"{column.name} {'from ' if len(ends) > 1 else ''}{' to '.join(text)}", column.unit)
 
 
 def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Drawing, across: str) -> Figure:

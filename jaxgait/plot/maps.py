@@ -16,6 +16,7 @@ from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.scale import boundaries, colours, stepped, texts
 from jaxgait.plot.style import axis_label, cell_edges
 from jaxgait.plot.table import Column, Table
+from jaxgait.units import with_unit
 
 MAX_HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
@@ -140,9 +141,7 @@ def _mark_extremes(ax: Axes, values: np.ma.MaskedArray, rows: Table, first: Colu
 
 
 def _text(column: Column, value: float) -> str:
-    return (
-        column.names[int(value)] if column.names else f"{float(f'{value:.4g}'):.10g} {column.unit}".removesuffix(" 1")
-    )
+    return column.names[int(value)] if column.names else with_unit(f"{float(f'{value:.4g}'):.10g}", column.unit)
 
 
 def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Table, x: xr.DataArray) -> None:

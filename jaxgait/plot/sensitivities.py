@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
+from jaxgait.units import with_unit
 
 _MAX_LETTERS = 34
 _COLUMNS = 3
@@ -80,7 +81,7 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
     ax.set_axisbelow(True)
     ax.locator_params(axis="x", nbins=5)
     ax.ticklabel_format(axis="x", scilimits=(-2, 4))
-    here = f"{one.measure.values}: {float(one.result):.5g} {one.measure_unit.values}".removesuffix(" 1")
+    here = with_unit(f"{one.measure.values}: {float(one.result):.5g}", one.measure_unit.item())
     ax.set_title(textwrap.fill(here, _MAX_LETTERS), loc="left", fontsize=9)
 
 
