@@ -13,7 +13,7 @@ import xarray as xr
 
 from jaxgait import ensemble, registry, simulate, with_parameters, with_parts
 from jaxgait.contents import contents, restored
-from jaxgait.ensembles import results
+from jaxgait.ensembles import again, results
 from jaxgait.ensembles.recipe import run_recipe, scan_recipe
 from jaxgait.ensembles.results import open_result, rebuilt
 from jaxgait.ensembles.walks import people
@@ -27,7 +27,7 @@ from jaxgait.models.tree import Spring, Torque, TreeModel
 from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.stride import Person
 from jaxgait.parameters import parameter, parameters
-from jaxgait.plot.explorer import again, explore
+from jaxgait.plot.explorer import explore
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.run import Sampling
 from jaxgait.solve.dataset import provenance
@@ -81,7 +81,7 @@ def test_a_run_is_repeated_with_the_walk_that_drove_it(tmp_path):
     repeated = again(tmp_path / "run.nc")
     np.testing.assert_array_equal(repeated.theta_b.values, run.theta_b.values)
     assert lines(run_recipe(run))["python"].splitlines() == [
-        "from jaxgait.plot.explorer import again",
+        "from jaxgait.ensembles import again",
         "run = again('result.nc')",
     ]
     assert float(rebuilt(run).period) == float(leg.period) != float(Prosthesis().period)

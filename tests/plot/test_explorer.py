@@ -16,7 +16,7 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import cli
-from jaxgait.ensembles import ensemble, grid, people, product
+from jaxgait.ensembles import again, ensemble, grid, people, product
 from jaxgait.ensembles.recipe import run_recipe, scan_recipe
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
@@ -24,7 +24,7 @@ from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Person
 from jaxgait.parameters import parameters, with_parameters
-from jaxgait.plot.explorer import again, explore, page
+from jaxgait.plot.explorer import explore, page
 from jaxgait.plot.explorer.lines import _quoted, lines
 from jaxgait.plot.explorer.serving import server
 from jaxgait.plot.scene import scene

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from jaxgait import simulate
+from jaxgait.ensembles import again
 from jaxgait.kinds import Transition
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Numerics, Variable, parameter
 from jaxgait.models import Bungee
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
-from jaxgait.plot.explorer import again
 from jaxgait.run import Sampling
 from jaxgait.solve.dataset import scheme_options
 from jaxgait.solve.hybrid import EventDriven, hybrid

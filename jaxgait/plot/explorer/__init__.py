@@ -7,8 +7,7 @@ Plotly draws map and parallel coordinates (1.4 MB of the page): no other library
 coordinates with brushing, box and lasso selection, WebGL points and PNG export. `film.js` draws the motion on a canvas.
 """
 
-from jaxgait.ensembles.recipe import again
 from jaxgait.ensembles.results import is_run
 from jaxgait.plot.explorer.page import Explorer, check_library, explore, is_page
 
-__all__ = ["Explorer", "again", "check_library", "explore", "is_page", "is_run"]
+__all__ = ["Explorer", "check_library", "explore", "is_page", "is_run"]

@@ -41,10 +41,9 @@ def lines(recipe: Recipe, attempt: int = 0) -> dict[str, str]:
 def _from_file(recipe: Recipe) -> str:
     """Python that reruns a member of the file of a scan, or a run, where its values are too long to write."""
     source, index = repr(recipe.source or "result.nc"), ", ".join(f"{d!r}: {{{{#{d}}}}}" for d in recipe.dims)
-    again = "from jaxgait.plot.explorer import again\n"
     if not index:
-        return f"{again}run = again({source})"
-    return f"{again}from jaxgait.ensembles import open_result\nrun = again(open_result({source}).isel({{{index}}}))"
+        return f"from jaxgait.ensembles import again\nrun = again({source})"
+    return f"from jaxgait.ensembles import again, open_result\nrun = again(open_result({source}).isel({{{index}}}))"
 
 
 Values = Mapping[str, Any]
