@@ -84,9 +84,9 @@ class FourierSeries(eqx.Module):
     b: Float[ArrayLike, " harmonics"]
 
     def jet(self, w: Wave) -> Jet:
-        """Value, rate and acceleration at the phase of `w`."""
+        """Value, rate and acceleration at the phase of `w`, which has at least as many harmonics."""
         value, rate, acceleration = self.a0, 0.0, 0.0
-        for h in range(len(w.cos)):
+        for h in range(len(self.a)):  # type: ignore[arg-type]
             a, b = self.a[h], self.b[h]  # type: ignore[index]
             order = h + 1.0
             term = a * w.cos[h] + b * w.sin[h]
@@ -144,7 +144,8 @@ class GaitDrive(eqx.Module):
     @eqx.filter_jit  # called nine times while a run is traced
     def evaluate(self, t: Scalar) -> HipMotion:
         """The motion at time `t` in s; `hip_x` includes the progression."""
-        w = wave(t, self.period, len(self.thigh.a))  # type: ignore[arg-type]
+        every = (self.hip_x, self.hip_y, self.thigh, self.knee, self.ankle, *(self.load or ()))
+        w = wave(t, self.period, max(len(series.a) for series in every))  # type: ignore[arg-type]
         sway = self.hip_x.jet(w)
         hip_x = Jet(self.speed * t + sway.value, self.speed + sway.rate, sway.acceleration)
         load = None if self.load is None else Vec(*(series.jet(w).value for series in self.load))

@@ -14,6 +14,7 @@ from jaxgait.motion import MotionFormatError, MotionWarning, drive
 from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.drive import (
     REFERENCE_GAITS,
+    FourierSeries,
     at_cadence,
     gait_record,
     read_drive,
@@ -74,6 +75,18 @@ def test_time_is_reduced_modulo_the_period():
     drive = reference_gait()
     late = drive.evaluate(0.25 + 1000 * drive.period).thigh
     np.testing.assert_allclose(jnp.stack(late), jnp.stack(drive.evaluate(0.25).thigh), atol=1e-9)
+
+
+@pytest.mark.parametrize("short", ["thigh", "knee"])
+def test_series_may_have_different_numbers_of_harmonics(short):
+    """Those beyond the end of a series repeated its last one, and those beyond the thigh's were left out."""
+    drive = reference_gait()
+    series = getattr(drive, short)
+    cut = FourierSeries(series.a0, jnp.asarray(series.a[:2]), jnp.asarray(series.b[:2]))
+    zeros = np.zeros(len(series.a) - 2)
+    padded = FourierSeries(series.a0, np.append(series.a[:2], zeros), np.append(series.b[:2], zeros))
+    motions = [dataclasses.replace(drive, **{short: one}).evaluate(0.8) for one in (cut, padded)]
+    np.testing.assert_allclose(*(jnp.stack([*motion.thigh, *motion.knee]) for motion in motions), rtol=1e-12)
 
 
 def test_the_motion_is_traced_once(monkeypatch):
