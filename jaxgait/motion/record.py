@@ -143,8 +143,8 @@ def key_figures(walk: Walk) -> dict[str, Any]:
         "stride_sd_mean": {k: float(np.mean(x)) for k, x in walk.deviation.items()} or None,
     }
     weight = walk.subject.get("mass_kg")
-    if LOADS[1] in mean and isinstance(weight, float | int):
-        figures["ground_peak_body_weights"] = float(mean[LOADS[1]].max()) / (float(weight) * GRAVITY)
+    if LOADS[1] in mean and weight is not None:
+        figures["ground_peak_body_weights"] = float(mean[LOADS[1]].max()) / (weight * GRAVITY)
     return figures
 
 

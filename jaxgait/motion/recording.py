@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait.checks import as_array
+from jaxgait.checks import as_array, real, shown
 from jaxgait.motion import MotionFormatError
 
 NOISE_FORCE = 5.0
@@ -74,12 +74,25 @@ class Recording:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Makes gaps of what masks (`numpy.ma`) hide."""
+        """Makes arrays of lists, gaps of what masks (`numpy.ma`) hide, and numbers of what is known of the person.
+
+        Raises:
+            MotionFormatError: for a mass or a height that is not a number.
+        """
+        object.__setattr__(self, "time", as_array(self.time))
+        facts = ((k, self._fact(k, x)) for k, x in self.subject.items() if x is not None)
+        object.__setattr__(self, "subject", {k: x for k, x in facts if x == x})  # NaN is no number
         for name, found in (("markers", self.markers), ("angles", self.angles)):
             object.__setattr__(self, name, {n: as_array(x) for n, x in found.items()})
         point = lambda force: None if force.point is None else as_array(force.point)
-        unmasked = tuple(f._replace(force=as_array(f.force), point=point(f)) for f in self.forces)
-        object.__setattr__(self, "forces", unmasked)
+        forces = (GroundReaction(f.name, as_array(f.time), as_array(f.force), point(f)) for f in self.forces)
+        object.__setattr__(self, "forces", tuple(forces))
+
+    def _fact(self, key: str, value: object) -> str | float:
+        number = real(value)
+        if number is None and key in ("mass_kg", "height_m"):
+            raise self.error(f"{key} is {shown(value)}, not a number", "give it without a unit")
+        return str(value) if number is None else number
 
     @property
     def frames(self) -> int:

@@ -112,7 +112,8 @@ class Stride:
     """Whether it is the mean of a recording, whose file has no columns or lines of these samples."""
 
     def __post_init__(self) -> None:
-        """Makes gaps of what masks (`numpy.ma`) hide."""
+        """Makes arrays of lists, and gaps of what masks (`numpy.ma`) hide."""
+        object.__setattr__(self, "time", as_array(self.time))
         object.__setattr__(self, "signals", {name: as_array(x) for name, x in self.signals.items()})
 
     def error(

@@ -96,7 +96,7 @@ def _forces(ax: Axes, walk: Walk) -> None:
         ax.set_yticks([])
         return
     mass = walk.subject.get("mass_kg")
-    scale = 1.0 / (float(mass) * GRAVITY) if isinstance(mass, float | int) else 1.0
+    scale = 1.0 if mass is None else 1.0 / (float(mass) * GRAVITY)
     for name, color, label in ((LOADS[1], BLUE, "upward"), (LOADS[0], GREEN, "forward")):
         ax.plot(PERCENT, scale * walk.mean[name], color=color, lw=1.4, label=label)
         column = LOADS.index(name)

@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 import ezc3d
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -202,6 +203,20 @@ def test_a_mass_that_the_plates_do_not_carry_is_warned_of(mass):
     other = measure([recording(subject={"mass_kg": mass})])
     assert any(f"but {mass:.3g} kg is stated in the file" in line for line in other.warnings)
     assert not any("the plates carry" in line for line in measure([recording()], mass=80.0).warnings)
+
+
+def test_a_mass_may_be_a_number_of_numpy(monkeypatch):
+    """Such a mass was said not to be known, so that there were no moments."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # (the types of arguments are checked in tests)
+    given = measure([recording()], mass=np.int64(80))
+    stated = measure([recording(subject={"mass_kg": np.float32(80.0)})])
+    for walk in (given, stated):
+        assert walk.dynamics is not None and type(walk.subject["mass_kg"]) is float
+    assert "mass_kg" not in recording(subject={"mass_kg": np.nan}).subject
+    with pytest.raises(MotionFormatError, match="mass_kg is '80 kg', not a number"):
+        recording(subject={"mass_kg": "80 kg"})
+    with pytest.raises(ValueError, match="mass must be between 2 and 300 kg, got '80'"):
+        measure([recording()], mass="80")
 
 
 @pytest.mark.parametrize("mass", [500.0, -70.0, 0.0, np.nan])

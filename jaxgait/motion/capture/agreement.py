@@ -85,7 +85,7 @@ def _compare_names(recordings: Sequence[Recording]) -> str:
 
 
 def _stated(recordings: Sequence[Recording], key: str) -> dict[str, float]:
-    return {r.name: float(r.subject[key]) for r in recordings if isinstance(r.subject.get(key), float | int)}
+    return {r.name: float(r.subject[key]) for r in recordings if key in r.subject}
 
 
 def _apart(quantity: str, unit: str, values: Mapping[str, float], limit: TrialTolerance) -> tuple[str, int]:

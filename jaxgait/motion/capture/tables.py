@@ -433,10 +433,9 @@ def _strides(walks: Sequence[Walk]) -> dict[str, Any]:
 
 def _about(walks: Sequence[Walk]) -> dict[str, Any]:
     """Attributes that a netCDF file can hold."""
-    known = {k: v for k, v in walks[0].subject.items() if isinstance(v, str | float | int)}
     return {
         "files": ", ".join(dict.fromkeys(leg.recording.file for walk in walks for leg in walk.legs)),
-        **{f"subject_{k}": v for k, v in known.items()},
+        **{f"subject_{k}": v for k, v in walks[0].subject.items()},
         "notes": "\n".join(f"{walk.side} leg: {line}" for walk in walks for line in walk.notes),
         "warnings": "\n".join(f"{walk.side} leg: {line}" for walk in walks for line in walk.warnings),
     }

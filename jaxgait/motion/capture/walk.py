@@ -232,7 +232,7 @@ def _measured(
     """The walks of the sides that can be measured, of a person who has one mass."""
     if not recordings:
         raise ValueError("give at least one recording of a walk, got none")
-    check_mass(mass)
+    mass = check_mass(mass)
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
     recordings, twice = with_own_names(together(recordings))
     found, failed = sides_of(recordings, sides, options, mass)
@@ -308,9 +308,8 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
     closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in WALK_SIGNALS}
     load, odd = _mean_load(kept)
     segments = segments_of(legs, kept)
-    weighed = body.get("mass_kg")
     loads = [t.own.load for t in trials]
-    dynamics, how = dynamics_of(legs, loads, kept if load else (), weighed if _is_number(weighed) else None)
+    dynamics, how = dynamics_of(legs, loads, kept if load else (), body.get("mass_kg"))
     found = (
         *odd,
         *leg_warnings.stride_warnings(kept),
@@ -334,10 +333,6 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         notes=(how,),
         warnings=found,
     )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float | int)
 
 
 def _collected(trials: Sequence[Trial], what: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxgait.checks import real, shown
 from jaxgait.motion.capture.dynamics import GRAVITY
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.strides import StrideCurve
@@ -15,7 +16,7 @@ from jaxgait.motion.recording import Recording
 LIGHTEST, HEAVIEST = 2.0, 300.0
 """Masses in kg of the lightest and the heaviest person."""
 LEAST_WEIGHT = 100.0
-"""Mean force in N that is somebody on the plates."""
+"""Mean vertical force in N above which somebody stands on the plates."""
 LEAST_SHARE = 0.5
 """Share of its mean above which the force of both feet remains over a stride, if no part of a contact is missing.
 
@@ -35,8 +36,8 @@ class MassEstimate(NamedTuple):
     """Relative difference up to which another mass agrees with it."""
 
 
-def check_mass(mass: float | None) -> None:
-    """Checks that a mass in kg may be that of a person.
+def check_mass(mass: float | None) -> float | None:
+    """A mass in kg that may be that of a person, as a float of Python; None is left as it is.
 
     Raises:
         ValueError: for any other.
@@ -45,10 +46,12 @@ def check_mass(mass: float | None) -> None:
         >>> from jaxgait.motion.capture.weight import check_mass
         >>> check_mass(7000.0)
         Traceback (most recent call last):
-        ValueError: mass must be between 2 and 300 kg, got 7000
+        ValueError: mass must be between 2 and 300 kg, got 7000.0
     """
-    if mass is not None and not LIGHTEST <= mass <= HEAVIEST:
-        raise ValueError(f"mass must be between {LIGHTEST:g} and {HEAVIEST:g} kg, got {mass:g}")
+    number = real(mass)
+    if mass is not None and (number is None or not LIGHTEST <= number <= HEAVIEST):
+        raise ValueError(f"mass must be between {LIGHTEST:g} and {HEAVIEST:g} kg, got {shown(mass)}")
+    return number
 
 
 def person(
