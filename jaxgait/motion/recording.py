@@ -10,6 +10,7 @@ Lengths are in m, forces in N and angles in rad, in the laboratory's axes; up an
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -80,8 +81,9 @@ class Recording:
             MotionFormatError: for a mass or a height that is not a number.
         """
         object.__setattr__(self, "time", as_array(self.time))
-        facts = ((k, self._fact(k, x)) for k, x in self.subject.items() if x is not None)
-        object.__setattr__(self, "subject", {k: x for k, x in facts if x == x})  # NaN is no number
+        facts = {k: self._fact(k, x) for k, x in self.subject.items() if x is not None}
+        known = {k: x for k, x in facts.items() if isinstance(x, str) or math.isfinite(x)}
+        object.__setattr__(self, "subject", known)
         for name, found in (("markers", self.markers), ("angles", self.angles)):
             object.__setattr__(self, name, {n: as_array(x) for n, x in found.items()})
         point = lambda force: None if force.point is None else as_array(force.point)

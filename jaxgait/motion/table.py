@@ -12,7 +12,7 @@ import math
 import pathlib
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from jaxgait.motion.text import (
     is_remark,
     no_number,
     number,
+    trimmed,
 )
 
 MAX_BYTES = 16 * 2**20
@@ -138,18 +139,22 @@ def read_chosen_columns(path: str | pathlib.Path, choose: Callable[[Header], Map
     if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)
     delimiter = delimiter_of(lines[first])
-    header = Header(file, first + 1, cells(lines[first], delimiter))
+    header = Header(file, first + 1, trimmed(cells(lines[first], delimiter)))
     names = choose(header)
     rows = [i for i in range(first + 1, len(lines)) if lines[i].strip(delimiter + ' "') and not is_remark(lines[i])]
     if len(rows) < 2:
         found = "only a header line" if not rows else f"only one row of numbers (line {rows[0] + 1})"
         raise MotionFormatError(f"no samples: {found}", "write one row per sample", file)
-    comma = delimiter != "," and decimal_comma(file, lines, rows)
-    values = array.array("d")  # one row of cells at a time: their texts would be many times the file
-    for i in rows:
-        row = cells(lines[i], delimiter)
-        _check_count(file, i + 1, len(row), len(header.names))
-        values.extend(_number(row[k], comma, file, i + 1, name) for name, k in names.items())
+
+    def chosen() -> Iterator[tuple[int, list[str]]]:
+        for i in rows:  # one row of cells at a time: their texts would be many times the file
+            row = _whole_row(file, i + 1, cells(lines[i], delimiter), len(header.names))
+            yield i, [row[k] for k in names.values()]
+
+    comma = delimiter != "," and decimal_comma(file, ((i, " ".join(row)) for i, row in chosen()))
+    values = array.array("d")
+    for i, row in chosen():
+        values.extend(_number(cell, comma, file, i + 1, name) for name, cell in zip(names, row, strict=True))
     every = np.array(values).reshape(len(rows), len(names))
     whole = _without_gaps(file, every, np.array(rows) + 1, list(names))
     return Table(file, dict(zip(names, every[whole].T, strict=True)), np.array(rows)[whole] + 1, remarks, header)
@@ -208,10 +213,13 @@ def _instead(name: str, others: list[str]) -> str:
     return f"rename {near[0][:40]!r} to {name!r} if it is that" if near else ""
 
 
-def _check_count(file: str, line: int, count: int, names: int) -> None:
-    if count != names:
+def _whole_row(file: str, line: int, row: list[str], names: int) -> list[str]:
+    """The cells of a row with one for each name, and perhaps empty ones at its end."""
+    row = row if len(row) <= names else [*row[:names], *trimmed(row[names:])]
+    if len(row) != names:
         advice = "write one value per column; decimal commas need ';' or tabs between the cells"
-        raise MotionFormatError(f"{count} values under {names} column names", advice, file, line)
+        raise MotionFormatError(f"{len(row)} values under {names} column names", advice, file, line)
+    return row
 
 
 def _number(cell: str, comma: bool, file: str, line: int, name: str) -> float:

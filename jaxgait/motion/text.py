@@ -9,17 +9,18 @@ import math
 import pathlib
 import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from jaxgait.motion import MotionFormatError
 
 _UNICODE = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _FORMATS = {
-    b"PK": "an Excel or OpenDocument workbook",
+    b"PK\x03\x04": "an Excel or OpenDocument workbook",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
     b"\x89HDF": "an HDF5 or MATLAB file",
-    b"MATLAB": "a MATLAB file",
+    b"MATLAB 5.0 MAT-file": "a MATLAB file",
+    b"MATLAB 7.3 MAT-file": "a MATLAB file",
     b"%PDF": "a PDF document",
     b"\x1f\x8b": "a gzip archive",
 }
@@ -120,6 +121,20 @@ def distinct(names: Sequence[str], numbered: str = "{}_{}") -> list[str]:
     return found
 
 
+def trimmed(row: list[str]) -> list[str]:
+    """The cells without the empty ones at the end.
+
+    Examples:
+        >>> from jaxgait.motion.text import trimmed
+        >>> trimmed(["time", "", "x", "", ""])
+        ['time', '', 'x']
+    """
+    count = len(row)
+    while count and not row[count - 1]:
+        count -= 1
+    return row[:count]
+
+
 def number(cell: str, comma: bool = False) -> float | None:
     """The number of a cell in its own unit, NaN for a gap, None for anything else.
 
@@ -201,25 +216,26 @@ def _limited(stream: BinaryIO, largest: int) -> bytes:
     return b"".join(parts)
 
 
-def decimal_comma(file: str, lines: Sequence[str], rows: Sequence[int]) -> bool:
-    """Whether decimals are written with commas, in lines (counted from 0) that are not delimited by them.
+def decimal_comma(file: str, rows: Iterable[tuple[int, str]]) -> bool:
+    """Whether decimals are written with commas, in rows of numbers that are not delimited by them.
 
-    `rows` are the lines with numbers.
+    `rows` are the numbers of the lines, counted from 0, and what is written there.
 
     Raises:
         MotionFormatError: for both commas and points.
 
     Examples:
         >>> from jaxgait.motion.text import decimal_comma
-        >>> decimal_comma("knee.csv", ["time;knee", "0,01;12,5"], rows=[1])
+        >>> decimal_comma("knee.csv", [(1, "0,01;12,5")])
         True
     """
-    commas = next((i + 1 for i in rows if "," in lines[i]), None)
-    points = next((i + 1 for i in rows if "." in lines[i]), None)
-    if commas is not None and points is not None:
-        what = f"decimal commas (line {commas}) and decimal points (line {points})"
-        raise MotionFormatError(what, "use one kind, preferably the point", file, max(commas, points))
-    return commas is not None
+    first: dict[str, int] = {}
+    for i, text in rows:
+        first |= {mark: i + 1 for mark in ",." if mark in text and mark not in first}
+        if len(first) == 2:
+            what = f"decimal commas (line {first[',']}) and decimal points (line {first['.']})"
+            raise MotionFormatError(what, "use one kind, preferably the point", file, i + 1)
+    return "," in first
 
 
 def decoded(file: str, raw: bytes, advice: str) -> str:
@@ -243,5 +259,5 @@ def decoded(file: str, raw: bytes, advice: str) -> str:
     except UnicodeDecodeError as error:
         if encoding is not None:
             raise MotionFormatError(f"is broken {encoding} text: {error.reason}", "save it as UTF-8", file) from error
-        text = raw.decode("latin-1")  # reads any byte; names and numbers are ASCII in every encoding of the West
+        text = raw.decode("latin-1")  # reads any byte; names and numbers are ASCII in all Western encodings
     return text.replace("\r\n", "\n").replace("\r", "\n")

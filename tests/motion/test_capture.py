@@ -18,7 +18,7 @@ from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure, walk_stride
-from jaxgait.motion.drive import stride_drive
+from jaxgait.motion.drive import recorded, reference_gait, stride_drive
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import GroundReaction, Mark, Recording, with_forces
 from tests.motion import walker
@@ -592,6 +592,33 @@ def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path)
     short, long = leg_of(holed, "right"), leg_of(holed, "right", Options(max_gap=0.5))
     assert np.isnan(short.shank).sum() == 40 and np.isfinite(long.shank).all()
     assert any("longer ones remain: 40 frames" in note for note in short.notes)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "sign", "remark"),
+    [
+        ((-5.0, 60.0), 1, None),
+        ((-65.0, 5.0), -1, "its sign is changed"),
+        ((-6.0, -3.0), 1, "is mostly -6 to -3 deg, and taken as overextension"),
+    ],
+)
+def test_the_sign_of_a_knee_angle_is_decided_by_its_range(degrees, sign, remark):
+    """An overextended knee was taken for one that is negative in flexion."""
+    trial = recorded(reference_gait())
+    knee = trial.angles["knee_angle_r"]
+    knee = np.radians(np.interp(knee, [knee.min(), knee.max()], degrees))
+    leg = leg_of(dataclasses.replace(trial, angles=trial.angles | {"knee_angle_r": knee}), "right", EXACT)
+    np.testing.assert_allclose(leg.thigh - leg.shank, sign * knee, atol=1e-12)
+    found = [line for line in (*leg.notes, *leg.warnings) if "knee_angle" in line]
+    assert len(found) == (remark is not None) and all(remark in line for line in found)
+
+
+@pytest.mark.parametrize("column", ["pelvis_tx", "knee_angle_r"])
+def test_a_column_of_joint_angles_without_values_is_named(column):
+    trial = recorded(reference_gait())
+    empty = dataclasses.replace(trial, angles=trial.angles | {column: np.full(trial.frames, np.nan)})
+    with pytest.raises(MotionFormatError, match=f"no frame has all joint angles of the right leg.*: {column};"):
+        measure([empty])
 
 
 def test_trials_of_one_name_are_told_apart():

@@ -87,6 +87,11 @@ def test_columns_of_every_kind_read_the_same(name, text, tolerance, tmp_path):
     _same(_read(tmp_path, text, name), tolerance)
 
 
+@pytest.mark.parametrize("start", ["PKNE.X,PKNE.Y,PKNE.Z,time\n", "MATLAB export\nx.X,x.Y,x.Z,time\n"])
+def test_text_that_begins_as_the_name_of_a_format_is_text(start, tmp_path):
+    assert _read(tmp_path, start + "1,2,3,0.00\n1,2,4,0.01\n", "a.csv").rate == pytest.approx(100.0)
+
+
 def test_c3d_reads_back(tmp_path):
     walker.c3d(W, tmp_path / "walk.c3d")
     found = read_recording(tmp_path / "walk.c3d")  # single precision, in mm, z up

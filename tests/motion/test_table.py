@@ -48,6 +48,16 @@ def test_remarks_that_contradict_each_other_are_no_number(tmp_path):
         read_stride(path)
 
 
+def test_columns_that_are_not_read_decide_no_decimal_comma(tmp_path):
+    read = table(tmp_path, b"datum;a;b\n12.03.2024;0,5;0,1\n12.03.2024;1,5;0,2\n")
+    np.testing.assert_array_equal([*read.columns.values()], [[0.5, 1.5], [0.1, 0.2]])
+
+
+@pytest.mark.parametrize("raw", [b"a,b\n0,1,\n1,2,,\n", b"a,b,,\n0,1\n1,2,\n"])
+def test_delimiters_at_the_end_of_rows_are_no_columns(raw, tmp_path):
+    np.testing.assert_array_equal([*table(tmp_path, raw).columns.values()], [[0.0, 1.0], [1.0, 2.0]])
+
+
 def test_a_comma_in_a_name_delimits_nothing_between_tabs(tmp_path):
     assert set(table(tmp_path, b"a\tb, left\n1\t2\n3\t4\n", required=("a", "b, left")).columns) == {"a", "b, left"}
 

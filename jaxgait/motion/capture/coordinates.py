@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxgait.checks import count_of
 from jaxgait.motion.capture.axes import Axes
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import MAX_GAP, cutoff_warnings, describe_lowpass, fill, lowpass
@@ -18,6 +19,8 @@ FOOT, ANKLE_HEIGHT, HEEL = 0.152, 0.039, 0.25
 HIP_OF_HEIGHT = 0.530
 OBLIQUE_SINE = 0.5
 """Sine of the angle (30 deg) between the pelvis and the x axis above which pelvis_tx is not the path."""
+MOST_OVEREXTENSION = np.radians(20.0)
+"""Angle in rad beyond which no knee is overextended for a twentieth of the time: it is flexed there."""
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 
 
@@ -56,7 +59,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         max_gap: that is filled, in s.
 
     Raises:
-        MotionFormatError: if `pelvis_rotation` shows that the walk does not go along x.
+        MotionFormatError: if no frame has all of them, or `pelvis_rotation` shows that the walk does not go along x.
 
     Examples:
         >>> import numpy as np
@@ -69,19 +72,23 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         >>> print(leg.shank[0].round(6), leg.hip[0].round(4))  # rad: thigh less knee; m: below the origin of the pelvis
         -0.2 [-0.0707  0.8939]
     """
-    columns = [recording.angles[name] for name in angle_names(side)]
-    filled = fill(np.stack(columns, axis=1), recording.rate, max_gap)
+    columns = {name: recording.angles[name] for name in angle_names(side)}
+    together = np.stack([*columns.values()], axis=1)
+    if not np.isfinite(together).all(axis=1).any():
+        empty = [name for name, x in columns.items() if not np.isfinite(x).any()]
+        what = f"no frame has all joint angles of the {side} leg; without any value: {', '.join(empty) or 'none'}"
+        raise recording.error(what, "export the whole result of inverse kinematics")
+    filled = fill(together, recording.rate, max_gap)
     tilt, x, y, flexion, knee, ankle = lowpass(filled.values, recording.rate, cutoff).T
     notes = [
         f"from joint angles; the hip is {-1e3 * HIP_IN_PELVIS[0]:.0f} mm behind and {-1e3 * HIP_IN_PELVIS[1]:.0f} mm "
         "below the origin of the pelvis, as in the unscaled gait2392",
-        f"gaps of up to {max_gap:g} s are filled: {filled.filled} frames"
-        + (f"; longer ones remain: {filled.left} frames" if filled.left else ""),
+        f"gaps of up to {max_gap:g} s are filled: {count_of(filled.filled, 'frame', 'frames')}"
+        + (f"; longer ones remain: {count_of(filled.left, 'frame', 'frames')}" if filled.left else ""),
         describe_lowpass(recording.rate, cutoff),
     ]
-    if np.nanmean(knee) < 0:
-        knee = -knee
-        notes.append("knee_angle is negative in flexion, as in gait2392: its sign is changed")
+    warnings = cutoff_warnings(recording.rate, cutoff)
+    knee = _flexion(knee, notes, warnings)
     forward = _forward(recording, x)
     if forward < 0:
         notes.append("the walker faces against pelvis_tx: x and the tilt of the pelvis, which is about z, are reversed")
@@ -109,8 +116,20 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         segments=segments,
         gaps={},
         notes=tuple(notes),
-        warnings=tuple(cutoff_warnings(recording.rate, cutoff)),
+        warnings=tuple(warnings),
     )
+
+
+def _flexion(knee: np.ndarray, notes: list[str], warnings: list[str]) -> np.ndarray:
+    """The knee angle, positive in flexion; a note tells if its sign is changed, a warning if it is not certain."""
+    low, high = np.nanpercentile(knee, [5, 95])
+    if low < -max(high, MOST_OVEREXTENSION):
+        notes.append("knee_angle is negative in flexion, as in gait2392: its sign is changed")
+        return -knee
+    if low < -max(high, 0.0):
+        what = f"knee_angle is mostly {np.degrees(low):.0f} to {np.degrees(high):.0f} deg, and taken as overextension"
+        warnings.append(f"{what}: if it is negative in flexion, as in gait2392, change the sign of the column")
+    return knee
 
 
 def _turned(tilt: np.ndarray, axis: int) -> np.ndarray:

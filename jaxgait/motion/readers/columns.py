@@ -17,9 +17,9 @@ import numpy as np
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion.readers import labels, nexus
 from jaxgait.motion.readers.clock import Clock, clock, counted
-from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording, trimmed
+from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.text import cells, delimiter_of
+from jaxgait.motion.text import cells, delimiter_of, trimmed
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b(?:(?!rate|freq)[^\d\n]){0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
 _OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pass|filter", re.IGNORECASE)

@@ -28,9 +28,9 @@ from jaxgait.checks import count_of, first_few
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.c3d import FORCES
 from jaxgait.motion.readers.clock import RATE_AGREEMENT
-from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, trimmed
+from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet
 from jaxgait.motion.recording import NOISE_FORCE, GroundReaction
-from jaxgait.motion.text import cells, delimiter_of, distinct
+from jaxgait.motion.text import cells, delimiter_of, distinct, trimmed
 
 DEVICES, TRAJECTORIES = "devices", "trajectories"
 _NAMES = "events|devices|joints|model outputs|segments|trajectories"

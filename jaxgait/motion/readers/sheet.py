@@ -21,7 +21,7 @@ from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock
 from jaxgait.motion.readers.subjects import without_subject
 from jaxgait.motion.recording import GroundReaction, Recording
-from jaxgait.motion.text import cells, decimal_comma, delimiter_of, is_remark, no_number, number
+from jaxgait.motion.text import cells, decimal_comma, delimiter_of, is_remark, no_number, number, trimmed
 
 MAX_CELLS = 20_000
 """Largest number of cells of a line: 6 600 markers."""
@@ -56,20 +56,6 @@ class Sheet(NamedTuple):
     notes: list[str]
     longer: int = 0
     """Number of rows that continue after the last label."""
-
-
-def trimmed(row: list[str]) -> list[str]:
-    """The cells without the empty ones at the end.
-
-    Examples:
-        >>> from jaxgait.motion.readers.sheet import trimmed
-        >>> trimmed(["time", "", "x", "", ""])
-        ['time', '', 'x']
-    """
-    count = len(row)
-    while count and not row[count - 1]:
-        count -= 1
-    return row[:count]
 
 
 def is_data(line: str) -> bool:
@@ -155,7 +141,7 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
     if source.lines[start].count(delimiter) > MAX_CELLS:
         raise source.error(f"more than {MAX_CELLS} cells", "write one row per frame", start)
     rows, notes = _rows(source, start)
-    comma = delimiter != "," and decimal_comma(source.file, source.lines, rows)
+    comma = delimiter != "," and decimal_comma(source.file, ((i, source.lines[i]) for i in rows))
     width = width or len(trimmed(cells(source.lines[start], delimiter)))
     values, kept, short, long = array.array("d"), array.array("q"), 0, 0
     for i in rows:

@@ -10,9 +10,9 @@ import numpy as np
 from jaxgait.checks import count_of
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import clock
-from jaxgait.motion.readers.sheet import Source, first_data, read_sheet, recording, trimmed
+from jaxgait.motion.readers.sheet import Source, first_data, read_sheet, recording
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.text import cells, delimiter_of
+from jaxgait.motion.text import cells, delimiter_of, trimmed
 
 _LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
 """Names of coordinates that are not angles."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock, counted
-from jaxgait.motion.readers.sheet import LARGEST_SHORT_SHARE, Sheet, Source, first_data, read_sheet, recording, trimmed
+from jaxgait.motion.readers.sheet import LARGEST_SHORT_SHARE, Sheet, Source, first_data, read_sheet, recording
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.text import cells, delimiter_of, number
+from jaxgait.motion.text import cells, delimiter_of, number, trimmed
 
 
 def read_trc(source: Source, name: str) -> Recording:
