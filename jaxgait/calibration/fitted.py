@@ -15,8 +15,8 @@ from scipy import stats
 from jaxgait import files
 from jaxgait.calibration.laplace import open_directions
 from jaxgait.calibration.problem import FitEnd, Problem
-from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, Part, best_of, remarks
-from jaxgait.checks import listed
+from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, Part, best_of, per_degree, remarks
+from jaxgait.checks import listed, positive
 from jaxgait.model import Model
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
@@ -59,7 +59,7 @@ class FittedTrial:
     @property
     def reduced(self) -> float:
         """Chi-square per degree of freedom, without dimension; NaN if there are none."""
-        return self.chi_square / self.degrees if self.degrees > 0.0 else float("nan")
+        return per_degree(self.chi_square, self.degrees)
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +154,7 @@ class Fit:
     @property
     def reduced(self) -> float:
         """Chi-square per degree of freedom, without dimension; NaN if there are none."""
-        return self.chi_square / self.degrees if self.degrees > 0 else float("nan")
+        return per_degree(self.chi_square, self.degrees)
 
     @property
     def minimum(self) -> bool:
@@ -249,8 +249,7 @@ def quantile(fit: Fit, level: float) -> float:
     Raises:
         ValueError: for anything but a number between 0 and 1.
     """
-    if not (isinstance(level, float) and 0.0 < level < 1.0):
-        raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
+    level = positive("level", level, below=1.0)
     law = stats.t(fit.degrees) if fit.noise_estimated else stats.norm()
     return float(law.ppf(0.5 * (1.0 + level)))
 
@@ -302,7 +301,7 @@ def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
         active=best.active,
         why_stopped=[end.why for end in ended],
         ends=_ends(problem, x, ended, float(best.problem.noise[0] / problem.noise[0])),
-        gradient=problem.evaluate.name,
+        gradient=listed(list(dict.fromkeys(group.name for group in problem.groups)), "and"),
         problem=best.problem,
         memory=end.residuals.memory,
     )

@@ -98,14 +98,15 @@ def fit(
     trials = checked(model, space, measured, output, noise)
     checks.count("iterations", iterations)
     checks.positive("tolerance", tolerance, below=1.0)
-    if not (isinstance(stability, int | float) and stability > 0.0):
+    limit = checks.real(stability)
+    if limit is None or not limit > 0.0:
         raise ValueError(f"stability must be a positive number (infinity accepts all gaits), got {stability!r}")
     check_run("fit", run)
     estimated = all(one.estimated for one in trials)
     if estimated:
         check_points(sum(len(one.noise) for one in trials), len(space.names))
     x = space.points(model, starts, checks.count("seed", seed, least=0))
-    settings = {"gradient": gradient, "initial": initial or {}, "run": run, "stability": float(stability)}
+    settings = {"gradient": gradient, "initial": initial or {}, "run": run, "stability": limit}
     problem = problem_of(model, space, trials, x, **settings)
     return solve_problem(problem, x, Stopping(iterations, tolerance), estimated=estimated, progress=progress)
 

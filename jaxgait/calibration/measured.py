@@ -18,8 +18,8 @@ from jaxtyping import Float
 
 from jaxgait import units
 from jaxgait.checks import as_array, by_name
-from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
-from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.drive import GaitDrive
+from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.stride import Series, sampled
 
 DRIVE_PHASES = 100
@@ -54,7 +54,7 @@ class MeasuredCurve:
 
 
 MeasuredData: TypeAlias = "MeasuredCurve | xr.DataArray | GaitDrive | str | pathlib.Path"
-"""Accepted data: a curve, a labelled array, a drive, the name of an embedded gait, a CSV file of a stride."""
+"""Accepted data: a curve, a labelled array, a drive, the name of an embedded gait, a file of measured walking."""
 CURVES = (MeasuredCurve, xr.DataArray, GaitDrive, str, pathlib.Path)
 """The types of accepted data."""
 
@@ -111,12 +111,13 @@ def measured_curve(data: Any) -> MeasuredCurve:
 
     Args:
         data: a curve; an `xarray.DataArray` over `time` or `phase` with the attribute `units`, as its time; a drive;
-            the name of an embedded gait; the path of a CSV file for `jaxgait.motion.drive.read_drive`.
+            the name of an embedded gait; the path of a stride, a walk or a recording, as `motion_drive` takes it.
 
     Raises:
         ValueError: for a labelled array without the necessary labels.
         TypeError: for anything else.
         FileNotFoundError: if there is no such file.
+        MotionFormatError: if the file cannot be used.
 
     Examples:
         >>> import numpy as np
@@ -130,7 +131,7 @@ def measured_curve(data: Any) -> MeasuredCurve:
     if isinstance(data, xr.DataArray):
         return _labelled(data)
     if isinstance(data, str | pathlib.Path):
-        data = reference_gait(str(data)) if str(data) in REFERENCE_GAITS else read_drive(data)
+        data = motion_drive(data)
     if isinstance(data, GaitDrive):
         series = Series(float(data.knee.a0), np.asarray(data.knee.a), np.asarray(data.knee.b))
         return MeasuredCurve(
@@ -138,7 +139,7 @@ def measured_curve(data: Any) -> MeasuredCurve:
         )
     raise TypeError(
         "the measured curve must be made by over_phase or over_time, or be a DataArray, a drive, the name of an "
-        f"embedded gait or a CSV file, got {type(data).__name__}"
+        f"embedded gait or a file of measured walking, got {type(data).__name__}"
     )
 
 

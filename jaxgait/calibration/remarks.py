@@ -28,12 +28,29 @@ EXACT_NOISE = 1e-9
 """Noise, relative to the largest value, below which the residuals are rounding of the search and the solver."""
 UNLIKE_RANGES = 5.0
 """Ratio of the ranges of two curves above which the measured one is reported to be, perhaps, in another unit."""
+COARSE_ERROR = 8.0
+"""Difference of the curves from every other sample and from all of them, in errors of the latter.
+
+It is 15 where the curve is smooth, because the error falls with the fourth power of the distance of the samples, and 1
+to 3 at kinks and jumps, as of loads at heel strike; most curves have both.
+"""
 INTERPOLATION_ERROR = 0.1
 """Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""
 UNSETTLED_DIFFERENCE = 0.1
 """Difference of the last two strides, in standard deviations of the noise, above which a gait has not settled."""
 RELEASED_GROWTH = 1.1
 """Growth of a standard error without the bounds above which it is reported."""
+
+
+def per_degree(squares: float, degrees: float | int) -> float:
+    """Chi-square per degree of freedom, no dimension; NaN if there are none.
+
+    Examples:
+        >>> from jaxgait.calibration.remarks import per_degree
+        >>> per_degree(12.0, 10.0)
+        1.2
+    """
+    return squares / degrees if degrees > 0.0 else math.nan
 
 
 class Part(NamedTuple):
@@ -60,8 +77,8 @@ class Part(NamedTuple):
 
     @property
     def reduced(self) -> float:
-        """Chi-square per degree of freedom, no dimension."""
-        return self.squares / max(self.degrees, 1.0)
+        """Chi-square per degree of freedom, no dimension; NaN if there are none."""
+        return per_degree(self.squares, self.degrees)
 
     @property
     def exact(self) -> bool:
@@ -227,8 +244,8 @@ def _far_together(best: Best) -> str:
     if stats.chi2.sf(squares, best.degrees) > UNLIKELY_PROBABILITY:
         return ""
     return (
-        f"chi-square per degree of freedom of all trials is {squares / best.degrees:.3g}: the model does not fit them "
-        "together within the noise, which the standard errors ignore"
+        f"chi-square per degree of freedom of all trials is {per_degree(squares, best.degrees):.3g}: the model does "
+        "not fit them together within the noise, which the standard errors ignore"
     )
 
 
@@ -242,10 +259,10 @@ def _uneven(best: Best) -> str:
         own, others = max(part.degrees, 1.0), max(best.degrees - part.degrees, 1.0)
         ratio = (part.squares / own) / max((squares - part.squares) / others, np.finfo(float).tiny)
         chance = min(stats.f.sf(ratio, own, others), stats.f.cdf(ratio, own, others))
-        found.append((chance, -ratio, part.trial.name))
-    chance, ratio, name = min(found)
+        found.append((chance, ratio, part.trial.name))
+    chance, ratio, name = min(found, key=lambda one: (one[0], -one[1]))
     text = (
-        f"{name}: its residual is {math.sqrt(-ratio):.2g} times as large as that of the other trials, which one common "
+        f"{name}: its residual is {math.sqrt(ratio):.2g} times as large as that of the other trials, which one common "
         "noise hardly explains: give the noise of each trial"
     )
     return text if len(parts) > 1 and chance < UNLIKELY_PROBABILITY else ""
@@ -325,7 +342,7 @@ def _held(best: Best) -> str:
 
 
 def _coarse(part: Part) -> str:
-    apart = part.apart(part.coarse) / 8.0
+    apart = part.apart(part.coarse) / COARSE_ERROR
     text = f"the error of interpolation between samples is about {apart:.2g} of the noise: give more samples"
     return text if apart > INTERPOLATION_ERROR else ""
 

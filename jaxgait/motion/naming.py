@@ -248,8 +248,10 @@ def motion_strides(motion: Any, *, side: str | None = None) -> list[GaitDrive]:
         for line in unrepeated_strides(record):
             checks.warn_user(f"{file}: {line}", MotionWarning)
     else:
-        found = _walk_or_stride(motion, side)
-        file, record = found.name, {} if isinstance(found, Stride) else walk_record(found)
+        if isinstance(motion, GaitDrive):
+            _check_side(side, None, motion.name)
+        found = motion if isinstance(motion, GaitDrive) else _walk_or_stride(motion, side)
+        file, record = found.name, walk_record(found) if isinstance(found, Walk) else {}
     strides = record_strides(record, file)
     if not strides:
         raise MotionFormatError("contains no individual strides", "write a recording with `jaxgait motion --out`", file)

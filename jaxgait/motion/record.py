@@ -63,7 +63,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
             **walk.subject,
             "surface": f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground",
             "files": [leg.recording.file for leg in walk.legs],
-            "rate_Hz": walk.legs[0].recording.rate,
+            "rate_Hz": [leg.recording.rate for leg in walk.legs],
             "written_by": f"jaxgait {version('jaxgait')}",
             "notes": list(walk.notes),
             "warnings": list(walk.warnings),
@@ -144,7 +144,7 @@ def key_figures(walk: Walk) -> dict[str, Any]:
     }
     weight = walk.subject.get("mass_kg")
     if LOADS[1] in mean and weight is not None:
-        figures["ground_peak_body_weights"] = float(mean[LOADS[1]].max()) / (weight * GRAVITY)
+        figures["ground_peak_body_weights"] = float(mean[LOADS[1]].max()) / (float(weight) * GRAVITY)
     return figures
 
 

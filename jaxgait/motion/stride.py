@@ -42,7 +42,7 @@ _ADVICE = {
     "thigh_rad": "thigh_rad, from the vertical, is hip flexion less the forward tilt of the pelvis",
 }
 
-_NUMBER = re.compile(r"(?P<number>[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?)\s*(?P<unit>.*)")
+_NUMBER = re.compile(r"(?P<number>[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?)\s*(?P<unit>.*)")
 
 
 class Person(NamedTuple):
@@ -154,6 +154,9 @@ class Series(NamedTuple):
 def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
     """The least-squares series of one period of even samples, in their unit, with so many harmonics.
 
+    Raises:
+        ValueError: for as many harmonics as half the samples or more, which the samples do not determine.
+
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.stride import fourier
@@ -161,6 +164,10 @@ def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
         >>> print(round(series.a0, 6), series.b.round(6))
         2.0 [1. 0.]
     """
+    if not 0 <= 2 * harmonics < samples.size:
+        raise ValueError(
+            f"{samples.size} samples determine at most {(samples.size - 1) // 2} harmonics, got {harmonics}"
+        )
     c = np.fft.rfft(samples) / samples.size
     return Series(float(c[0].real), 2 * c[1 : harmonics + 1].real, -2 * c[1 : harmonics + 1].imag)
 

@@ -99,8 +99,14 @@ class Verdict:
         return self.stride.speed * self.cycle.period
 
     def error(self) -> MotionFormatError:
-        """The first impossible finding as an error with file, line and column."""
+        """The first impossible finding as an error with file, line and column.
+
+        Raises:
+            ValueError: of a stride that is usable.
+        """
         wrong = [f for f in self.findings if f.impossible]
+        if not wrong:
+            raise ValueError(f"{self.stride.name} is usable, and has no error: ask for `warnings()`")
         others = f" (and {len(wrong) - 1} more: `jaxgait motion {self.stride.file}` lists them)"
         more = others if wrong[1:] and self.stride.file is not None else ""
         return self.stride.error(wrong[0].what, wrong[0].advice + more, wrong[0].signal, wrong[0].sample)
@@ -274,7 +280,7 @@ def _shape(v: Verdict) -> Iterator[Finding]:
     """Signs and start, by correlation with the reference gait at the shift that suits all signals together."""
     reference = close(embedded_stride(REFERENCE_GAITS[0])).signals
     unit = lambda x: np.fft.rfft((x - x.mean()) / np.linalg.norm(x - x.mean()))
-    curve = lambda x: unit(sampled(fourier(x, 8), ANGLES_PER_STRIDE))
+    curve = lambda x: unit(sampled(fourier(x, min(8, (x.size - 1) // 2)), ANGLES_PER_STRIDE))
     likeness = {k: np.fft.irfft(np.conj(curve(v.cycle.signals[k])) * curve(reference[k])) for k in SIGNALS}
     late = int(np.argmax(np.sum(list(likeness.values()), axis=0)))
     for k in (k for k in SIGNALS if likeness[k][late] < OPPOSITE[0]):

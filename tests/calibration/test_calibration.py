@@ -5,6 +5,7 @@ import json
 import sys
 from dataclasses import replace
 
+import jaxtyping
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from jaxgait.calibration.problem import Problem, Reading, Stopping, TrialData
 from jaxgait.calibration.sampling import _starts
 from jaxgait.ensembles.spacing import Log
 from jaxgait.motion.drive import reference_gait
+from jaxgait.motion.embedded import gait_record
+from jaxgait.motion.record import write_record
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
@@ -101,6 +104,14 @@ def test_noise_that_is_not_given_is_estimated_from_the_residual():
     assert got.noise[0] == pytest.approx(np.sqrt(residual @ residual / 19)) and got.reduced == pytest.approx(1.0)
     reach = got.interval("mass")[1] - got.best["mass"]
     assert reach == pytest.approx(stats.t(19).ppf(0.975) * got.standard_error["mass"])
+
+
+def test_a_level_may_be_a_number_of_numpy(monkeypatch):
+    got = found(toy(line, line_slopes, NOISY))
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # (the types of arguments are checked in tests)
+    assert got.interval("mass", np.float32(0.95)) == pytest.approx(got.interval("mass"), rel=1e-6)
+    with pytest.raises(ValueError, match="level must be a positive number below 1, got 95"):
+        got.interval("mass", 95)
 
 
 def test_a_curve_without_noise_is_no_reason_to_doubt_the_minimum():
@@ -346,6 +357,12 @@ def test_a_drive_brings_its_knee_curve():
     assert curve.unit == "rad" and curve.axis == "phase" and len(curve.values) == 100
     assert curve.values[72] == pytest.approx(float(drive.knee_angle(0.72 * drive.period)))
     assert measured_curve("rajagopal_1.26ms").values == pytest.approx(curve.values)
+
+
+def test_a_saved_walk_brings_its_knee_curve(tmp_path):
+    write_record(gait_record("rajagopal_1.26ms"), tmp_path / "walk.json")
+    curve = measured_curve(tmp_path / "walk.json")
+    assert curve.values == pytest.approx(measured_curve("rajagopal_1.26ms").values, abs=1e-9)
 
 
 LABELLED = xr.DataArray([1.0, 2.0], {"time": [0.0, 1.0]}, attrs={"units": "m"})

@@ -67,6 +67,12 @@ def test_residuals_are_weighted_and_concatenated_as_the_textbook_does():
         _ = got.curve
 
 
+def test_the_derivatives_of_all_groups_are_named():
+    got = two()
+    got.groups[1].name = "by differences"
+    assert found(got).gradient == "in closed form and by differences"
+
+
 def test_the_order_of_trials_does_not_matter():
     first, second = found(two()), found(joined(*reversed(_toys()), names=("b", "a")))
     np.testing.assert_allclose(list(first.best.values()), list(second.best.values()), rtol=1e-9)

@@ -11,7 +11,7 @@ import pytest
 from jaxgait.ensembles import ensemble, people
 from jaxgait.models import Prosthesis
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture import maps
+from jaxgait.motion.capture import ground, maps
 from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS
 from jaxgait.motion.capture.events import by_motion
 from jaxgait.motion.capture.joints import hip_centre
@@ -20,6 +20,7 @@ from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.drive import recorded, reference_gait, stride_drive
 from jaxgait.motion.readers import read_recording
+from jaxgait.motion.record import walk_record
 from jaxgait.motion.recording import GroundReaction, Mark, Recording, with_forces
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
@@ -232,14 +233,14 @@ def test_forces_are_of_the_foot_on_the_plate():
 def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
     w = walker.walker(duration=5.0)
     force = np.column_stack([-w.force, np.zeros(w.time.size)])  # of the foot on the plate, not the reaction
-    for name in ("ground_force_r", "FP2"):
+    for name in ("ground_force_r", "Right Plate", "FP2"):
         walk = measure([recording(w, forces=(GroundReaction(name, w.time, force, None),))])
         assert walk.mean["ground_y_N"].max() > 500
         assert any("are reversed" in note for note in walk.notes)
-    assert (
-        "ground_y_N"
-        not in measure([recording(w, forces=(GroundReaction("ground_force_l", w.time, force, None),))]).mean
-    )
+    other = measure([recording(w, forces=(GroundReaction("ground_force_l", w.time, force, None),))])
+    assert "ground_y_N" not in other.mean
+    names = {"plate R": "right", "FPLeft": "left", "LEFT-1": "left", "Plate R&D": None, "right or left": None}
+    assert {name: ground._side_of(name) for name in names} == names
 
 
 @pytest.mark.parametrize(
@@ -571,6 +572,8 @@ def test_impossible_options_raise(value):
         Options(cutoff=value)
     with pytest.raises(ValueError, match="the longest gap that is filled must not be negative"):
         Options(max_gap=value)
+    with pytest.raises(ValueError, match="regression must be 'harrington' or 'bell', got 'harington'"):
+        Options(regression="harington")
     with pytest.raises(ValueError, match="harmonics must be at least 1, got 0"):
         walk_stride(measure([recording(walker.walker(duration=3.0))]), harmonics=0)
 
@@ -619,6 +622,14 @@ def test_a_column_of_joint_angles_without_values_is_named(column):
     empty = dataclasses.replace(trial, angles=trial.angles | {column: np.full(trial.frames, np.nan)})
     with pytest.raises(MotionFormatError, match=f"no frame has all joint angles of the right leg.*: {column};"):
         measure([empty])
+
+
+def test_the_slowest_frames_decide_the_number_of_harmonics():
+    """Whatever the order of the trials, of which each has its rate in the file of the walk."""
+    trials = [recorded(reference_gait(), rate=rate) for rate in (100.0, 15.0)]
+    walks = [measure(trials), measure(trials[::-1])]
+    assert [walk_stride(walk).harmonics for walk in walks] == [5, 5]
+    assert walk_record(walks[0])["source"]["rate_Hz"] == [100.0, 15.0]
 
 
 def test_trials_of_one_name_are_told_apart():

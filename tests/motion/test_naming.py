@@ -129,6 +129,12 @@ def test_what_is_no_motion_is_an_error(motion, error, message):
         motion_drive(motion)
 
 
+@pytest.mark.parametrize("motion", [REFERENCE_GAITS[0], reference_gait(), embedded_stride(REFERENCE_GAITS[0])])
+def test_one_stride_has_no_individual_ones(motion):
+    with pytest.raises(MotionFormatError, match=f"{REFERENCE_GAITS[0]}: contains no individual strides"):
+        motion_strides(motion)
+
+
 def test_what_measured_walks_are_kept_in_is_no_motion():
     walk = measure([recorded(reference_gait())])
     with pytest.raises(TypeError, match=r"give one of them, such as walks\['right'\]"):

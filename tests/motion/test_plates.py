@@ -11,7 +11,7 @@ import pytest
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options, leg_of
-from jaxgait.motion.capture.plates import joined
+from jaxgait.motion.capture.plates import merged_lines
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import c3d_process, read_recording
@@ -298,7 +298,8 @@ def test_what_is_wrong_in_several_trials_is_said_once():
 def test_digits_within_names_of_markers_tell_warnings_apart():
     leg = leg_of(recording(), "right")
     lines = ["T10 moves by 3.5 mm", "T12 moves by 3.5 mm", "T10 moves by -4 mm"]
-    assert joined((leg, [line]) for line in lines) == [f"{lines[0]} (likewise in 1 more trial)", lines[1]]
+    assert merged_lines((leg, [line]) for line in lines) == [f"{lines[0]} (likewise in 1 more trial)", lines[1]]
+    assert merged_lines([(leg, lines)]) == lines  # of one trial
 
 
 def test_a_noisy_plate_is_not_used_for_events():

@@ -12,7 +12,7 @@ from jaxgait.motion.capture import tables
 from jaxgait.motion.capture.belt import belt_of
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.strides import FLAT
-from jaxgait.motion.capture.tables import side_means, spatiotemporal, stride_curves, trial_curves
+from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal, stride_curves, trial_curves
 from jaxgait.motion.capture.trials import together
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.drive import recorded, reference_gait
@@ -61,6 +61,11 @@ def test_symmetry_of_known_means():
     assert means.step_length_symmetry_index.item() == pytest.approx(200 * (right - left) / (right + left))
     assert means.step_length_ratio.item() == pytest.approx(right / left)
     assert means.strides.values.tolist() == [3, 3] and (means.stride_time_sd < 1e-3).all()
+
+
+def test_a_step_to_gait_has_no_ratio_of_step_lengths():
+    table = xr.Dataset({k: ("stride", [0.5, 0.0]) for k in SPATIOTEMPORAL}, {"side": ("stride", ["right", "left"])})
+    assert side_means(table).step_length_ratio == np.inf and side_means(table).step_length_symmetry_index == 200.0
 
 
 def test_a_path_that_is_oblique_changes_no_step(both):

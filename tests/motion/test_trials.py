@@ -1,4 +1,4 @@
-"""What is one trial with its ground forces, and what are several trials."""
+"""Files of ground forces and their trials: which belong together, and under which names."""
 
 import dataclasses
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -135,6 +136,27 @@ def test_the_fit_is_the_nearest_series():
     series = fourier(x, 3)
     np.testing.assert_allclose(sampled(series, 50), x, atol=1e-14)
     np.testing.assert_allclose([series.a0, series.a[0], series.b[2]], [2.0, 1.0, 0.3], atol=1e-14)
+
+
+def test_samples_determine_less_than_half_as_many_harmonics():
+    """The cosine of the one of half the samples was doubled, and those beyond were missing without a word."""
+    assert fourier(np.array([1.0, 0.0, -1.0, 0.0]), 1).a == pytest.approx([1.0])
+    with pytest.raises(ValueError, match="4 samples determine at most 1 harmonics, got 2"):
+        fourier(np.array([1.0, -1.0, 1.0, -1.0]), 2)
+    gait = embedded_stride(REFERENCE_GAITS[0])
+    few = dataclasses.replace(gait, time=gait.time[::20], signals={k: x[::20] for k, x in gait.signals.items()})
+    assert judge(few, harmonics=2).harmonics == 2
+
+
+def test_a_usable_stride_of_lists_has_no_error(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # (the types of arguments are checked in tests)
+    gait = embedded_stride(REFERENCE_GAITS[0])
+    verdict = judge(dataclasses.replace(gait, time=list(gait.time)))
+    with pytest.raises(ValueError, match="is usable, and has no error"):
+        verdict.error()
+    masked = np.ma.array(gait.time, mask=np.arange(101) == 50)
+    with pytest.raises(MotionFormatError, match="time"):
+        judge(dataclasses.replace(gait, time=masked))
 
 
 def test_usual_is_possible():

@@ -235,11 +235,15 @@ def has_foot(leg: Leg) -> bool:
 
 
 def dynamics_of(
-    legs: Sequence[Leg], loads: Sequence[Load | None], strides: Sequence[StrideCurve], mass: float | None
+    legs: Sequence[Leg],
+    loads: Sequence[Load | None],
+    strides: Sequence[StrideCurve],
+    mass: float | None,
+    lengths: Mapping[str, float],
 ) -> tuple[Dynamics | None, str]:
     """The inverse dynamics of a walk, and a note on how it was done, or why not.
 
-    Legs and loads are one per trial; the person's mass is in kg.
+    Legs and loads are one per trial; the person's mass is in kg, and the `lengths` of the segments are in m.
     """
     there = {leg.recording.name: (leg, load) for leg, load in zip(legs, loads, strict=True) if load is not None}
     by_trial = {name: [s for s in strides if s.load is not None and s.trial == name] for name in there}
@@ -250,8 +254,7 @@ def dynamics_of(
         return None, "no joint moments: no stride has the whole ground force of this foot"
     if mass is None:
         return None, "no joint moments: the mass is not known (give --mass)"
-    lengths = [np.mean([leg.segments[k] for leg in legs]) for k in ("thigh_m", "shank_m")]
-    body = body_of(mass, *map(float, lengths))
+    body = body_of(mass, lengths["thigh_m"], lengths["shank_m"])
     found = [curves for name, own in by_trial.items() for curves in strides_dynamics(*there[name], own, body, mass)]
     done = [(s, curves) for s, curves in zip(measured, found, strict=True) if curves is not None]
     if not done:

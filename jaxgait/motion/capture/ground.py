@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class Load(NamedTuple):
     """The contacts merged: those that overlap in time, or follow within `LONGEST_GAP`, are one."""
     notes: tuple[str, ...]
     too_long: tuple[PlateContact, ...] = ()
-    """What is longer than any stance, as noise or both feet on a plate are, and not used."""
+    """Contacts longer than any stance (noise, or both feet on one plate); not used."""
 
 
 def least_force(leg: Leg) -> float:
@@ -239,12 +240,11 @@ def distances(leg: Leg, plate: GroundReaction, start: int, end: int) -> tuple[fl
 
 
 def _side_of(plate: str) -> str | None:
-    """The side in the name of a plate, if there is one."""
-    words = plate.lower().replace(".", "_").split("_")
-    for side in ("right", "left"):
-        if side in words or side[0] in words:
-            return side
-    return None
+    """The side in the name of a plate, such as "Right Plate", "plate_r" or "FPLeft", and not in "Plate R&D"."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plate)}
+    alone = set(re.split(r"[\s._\-()\[\]]+", plate.lower()))
+    sides = [side for side in ("right", "left") if side in words or side[0] in alone]
+    return sides[0] if len(sides) == 1 else None
 
 
 def _distance(point: np.ndarray, foot: np.ndarray) -> float:

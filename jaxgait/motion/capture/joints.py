@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.checks import one_of
 from jaxgait.motion.capture.maps import MarkerSet
 
 Markers = Mapping[str, Float[np.ndarray, "frames 3"]]
@@ -77,11 +78,9 @@ def hip_centre(markers: Markers, marker_set: MarkerSet, side: str, regression: s
 
 
 def _regression(width: float, depth: float, regression: str) -> tuple[float, float, float]:
-    if regression == BELL:
+    if one_of("regression", regression, REGRESSIONS) == BELL:
         return 0.19 * width, 0.30 * width, 0.36 * width
-    if regression == HARRINGTON:
-        return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
-    raise ValueError(f"no regression {regression!r}; there are {', '.join(REGRESSIONS)}")
+    return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
 
 
 def joints(

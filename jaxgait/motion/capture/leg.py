@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import count_of, first_few
+from jaxgait.checks import count_of, first_few, one_of
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import (
     AUTO,
     HARRINGTON,
     KEEP,
+    REGRESSIONS,
     STANDING_KNEE,
     Joints,
     Standing,
@@ -39,7 +40,7 @@ Plane = Float[np.ndarray, "frames 2"]
 Signal = Float[np.ndarray, " frames"]
 
 FLOOR = (0.0, 0.12)
-"""Heights in m above the laboratory's zero that the lowest marker of a standing foot may have: none is in the floor.
+"""Heights in m above the laboratory's zero of the lowest marker of a standing foot: no marker lies below the floor.
 
 In seven measured walks of four people it is 0.019 to 0.040 high.
 """
@@ -60,6 +61,7 @@ class Options:
     own_map: Mapping[str, Any] | None = None
     static: Recording | None = None
     regression: str = HARRINGTON
+    """Of the hip joint centre: one of `REGRESSIONS`."""
     cutoff: float | None = DEFAULT_CUTOFF
     """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
     max_gap: float = MAX_GAP
@@ -69,6 +71,7 @@ class Options:
     (auto); it is kept, for a knee that cannot be straightened (keep); or it is always subtracted (zero)."""
 
     def __post_init__(self):
+        one_of("regression", self.regression, REGRESSIONS)
         if self.standing_knee not in STANDING_KNEE:
             raise ValueError(f"standing_knee is one of {', '.join(STANDING_KNEE)}, got {self.standing_knee!r}")
         if self.cutoff is not None and not 0.0 < self.cutoff < np.inf:
@@ -145,7 +148,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
     advice = "name the markers in a map of your own (--markers map.toml)"
     if not marker_set.lacks(carried=True):
         advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
-    elif maps.find(recording.markers, _other(side), options.static is not None).lacks(False) == []:
+    elif not maps.find(recording.markers, _other(side), options.static is not None, options.own_map).lacks(False):
         advice = f"the {_other(side)} leg is there"
     raise recording.error(what, advice)
 

@@ -129,6 +129,7 @@ def spellings(names: Iterable[str]) -> dict[str, str]:
         >>> spellings(["Knee_Right"])
         {'KNEERIGHT': 'Knee_Right', 'KNEER': 'Knee_Right', 'RKNEE': 'Knee_Right'}
     """
+    names = list(names)
     found: dict[str, str] = {}
     for name in names:
         found.setdefault(plain(name), name)
@@ -159,7 +160,7 @@ def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[st
         >>> print(marker_set.set_name, marker_set.roles["heel"], marker_set.lacks(carried=False))
         plug_in_gait RHEE []
     """
-    there = spellings(list(names))
+    there = spellings(names)
     if own is not None:
         return _matched("own map", own, there, side)
     candidates = [_matched(name, table, there, side) for name, table in known().items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -95,14 +96,17 @@ def _clocks(contacts: list[PlateContact], strikes: np.ndarray, offs: np.ndarray)
     return [f"{what}: two clocks?"] if abs(shift) > MAX_CLOCK_SHIFT else []
 
 
-def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
-    """The warnings of several trials, merging those that differ only in their numbers."""
-    kinds: dict[str, list[str]] = {}
+def merged_lines(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
+    """The warnings of several trials, merging those of different trials that differ only in their numbers."""
+    kinds: dict[tuple[str, int], list[str]] = {}
     for leg, lines in trials:
         names = sorted({plate.name for plate in leg.recording.forces}, key=len, reverse=True)
         figures = re.compile("|".join([*(f"({re.escape(name)})" for name in names), _FIGURE]))
+        own = Counter[str]()
         for line in lines:
-            kinds.setdefault(figures.sub(lambda m: m[0] if m.lastindex else "#", line), []).append(line)
+            kind = figures.sub(lambda m: m[0] if m.lastindex else "#", line)
+            own[kind] += 1
+            kinds.setdefault((kind, own[kind]), []).append(line)
     more = lambda n: f" (likewise in {count_of(n, 'more trial', 'more trials')})" if n else ""
     return [f"{lines[0]}{more(len(lines) - 1)}" for lines in kinds.values()]
 

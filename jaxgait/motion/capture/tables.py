@@ -163,10 +163,11 @@ def side_means(table: xr.Dataset) -> xr.Dataset:
         spread = [float(np.std(x, ddof=1)) if x.size > 1 else math.nan for x in values]
         found[f"{name}_sd"] = ("side", spread, about | {"long_name": f"standard deviation of {name}"})
         if len(sides) == 2 and name in SYMMETRIC:
-            right, left = found[name][1]
-            index = 100.0 * (right - left) / (0.5 * (right + left))
+            right, left = np.array(found[name][1])
+            with np.errstate(divide="ignore", invalid="ignore"):  # a step-to gait has steps of no length
+                index, ratio = 200.0 * (right - left) / (right + left), right / left
             found[f"{name}_symmetry_index"] = ((), index, {"units": "%", "long_name": f"symmetry index of {name}"})
-            found[f"{name}_ratio"] = ((), right / left, {"units": "", "long_name": f"{name}, right over left"})
+            found[f"{name}_ratio"] = ((), ratio, {"units": "", "long_name": f"{name}, right over left"})
     return xr.Dataset(found, {"side": sides}, table.attrs)
 
 

@@ -1,4 +1,4 @@
-"""What is one trial with its ground forces, and what are several trials."""
+"""Pairs files of ground forces with their trials, and gives trials distinct names."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     common with theirs (walk_fast_markers.trc, walk_fast_grf.mot).
 
     Raises:
+        ValueError: without recordings.
         MotionFormatError: if all contain only ground forces, a file of forces fits none or comes with a trial that has
             its own, it is not clear of which trial it is, as where one would have two files and another none, or joint
             angles come with markers: forces or strides would count twice.
@@ -52,6 +53,8 @@ def together(found: Sequence[Recording]) -> list[Recording]:
         >>> print(len(found), found[0].file, found[0].forces[0].name)
         1 walk.trc plate 1
     """
+    if not found:
+        raise ValueError("give at least one recording of a walk, got none")
     moving = [r for r in found if r.markers or r.angles]
     moving = [r for r in moving if len(r.markers) > 2 or has_leg(r)] or moving
     forces = [r for r in found if not any(r is one for one in moving)]

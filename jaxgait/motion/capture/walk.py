@@ -181,7 +181,7 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
         rajagopal_1.26ms 101 1.13
     """
     check_harmonics(harmonics)
-    frames = walk.period * walk.legs[0].recording.rate
+    frames = walk.period * min(walk.legs[walk.trial_of(stride)].recording.rate for stride in walk.kept)
     return Stride(
         name=walk.name,
         time=np.linspace(0.0, walk.period, cutting.POINTS_PER_STRIDE),
@@ -230,8 +230,6 @@ def _measured(
     recordings: Sequence[Recording], sides: Sequence[str], options: Options, speed: float | None, mass: float | None
 ) -> dict[str, Walk]:
     """The walks of the sides that can be measured, of a person who has one mass."""
-    if not recordings:
-        raise ValueError("give at least one recording of a walk, got none")
     mass = check_mass(mass)
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
     recordings, twice = with_own_names(together(recordings))
@@ -264,7 +262,7 @@ def _walk(
         others=tuple(None if t.other is None else OtherLeg(t.other.leg, t.other.events) for t in trials),
         notes=(
             *_collected(trials, "notes"),
-            *plates.joined((t.leg, footing.footing_notes(t.leg)) for t in trials),
+            *plates.merged_lines((t.leg, footing.footing_notes(t.leg)) for t in trials),
             *found.ended,
             *scaled.notes,
             *walk.notes,
@@ -272,11 +270,11 @@ def _walk(
         warnings=(
             *general,
             *_collected(trials, "warnings"),
-            *plates.joined((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
-            *plates.joined((t.leg, footing.footing_warnings(t.leg)) for t in trials),
-            *plates.joined((t.leg, plates.plate_warnings(t.leg, t.own.load, *t.own.moved)) for t in trials),
-            *plates.joined((t.leg, source_warnings(t.feet)) for t in trials),
-            *plates.joined((t.leg, [] if speed else [*t.belt.warnings]) for t in trials),
+            *plates.merged_lines((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
+            *plates.merged_lines((t.leg, footing.footing_warnings(t.leg)) for t in trials),
+            *plates.merged_lines((t.leg, plates.plate_warnings(t.leg, t.own.load, *t.own.moved)) for t in trials),
+            *plates.merged_lines((t.leg, source_warnings(t.feet)) for t in trials),
+            *plates.merged_lines((t.leg, [] if speed else [*t.belt.warnings]) for t in trials),
             *unlikely,
             *scaled.warnings,
             *agreement.one_walk(sound, walk.kept),
@@ -309,7 +307,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
     load, odd = _mean_load(kept)
     segments = segments_of(legs, kept)
     loads = [t.own.load for t in trials]
-    dynamics, how = dynamics_of(legs, loads, kept if load else (), body.get("mass_kg"))
+    dynamics, how = dynamics_of(legs, loads, kept if load else (), body.get("mass_kg"), segments)
     found = (
         *odd,
         *leg_warnings.stride_warnings(kept),

@@ -91,7 +91,8 @@ def clock(
         stated: the rate in Hz that the header states.
 
     Raises:
-        MotionFormatError: for times that are missing, decrease, are seconds apart, or are too uneven to be resampled.
+        MotionFormatError: for less than two times, and times that are missing, decrease, are seconds apart, or are too
+            uneven to be resampled.
 
     Examples:
         >>> import numpy as np
@@ -101,6 +102,8 @@ def clock(
         >>> print(round(ticks.rate, 6), ticks.time.size, ticks.notes)  # Hz, frames
         100.0 5 ('1 frame is missing (such as before line 4): it is a gap',)
     """
+    if time.size < 2:
+        raise MotionFormatError(f"{time.size} times, which are too few for a rate", "export all frames", file)
     _check_increasing(file, time, lines)
     steps, span = np.diff(time), float(time[-1] - time[0])
     usual = float(np.median(steps))

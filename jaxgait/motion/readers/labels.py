@@ -137,7 +137,7 @@ def classify(
     """
     time = next((i for i, name in enumerate(names) if _TIME.match(name)), None)
     in_ms = time is not None and (
-        re.search(r"[\s_\[(]ms[\])]?$", names[time], re.IGNORECASE) or units[time : time + 1] == ["ms"]
+        re.search(r"[\s_\[(]ms[\])]?$", names[time], re.IGNORECASE) or [*units[time : time + 1]] == ["ms"]
     )
     frame = next((i for i, name in enumerate(names) if _FRAME.match(name)), None)
     clocks = {i for i, name in enumerate(names) if is_clock(name)}
