@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.readers.clock import clock
 from tests.motion import walker
@@ -30,6 +31,11 @@ def test_uneven_times_are_interpolated(lost, jitter):
     assert any("resampled at 100 Hz" in note for note in found.notes)
     words = {0: "missing", 1: "1 frame is missing", 3: "3 frames are missing"}[lost]
     assert any(words in note for note in found.notes) == bool(lost)
+
+
+def test_one_row_has_no_rate():
+    with pytest.raises(MotionFormatError, match=r"walk\.csv: 1 times, which are too few"):
+        clock("walk.csv", np.zeros(1), np.ones(1, int))
 
 
 def test_a_rate_that_the_times_deny_is_warned_of(tmp_path):

@@ -25,6 +25,8 @@ def test_forces_go_with_the_trial_that_has_none(tmp_path):
     trial, forces = read_recording(tmp_path / "a.trc"), read_recording(tmp_path / "a.mot")
     (both,) = together([forces, trial])
     assert len(both.forces) == 1 and both.markers
+    with pytest.raises(ValueError, match="at least one recording"):
+        together([])
     for read in (lambda: together([forces]), lambda: motion_drive(str(tmp_path / "a.mot"))):
         with pytest.raises(MotionFormatError, match="contains ground forces only"):
             read()

@@ -131,6 +131,11 @@ def test_the_speed_may_be_given(tmp_path):
         read_stride(path)
 
 
+def test_a_speed_may_begin_with_its_point(tmp_path):
+    (tmp_path / "a.csv").write_text(GOOD.replace(f"speed_m_s={SPEED}", "speed_m_s=.9"))
+    assert read_stride(tmp_path / "a.csv").speed == 0.9
+
+
 def test_the_fit_is_the_nearest_series():
     x = np.cos(2 * np.pi * np.arange(50) / 50) + 0.3 * np.sin(6 * np.pi * np.arange(50) / 50) + 2
     series = fourier(x, 3)
