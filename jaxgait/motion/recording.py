@@ -23,6 +23,10 @@ NOISE_FORCE = 5.0
 """Force in N up to which a plate shows only noise."""
 
 
+LOADED_FORCE = 30.0
+"""Vertical force in N above which a foot is on a plate."""
+
+
 class GroundReaction(NamedTuple):
     """The ground reaction of one plate, or on one foot, as recorded."""
 
@@ -133,6 +137,32 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
         notes=(*recording.notes, f"ground forces of {other.file}", *other.notes),
         warnings=recording.warnings + other.warnings,
     )
+
+
+def upward(recording: Recording, up: Float[np.ndarray, " 3"]) -> tuple[Recording, tuple[str, ...]]:
+    """The recording with the forces of all plates on the walker, and notes on those that were reversed for that.
+
+    `up` is the unit vector upward, in the axes of the laboratory.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.recording import GroundReaction, Recording, upward
+        >>> time = np.linspace(0.0, 1.0, 101)
+        >>> plate = GroundReaction("plate 1", time, np.tile([0.0, -700.0, 0.0], (101, 1)), None)
+        >>> trial = Recording("walk", "walk.trc", 100.0, time, forces=(plate,))
+        >>> turned, notes = upward(trial, np.array([0.0, 1.0, 0.0]))
+        >>> print(turned.forces[0].force[0, 1], len(notes))  # N
+        700.0 1
+    """
+    forces, notes = [], []
+    for plate in recording.forces:
+        vertical = plate.force @ up
+        loaded = vertical[np.abs(vertical) > LOADED_FORCE]
+        down = bool(loaded.size) and np.mean(loaded) < 0
+        forces.append(plate._replace(force=-plate.force) if down else plate)
+        what = "forces point downward and are reversed: the reaction on the foot is needed"
+        notes += [f"{plate.name}: {what}"] if down else []
+    return dataclasses.replace(recording, forces=tuple(forces)), tuple(notes)
 
 
 def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:

@@ -13,7 +13,6 @@ from jaxgait.models import Prosthesis
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import ground, maps
 from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS
-from jaxgait.motion.capture.events import by_motion
 from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
@@ -317,7 +316,7 @@ def test_marks_of_the_laboratory_are_events():
 
 def test_events_by_the_motion_are_periodic():
     w = walker.walker(duration=6.0)
-    strikes, offs = by_motion(leg_of(recording(w), "right", EXACT))
+    strikes, offs = leg_of(recording(w), "right", EXACT).motion_events
     np.testing.assert_allclose(np.diff(strikes), w.period, atol=2e-3)
     np.testing.assert_allclose(np.diff(offs), w.period, atol=2e-3)
     assert all(0.5 < ((off - strikes[0]) % w.period) / w.period < 0.75 for off in offs)
@@ -328,13 +327,13 @@ def test_events_by_the_motion_are_periodic():
 def test_events_near_the_ends_of_a_record_are_found(margin, found, cut):
     """Whether it is cut, or the markers are seen in a part of it only; a stride and a leg may depend on one of them."""
     w = walker.walker(duration=6.0)
-    strikes, offs = by_motion(leg_of(recording(w), "right", EXACT))
+    strikes, offs = leg_of(recording(w), "right", EXACT).motion_events
     first, last = round(offs[0] * w.rate) - margin, round(strikes[-2] * w.rate) + margin
     part = slice(first, last + 1)
     seen = ((np.arange(w.time.size) >= first) & (np.arange(w.time.size) <= last))[:, None]
     time = w.time[part] if cut else w.time
     markers = {k: x[part] if cut else np.where(seen, x, np.nan) for k, x in w.markers.items()}
-    got = by_motion(leg_of(recording(dataclasses.replace(w, time=time, markers=markers)), "right", EXACT))
+    got = leg_of(recording(dataclasses.replace(w, time=time, markers=markers)), "right", EXACT).motion_events
     strikes, offs = strikes[(strikes > offs[0]) & (strikes < strikes[-2] + 0.1)], offs[offs < strikes[-2]]
     np.testing.assert_allclose(got[0], strikes if found else strikes[:-1], atol=5e-3)
     np.testing.assert_allclose(got[1], offs if found else offs[1:], atol=5e-3)

@@ -182,7 +182,7 @@ def test_the_signs_of_the_moments_of_a_person_who_stands_still(walk):
     )
     recording = dataclasses.replace(leg.recording, forces=(plate,))
     standing = dataclasses.replace(leg, recording=recording, points=points, **upright)
-    load = load_of(standing, walk.kept[0].times[:1])
+    load = load_of(standing)
     (found,) = strides_dynamics(standing, load, walk.kept[:1], BODY, walker.MASS)
     foot = float(BODY["foot"].mass) * GRAVITY * (float(BODY["foot"].com) - 0.05)
     turned = (400.0 * 0.10 - foot) / walker.MASS
@@ -285,7 +285,7 @@ def test_moments_are_those_of_opensim(tmp_path):
         "force": np.column_stack([plate.force, np.nan_to_num(plate.point) * [1, 0, 0]]).tolist(),
     }
     theirs, stride = _by_opensim(task, tmp_path), walk.kept[0]
-    load = load_of(rigid, np.array([stride.start]))
+    load = load_of(rigid)
     (same,) = strides_dynamics(rigid, load, [stride], walk.dynamics.body, 85.07)
     times = np.linspace(stride.start, stride.start + stride.period, 101)
     for joint, sign in zip(JOINTS, (1, -1, 1), strict=True):

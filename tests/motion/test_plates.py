@@ -263,7 +263,7 @@ def test_contacts_in_which_a_foot_is_not_seen_are_not_judged():
 
 def test_the_time_between_two_contacts_counts_once():
     """On a plate that is not zeroed no force fades between them."""
-    load = load_of(leg_of(recording(FORCE + 20.0 * up), "right"), np.array([]))
+    load = load_of(leg_of(recording(FORCE + 20.0 * up), "right"))
     assert load is not None and len(load.contacts) > 2
     between = np.convolve(FORCE[:, 1], np.ones(5), "same") == 0
     np.testing.assert_allclose(load.force[between, 1], 20.0, atol=1e-6)

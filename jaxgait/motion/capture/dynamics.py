@@ -199,12 +199,7 @@ def _one_stride(
 
 def _angles(leg: Leg) -> dict[str, np.ndarray]:
     """Angles of the segments in rad, without jumps."""
-    if leg.foot is not None:
-        foot = leg.foot
-    else:
-        assert leg.ankle_angle is not None, "a leg has the line of its foot or an ankle angle"
-        foot = leg.shank + leg.ankle_angle
-    return {"thigh": unwrapped(leg.thigh), "shank": unwrapped(leg.shank), "foot": unwrapped(foot)}
+    return {"thigh": unwrapped(leg.thigh), "shank": unwrapped(leg.shank), "foot": unwrapped(leg.foot_line)}
 
 
 class _Tracks(NamedTuple):

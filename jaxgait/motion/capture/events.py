@@ -10,22 +10,12 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.checks import first_few
-from jaxgait.motion import norms
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.recording import Mark, Recording
 
 SAME_EVENT = 0.15
 """Largest time in s between two estimates of the same event."""
-NO_STRIDE = 0.5 * norms.PERIOD.possible[0]
-"""Time in s between two heel strikes of one foot below which they are one event: half the shortest possible stride.
-
-Shorter strides are found and dropped as too short; otherwise two would be taken for one stride.
-"""
-
-NEAR_END = 0.04
-"""Distance in s from either end of the record within which a maximum may be only part of a longer rise or fall."""
-
 _SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
 _EVENT = re.compile(
     r"(?:(?P<before>right|left|r|l)(?: leg)?)? ?"
@@ -50,50 +40,13 @@ class StrideEvents(NamedTuple):
     notes: tuple[str, ...]
 
 
-def by_motion(leg: Leg) -> tuple[Float[np.ndarray, " strikes"], Float[np.ndarray, " offs"]]:
-    """Heel strikes and toe-offs in s by Zeni et al. 2008 (Gait Posture 27:710-714).
-
-    The foot is farthest forward of the hip at heel strike and farthest behind it at toe-off.
-    """
-    ahead = lambda p: p[:, 0] - leg.hip[:, 0]
-    heel = leg.points.get("heel", leg.points["ankle"])
-    toe = leg.points.get("toe", leg.points["ankle"])
-    return _peaks(leg, ahead(heel)), _peaks(leg, -ahead(toe))
-
-
-def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
-    """Times in s of the maxima, between frames by parabolas."""
-    from scipy.signal import find_peaks, peak_prominences  # (see `jaxgait.motion.capture.smoothing`)
-
-    there = np.isfinite(signal)
-    if there.sum() < 5:
-        return np.zeros(0)
-    rate = leg.recording.rate
-    first, last = np.flatnonzero(there)[[0, -1]]
-    frames = np.arange(signal.size)
-    whole = np.interp(frames, frames[there], signal[there])
-    high = max(0.3 * float(np.percentile(whole, 99) - np.percentile(whole, 1)), 1e-9)
-    found, _ = find_peaks(whole, distance=max(1, int(NO_STRIDE * rate)))
-    found = found[np.minimum(found - first, last - found) >= max(1.0, NEAR_END * rate)]
-    # beyond its ends the signal is taken to be low: a maximum shortly before an end need not fall far within the record
-    low = np.pad(whole[first : last + 1], 1, constant_values=whole.min())
-    found = found[peak_prominences(low, found - first + 1)[0] >= high]
-    found = np.array([i for i in found if there[i - 1 : i + 2].all()], int)
-    if not found.size:
-        return np.zeros(0)
-    before, at, after = whole[found - 1], whole[found], whole[found + 1]
-    bend = before - 2 * at + after
-    shift = np.where(np.abs(bend) > 1e-15, 0.5 * (before - after) / np.where(bend == 0, 1.0, bend), 0.0)
-    return leg.recording.time[0] + (found + np.clip(shift, -0.5, 0.5)) / rate
-
-
 def events_of(leg: Leg, load: Load | None) -> StrideEvents:
     """The events of the leg, each from the best source.
 
     If only some heel strikes have a force (or a mark), the others, by motion, are shifted by the median difference of
     those that have both.
     """
-    strikes, offs = by_motion(leg)
+    strikes, offs = leg.motion_events
     exact, left, name, marked = _exact(leg, load)
     if not exact.size:
         note = "heel strikes by the motion: heel farthest forward of the hip (Zeni 2008)"
@@ -139,7 +92,7 @@ def source_warnings(feet: Sequence[tuple[Leg, StrideEvents]]) -> list[str]:
         return []
     (leg, events), (zeni, _) = sorted(feet, key=lambda foot: set(foot[1].sources) == {"motion"})
     source = "force" if "force" in events.sources else "the laboratory's marks"
-    early = _merged(events.strikes, by_motion(leg)[0], source)[2]
+    early = _merged(events.strikes, leg.motion_events.strikes, source)[2]
     when = f", which come about {1e3 * abs(early):.0f} ms {'earlier' if early > 0 else 'later'}" if early else ""
     what = f"the {leg.side} foot's heel strikes are by {source}, the {zeni.side} foot's by the motion{when}"
     return [f"{what}: steps and double support are by the motion; stance and swing of the sides cannot be compared"]

@@ -14,8 +14,8 @@ from jaxtyping import Float
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.axes import OVERGROUND_SPEED, slope_text
 from jaxgait.motion.capture.belt import BELT_SPEED
-from jaxgait.motion.capture.events import by_motion
 from jaxgait.motion.capture.leg import Leg, Options, leg_of
+from jaxgait.motion.capture.maps import OTHER_SIDE
 from jaxgait.motion.norms import inside
 from jaxgait.motion.recording import Recording
 
@@ -65,7 +65,7 @@ def footholds(leg: Leg) -> list[Foothold]:
         >>> print([round(one.forward, 1) for one in footholds(leg_of(recorded(reference_gait()), "right"))])  # m
         [2.0, 3.4, 4.8]
     """
-    strikes, _ = by_motion(leg)
+    strikes = leg.motion_events.strikes
     if strikes.size < 2:
         return []
     front = leg.points.get("toe", leg.points.get("heel", leg.points["ankle"]))
@@ -115,7 +115,7 @@ def _seen(recording: Recording) -> Recording:
 
 def _other_leg(recording: Recording, side: str, options: Options) -> Leg | None:
     try:
-        return leg_of(recording, "left" if side == "right" else "right", options)
+        return leg_of(recording, OTHER_SIDE[side], options)
     except MotionFormatError:
         return None
 
@@ -125,7 +125,7 @@ class _Ground(NamedTuple):
 
     slope: float
     """In rad, as the footholds have it, positive uphill; also where it cannot be distinguished from 0."""
-    way: float
+    travel: float
     """Distance in m between the first and the last foothold of a foot; 0 if no foot has two of them."""
     slopes: bool
     """Whether it slopes."""
@@ -150,7 +150,7 @@ def _of_the_others(one: _Ground, grounds: Sequence[_Ground]) -> float:
     along = [(float(one.forward @ g.forward), g.slope) for g in grounds if g.slopes and g.forward is not None]
     slopes = [math.copysign(slope, slope * cosine) for cosine, slope in along if abs(cosine) > SAME_LINE]
     slope = float(np.median(slopes)) if slopes else 0.0
-    return slope if abs(slope - one.slope) * one.way < LEAST_RISE else 0.0
+    return slope if abs(slope - one.slope) * one.travel < LEAST_RISE else 0.0
 
 
 def _ground(legs: Sequence[Leg]) -> _Ground:
@@ -162,9 +162,9 @@ def _ground(legs: Sequence[Leg]) -> _Ground:
     if pairs:
         rise = lambda a, b: np.array([b.up - a.up, b.hip - a.hip]) / (b.forward - a.forward)
         slope, of_hip = (float(x) for x in np.median([rise(a, b) for a, b in pairs], axis=0))
-        way = max(abs(b.forward - a.forward) for a, b in pairs)
+        travel = max(abs(b.forward - a.forward) for a, b in pairs)
         together = inside(of_hip / slope, WITH_THE_HIP) if slope else False
-        return _Ground(math.atan(slope), way, together and abs(slope) * way > LEAST_RISE, forward)
+        return _Ground(math.atan(slope), travel, together and abs(slope) * travel > LEAST_RISE, forward)
     moving = [[math.atan(one.climb / one.speed) for one in foot if one.speed < -BELT_SPEED] for foot in found]
     inclines = [float(np.median(foot)) for foot in moving if foot]
     if forward is not None or not inclines:
@@ -178,8 +178,8 @@ def _crosses(leg: Leg) -> bool:
     seen = np.flatnonzero(np.isfinite(leg.hip[:, 0]))
     if seen.size < 2:
         return False
-    way = float(leg.hip[seen[-1], 0] - leg.hip[seen[0], 0])
-    return abs(way) > OVERGROUND_SPEED * float(leg.recording.time[seen[-1]] - leg.recording.time[seen[0]])
+    travel = float(leg.hip[seen[-1], 0] - leg.hip[seen[0], 0])
+    return abs(travel) > OVERGROUND_SPEED * float(leg.recording.time[seen[-1]] - leg.recording.time[seen[0]])
 
 
 def footing_notes(leg: Leg) -> list[str]:

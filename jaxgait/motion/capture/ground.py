@@ -12,10 +12,8 @@ from jaxgait.checks import count_of
 from jaxgait.motion.capture.coordinates import HIP_OF_HEIGHT
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.recording import NOISE_FORCE, GroundReaction, runs
+from jaxgait.motion.recording import LOADED_FORCE, NOISE_FORCE, GroundReaction, runs
 
-LOADED_FORCE = 30.0
-"""Vertical force in N above which a foot is on the plate."""
 MIN_CONTACT = 0.15
 """Shortest contact in s."""
 MAX_STANCE_SHARE = 0.85
@@ -73,23 +71,20 @@ def least_force(leg: Leg) -> float:
     return LEAST_FORCE * (float(np.nanmean(leg.hip[:, 1])) / HIP_OF_HEIGHT) ** 2
 
 
-def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
+def load_of(leg: Leg) -> Load | None:
     """The ground reaction on the leg's foot; None if there are no forces, or none of this foot.
 
-    Heel strikes in s by the motion identify the foot where no centre of pressure does. Contacts that take longer than
+    Heel strikes by the motion identify the foot where no centre of pressure does. Contacts that take longer than
     `MAX_STANCE_SHARE` of their strides are not used.
     """
+    strikes = leg.motion_events.strikes
     if most_vertical(leg) < least_force(leg):
         return None
     total, steps, notes = np.zeros((leg.recording.frames, 3)), [], []
     for number, plate in enumerate(leg.recording.forces):
         force = plate.force @ leg.axes.rotation.T
-        loaded = np.abs(force[:, 1]) > LOADED_FORCE
-        if loaded.any() and np.mean(force[loaded, 1]) < 0:
-            force = -force
-            notes.append(f"{plate.name}: forces point downward and are reversed: the reaction on the foot is needed")
         stood = stretches(force[:, 1], plate.time, SHORTEST_PART)
-        ours = [_ours(leg, plate, start, end, strikes) for start, end in stood]
+        ours = [_ours(leg, plate, start, end) for start, end in stood]
         if not any(ours):
             continue
         pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])
@@ -207,7 +202,7 @@ def _contact(plate: GroundReaction, number: int, start: int, end: int) -> PlateC
     return PlateContact(plate.name, begins, ends, number)
 
 
-def _ours(leg: Leg, plate: GroundReaction, start: int, end: int, strikes: np.ndarray) -> bool:
+def _ours(leg: Leg, plate: GroundReaction, start: int, end: int) -> bool:
     """Whether a contact is of the leg's own foot: by centre of pressure, else by the plate's name, else by time.
 
     A short one, which may be noise or a brush of the other foot, needs a centre of pressure.
@@ -220,7 +215,7 @@ def _ours(leg: Leg, plate: GroundReaction, start: int, end: int, strikes: np.nda
     side = _side_of(plate.name)
     if side:
         return side == leg.side
-    begins = plate.time[start]
+    begins, strikes = plate.time[start], leg.motion_events.strikes
     return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < MAX_STRIKE_LAG
 
 

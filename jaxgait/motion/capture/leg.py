@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +35,8 @@ from jaxgait.motion.capture.smoothing import (
     fill,
     lowpass,
 )
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.capture.zeni import MotionEvents, motion_events
+from jaxgait.motion.recording import Recording, upward
 
 Plane = Float[np.ndarray, "frames 2"]
 Signal = Float[np.ndarray, " frames"]
@@ -115,6 +117,20 @@ class Leg:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
+    @property
+    def foot_line(self) -> Signal:
+        """The line of the foot, toe up; that of the sole if the ankle angle is recorded."""
+        if self.foot is not None:
+            return self.foot
+        assert self.ankle_angle is not None, "a leg has the line of its foot or an ankle angle"
+        return self.shank + self.ankle_angle
+
+    @functools.cached_property
+    def motion_events(self) -> MotionEvents:
+        """Heel strikes and toe-offs by the motion alone."""
+        ahead = lambda name: self.points.get(name, self.points["ankle"])[:, 0] - self.hip[:, 0]
+        return motion_events(ahead("heel"), ahead("toe"), self.recording.time, self.recording.rate)
+
 
 def leg_of(recording: Recording, side: str, options: Options = Options(), slope: float = 0.0) -> Leg:
     """The leg of a side, from markers if they make one, otherwise from joint angles.
@@ -133,11 +149,11 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
     marker_set = maps.find(recording.markers, side, options.static is not None, options.own_map)
     lacking = marker_set.lacks(options.static is not None)
     if not lacking:
-        return _from_markers(recording, side, marker_set, options, slope)
+        return _upright(_from_markers(recording, side, marker_set, options, slope))
     from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles
 
     if has_angles(recording, side):
-        return from_angles(recording, side, options.cutoff, options.max_gap)
+        return _upright(from_angles(recording, side, options.cutoff, options.max_gap))
     if recording.angles and not recording.markers:
         absent = ", ".join(name for name in angle_names(side) if name not in recording.angles)
         recorded = first_few([*recording.angles], MOST_NAMED)
@@ -148,9 +164,17 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
     advice = "name the markers in a map of your own (--markers map.toml)"
     if not marker_set.lacks(carried=True):
         advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
-    elif not maps.find(recording.markers, _other(side), options.static is not None, options.own_map).lacks(False):
-        advice = f"the {_other(side)} leg is there"
+    elif not maps.find(recording.markers, maps.OTHER_SIDE[side], options.static is not None, options.own_map).lacks(
+        False
+    ):
+        advice = f"the {maps.OTHER_SIDE[side]} leg is there"
     raise recording.error(what, advice)
+
+
+def _upright(leg: Leg) -> Leg:
+    """The leg with the forces of all plates upward, and notes on those that were not."""
+    recording, notes = upward(leg.recording, leg.axes.rotation[1])
+    return dataclasses.replace(leg, recording=recording, notes=leg.notes + notes)
 
 
 def _named_alike(static: Recording, recording: Recording) -> Recording:
@@ -160,13 +184,9 @@ def _named_alike(static: Recording, recording: Recording) -> Recording:
     return dataclasses.replace(static, markers={there.get(plain(n), n): x for n, x in static.markers.items()})
 
 
-def _other(side: str) -> str:
-    return "left" if side == "right" else "right"
-
-
 def _from_markers(recording: Recording, side: str, marker_set: MarkerSet, options: Options, slope: float) -> Leg:
     """The leg of markers, with warnings of what looks wrong with them."""
-    other = maps.find(recording.markers, _other(side), options.static is not None, options.own_map)
+    other = maps.find(recording.markers, maps.OTHER_SIDE[side], options.static is not None, options.own_map)
     names = _wanted(marker_set) | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
     recording, repeated = without_repeats(recording, sorted(names))
     missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in _wanted(marker_set)}

@@ -15,6 +15,7 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.text import content
 
 SIDES = {"right": "R", "left": "L"}
+OTHER_SIDE = {"right": "left", "left": "right"}
 CLUSTERS = ("thigh_cluster", "shank_cluster")
 ROLES = ["asis", "psis", "sacrum", "hip_centre", "trochanter", "knee_centre", "knee_lateral", "knee_medial"]
 ROLES += ["ankle_centre", "ankle_lateral", "ankle_medial", "heel", "toe", *CLUSTERS]

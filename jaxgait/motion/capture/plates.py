@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from jaxtyping import Float
 
 from jaxgait.checks import count_of
 from jaxgait.motion.capture.ground import (
@@ -46,14 +45,9 @@ MIN_PRESSURE_PATH = 0.02
 """Least distance in m that the centre of pressure moves forward of the ankle in the middle half of a contact."""
 
 
-def plate_warnings(
-    leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"], offs: Float[np.ndarray, " offs"]
-) -> list[str]:
-    """Warnings about the plates of a trial; empty if there are none.
-
-    Heel strikes and toe-offs are those by the motion, in s.
-    """
-    plates = leg.recording.forces
+def plate_warnings(leg: Leg, load: Load | None) -> list[str]:
+    """Warnings about the plates of a trial; empty if there are none."""
+    (strikes, offs), plates = leg.motion_events, leg.recording.forces
     scale = _scale(leg, load)
     if scale or not plates:
         return scale
@@ -152,10 +146,6 @@ def _elsewhere(leg: Leg, plate: GroundReaction) -> Iterator[str]:
     if leg.own_foot is None or leg.other_foot is None:
         return
     vertical = plate.force @ leg.axes.rotation[1]
-    loaded = vertical[np.abs(vertical) > LOADED_FORCE]
-    if not loaded.size:
-        return
-    vertical = vertical if np.mean(loaded) > 0 else -vertical
     near = [np.min(distances(leg, plate, start, end)) for start, end in stretches(vertical, plate.time)]
     known = [float(d) for d in near if np.isfinite(d)]  # NaN where one of the feet is not seen
     off = [d for d in known if d > MAX_FOOT_DISTANCE]
@@ -168,7 +158,6 @@ def _contact_curves(leg: Leg, plate: GroundReaction, start: float, end: float) -
     """The force in the walker's axes in N, and the centre of pressure ahead of the ankle in m, of a contact."""
     on = slice(*np.searchsorted(plate.time, [start, end]))
     force = plate.force[on] @ leg.axes.rotation.T
-    force = force if np.mean(force[:, 1]) > 0 else -force
     if plate.point is None:
         return force, np.full(force.shape[0], np.nan)
     ankle = sampled_at(leg.recording.time, leg.points["ankle"], plate.time[on])

@@ -14,7 +14,7 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import agreement, footing
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.belt import Belt, belt_of
-from jaxgait.motion.capture.events import StrideEvents, by_motion, events_of
+from jaxgait.motion.capture.events import StrideEvents, events_of
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.strides import StrideCurve
@@ -29,8 +29,6 @@ class Foot(NamedTuple):
     """A leg and what its foot does."""
 
     leg: Leg
-    moved: tuple[np.ndarray, np.ndarray]
-    """Heel strikes and toe-offs in s by the motion alone."""
     load: Load | None
     events: StrideEvents
     speed: float
@@ -107,10 +105,9 @@ def _trials(recordings: Sequence[Recording], side: str, options: Options, done: 
 
 
 def _foot(leg: Leg) -> Foot:
-    moved = by_motion(leg)
-    load = load_of(leg, moved[0])
+    load = load_of(leg)
     events = events_of(leg, load)
-    return Foot(leg, moved, load, events, cutting.foot_speed(leg, events))
+    return Foot(leg, load, events, cutting.foot_speed(leg, events))
 
 
 def _trial(own: Foot, other: Foot | None) -> Trial:

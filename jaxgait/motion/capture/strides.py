@@ -175,17 +175,13 @@ def _signals(leg: Leg, angles: Mapping[str, np.ndarray], hip: np.ndarray, time: 
     """The signals of a stride; `angles` are those of `_angles`, `hip` is in m, from its mean progression."""
     signals = {k: without_turns(_at(leg, x[:, None], time)[:, 0]) for k, x in angles.items()}
     signals |= {"hip_x_m": hip[:, 0], "hip_y_m": hip[:, 1]}
-    signals["knee_rad"] = signals["thigh_rad"] - signals["shank_rad"]
-    foot = signals["foot_rad"] if "foot_rad" in signals else signals["ankle_rad"] + signals["shank_rad"]
-    return signals | {"foot_rad": foot, "ankle_rad": foot - signals["shank_rad"]}
+    thigh, shank, foot = (signals[k] for k in ("thigh_rad", "shank_rad", "foot_rad"))
+    return signals | {"knee_rad": thigh - shank, "ankle_rad": foot - shank}
 
 
 def _angles(leg: Leg) -> dict[str, np.ndarray]:
     """The angles of a leg in rad, without jumps by a full turn."""
-    angles = {"thigh_rad": leg.thigh, "shank_rad": leg.shank, "foot_rad": leg.foot}
-    if leg.foot is None:
-        angles["ankle_rad"] = leg.ankle_angle
-    return {name: unwrapped(x) for name, x in angles.items() if x is not None}
+    return {"thigh_rad": unwrapped(leg.thigh), "shank_rad": unwrapped(leg.shank), "foot_rad": unwrapped(leg.foot_line)}
 
 
 def unwrapped(angle: np.ndarray) -> np.ndarray:

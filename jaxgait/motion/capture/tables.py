@@ -19,12 +19,12 @@ from jaxgait import xr
 from jaxgait.checks import count_of, first_few, warn_user
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
-from jaxgait.motion.capture.events import SAME_EVENT, StrideEvents, by_motion, only_one_by_motion
+from jaxgait.motion.capture.events import SAME_EVENT, StrideEvents, only_one_by_motion
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import FLAT, POINTS_PER_STRIDE, StrideCurve, unwrapped
-from jaxgait.motion.capture.walk import OtherLeg, Walk
+from jaxgait.motion.capture.walk import WALK_SIGNALS, OtherLeg, Walk
 
 
 class Quantity(NamedTuple):
@@ -71,13 +71,7 @@ CURVES = {
     "hip_flexion": Quantity("deg", "thigh relative to the pelvis: thigh_angle + pelvis_tilt"),
 }
 """Columns of curves; `hip_flexion` is 0 with the thigh at right angles to the line from PSIS to ASIS."""
-_SIGNALS = dict(
-    zip(
-        tuple(CURVES)[:7],
-        ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad"),
-        strict=True,
-    )
-)
+_SIGNALS = dict(zip(tuple(CURVES)[:7], WALK_SIGNALS, strict=True))
 
 
 def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
@@ -255,11 +249,7 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
     names.sort(key=lambda event: event[2])
     angles = {"thigh_angle": unwrapped(leg.thigh), "shank_angle": unwrapped(leg.shank)}
     angles["knee_angle"] = angles["thigh_angle"] - angles["shank_angle"]
-    if leg.foot is None:
-        assert leg.ankle_angle is not None, "a leg has the line of its foot or an ankle angle"
-        foot = angles["shank_angle"] + leg.ankle_angle
-    else:
-        foot = unwrapped(leg.foot) - _flat_foot(walk)
+    foot = unwrapped(leg.foot_line) - (0.0 if leg.foot is None else _flat_foot(walk))
     angles |= {"foot_angle": foot, "ankle_angle": foot - angles["shank_angle"]}
     if leg.pelvis is not None:
         angles |= {"pelvis_tilt": leg.pelvis, "hip_flexion": angles["thigh_angle"] + leg.pelvis}
@@ -366,7 +356,7 @@ def _step(leg: Leg, events: StrideEvents, other: OtherLeg, stride: StrideCurve) 
     """
     strikes, offs, others = events.strikes, events.offs, other.events[:2]
     if only_one_by_motion(events, other.events):
-        (strikes, offs), others = by_motion(leg), by_motion(other.leg)
+        (strikes, offs), others = leg.motion_events, other.leg.motion_events
     near = {t: strikes[np.abs(strikes - t) < SAME_EVENT] for t in (stride.start, stride.start + stride.stride_time)}
     if not all(x.size for x in near.values()):
         return None

@@ -27,12 +27,12 @@ from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.harmonics import check_harmonics, choose_harmonics
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.stride import SIGNALS, UNITS, Stride, record_person
+from jaxgait.motion.stride import LOAD, SIGNALS, UNITS, Stride, record_person
 from jaxgait.motion.verdict import judge
 
 WALK_SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""
-LOADS = ("ground_x_N", "ground_y_N")
+LOADS = tuple(LOAD)
 
 
 class OtherLeg(NamedTuple):
@@ -80,7 +80,7 @@ class Walk:
     """Joint moments and powers; None unless mass, ground force and centre of pressure of a whole stride are known."""
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
-    others: tuple[OtherLeg | None, ...] = ()
+    others: tuple[OtherLeg | None, ...]
     """The other leg of every trial, for steps and double support; None if it was not recorded."""
 
     @property
@@ -259,7 +259,6 @@ def _walk(
     walk = _averaged(trials, strides, body)
     return dataclasses.replace(
         walk,
-        others=tuple(None if t.other is None else OtherLeg(t.other.leg, t.other.events) for t in trials),
         notes=(
             *_collected(trials, "notes"),
             *plates.merged_lines((t.leg, footing.footing_notes(t.leg)) for t in trials),
@@ -272,7 +271,7 @@ def _walk(
             *_collected(trials, "warnings"),
             *plates.merged_lines((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
             *plates.merged_lines((t.leg, footing.footing_warnings(t.leg)) for t in trials),
-            *plates.merged_lines((t.leg, plates.plate_warnings(t.leg, t.own.load, *t.own.moved)) for t in trials),
+            *plates.merged_lines((t.leg, plates.plate_warnings(t.leg, t.own.load)) for t in trials),
             *plates.merged_lines((t.leg, source_warnings(t.feet)) for t in trials),
             *plates.merged_lines((t.leg, [] if speed else [*t.belt.warnings]) for t in trials),
             *unlikely,
@@ -330,6 +329,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         dynamics=dynamics,
         notes=(how,),
         warnings=found,
+        others=tuple(None if t.other is None else OtherLeg(t.other.leg, t.other.events) for t in trials),
     )
 
 

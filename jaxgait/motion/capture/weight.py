@@ -11,7 +11,7 @@ from jaxgait.checks import real, shown
 from jaxgait.motion.capture.dynamics import GRAVITY
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.strides import StrideCurve
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Recording, upward
 
 LIGHTEST, HEAVIEST = 2.0, 300.0
 """Masses in kg of the lightest and the heaviest person."""
@@ -91,7 +91,8 @@ def _carried(kept: Sequence[tuple[Leg, StrideCurve]], static: Recording | None) 
         yield MassEstimate(float(np.median(whole)) / GRAVITY, "ground forces of both feet over a stride", 0.1)
     half = _half(kept)
     if static is not None and static.forces:
-        total = _total(static, kept[0][0].axes.rotation[1], static.time)
+        up = kept[0][0].axes.rotation[1]
+        total = _total(upward(static, up)[0], up, static.time)
         both = half is None or 1 / 1.3 < total.mean() / (2 * half) < 1.3  # one foot off the plates?
         if both and total.mean() > LEAST_WEIGHT and total.std() < STANDING_DEVIATION * total.mean():
             yield MassEstimate(float(total.mean()) / GRAVITY, "ground forces of the standing trial", 0.1)
@@ -120,5 +121,5 @@ def _total(recording: Recording, up: np.ndarray, time: np.ndarray) -> np.ndarray
         first, last = np.searchsorted(plate.time, [time[0], time[-1]])
         near = slice(max(0, first - 1), last + 1)
         if plate.time[near].size:
-            total += np.interp(time, plate.time[near], np.abs(plate.force[near] @ up), left=0.0, right=0.0)
+            total += np.interp(time, plate.time[near], plate.force[near] @ up, left=0.0, right=0.0)
     return total
