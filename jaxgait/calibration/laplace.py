@@ -37,10 +37,10 @@ class Laplace(NamedTuple):
     covariance: Float[np.ndarray, "n n"]
     """Covariance with the parameters on bounds held there; infinite on the diagonal of undetermined parameters, else
     NaN in the rows of held ones."""
-    released: Float[np.ndarray, " n"]
+    growth_without_bounds: Float[np.ndarray, " n"]
     """Standard errors without the bounds, as multiples of those with them; NaN where there are none."""
     leverage: Float[np.ndarray, " points"]
-    """Variance of the fitted curve, in squares of the noise."""
+    """Variance of the fitted curve, in units of the noise variance."""
     rank: int
     """Number of directions of the free parameters along which the curve changes."""
 
@@ -58,12 +58,12 @@ def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"])
     covariance[np.ix_(free, free)], lost_too = determined(own**2, turned, least**2)
     lost[free] |= lost_too
     with np.errstate(invalid="ignore", divide="ignore"):
-        released = np.sqrt(np.diagonal(without) / np.diagonal(covariance))
-    released[lost] = np.nan
+        growth = np.sqrt(np.diagonal(without) / np.diagonal(covariance))
+    growth[lost] = np.nan
     covariance[lost] = covariance[:, lost] = np.nan
     covariance[lost, lost] = np.inf
     spread = slopes[:, free] @ turned.T / np.where(own > least, own, np.inf)
-    return Laplace(values, directions, covariance, released, (spread**2).sum(axis=1), int((own > least).sum()))
+    return Laplace(values, directions, covariance, growth, (spread**2).sum(axis=1), int((own > least).sum()))
 
 
 def open_directions(parabola: Laplace, names: list[str]) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ Output: TypeAlias = Callable[[Run], Any] | str
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedOutput:
     """An output by its name, in its own unit; equal for equal names, so that programs are reused."""
 
     name: str
@@ -81,7 +81,7 @@ class Curve(Goal):
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class Interpolation:
     """The linear map from the samples of a run to the points of the data, in the unit of the measured curve."""
 
     matrix: Float[np.ndarray, "points samples"]
@@ -108,10 +108,12 @@ def simulated(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Ca
         raise ValueError(f"{type(model).__name__} has no output {output!r}: {hint}")
     if measured.knee and output != "knee_angle":
         raise ValueError(f"the data are the knee curve of a drive, got output={output!r}: give output='knee_angle'")
-    return Named(output), 1.0 / factor(measured.unit, model.variables[output].unit, output)
+    return NamedOutput(output), 1.0 / factor(measured.unit, model.variables[output].unit, output)
 
 
-def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCurve, scale: float) -> Reading:
+def interpolation(
+    model: Model, space: Space, sampling: Sampling, measured: MeasuredCurve, scale: float
+) -> Interpolation:
     """The interpolation from the samples of a run to the points of the data; `scale` has no dimension.
 
     Raises:
@@ -131,9 +133,9 @@ def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCu
     coarse[:, every_other] = _spline(grid[every_other], measured.at)
     fine, coarse = scale * _spline(grid, measured.at), scale * coarse
     if measured.axis == "time" or sampling.strides == 1:
-        return Reading(fine, coarse)
+        return Interpolation(fine, coarse)
     before = np.zeros((len(measured.at), sampling.samples))
-    return Reading(np.hstack([before, fine]), np.hstack([before, coarse]), np.hstack([fine, before]))
+    return Interpolation(np.hstack([before, fine]), np.hstack([before, coarse]), np.hstack([fine, before]))
 
 
 def _times(model: Model, space: Space, sampling: Sampling) -> Float[np.ndarray, " times"]:
@@ -216,7 +218,7 @@ class TrialData:
     """The data of one trial, and how its curve is read from the results of the runs."""
 
     measured: MeasuredCurve
-    reading: Reading
+    interpolation: Interpolation
     noise: Float[np.ndarray, " points"]
     """Standard deviation of each measured value, in the unit of the curve."""
     model: Model
@@ -236,20 +238,20 @@ class TrialData:
     @property
     def samples(self) -> slice:
         """Its samples among the results of the run."""
-        return slice(self.first, self.first + self.reading.matrix.shape[1])
+        return slice(self.first, self.first + self.interpolation.matrix.shape[1])
 
     def residuals(self, found: Evaluated) -> Residuals:
         """Its residuals at several points, from the results of its run there."""
-        reading, samples = self.reading, found.values[:, self.samples]
+        interpolation, samples = self.interpolation, found.values[:, self.samples]
         lost = np.equal(found.status, UNSTABLE)
-        simulated = np.where(lost[:, None], np.nan, samples @ reading.matrix.T)
-        slopes = np.einsum("ps,bsn->bpn", reading.matrix, found.slopes[:, self.samples])
+        simulated = np.where(lost[:, None], np.nan, samples @ interpolation.matrix.T)
+        slopes = np.einsum("ps,bsn->bpn", interpolation.matrix, found.slopes[:, self.samples])
         return Residuals(
             (simulated - self.measured.values) / self.noise,
             slopes / self.noise[:, None],
             simulated,
-            samples @ reading.coarse.T,
-            simulated if reading.earlier is None else samples @ reading.earlier.T,
+            samples @ interpolation.coarse.T,
+            simulated if interpolation.earlier is None else samples @ interpolation.earlier.T,
             found.status,
             found.multiplier,
             np.zeros(len(simulated), int),

@@ -38,7 +38,7 @@ INTERPOLATION_ERROR = 0.1
 """Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""
 UNSETTLED_DIFFERENCE = 0.1
 """Difference of the last two strides, in standard deviations of the noise, above which a gait has not settled."""
-RELEASED_GROWTH = 1.1
+REPORTED_GROWTH = 1.1
 """Growth of a standard error without the bounds above which it is reported."""
 
 
@@ -64,7 +64,7 @@ class Part(NamedTuple):
     coarse: Float[np.ndarray, " points"]
     earlier: Float[np.ndarray, " points"]
     leverage: Float[np.ndarray, " points"]
-    """Variance of the fitted curve, in squares of the noise."""
+    """Variance of the fitted curve, in units of the noise variance."""
     degrees: float
     """Degrees of freedom: its points minus its share of the fitted parameters, the sum of the leverage."""
     estimated: bool
@@ -329,15 +329,15 @@ def _held(best: Best) -> str:
     """What the bounds on which the fit lies do to the standard errors."""
     if not best.active:
         return ""
-    one, names, released = len(best.active) == 1, best.problem.space.names, best.local.released
+    one, names, growth = len(best.active) == 1, best.problem.space.names, best.local.growth_without_bounds
     text = f"the fit lies on the bound{'' if one else 's'} {', '.join(best.active)}"
-    if not np.isfinite(released).any():
+    if not np.isfinite(growth).any():
         return text
-    worst = int(np.nanargmax(released))
+    worst = int(np.nanargmax(growth))
     text += f": the standard errors of the other parameters assume that {'this value is' if one else 'these are'} true"
-    if released[worst] > RELEASED_GROWTH:
+    if growth[worst] > REPORTED_GROWTH:
         without = "it" if one else "them"
-        text += f"; without {without}, that of {names[worst]} would be {released[worst]:.2g} times as large"
+        text += f"; without {without}, that of {names[worst]} would be {growth[worst]:.2g} times as large"
     return text
 
 

@@ -40,7 +40,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
 
     Returns:
         The parameters over (`chain`, `draw`) in their units; over `parameter` `rhat` (1 if the chains agree) and `ess`,
-        the effective number of independent draws; `divergent`, the steps that failed.
+        the effective number of independent draws; `divergent`, the divergent transitions.
 
     Raises:
         ModuleNotFoundError: without blackjax.
@@ -86,7 +86,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
 def _log_density(fit: Fit) -> Callable[[Array], Array]:
     """Logarithm of the density over the logits, up to a constant, with its gradient carried along the solve."""
     trials, groups = fit.problem.trials, fit.problem.groups
-    matrices = [jnp.asarray(one.reading.matrix / one.noise[:, None]) for one in trials]
+    matrices = [jnp.asarray(one.interpolation.matrix / one.noise[:, None]) for one in trials]
     data = [jnp.asarray(one.measured.values / one.noise) for one in trials]
 
     def weighted(x: Array) -> tuple[Array, Array]:
@@ -126,7 +126,7 @@ def _labelled(fit: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, r
     columns: dict[str, Any] = {
         name: (over, values[..., k], labels(space.units[k], name)) for k, name in enumerate(space.names)
     }
-    columns["divergent"] = (over, divergent, labels("", "whether the step failed"))
+    columns["divergent"] = (over, divergent, labels("", "whether the transition was divergent"))
     columns["rhat"] = ("parameter", rhat, labels("1", "potential scale reduction"))
     columns["ess"] = ("parameter", ess, labels("1", "effective sample size"))
     return xr.Dataset(columns, {"parameter": space.names})

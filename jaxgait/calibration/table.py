@@ -28,7 +28,7 @@ from jaxgait.units import COMMON, factor
 
 _EXAMPLE = "time (s),height (m)"
 _AXES = {"time": "time", "t": "time"} | dict.fromkeys(("phase", "stride", "cycle", "gait cycle"), "phase")
-_STEPS = {"time": {"s": 1.0, "ms": 1e-3}, "phase": {"1": 1.0, "%": 0.01, "percent": 0.01}}
+_AXIS_UNITS = {"time": {"s": 1.0, "ms": 1e-3}, "phase": {"1": 1.0, "%": 0.01, "percent": 0.01}}
 """Units of times in s, and of phases in strides."""
 _NOISE = re.compile(r"(?:^|[ _])(?:sd|std|standard deviation)$", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"(.+?)\s*(?:\(([^()]*)\)|\[([^][]*)\])")
@@ -127,7 +127,7 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
 
 def _checked(table: Table, roles: _Roles, output: str) -> CurveTable:
     axis, unit = _AXES[roles.at.quantity.lower()], str(roles.values.unit)
-    at = table.columns[roles.at.text] * _STEPS[axis][str(roles.at.unit)]
+    at = table.columns[roles.at.text] * _AXIS_UNITS[axis][str(roles.at.unit)]
     _check_order(table, roles.at, axis, at)
     make, values = over_time if axis == "time" else over_phase, table.columns[roles.values.text]
     noise = None if roles.noise is None else _noise(table, roles.noise, unit)
@@ -172,7 +172,7 @@ def _fault(table: Table, row: int, column: _Column, what: str, advice: str) -> N
 
 def _roles(header: Header, kind: str, known: Mapping[str, Variable], output: str | None) -> _Roles:
     header.check(_EXAMPLE)
-    units = {*COMMON, *(variable.unit for variable in known.values()), *_STEPS["time"], *_STEPS["phase"]}
+    units = {*COMMON, *(variable.unit for variable in known.values()), *_AXIS_UNITS["time"], *_AXIS_UNITS["phase"]}
     columns = [_column(text, i, units) for i, text in enumerate(header.names)]
     at = _axis(header, [c for c in columns if c.quantity.lower() in _AXES])
     others = [c for c in columns if c.quantity.lower() not in _AXES]
@@ -201,7 +201,7 @@ def _axis(header: Header, found: list[_Column]) -> _Column:
         advice = "name it 'time (s)' or 'stride (%)'"
         raise header.error(f"no column of times or phases among {_listed(header)}", advice)
     _check_single(header, found, "times or phases")
-    column, units = found[0], _STEPS[_AXES[found[0].quantity.lower()]]
+    column, units = found[0], _AXIS_UNITS[_AXES[found[0].quantity.lower()]]
     if column.unit not in units:
         what = "has no unit" if column.unit is None else f"is in {column.unit!r}"
         names = " or ".join(f"'{column.quantity} ({unit})'" for unit in list(units)[:2])

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from jaxgait import checks, precision
 from jaxgait.calibration.conditions import Conditions, Given
 from jaxgait.calibration.measured import CURVES, MeasuredCurve, MeasuredData, measured_curve
-from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, reading, simulated
+from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, interpolation, simulated
 from jaxgait.ensembles.batch import model_of, own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.members import INITIAL, check_members, zipped
@@ -347,7 +347,7 @@ class _Group:
         known = {name: x if x.ndim else x.item() for name, x in trial.given.items() if name not in trial.started}
         with precision.use("float64"):
             model = model_of(trial.model, known) if known else trial.model
-        read = reading(model, space, _sampling(model, trial.curve, runs.evaluate, run), trial.curve, scale)
+        read = interpolation(model, space, _sampling(model, trial.curve, runs.evaluate, run), trial.curve, scale)
         first = self._observed.index(observed) * read.matrix.shape[1]
         output = trial.output if isinstance(trial.output, str) else "curve"
         what = (trial.curve, read, trial.noise, model, trial.name, output, trial.given)

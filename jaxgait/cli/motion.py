@@ -24,7 +24,7 @@ from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
 from jaxgait.motion.capture.joints import AUTO
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.maps import read_map
-from jaxgait.motion.capture.strides import gaps
+from jaxgait.motion.capture.strides import jumps as jumps_of
 from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import LOADS, Walk, measure, measure_both, walk_stride
 from jaxgait.motion.drive import verdict_drive
@@ -218,11 +218,11 @@ def _strides(walk: Walk) -> Iterator[str]:
     yield f"events: {count_of(strikes, 'heel strike', 'heel strikes')}{off}"
     yield f"strides: {len(walk.kept)} kept, {len(walk.strides) - len(walk.kept)} dropped"
     yield from (f"  dropped: {s.trial} at {s.start:.2f} s: {s.reason}" for s in walk.strides if s.reason)
-    rise, joints = 1e3 * walk.gaps["hip_y_m"], ("thigh", "knee", "ankle")
-    jumps = ", ".join(f"{k} {math.degrees(walk.gaps[f'{k}_rad']):+.2f} deg" for k in joints)
+    rise, joints = 1e3 * walk.jumps["hip_y_m"], ("thigh", "knee", "ankle")
+    jumps = ", ".join(f"{k} {math.degrees(walk.jumps[f'{k}_rad']):+.2f} deg" for k in joints)
     yield f"removed a linear drift so that the mean stride closes: {jumps}, hip height {rise:+.1f} mm"
     if walk.kept[1:]:
-        most = {k: max(abs(gaps(s)[k]) for s in walk.kept) for k in ("hip_y_m", *(f"{k}_rad" for k in joints))}
+        most = {k: max(abs(jumps_of(s)[k]) for s in walk.kept) for k in ("hip_y_m", *(f"{k}_rad" for k in joints))}
         sizes = ", ".join(f"{k} {math.degrees(most[f'{k}_rad']):.2f} deg" for k in joints)
         yield f"  from single strides at most: {sizes}, hip height {1e3 * most['hip_y_m']:.1f} mm"
     if walk.deviation:

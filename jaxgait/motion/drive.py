@@ -301,7 +301,7 @@ def _assemble(
 
 
 @float64_default
-def recorded(drive: GaitDrive, duration: float = 4.0, rate: float = 100.0) -> Recording:
+def synthetic_recording(drive: GaitDrive, duration: float = 4.0, rate: float = 100.0) -> Recording:
     """A recording of a known walk: the angles of a right leg that follows a drive, and its pelvis.
 
     The duration is in s, the rate in Hz.
@@ -311,8 +311,8 @@ def recorded(drive: GaitDrive, duration: float = 4.0, rate: float = 100.0) -> Re
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> walk = measure([recorded(reference_gait())])
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> walk = measure([synthetic_recording(reference_gait())])
         >>> print(round(walk.period, 3), round(float(reference_gait().period), 3))  # s
         1.127 1.127
     """

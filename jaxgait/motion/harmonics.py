@@ -19,15 +19,12 @@ RESOLVED_HARMONICS = (POINTS_PER_STRIDE - 1) // 2 - 1
 """Largest number of harmonics that the samples of a stride determine: of the next one they have only the cosine."""
 
 
-def choose_harmonics(
-    curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float, max_harmonics: int = MAX_HARMONICS
-) -> int:
+def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float) -> int:
     """The number of harmonics that all signals together support, by Schwarz's information criterion (BIC).
 
     Args:
         curves: one period of every signal in SI units, its end repeating its start.
         frames: frames of the recording per period, the most that can be independent.
-        max_harmonics: largest number.
 
     Examples:
         >>> import numpy as np
@@ -37,7 +34,7 @@ def choose_harmonics(
         >>> choose_harmonics({"knee_rad": knee}, frames=100.0)
         2
     """
-    largest = max(1, min(max_harmonics, int(frames) // 2 - 1))
+    largest = max(1, min(MAX_HARMONICS, int(frames) // 2 - 1))
     costs = []
     for count in range(1, largest + 1):
         cost = 2 * count * len(curves) * math.log(frames)

@@ -163,9 +163,10 @@ def trial_recordings(files: Sequence[Any]) -> list[Recording] | None:
         TypeError: for anything but paths and recordings.
 
     Examples:
-        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> from jaxgait.motion.naming import trial_recordings
-        >>> print(trial_recordings(["rajagopal_1.26ms"]), len(trial_recordings([recorded(reference_gait())])))
+        >>> trial = synthetic_recording(reference_gait())
+        >>> print(trial_recordings(["rajagopal_1.26ms"]), len(trial_recordings([trial])))
         None 1
     """
     for file in files:

@@ -21,7 +21,7 @@ import numpy as np
 from jaxgait import files
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
-from jaxgait.motion.capture.strides import StrideCurve, closed, gaps, unrepeated
+from jaxgait.motion.capture.strides import StrideCurve, closed, jumps, unrepeated
 from jaxgait.motion.capture.walk import LOADS, Walk, walk_stride
 from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
 from jaxgait.motion.norms import PERIOD, guess_time, inside
@@ -47,9 +47,9 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> from jaxgait.motion.record import walk_record
-        >>> record = walk_record(measure([recorded(reference_gait())]), harmonics=6)
+        >>> record = walk_record(measure([synthetic_recording(reference_gait())]), harmonics=6)
         >>> print(record["name"], record["n_harmonics"], round(record["period_T_s"], 2))
         rajagopal_1.26ms 6 1.13
     """
@@ -75,7 +75,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         "signals": {k: _series(curve, count) for k, curve in walk.mean.items()},
         "segments": walk.segments,
         "key_figures": key_figures(walk),
-        "closure_removed": walk.gaps,
+        "closure_removed": walk.jumps,
         **({} if walk.dynamics is None else {"dynamics": _dynamics_record(walk.dynamics)}),
         "strides": [_stride_record(s, count) for s in walk.strides],
     }
@@ -109,7 +109,7 @@ def _stride_record(stride: StrideCurve, harmonics: int) -> dict[str, Any]:
     if stride.reason:
         return facts | {"dropped": stride.reason}
     signals = {k: _series(closed(x)[0], harmonics) for k, x in stride.signals.items()}
-    return facts | {"speed_m_s": stride.speed, "signals": signals, "closure_removed": gaps(stride)}
+    return facts | {"speed_m_s": stride.speed, "signals": signals, "closure_removed": jumps(stride)}
 
 
 def key_figures(walk: Walk) -> dict[str, Any]:
@@ -117,9 +117,9 @@ def key_figures(walk: Walk) -> dict[str, Any]:
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> from jaxgait.motion.record import key_figures
-        >>> figures = key_figures(measure([recorded(reference_gait())]))
+        >>> figures = key_figures(measure([synthetic_recording(reference_gait())]))
         >>> print(figures["n_strides"], round(figures["knee_deg"][1]))  # strides, and the peak flexion in deg
         2 64
     """

@@ -133,7 +133,7 @@ class Cycle(NamedTuple):
     period: float
     """Stride time in s."""
     signals: dict[str, Float[np.ndarray, " samples"]]
-    gaps: dict[str, float]
+    jumps: dict[str, float]
     """Jump from the end of the record to its start, in the signal's unit."""
     closed: bool
     """Whether the last sample repeats the first."""
@@ -320,12 +320,12 @@ def close(stride: Stride, harmonics: int = 8) -> Cycle:
     resampled = unevenness > EVEN_WITHIN
     even = {k: _even(time[:count], span, x[:count]) if resampled else x[:count] for k, x in stride.signals.items()}
     period = span if stride.period is None else stride.period
-    gaps = {k: float(gap) for k, gap in (repeat if closed else follow).items()}
-    return Cycle(period, even, gaps, bool(closed), unevenness, resampled)
+    jumps = {k: float(jump) for k, jump in (repeat if closed else follow).items()}
+    return Cycle(period, even, jumps, bool(closed), unevenness, resampled)
 
 
-def _typical(gaps: dict[str, float], signals: dict[str, np.ndarray]) -> float:
-    return float(np.median([abs(gap) / (np.ptp(signals[k]) or 1.0) for k, gap in gaps.items()]))
+def _typical(jumps: dict[str, float], signals: dict[str, np.ndarray]) -> float:
+    return float(np.median([abs(jump) / (np.ptp(signals[k]) or 1.0) for k, jump in jumps.items()]))
 
 
 def _even(time: np.ndarray, period: float, samples: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, Norm, inside
 from jaxgait.motion.stride import SIGNALS, UNITS, Cycle, Series, Stride, close, embedded_stride, fourier, sampled
 
-GAP = (0.08, 0.20)
+JUMP = (0.08, 0.20)
 """Closure error as a share of a signal's range: above the first unusual, above the second impossible."""
 OUTLIER = (0.08, 0.15)
 """The same for the deviation of a sample from the fit."""
@@ -38,7 +38,7 @@ MEASURED_ADVICE = "check the names of markers, or of joint angles and their unit
 """For a stride of a recording, in whose file there are no columns to correct."""
 
 DISPLAY = {"m": ("cm", 100.0), "rad": ("deg", 180 / math.pi), "N": ("N", 1.0)}
-COLUMNS = ("lowest", "highest", "mean", "gap", "residual")
+COLUMNS = ("lowest", "highest", "mean", "jump", "residual")
 
 
 class Finding(NamedTuple):
@@ -58,7 +58,7 @@ class SignalReport(NamedTuple):
     lowest: float
     highest: float
     mean: float
-    gap: float
+    jump: float
     """Jump from the end of the stride to its start."""
     residual: float
     """Root mean square deviation from the fit."""
@@ -145,7 +145,7 @@ def _measured(stride: Stride, harmonics: int) -> Verdict:
     for k, x in cycle.signals.items():
         series = fourier(x, harmonics)
         residual = float(np.std(x - sampled(series, x.size)))
-        reports[k] = SignalReport(UNITS[k], float(x.min()), float(x.max()), series.a0, cycle.gaps[k], residual, series)
+        reports[k] = SignalReport(UNITS[k], float(x.min()), float(x.max()), series.a0, cycle.jumps[k], residual, series)
     return Verdict(stride, cycle, harmonics, reports, ())
 
 
@@ -154,7 +154,7 @@ def _findings(v: Verdict) -> list[Finding]:
     found = [*_clock(v), *_speed(v), *_count(v), *_copies(v), *_ranges(v)]
     found += _closure(v, {f.signal for f in found if f.impossible})
     wrong = {f.signal for f in found if f.impossible}
-    found += _outliers(v, wrong | {k for k in v.signals if _open(v, k) > GAP[0]})  # a jump rings on both of its sides
+    found += _outliers(v, wrong | {k for k in v.signals if _open(v, k) > JUMP[0]})  # a jump rings on both of its sides
     if not any(f.impossible for f in found):
         found += [*_shape(v), *_reach(v)]
     if v.stride.measured:
@@ -197,7 +197,7 @@ def _count(v: Verdict) -> Iterator[Finding]:
     """The thigh swings once per stride, in any gait: its strongest harmonic counts the strides."""
     thigh = v.cycle.signals["thigh_rad"]
     strides = int(np.argmax(np.abs(np.fft.rfft(thigh)[1:]))) + 1
-    if strides > 1 and _open(v, "thigh_rad") < GAP[1]:
+    if strides > 1 and _open(v, "thigh_rad") < JUMP[1]:
         samples = v.stride.time.size
         advice = f"cut out one, from heel strike to the next of the same foot (about {samples // strides} rows)"
         yield Finding(f"the thigh swings {strides} times: {strides} strides", advice, True, "thigh_rad")
@@ -251,18 +251,18 @@ def _closure(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
         what = "the thigh ends at the other end of its swing: half a stride (or one and a half)"
         yield Finding(what, "record from heel strike to the next of the same foot", True, "thigh_rad", last)
         return
-    for k in (k for k in SIGNALS if k not in wrong and share[k] > GAP[0]):
-        gap = v.cycle.gaps[k]
-        what = f"the stride does not close: a gap of {gap:.3g} {UNITS[k]}, {share[k]:.0%} of its range"
+    for k in (k for k in SIGNALS if k not in wrong and share[k] > JUMP[0]):
+        jump = v.cycle.jumps[k]
+        what = f"the stride does not close: a jump of {jump:.3g} {UNITS[k]}, {share[k]:.0%} of its range"
         advice = "record from heel strike to the next of the same foot"
         if k == "hip_x_m":
-            advice = f"with speed_m_s={v.stride.speed + gap / v.cycle.period:.4g} it would"
-        yield Finding(what, advice, share[k] > GAP[1], k, last)
+            advice = f"with speed_m_s={v.stride.speed + jump / v.cycle.period:.4g} it would"
+        yield Finding(what, advice, share[k] > JUMP[1], k, last)
 
 
 def _open(v: Verdict, signal: str) -> float:
-    """Gap between end and start as a share of the signal's range."""
-    return abs(v.cycle.gaps[signal]) / float(np.ptp(v.cycle.signals[signal]) or 1.0)
+    """Jump between end and start as a share of the signal's range."""
+    return abs(v.cycle.jumps[signal]) / float(np.ptp(v.cycle.signals[signal]) or 1.0)
 
 
 def _outliers(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
@@ -335,7 +335,7 @@ def describe(verdict: Verdict) -> str:
 
 def _row(signal: str, report: SignalReport) -> str:
     unit, factor = DISPLAY[report.unit]
-    numbers = (report.lowest, report.highest, report.mean, report.gap, report.residual)
+    numbers = (report.lowest, report.highest, report.mean, report.jump, report.residual)
     span = lambda norm: f"{factor * norm.usual[0]:.4g} to {factor * norm.usual[1]:.4g}"
     usual = ", ".join(f"{figure} {span(norm)}" for figure, norm in SIGNAL_NORMS[signal].items())
     return f"{signal:11} {unit:4}" + "".join(f"{round(factor * x, 2) + 0.0:9.2f}" for x in numbers) + f"  {usual}"

@@ -33,7 +33,7 @@ MAX_FINDINGS = 5
 
 
 def stride(verdict: Verdict) -> Figure:
-    """Draws every signal of a stride: samples, Fourier fit, the band of the embedded gaits, and the gap at the end.
+    """Draws every signal of a stride: samples, Fourier fit, the band of the embedded gaits, and the jump at the end.
 
     The band of the hip's height is shifted to the stride's mean, because heights depend on leg length.
 
@@ -72,12 +72,12 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
     ax.plot(100.0 * np.arange(count) / count, factor * samples, ".", color=BLUE, ms=3, label="samples")
     fit = sampled(report.series, 200)
     ax.plot(percent, factor * np.append(fit, fit[0]), color=GREEN, lw=1.2, label="fit")
-    ends = factor * np.array([samples[0], samples[0] + report.gap])
-    ax.plot([100.0, 100.0], ends, color=RED, lw=1.5, marker="_", ms=7, label="gap between end and start")
+    ends = factor * np.array([samples[0], samples[0] + report.jump])
+    ax.plot([100.0, 100.0], ends, color=RED, lw=1.5, marker="_", ms=7, label="jump between end and start")
     ax.set_ylabel(axis_label(NAMES[signal], unit), fontsize=7.5)
     shifted = f"\n{SHIFTED}" if signal == "hip_y_m" else ""
     ax.set_title(
-        f"fit within {factor * report.residual:.2g} {unit} (rms), gap {factor * abs(report.gap):.2g} {unit}{shifted}",
+        f"fit within {factor * report.residual:.2g} {unit} (rms), jump {factor * abs(report.jump):.2g} {unit}{shifted}",
         fontsize=8,
     )
 

@@ -87,9 +87,9 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
 
 def _trials() -> dict[str, Any]:
     """Recordings of two people."""
-    from jaxgait.motion.drive import recorded, reference_gait
+    from jaxgait.motion.drive import reference_gait, synthetic_recording
 
-    trial = recorded(reference_gait(), duration=3.0)
+    trial = synthetic_recording(reference_gait(), duration=3.0)
     people = {"anna": {"name": "anna", "mass_kg": 60.0}, "ben": {"name": "ben", "mass_kg": 95.0}}
     return {who: dataclasses.replace(trial, name=who, file=f"{who}.mot", subject=x) for who, x in people.items()}
 

@@ -18,7 +18,7 @@ from jaxgait.calibration import as_dataset, over_phase, over_time, profile, samp
 from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
-from jaxgait.calibration.problem import Problem, Reading, Stopping, TrialData
+from jaxgait.calibration.problem import Interpolation, Problem, Stopping, TrialData
 from jaxgait.calibration.sampling import _starts
 from jaxgait.ensembles.spacing import Log
 from jaxgait.motion.drive import reference_gait
@@ -60,7 +60,7 @@ BOX = {"stiffness": (1.0, 9.0), "mass": (1.0, 5.0)}
 
 def toy(curve, slopes, values, noise=0.1, box=BOX, fails=lambda theta: False):
     space = Space(Bungee(), box)
-    read, measured = Reading(np.eye(len(T)), np.eye(len(T))), MeasuredCurve(values, "m", T, "time")
+    read, measured = Interpolation(np.eye(len(T)), np.eye(len(T))), MeasuredCurve(values, "m", T, "time")
     trial = TrialData(measured, read, np.full(len(T), noise), Bungee())
     return Problem(Bungee(), space, (Conditions(Known(space, curve, slopes, fails)),), (trial,))
 

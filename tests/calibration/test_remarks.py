@@ -9,7 +9,7 @@ from jaxgait import fit, simulate, with_parameters
 from jaxgait.calibration import over_phase, over_time, profile
 from jaxgait.calibration.describe import describe_profile
 from jaxgait.calibration.laplace import laplace
-from jaxgait.calibration.problem import Reading
+from jaxgait.calibration.problem import Interpolation
 from jaxgait.calibration.sampling import _starts
 from jaxgait.calibration.trials import noise_of
 from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy, with_data
@@ -42,10 +42,10 @@ def test_errors_hold_bounds_and_tell_what_they_would_be_without():
     x, y = np.eye(3)[:2]
     same = laplace(np.stack([x, 2 * x, y], axis=1), np.array([True, False, True]))
     np.testing.assert_array_equal(np.diagonal(same.covariance), [np.inf, np.inf, 1.0])
-    assert same.rank == 2 and same.released[2] == pytest.approx(1.0)
+    assert same.rank == 2 and same.growth_without_bounds[2] == pytest.approx(1.0)
     apart = laplace(np.stack([x, 0.5 * x + np.sqrt(0.75) * y], axis=1), np.array([True, False]))
     assert apart.covariance[0, 0] == pytest.approx(1.0) and np.isnan(apart.covariance[1, 1])
-    assert apart.released[0] == pytest.approx(2.0 / np.sqrt(3.0))
+    assert apart.growth_without_bounds[0] == pytest.approx(2.0 / np.sqrt(3.0))
 
 
 # --- the noise ------------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def test_interpolation_is_judged_at_every_point_by_its_own_noise():
     """Off by 0.008 between samples where the noise is 0.001; one point in ten has much noise."""
     noise = np.where(np.arange(len(T)) % 10 == 0, 10.0, 1e-3)
     problem = with_data(toy(line, line_slopes, line([4.0, 2.0])), noise=noise)
-    coarse = with_data(problem, reading=Reading(np.eye(len(T)), 1.002 * np.eye(len(T))))
+    coarse = with_data(problem, interpolation=Interpolation(np.eye(len(T)), 1.002 * np.eye(len(T))))
     assert messages(found(coarse), "give more samples") and not messages(found(problem), "give more samples")
 
 

@@ -110,7 +110,7 @@ BAD: dict[str, Bad] = {
              | {"time_s": np.linspace(0, 1.5 * T, 151)}).encode(),
         "half a stride (or one and a half)",
     ),
-    "nine tenths of a stride": Bad(rows(lambda i: i[:90]), "does not close: a gap of"),
+    "nine tenths of a stride": Bad(rows(lambda i: i[:90]), "does not close: a jump of"),
     "two strides": Bad(_two(), "the thigh swings 2 times: 2 strides; cut out one"),
     # Units, signs, columns.
     "hip in millimetres": Bad(

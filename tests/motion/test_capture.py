@@ -17,7 +17,7 @@ from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure, walk_stride
-from jaxgait.motion.drive import recorded, reference_gait, stride_drive
+from jaxgait.motion.drive import reference_gait, stride_drive, synthetic_recording
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import walk_record
 from jaxgait.motion.recording import GroundReaction, Mark, Recording, with_forces
@@ -606,7 +606,7 @@ def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path)
 )
 def test_the_sign_of_a_knee_angle_is_decided_by_its_range(degrees, sign, remark):
     """An overextended knee was taken for one that is negative in flexion."""
-    trial = recorded(reference_gait())
+    trial = synthetic_recording(reference_gait())
     knee = trial.angles["knee_angle_r"]
     knee = np.radians(np.interp(knee, [knee.min(), knee.max()], degrees))
     leg = leg_of(dataclasses.replace(trial, angles=trial.angles | {"knee_angle_r": knee}), "right", EXACT)
@@ -617,7 +617,7 @@ def test_the_sign_of_a_knee_angle_is_decided_by_its_range(degrees, sign, remark)
 
 @pytest.mark.parametrize("column", ["pelvis_tx", "knee_angle_r"])
 def test_a_column_of_joint_angles_without_values_is_named(column):
-    trial = recorded(reference_gait())
+    trial = synthetic_recording(reference_gait())
     empty = dataclasses.replace(trial, angles=trial.angles | {column: np.full(trial.frames, np.nan)})
     with pytest.raises(MotionFormatError, match=f"no frame has all joint angles of the right leg.*: {column};"):
         measure([empty])
@@ -625,7 +625,7 @@ def test_a_column_of_joint_angles_without_values_is_named(column):
 
 def test_the_slowest_frames_decide_the_number_of_harmonics():
     """Whatever the order of the trials, of which each has its rate in the file of the walk."""
-    trials = [recorded(reference_gait(), rate=rate) for rate in (100.0, 15.0)]
+    trials = [synthetic_recording(reference_gait(), rate=rate) for rate in (100.0, 15.0)]
     walks = [measure(trials), measure(trials[::-1])]
     assert [walk_stride(walk).harmonics for walk in walks] == [5, 5]
     assert walk_record(walks[0])["source"]["rate_Hz"] == [100.0, 15.0]

@@ -18,9 +18,9 @@ from jaxgait.motion.drive import (
     at_cadence,
     gait_record,
     read_drive,
-    recorded,
     reference_gait,
     stride_drive,
+    synthetic_recording,
     wave,
 )
 from jaxgait.motion.naming import motion_drive
@@ -315,7 +315,7 @@ def test_unknown_gait_is_named():
 
 def test_a_recording_of_a_drive_gives_the_drive_back():
     drive = reference_gait()
-    again = stride_drive(walk_stride(measure([recorded(drive, duration=6.0)])))
+    again = stride_drive(walk_stride(measure([synthetic_recording(drive, duration=6.0)])))
     assert float(again.period) == pytest.approx(float(drive.period), rel=1e-3)
     assert float(again.speed) == pytest.approx(float(drive.speed), rel=1e-3)
     motions = [jax.vmap(d.evaluate)(jnp.linspace(0.0, 1.1, 12)) for d in (drive, again)]
@@ -327,4 +327,4 @@ def test_a_recording_of_a_drive_gives_the_drive_back():
 
 def test_impossible_recordings():
     with pytest.raises(ValueError, match=r"rate must be a positive number of Hz, got 0\.0"):
-        recorded(reference_gait(), rate=0.0)
+        synthetic_recording(reference_gait(), rate=0.0)

@@ -8,7 +8,7 @@ import pytest
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.readers.labels import unloaded
+from jaxgait.motion.readers.labels import with_unloaded_zeros
 from jaxgait.motion.recording import GroundReaction, with_forces
 from tests.motion import walker
 from tests.motion.test_capture import recording as walker_recording
@@ -32,9 +32,9 @@ def test_forces_are_told_from_markers_and_angles(tmp_path):
 
 
 @pytest.mark.parametrize("row", [False, True])
-@pytest.mark.parametrize(("force", "point"), [("N", "m"), ("kN", "mm"), ("kN", "cm")])
+@pytest.mark.parametrize(("force", "point"), [("N", "m"), ("kN", "mm"), ("kN", "cm"), ("lbf", "m")])
 def test_forces_are_in_the_units_of_their_labels_or_of_a_row_of_units(tmp_path, force, point, row):
-    newtons, metres = {"N": 1.0, "kN": 1e-3}[force], {"m": 1.0, "cm": 1e2, "mm": 1e3}[point]
+    newtons, metres = {"N": 1.0, "kN": 1e-3, "lbf": 1 / 4.4482216}[force], {"m": 1.0, "cm": 1e2, "mm": 1e3}[point]
     columns = [("Fx", force), ("Fy", force), ("Fz", force), ("COPx", point), ("COPy", point)]
     labels = ["time", *(name if row else f"{name}_{unit}" for name, unit in columns)]
     lines = [labels, ["s", *(unit for _, unit in columns)]] if row else [labels]
@@ -151,7 +151,7 @@ def test_blanks_of_an_unloaded_plate_that_is_sampled_at_100_hz(first):
         [row.split("\t")[1:4] for row in walker.forces(walker.walker(duration=2.0)).splitlines()[7:]], float
     )[first::10]
     blank = np.linalg.norm(rows, axis=1) <= 20.0
-    found = unloaded(np.where(blank[:, None], np.nan, rows), "plate", notes := [])
+    found = with_unloaded_zeros(np.where(blank[:, None], np.nan, rows), "plate", notes := [])
     np.testing.assert_array_equal(found, np.where(blank[:, None], 0.0, rows))
     assert notes == [f"{blank.sum()} samples of plate have no force: it is taken to be unloaded"]
 

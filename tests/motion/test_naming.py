@@ -8,7 +8,7 @@ import xarray as xr
 
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.walk import measure
-from jaxgait.motion.drive import REFERENCE_GAITS, recorded, reference_gait
+from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, synthetic_recording
 from jaxgait.motion.naming import motion_drive, motion_strides, named_stride, recording_of
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import walk_record, write_record
@@ -136,7 +136,7 @@ def test_one_stride_has_no_individual_ones(motion):
 
 
 def test_what_measured_walks_are_kept_in_is_no_motion():
-    walk = measure([recorded(reference_gait())])
+    walk = measure([synthetic_recording(reference_gait())])
     with pytest.raises(TypeError, match=r"give one of them, such as walks\['right'\]"):
         motion_drive({"right": walk})
     with pytest.raises(TypeError, match="give the Walk itself"):

@@ -64,7 +64,7 @@ def drifting():
 
 
 def test_strides_that_do_not_repeat_are_recorded_and_warned_of(drifting, tmp_path):
-    assert len(drifting.kept) == 3 and abs(drifting.gaps["knee_rad"]) < math.radians(1)
+    assert len(drifting.kept) == 3 and abs(drifting.jumps["knee_rad"]) < math.radians(1)
     record = walk_record(drifting)
     jumps = [math.degrees(s["closure_removed"]["knee_rad"]) for s in record["strides"]]
     assert jumps[0] > 7 and jumps[1] < -7 and abs(jumps[2]) < 1

@@ -15,7 +15,7 @@ from jaxgait.motion.capture.strides import FLAT
 from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal, stride_curves, trial_curves
 from jaxgait.motion.capture.trials import together
 from jaxgait.motion.capture.walk import measure, measure_both
-from jaxgait.motion.drive import recorded, reference_gait
+from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import GroundReaction, Recording
 from tests.motion import walker
@@ -81,7 +81,7 @@ def test_one_leg_alone_has_strides_but_no_steps():
     alone = {k: x for k, x in W.markers.items() if not k.startswith("L") or k in ("LASI", "LPSI")}
     table = spatiotemporal(measure([_recording(alone)]))
     assert np.isfinite(table.stride_length).all() and np.isnan(table.step_length).all()
-    assert np.isnan(spatiotemporal(measure([recorded(reference_gait())])).double_support).all()
+    assert np.isnan(spatiotemporal(measure([synthetic_recording(reference_gait())])).double_support).all()
 
 
 def test_steps_are_by_the_motion_if_only_one_foot_is_on_a_plate(both):
@@ -254,7 +254,7 @@ def test_a_heel_may_drift_steadily_on_a_belt_only():
 
 def test_footprints_that_contradict_the_hip_are_warned_of(both):
     walk = both["right"]
-    slow = tuple(dataclasses.replace(s, drift=0.9 * s.drift) for s in walk.strides)
+    slow = tuple(dataclasses.replace(s, hip_speed=0.9 * s.hip_speed) for s in walk.strides)
     with pytest.warns(MotionWarning, match=r"footprints and hip show different speeds \(right at 1\.") as caught:
         table = spatiotemporal(dataclasses.replace(walk, strides=slow))
     assert caught[0].filename == __file__ and "footprints and hip" in table.attrs["warnings"]

@@ -58,7 +58,7 @@ UNUSUAL = {
     "crouch": (dict(knee_rad=lambda x: 0.6 * x + 0.6), "knee_rad: lowest value 0.5565 rad"),
     "a child": (dict(hip_y_m=lambda y: 0.55 * y), "hip_y_m: mean 0.506 m; walking has 0.7 to 1.15 m"),
     "a limp": (dict(hip_y_m=lambda y: y + 0.06 * np.cos(np.linspace(0, 2 * np.pi, 101))), "hip_y_m: range 0."),
-    "drift": (dict(hip_y_m=lambda y: y + np.linspace(0, 0.007, 101)), "hip_y_m: the stride does not close: a gap of"),
+    "drift": (dict(hip_y_m=lambda y: y + np.linspace(0, 0.007, 101)), "hip_y_m: the stride does not close: a jump of"),
     "a late start": (
         {k: lambda x: np.append(np.roll(x[:-1], -20), x[20]) for k in SIGNALS},
         "the record starts at about 20 % of the stride",

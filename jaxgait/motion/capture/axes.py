@@ -17,7 +17,7 @@ OVERGROUND_SPEED = 0.3
 CALIBRATION_TILT = math.radians(1.5)
 """Slope of the ground in rad up to which the laboratory's axes are tilted; a steeper ground is a ramp."""
 MAX_LEAN = 25.0
-"""Mean angle in deg of pelvis above foot to an axis of the laboratory above which this axis is hardly up."""
+"""Mean angle in deg of pelvis above foot to an axis of the laboratory above which this axis is probably not vertical."""
 BACKWARDS = (
     "pelvis or feet point against the direction of travel: walking backwards, or front and back markers swapped "
     "(ASIS and PSIS, heel and toe)?"
@@ -88,9 +88,9 @@ def find_axes(
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.capture.axes import find_axes
-        >>> way = np.linspace(0.0, 3.0, 301)[:, None] * [0.0, 1.0, 0.0]  # 3 m along y in 3 s; z is up
+        >>> travel = np.linspace(0.0, 3.0, 301)[:, None] * [0.0, 1.0, 0.0]  # 3 m along y in 3 s; z is up
         >>> ahead = np.tile([0.0, 0.2, 0.0], (301, 1))
-        >>> axes = find_axes(way + [0.0, 0.0, 0.9], way, ahead, rate=100.0, file="walk.trc")
+        >>> axes = find_axes(travel + [0.0, 0.0, 0.9], travel, ahead, rate=100.0, file="walk.trc")
         >>> print(axes.notes)
         ('up is +z of the laboratory', 'overground: the pelvis travels 3.00 m along +y of the laboratory')
     """
@@ -101,11 +101,11 @@ def find_axes(
     level = lambda v: v - (v @ up)[..., None] * up if v.ndim > 1 else v - (v @ up) * up
     ahead = level(np.nanmean(pointing, axis=0))
     seen = np.flatnonzero(np.isfinite(pelvis).all(axis=1))
-    way = level(pelvis[seen[-1]] - pelvis[seen[0]])
-    speed = np.linalg.norm(way) / max((seen[-1] - seen[0]) / rate, 1e-9)
+    travel = level(pelvis[seen[-1]] - pelvis[seen[0]])
+    speed = np.linalg.norm(travel) / max((seen[-1] - seen[0]) / rate, 1e-9)
     if speed > OVERGROUND_SPEED:
-        forward = way / np.linalg.norm(way)
-        notes.append(f"overground: the pelvis travels {np.linalg.norm(way):.2f} m along {_describe(forward)}")
+        forward = travel / np.linalg.norm(travel)
+        notes.append(f"overground: the pelvis travels {np.linalg.norm(travel):.2f} m along {_describe(forward)}")
         if forward @ ahead < 0:
             warnings.append(BACKWARDS)
     else:

@@ -61,8 +61,9 @@ def footholds(leg: Leg) -> list[Foothold]:
     Examples:
         >>> from jaxgait.motion.capture.footing import footholds
         >>> from jaxgait.motion.capture.leg import leg_of
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> print([round(one.forward, 1) for one in footholds(leg_of(recorded(reference_gait()), "right"))])  # m
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> leg = leg_of(synthetic_recording(reference_gait()), "right")
+        >>> print([round(one.forward, 1) for one in footholds(leg)])  # m
         [2.0, 3.4, 4.8]
     """
     strikes = leg.motion_events.strikes
@@ -188,8 +189,8 @@ def footing_notes(leg: Leg) -> list[str]:
     Examples:
         >>> from jaxgait.motion.capture.footing import footing_notes
         >>> from jaxgait.motion.capture.leg import leg_of
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> footing_notes(leg_of(recorded(reference_gait()), "right"))
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> footing_notes(leg_of(synthetic_recording(reference_gait()), "right"))
         []
     """
     tilt = leg.axes.tilt
@@ -202,8 +203,8 @@ def footing_warnings(leg: Leg) -> list[str]:
     Examples:
         >>> from jaxgait.motion.capture.footing import footing_warnings
         >>> from jaxgait.motion.capture.leg import leg_of
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> footing_warnings(leg_of(recorded(reference_gait()), "right"))
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> footing_warnings(leg_of(synthetic_recording(reference_gait()), "right"))
         []
     """
     found, moves = [], [one.deviation for one in footholds(leg)]

@@ -64,8 +64,8 @@ def least_force(leg: Leg) -> float:
     Examples:
         >>> from jaxgait.motion.capture.ground import least_force
         >>> from jaxgait.motion.capture.leg import leg_of
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> print(round(least_force(leg_of(recorded(reference_gait()), "right"))))  # of an adult
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> print(round(least_force(leg_of(synthetic_recording(reference_gait()), "right"))))  # of an adult
         148
     """
     return LEAST_FORCE * (float(np.nanmean(leg.hip[:, 1])) / HIP_OF_HEIGHT) ** 2

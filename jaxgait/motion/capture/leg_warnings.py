@@ -10,7 +10,7 @@ from jaxgait.motion.capture.dynamics import Dynamics
 from jaxgait.motion.capture.leg import Leg, Options, Plane
 from jaxgait.motion.capture.maps import MarkerSet, find
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.capture.strides import StrideCurve, gaps, unlike, unrepeated
+from jaxgait.motion.capture.strides import StrideCurve, jumps, unlike, unrepeated
 from jaxgait.motion.norms import PEAKS, inside
 
 THIGH_TO_SHANK = (0.75, 1.3)
@@ -133,4 +133,4 @@ def stride_warnings(kept: Sequence[StrideCurve]) -> list[str]:
         found.append("only one stride: no standard deviation, and it may not be typical")
     if differs := unlike(list(kept)):
         found.append(f"the only two strides differ, and which one is wrong is not known: in one, {differs}")
-    return [*found, *unrepeated((s.trial, s.start, gaps(s)) for s in kept)]
+    return [*found, *unrepeated((s.trial, s.start, jumps(s)) for s in kept)]

@@ -180,8 +180,8 @@ def _turned(forces: list[np.ndarray]) -> list[str]:
 
 def _path(ahead: list[np.ndarray]) -> list[str]:
     quarter = lambda x, a: np.nanmedian(x[int(a * len(x)) : int((a + 0.15) * len(x)) + 1])
-    ways = [float(quarter(x, 0.6) - quarter(x, 0.15)) for x in ahead if np.isfinite(x).all() and len(x) > 20]
-    if not ways or np.median(ways) > MIN_PRESSURE_PATH:
+    travels = [float(quarter(x, 0.6) - quarter(x, 0.15)) for x in ahead if np.isfinite(x).all() and len(x) > 20]
+    if not travels or np.median(travels) > MIN_PRESSURE_PATH:
         return []
-    what = f"the centre of pressure moves {1e3 * np.median(ways):+.0f} mm forward of the ankle in stance"
+    what = f"the centre of pressure moves {1e3 * np.median(travels):+.0f} mm forward of the ankle in stance"
     return [f"{what}, where 50 to 150 mm are usual: corners of the plates, or unit of their moments?"]

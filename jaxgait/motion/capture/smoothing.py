@@ -31,7 +31,7 @@ SUPPORT = 10
 REACH = 80
 """Frames on each side of the wanted times that a spline goes through.
 
-Farther ones do not matter: a frame's effect on a spline falls by 0.27 from frame to frame (cubic) or by 0.43 (quintic).
+Farther ones do not matter: a frame's effect on a spline falls by a factor of 3.7 (cubic) or 2.3 (quintic) per frame.
 """
 
 

@@ -32,15 +32,15 @@ LARGEST_DEVIATION = {
     "ankle_rad": math.radians(10),
 }
 """Root mean square deviation from the median stride above which a stride is dropped."""
-LARGEST_GAP = {
+LARGEST_JUMP = {
     "thigh_rad": math.radians(6),
     "knee_rad": math.radians(7),
     "ankle_rad": math.radians(7),
     "hip_y_m": 0.02,
 }
 """Jump from a stride's end to its start above which it hardly repeats; seven measured strides have less than half."""
-NO_PERIOD = 1.5
-"""Multiple of `LARGEST_GAP` above which a stride is dropped if others repeat better."""
+LARGEST_JUMP_FACTOR = 1.5
+"""Multiple of `LARGEST_JUMP` above which a stride is dropped if others repeat better."""
 MAX_END_SHIFT = 0.03
 """Time in s by which the end of a single stride may move to where the angles repeat best."""
 MAX_PERIOD_DEVIATION = 0.2
@@ -51,7 +51,7 @@ MAX_PERIOD_DEVIATION = 0.2
 class StrideCurve:
     """One stride: its signals at 101 even times, and the reason if it was dropped.
 
-    Where a walking speed is given, `drift` and `belt` are scaled to it.
+    Where a walking speed is given, `hip_speed` and `belt` are scaled to it.
     """
 
     trial: str
@@ -59,12 +59,12 @@ class StrideCurve:
     """Time of its heel strike in s."""
     period: float
     """Time in s after which it repeats: that from its heel strike to the next one, unless it was moved."""
-    drift: float
+    hip_speed: float
     """Mean speed of the hip in the laboratory, in m/s."""
     belt: float
     """Speed of the belt, in m/s; 0 overground."""
     signals: dict[str, Float[np.ndarray, " samples"]]
-    """hip_x_m (less the drift), hip_y_m, thigh_rad, shank_rad, knee_rad, foot_rad, ankle_rad."""
+    """hip_x_m (less the progression), hip_y_m, thigh_rad, shank_rad, knee_rad, foot_rad, ankle_rad."""
     points: dict[str, Float[np.ndarray, "samples 2"]]
     """Of knee, ankle, heel and toe in m, x from the hip's mean progression."""
     load: Float[np.ndarray, "samples 2"] | None
@@ -75,12 +75,12 @@ class StrideCurve:
     moved: float = 0.0
     """Time in s by which its end was moved from the next heel strike to where its angles repeat best."""
     scale: float = 1.0
-    """Factor by which `drift` and `belt` were scaled to a given walking speed."""
+    """Factor by which `hip_speed` and `belt` were scaled to a given walking speed."""
 
     @property
     def speed(self) -> float:
         """Walking speed in m/s."""
-        return self.drift + self.belt
+        return self.hip_speed + self.belt
 
     @property
     def stride_time(self) -> float:
@@ -111,8 +111,8 @@ def foot_speed(leg: Leg, events: StrideEvents) -> float:
         >>> from jaxgait.motion.capture.events import events_of
         >>> from jaxgait.motion.capture.leg import leg_of
         >>> from jaxgait.motion.capture.strides import foot_speed
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> leg = leg_of(recorded(reference_gait()), "right")
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> leg = leg_of(synthetic_recording(reference_gait()), "right")
         >>> foot_speed(leg, events_of(leg, None))  # m/s, overground
         0.0
     """
@@ -146,7 +146,7 @@ def _stride(
 ) -> StrideCurve:
     time, period = np.linspace(start, end, POINTS_PER_STRIDE), end - start
     points = {k: _at(leg, x, time) for k, x in {"hip": leg.hip, **leg.points}.items()}
-    progression, drift = _progression(points["hip"][:, 0], time)
+    progression, speed = _progression(points["hip"][:, 0], time)
     points = {k: x - np.stack([progression, np.zeros_like(progression)], axis=1) for k, x in points.items()}
     signals = _signals(leg, angles, points["hip"], time)
     loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.stances)
@@ -154,7 +154,7 @@ def _stride(
         trial=leg.recording.name,
         start=float(start),
         period=float(period),
-        drift=drift,
+        hip_speed=speed,
         belt=belt,
         signals=signals,
         points=points,
@@ -166,9 +166,9 @@ def _stride(
 
 def _progression(hip_x: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, float]:
     """The hip's mean progression in m at times in s, and its speed in m/s."""
-    drift = float(hip_x[-1] - hip_x[0]) / float(time[-1] - time[0])
-    mean = float(np.mean(hip_x - drift * (time - time[0])))
-    return mean + drift * (time - time[0]), drift
+    speed = float(hip_x[-1] - hip_x[0]) / float(time[-1] - time[0])
+    mean = float(np.mean(hip_x - speed * (time - time[0])))
+    return mean + speed * (time - time[0]), speed
 
 
 def _signals(leg: Leg, angles: Mapping[str, np.ndarray], hip: np.ndarray, time: np.ndarray) -> dict[str, np.ndarray]:
@@ -264,7 +264,7 @@ def judged_by_trial(strides: list[StrideCurve]) -> list[StrideCurve]:
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
     """The strides, with a reason for those that differ from the others, and for those that do not repeat."""
     strides = _like_the_others(strides)
-    wide = {i: _wide(gaps(s), NO_PERIOD) for i, s in enumerate(strides) if not s.reason}
+    wide = {i: _wide(jumps(s), LARGEST_JUMP_FACTOR) for i, s in enumerate(strides) if not s.reason}
     if all(wide.values()):
         return strides
     reasons = {i: f"it does not repeat: {jump} from its end to its start" for i, jump in wide.items() if jump}
@@ -303,7 +303,7 @@ def _unlike(stride: StrideCurve, period: float, middle: dict[str, np.ndarray], t
     return ""
 
 
-def gaps(stride: StrideCurve) -> dict[str, float]:
+def jumps(stride: StrideCurve) -> dict[str, float]:
     """Jumps from the end of each of a stride's curves to its start, in its unit: what `closed` removes."""
     return {k: float(x[-1] - x[0]) for k, x in stride.signals.items()}
 
@@ -312,7 +312,7 @@ def unrepeated(strides: Iterable[tuple[str, float, Mapping[str, float]]]) -> lis
     """A warning of strides that do not repeat, if there are any.
 
     Args:
-        strides: of each the trial, the start in s, and the `gaps`.
+        strides: of each the trial, the start in s, and the `jumps`.
 
     Examples:
         >>> from jaxgait.motion.capture.strides import unrepeated
@@ -326,8 +326,8 @@ def unrepeated(strides: Iterable[tuple[str, float, Mapping[str, float]]]) -> lis
 
 
 def _wide(jumps: Mapping[str, float], factor: float = 1.0) -> str:
-    """The jumps of one stride that are larger than `factor * LARGEST_GAP`; empty if there are none."""
-    wide = {k: jumps[k] for k, limit in LARGEST_GAP.items() if abs(jumps.get(k, 0.0)) > factor * limit}
+    """The jumps of one stride that are larger than `factor * LARGEST_JUMP`; empty if there are none."""
+    wide = {k: jumps[k] for k, limit in LARGEST_JUMP.items() if abs(jumps.get(k, 0.0)) > factor * limit}
     size = lambda k, x: f"{1e3 * x:+.0f} mm" if k.endswith("_m") else f"{math.degrees(x):+.1f} deg"
     return ", ".join(
         f"{'hip height' if k == 'hip_y_m' else k.removesuffix('_rad')} {size(k, x)}" for k, x in wide.items()
@@ -335,14 +335,14 @@ def _wide(jumps: Mapping[str, float], factor: float = 1.0) -> str:
 
 
 def closed(curve: Float[np.ndarray, " samples"]) -> tuple[Float[np.ndarray, " samples"], float]:
-    """The curve without the straight line that keeps it from closing, and the gap that was removed, in its unit.
+    """The curve without the straight line that keeps it from closing, and the jump that was removed, in its unit.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.capture.strides import closed
-        >>> curve, gap = closed(np.array([0.0, 0.5, 1.0, 0.2]))
-        >>> print(curve[0].round(6), curve[-1].round(6), round(gap, 6))
+        >>> curve, jump = closed(np.array([0.0, 0.5, 1.0, 0.2]))
+        >>> print(curve[0].round(6), curve[-1].round(6), round(jump, 6))
         0.1 0.1 0.2
     """
-    gap = float(curve[-1] - curve[0])
-    return curve - gap * np.linspace(-0.5, 0.5, curve.size), gap
+    jump = float(curve[-1] - curve[0])
+    return curve - jump * np.linspace(-0.5, 0.5, curve.size), jump

@@ -94,8 +94,8 @@ def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
     Examples:
         >>> from jaxgait.motion.capture.tables import spatiotemporal
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> table = spatiotemporal(measure([recorded(reference_gait())]))
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> table = spatiotemporal(measure([synthetic_recording(reference_gait())]))
         >>> print(table.cadence.values.round(), table.stride_length.values.round(2))  # steps/min, m
         [106. 106.] [1.42 1.42]
     """
@@ -186,8 +186,8 @@ def stride_curves(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
     Examples:
         >>> from jaxgait.motion.capture.tables import stride_curves
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> strides = stride_curves(measure([recorded(reference_gait())]))
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> strides = stride_curves(measure([synthetic_recording(reference_gait())]))
         >>> print(strides.knee_angle.dims, strides.knee_angle.attrs["units"], round(float(strides.knee_angle.max())))
         ('stride', 'percent') deg 64
     """
@@ -233,8 +233,8 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
     Examples:
         >>> from jaxgait.motion.capture.tables import trial_curves
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> trial = trial_curves(measure([recorded(reference_gait())]))
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> trial = trial_curves(measure([synthetic_recording(reference_gait())]))
         >>> print(trial.event_name.values[0], trial.event_time.values[0].round(2), trial.knee_angle.dims)  # s
         toe-off 0.75 ('time',)
     """

@@ -21,8 +21,8 @@ def has_leg(found: Recording) -> bool:
 
     Examples:
         >>> from jaxgait.motion.capture.trials import has_leg
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> has_leg(recorded(reference_gait()))  # of the right one
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> has_leg(synthetic_recording(reference_gait()))  # of the right one
         True
     """
     return has_angles(found, "right") or has_angles(found, "left")
@@ -121,8 +121,8 @@ def with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], li
 
     Examples:
         >>> from jaxgait.motion.capture.trials import with_own_names
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> trials, warnings = with_own_names(2 * [recorded(reference_gait())])
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> trials, warnings = with_own_names(2 * [synthetic_recording(reference_gait())])
         >>> print([trial.name for trial in trials], len(warnings))
         ['rajagopal_1.26ms', 'rajagopal_1.26ms (2)'] 1
     """
@@ -151,8 +151,8 @@ def check_one_kind(legs: Sequence[Leg]) -> None:
     Examples:
         >>> from jaxgait.motion.capture.leg import leg_of
         >>> from jaxgait.motion.capture.trials import check_one_kind
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> check_one_kind(2 * [leg_of(recorded(reference_gait()), "right")])
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> check_one_kind(2 * [leg_of(synthetic_recording(reference_gait()), "right")])
     """
     solved, marked = ([leg.recording for leg in legs if (leg.foot is None) == angles] for angles in (True, False))
     if solved and marked:

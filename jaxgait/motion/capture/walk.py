@@ -48,8 +48,8 @@ class Walk:
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> walk = measure([recorded(reference_gait())])
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> walk = measure([synthetic_recording(reference_gait())])
         >>> print(len(walk.kept), walk.belt, round(walk.toe_off, 2))  # strides; overground; share of the stride
         2 0.0 0.67
         >>> print(round(walk.stride_time, 2))  # s
@@ -67,7 +67,7 @@ class Walk:
     """Mean of the kept strides at 101 even times, closed: `WALK_SIGNALS` and, if measured, `LOADS`."""
     deviation: dict[str, Float[np.ndarray, " samples"]]
     """Standard deviation of the kept strides; empty for one stride."""
-    gaps: dict[str, float]
+    jumps: dict[str, float]
     """Jumps that were removed to close the mean."""
     period: float
     """Time in s after which the mean repeats; `stride_time`, unless there is only one stride, whose end is moved."""
@@ -93,8 +93,8 @@ class Walk:
 
         Examples:
             >>> from jaxgait.motion.capture.walk import measure
-            >>> from jaxgait.motion.drive import recorded, reference_gait
-            >>> walk = measure([recorded(reference_gait())])
+            >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+            >>> walk = measure([synthetic_recording(reference_gait())])
             >>> walk.trial_of(walk.kept[0])
             0
         """
@@ -121,8 +121,8 @@ class Walk:
 
         Examples:
             >>> from jaxgait.motion.capture.walk import measure
-            >>> from jaxgait.motion.drive import recorded, reference_gait
-            >>> strides = measure([recorded(reference_gait())]).to_dataset()
+            >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+            >>> strides = measure([synthetic_recording(reference_gait())]).to_dataset()
             >>> print(dict(strides.sizes), round(float(strides.knee_angle.max())))  # deg
             {'stride': 2, 'percent': 101} 64
         """
@@ -157,8 +157,8 @@ def measure(
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> walk = measure([recorded(reference_gait())])
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> walk = measure([synthetic_recording(reference_gait())])
         >>> print(len(walk.kept), round(walk.period, 2), round(walk.speed, 2))  # strides, s, m/s
         2 1.13 1.26
     """
@@ -175,8 +175,8 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure, walk_stride
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> stride = walk_stride(measure([recorded(reference_gait())]))
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> stride = walk_stride(measure([synthetic_recording(reference_gait())]))
         >>> print(stride.name, stride.time.size, round(stride.time[-1], 2))  # one period of 101 samples, s
         rajagopal_1.26ms 101 1.13
     """
@@ -212,8 +212,8 @@ def measure_both(
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure_both
-        >>> from jaxgait.motion.drive import recorded, reference_gait
-        >>> walks = measure_both([recorded(reference_gait())])
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> walks = measure_both([synthetic_recording(reference_gait())])
         >>> print(list(walks), walks["right"].warnings[0][:66])
         ['right'] the left leg is not measured: no left leg: of the joint angles tha
     """
@@ -289,7 +289,7 @@ def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[Str
         return strides, _Remarks()
     speed = float(np.mean([s.speed for s in strides if not s.reason]))
     ratio = given / speed
-    scaled = [dataclasses.replace(s, drift=ratio * s.drift, belt=ratio * s.belt, scale=ratio) for s in strides]
+    scaled = [dataclasses.replace(s, hip_speed=ratio * s.hip_speed, belt=ratio * s.belt, scale=ratio) for s in strides]
     what = f"hip and feet move at {speed:.3f} m/s; the given speed of {given:.3f} m/s is used, also for single strides"
     measured = any(not s.reason and s.belt == 0.0 for s in strides)
     advice = ": leave it out to keep those that were measured overground" if measured else ""
@@ -321,7 +321,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         strides=tuple(strides),
         mean={k: curve for k, (curve, _) in closed.items()} | load,
         deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in WALK_SIGNALS} if kept[1:] else {},
-        gaps={k: gap for k, (_, gap) in closed.items()},
+        jumps={k: jump for k, (_, jump) in closed.items()},
         period=float(np.mean([s.period for s in kept])),
         speed=float(np.mean([s.speed for s in kept])),
         segments=segments,

@@ -30,8 +30,6 @@ MAX_BYTES = 512 * 2**20
 """Largest file in bytes that is read."""
 BASE_TIMEOUT = 20
 """Time in s allowed for reading, plus a second for every MB: ezc3d takes 0.25 s for a MB with force plates."""
-FORCES = {"n": 1.0, "nt": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3, "lb": 4.4482216, "lbf": 4.4482216}
-"""Units of force in N, as C3D files write them, in lower case."""
 _MOMENT_UNIT = re.compile(r"(?P<force>[a-z]+?)[\s.*·-]*(?P<length>mm|cm|m|in)")
 UNREADABLE = 3
 """Exit code of the child process for a file that it cannot read; the last line of its output says why."""
@@ -164,7 +162,7 @@ def _plates(
     for i in range(found["plates"]):
         name, force, point = f"plate {i + 1}", arrays[f"force{i}"], arrays[f"point{i}"]
         newton, arm = _units(name, found["channels"][i], unit, notes)
-        force = labels.unloaded(newton * force, name, notes)
+        force = labels.with_unloaded_zeros(newton * force, name, notes)
         pressed = np.linalg.norm(force, axis=1) > NOISE_FORCE  # that of an unloaded plate is noise
         point = np.where(pressed[:, None], point, np.nan)
         if arm != 1.0 and pressed.any():
@@ -185,7 +183,7 @@ def _units(name: str, channels: list[list[str]], unit: float, notes: list[str]) 
     """The unit of a plate's forces in N, and that of its arms of forces in the file's unit of length, `unit` in m."""
     forces, others = channels
     stated = [text.strip().lower() for text in forces]
-    force = _common([FORCES.get(text) for text in stated])
+    force = _common([labels.FORCES.get(text) for text in stated])
     if force is None:
         listed = ", ".join(dict.fromkeys(forces))
         notes += [f"{name}: forces are taken to be in N, the file states {listed}"] if any(stated) else []
@@ -205,9 +203,9 @@ def _arm(text: str, force: float) -> float | None:
     if text in labels.LENGTHS:
         return labels.LENGTHS[text]
     match = _MOMENT_UNIT.fullmatch(text)
-    if match is None or match["force"] not in FORCES or match["length"] not in labels.LENGTHS:
+    if match is None or match["force"] not in labels.FORCES or match["length"] not in labels.LENGTHS:
         return None
-    return FORCES[match["force"]] * labels.LENGTHS[match["length"]] / force
+    return labels.FORCES[match["force"]] * labels.LENGTHS[match["length"]] / force
 
 
 def _without_moments(force: np.ndarray, corners: np.ndarray, origin: np.ndarray) -> np.ndarray:

@@ -25,7 +25,11 @@ _RATE = re.compile(r"(?:rate|frequency|freq)\b(?:(?!rate|freq)[^\d\n]){0,20}(\d+
 _OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pass|filter", re.IGNORECASE)
 """Words before a rate that is not one of the frames."""
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
-_UNITS = frozenset(labels.LENGTHS) | {"", "s", "ms", "deg", "rad", "n", "kn", "n.mm", "nm", "nmm", "mm/s", "mm/s^2"}
+_UNITS = (
+    frozenset(labels.LENGTHS)
+    | frozenset(labels.FORCES)
+    | {"", "s", "ms", "deg", "rad", "n.mm", "nm", "nmm", "mm/s", "mm/s^2"}
+)
 _SAME = {"sec": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg", "radians": "rad"}
 """Other words for units."""
 _ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECASE)

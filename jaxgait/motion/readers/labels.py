@@ -19,7 +19,7 @@ from jaxgait.motion.text import distinct
 AXES = "xyz"
 _TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|seconds|ms)[\])]?)?$", re.IGNORECASE)
 _FRAME = re.compile(r"^(frame|frames|sub[\s_]*frame|field|sample|item|nr|no)[\s_]*(#|no|number)?\.?$", re.IGNORECASE)
-_UNIT = r"(?:[\s_]*[\[(]?(?P<unit>mm|cm|m|n|kn)[\])]?)?"
+_UNIT = r"(?:[\s_]*[\[(]?(?P<unit>mm|cm|m|n|kn|lbf)[\])]?)?"
 _FORCES = (  # in the words of OpenSim, HBM, Fukuchi's data set and exported force plates
     re.compile(rf"^(?P<name>.*?)_?(?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<name>.+?)[._\s]?(?P<kind>for|cop)(?:ce)?_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
@@ -47,14 +47,15 @@ _LENGTH_WORDS = {
 }
 LENGTHS = {word: size for size, words in _LENGTH_WORDS.items() for word in words}
 """Units of length in m."""
+_FORCE_WORDS = {1.0: ("N", "Nt", "newton", "newtons"), 1e3: ("kN",), 4.4482216: ("lbf", "lb")}
+FORCES = {word.lower(): size for size, words in _FORCE_WORDS.items() for word in words}
+"""Units of force in N."""
 UNSTATED = {"unknown", "undefined", "unspecified", "unitless", "none", "not", "null", "n/a", "na", "nan"}
 """First words with which files mark a unit as not stated."""
 COPY = "{} (copy {})"
 """Repeated names of markers: no marker map has such names, so that only the first one can be part of a leg."""
 HEAVY, SHARE = 100.0, 0.4
 """Force in N, and share of the largest one, above which a force next to a gap means that somebody is on the plate."""
-_FORCE_UNITS = {"N": 1.0, "kN": 1e3}
-"""Units of force in N."""
 
 
 class Columns(NamedTuple):
@@ -191,7 +192,7 @@ def _forces(
                 plate = match["name"].strip("_. ") or "plate"
                 found.setdefault(plate, {}).setdefault(kind, {})[match["axis"].lower()] = i
                 unit = (match["unit"] or (units[i] if i < len(units) else "")).lower()
-                known = LENGTHS if kind == "point" else {name.lower(): size for name, size in _FORCE_UNITS.items()}
+                known = LENGTHS if kind == "point" else FORCES
                 stated |= {i: known[unit]} if unit in known else {}
         plates = {
             name: {kind: _three(axes) for kind, axes in kinds.items()}
@@ -213,19 +214,19 @@ def _shared(
 ) -> dict[int, float]:
     """The stated units by column, also for columns without one: that of their plate, or else of the other plates."""
     found = dict(stated)
-    for kind, what, names in (("force", "force", _FORCE_UNITS), ("point", "centre of pressure", LENGTHS)):
+    for kind, what, words in (("force", "force", _FORCE_WORDS), ("point", "centre of pressure", _LENGTH_WORDS)):
         columns = {name: [i for i in kinds[kind] if i >= 0] for name, kinds in plates.items() if kind in kinds}
         everywhere = {stated[i] for three in columns.values() for i in three if i in stated}
         for name, three in columns.items():
             own = {stated[i] for i in three if i in stated}
             sizes, without = own or everywhere, [i for i in three if i not in stated]
             if without and len(sizes) > 1:
-                others = " and ".join(unit for unit, size in names.items() if size in sizes)
+                others = " and ".join(words[size][0] for size in words if size in sizes)
                 wrong = f"columns of the {what} of {name} have no unit, and others are in {others}"
                 raise MotionFormatError(wrong, "write the unit in every label", file)
             if without and sizes:
                 found |= dict.fromkeys(without, *sizes)
-                unit = next(unit for unit, size in names.items() if size in sizes)
+                unit = words[min(sizes)][0]
                 notes += [] if own else [f"the {what} of {name} is taken to be in {unit}, like the others"]
     return found
 
@@ -269,7 +270,7 @@ def forces(
     """The ground forces of a file in N, with times in s; a centre of pressure is NaN without a force.
 
     Points are in m if the labels state their unit; otherwise they are as in the file. Gaps of the force are described
-    in `unloaded`.
+    in `with_unloaded_zeros`.
 
     Examples:
         >>> import numpy as np
@@ -283,7 +284,7 @@ def forces(
     units = np.array([columns.force_units.get(i, 1.0) for i in range(values.shape[1])])
     found = []
     for name, plate in columns.forces.items():
-        force = unloaded(vectors(units * values, plate["force"]), name, notes)
+        force = with_unloaded_zeros(vectors(units * values, plate["force"]), name, notes)
         point = vectors(units * values, plate["point"]) if "point" in plate else None
         if point is not None:
             pressed = np.abs(force).max(axis=1) > 1e-6
@@ -292,7 +293,9 @@ def forces(
     return tuple(found)
 
 
-def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str]) -> Float[np.ndarray, "samples 3"]:
+def with_unloaded_zeros(
+    force: Float[np.ndarray, "samples 3"], name: str, notes: list[str]
+) -> Float[np.ndarray, "samples 3"]:
     """The force of a plate in N, with zeros for gaps while it seems to be unloaded: many files leave those cells blank.
 
     Other gaps remain, in all components: those next to a sample above `HEAVY` and `SHARE`. (At 100 Hz the first sample
@@ -300,9 +303,9 @@ def unloaded(force: Float[np.ndarray, "samples 3"], name: str, notes: list[str])
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.readers.labels import unloaded
+        >>> from jaxgait.motion.readers.labels import with_unloaded_zeros
         >>> vertical, notes = np.array([700.0, np.nan, 710.0, 20.0, np.nan, np.nan]), []
-        >>> print(unloaded(np.column_stack([0 * vertical, vertical, 0 * vertical]), "plate 1", notes)[:, 1])
+        >>> print(with_unloaded_zeros(np.column_stack([0 * vertical, vertical, 0 * vertical]), "plate 1", notes)[:, 1])
         [700.  nan 710.  20.   0.   0.]
         >>> notes[0]
         '1 sample of plate 1 has no force while somebody is on it: it is a gap'

@@ -26,7 +26,6 @@ from jaxtyping import Float
 
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion.readers import labels
-from jaxgait.motion.readers.c3d import FORCES
 from jaxgait.motion.readers.clock import RATE_AGREEMENT
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet
 from jaxgait.motion.recording import NOISE_FORCE, GroundReaction
@@ -173,7 +172,7 @@ def _units(source: Source, labelled: int, start: int, plates: Sequence[_Plate]) 
     row, found = _row(source.lines[line]), {}
     for plate in plates:
         for (kind, axis), i in plate.columns.items():
-            stated, known = row[i] if i < len(row) else "", FORCES if kind == "f" else labels.LENGTHS
+            stated, known = row[i] if i < len(row) else "", labels.FORCES if kind == "f" else labels.LENGTHS
             if labels.unit_of(stated) not in known:
                 wrong = f"the unit {stated[:20]!r} is not known" if stated else "it has no unit"
                 listed = "N or kN" if kind == "f" else "mm, cm or m"
@@ -236,7 +235,7 @@ def _force(
 ) -> GroundReaction:
     """The force of a plate as in the file, with its centre of pressure where somebody is on it."""
     in_si = lambda three: np.stack([units[i] * values[:, i] for i in three], axis=1)
-    force = labels.unloaded(in_si(plate.three("f")), name, notes)
+    force = labels.with_unloaded_zeros(in_si(plate.three("f")), name, notes)
     three = plate.three("c")
     if three is None:
         notes.append(f"{name} has no centre of pressure: export its CoP (Cx, Cy, Cz) for joint moments")
