@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture.strides import POINTS_PER_STRIDE
-from jaxgait.motion.stride import fourier, sampled
+from jaxgait.motion.stride import POINTS_PER_STRIDE, fourier, sampled
 
 RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
 """Measurement resolution: harmonics that contribute less are dropped."""

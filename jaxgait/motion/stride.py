@@ -31,6 +31,9 @@ LOAD = {"ground_x_N": "N", "ground_y_N": "N"}
 
 UNITS = SIGNALS | LOAD
 
+POINTS_PER_STRIDE = 101
+"""Points of a measured stride, both heel strikes included."""
+
 EVEN_WITHIN = 0.1
 """Largest deviation from even sample times, in steps, that counts as rounding (to 1 ms at 100 Hz: 0.05)."""
 

@@ -32,7 +32,7 @@ def test_measured_walking_is_good_and_nothing_is_said(gait):
     assert "usable as a drive: yes" in describe(verdict)
     # Residuals of the README of the measured gaits: below 0.33 deg at the knee with 8 harmonics.
     assert np.degrees(verdict.signals["knee_rad"].residual) < 0.34
-    assert all(report.gap == pytest.approx(0.0, abs=1e-6) for report in verdict.signals.values())
+    assert all(report.jump == pytest.approx(0.0, abs=1e-6) for report in verdict.signals.values())
 
 
 def test_a_thigh_that_leans_backward_on_average_is_unusual():
@@ -44,7 +44,7 @@ def test_a_thigh_that_leans_backward_on_average_is_unusual():
 def test_what_is_measured():
     verdict = judge(stride(knee_rad=lambda x: x + np.linspace(0.0, 0.02, 101)))
     knee, table = verdict.signals["knee_rad"], columns()["knee_rad"]
-    assert knee.gap == pytest.approx(0.02)
+    assert knee.jump == pytest.approx(0.02)
     assert knee.lowest == pytest.approx(table.min(), abs=0.02) and knee.highest == pytest.approx(table.max(), abs=0.02)
     assert verdict.stride_length == pytest.approx(PERIOD * SPEED)
     assert verdict.cycle.closed

@@ -20,6 +20,6 @@ def test_every_signal_has_a_panel(name):
     knee = next(ax for ax in panels if ax.get_ylabel() == "knee flexion (deg)")
     curves = {str(line.get_label()): np.asarray(line.get_ydata()) for line in knee.get_lines()}
     np.testing.assert_allclose(curves["samples"], np.degrees(record.signals["knee_rad"][:-1]))
-    assert curves["gap between end and start"][0] == pytest.approx(curves["samples"][0])
+    assert curves["jump between end and start"][0] == pytest.approx(curves["samples"][0])
     assert len(curves) == 3 and "usable as a drive" in figure.get_suptitle()
     plt.close(figure)

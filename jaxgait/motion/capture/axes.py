@@ -17,7 +17,7 @@ OVERGROUND_SPEED = 0.3
 CALIBRATION_TILT = math.radians(1.5)
 """Slope of the ground in rad up to which the laboratory's axes are tilted; a steeper ground is a ramp."""
 MAX_LEAN = 25.0
-"""Mean angle in deg of pelvis above foot to an axis of the laboratory above which this axis is probably not vertical."""
+"""Mean angle in deg from foot to pelvis to an axis of the laboratory above which it is probably not vertical."""
 BACKWARDS = (
     "pelvis or feet point against the direction of travel: walking backwards, or front and back markers swapped "
     "(ASIS and PSIS, heel and toe)?"

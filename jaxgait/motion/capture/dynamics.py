@@ -25,7 +25,8 @@ from jaxgait.mechanics.anthropometry import Segment, segment, segments, stature_
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.capture.strides import POINTS_PER_STRIDE, StrideCurve, unwrapped
+from jaxgait.motion.capture.strides import StrideCurve, unwrapped
+from jaxgait.motion.stride import POINTS_PER_STRIDE
 
 GRAVITY = 9.81
 JOINTS = ("hip", "knee", "ankle")

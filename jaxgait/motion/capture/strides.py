@@ -17,9 +17,8 @@ from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.norms import inside
+from jaxgait.motion.stride import POINTS_PER_STRIDE
 
-POINTS_PER_STRIDE = 101
-"""Points of a stride, both heel strikes included."""
 FLAT = slice(18, 33)
 """Samples of a stride in which the foot is flat on the floor."""
 SLOWEST_STRIDE = 0.03

@@ -23,8 +23,9 @@ from jaxgait.motion.capture.events import SAME_EVENT, StrideEvents, only_one_by_
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.capture.strides import FLAT, POINTS_PER_STRIDE, StrideCurve, unwrapped
+from jaxgait.motion.capture.strides import FLAT, StrideCurve, unwrapped
 from jaxgait.motion.capture.walk import WALK_SIGNALS, OtherLeg, Walk
+from jaxgait.motion.stride import POINTS_PER_STRIDE
 
 
 class Quantity(NamedTuple):

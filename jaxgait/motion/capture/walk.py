@@ -27,7 +27,7 @@ from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.harmonics import check_harmonics, choose_harmonics
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.stride import LOAD, SIGNALS, UNITS, Stride, record_person
+from jaxgait.motion.stride import LOAD, POINTS_PER_STRIDE, SIGNALS, UNITS, Stride, record_person
 from jaxgait.motion.verdict import judge
 
 WALK_SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
@@ -184,7 +184,7 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
     frames = walk.period * min(walk.legs[walk.trial_of(stride)].recording.rate for stride in walk.kept)
     return Stride(
         name=walk.name,
-        time=np.linspace(0.0, walk.period, cutting.POINTS_PER_STRIDE),
+        time=np.linspace(0.0, walk.period, POINTS_PER_STRIDE),
         signals={k: walk.mean[k] for k in UNITS if k in walk.mean},
         speed=walk.speed,
         file=walk.legs[0].recording.file,
