@@ -221,15 +221,16 @@ def test_a_transformation_is_followed(transformed):
     assert transformed(functools.partial(fourbar.psi_at, KNEE.linkage.bars)).dtype == jnp.float32
 
 
-@pytest.mark.usefixtures("jax_default")
-def test_arrays_of_float32_are_widened_and_dicts_keep_their_order():
+@pytest.mark.parametrize("wide", [False, True], ids=["default", "x64"])
+def test_arrays_of_float32_are_widened_and_dicts_keep_their_order(wide):
     @float64_default
     def seen(tree):
         return [(key, getattr(x, "dtype", type(x))) for key, x in tree.items()]
 
-    given = {"b": jnp.ones(2), "a": np.ones(2, np.float32), 3: 0.5, "n": jnp.arange(2)}
-    f64 = np.dtype("float64")
-    assert seen(given) == [("b", f64), ("a", f64), (3, float), ("n", np.dtype("int32"))]
+    with jax.enable_x64(wide):
+        given = {"b": jnp.ones(2, np.float32), "a": np.ones(2, np.float32), 3: 0.5, "n": jnp.arange(2, dtype=np.int32)}
+        f64 = np.dtype("float64")
+        assert seen(given) == [("b", f64), ("a", f64), (3, float), ("n", np.dtype("int32"))]
 
 
 @pytest.mark.usefixtures("jax_default")

@@ -62,7 +62,7 @@ def test_orbits_of_higher_order_and_batches():
 
 
 def test_the_tolerance_is_within_reach_of_the_precision():
-    solve = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2]))
+    solve = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2], jnp.float32))
 
     def first(a):
         point = solve(a)
