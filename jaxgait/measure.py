@@ -296,6 +296,8 @@ def evaluated(what: str, function: Callable[[Run], Any], run: Run) -> Any:
 def observed(observe: Observe, run: Run) -> dict[str, Array]:
     """What a function observes of a run by name, each in its unit; blanked if the run did not complete (see `mask`).
 
+    A measure (or a function) that reads events of which not all are recorded is blanked, too.
+
     Raises:
         TypeError: for anything but numbers and arrays by name.
         TracedError: if its code cannot be compiled; the message gives the line.
@@ -310,13 +312,19 @@ def observed(observe: Observe, run: Run) -> dict[str, Array]:
         >>> float(observed(lambda run: {"end": run.ts[-1]}, Run(Bungee(), fell, Sampling(None, 2, 2.0)))["end"])  # s
         nan
     """
+    functions = [Measures((m,)) for m in observe.members] if isinstance(observe, Measures) else [observe]
+    return {name: x for function in functions for name, x in _observed(function, run.view()).items()}
+
+
+def _observed(observe: Observe, run: Run) -> dict[str, Array]:
+    """What one function observes of its own view of a run; see `observed`."""
     found = evaluated("the function `observe`", observe, run)
     if not isinstance(found, Mapping):
         raise TypeError(f"observe must return a dict of results by name, got {type(found).__name__}")
     for name, x in found.items():
         if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
             raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
-    return mask(found, run.status, getattr(observe, "early", frozenset()))
+    return mask(found, run.status_as_read, getattr(observe, "early", frozenset()))
 
 
 def mask(values: Mapping[str, Array], status: Int[Array, ""], early: frozenset[str] = frozenset()) -> dict[str, Array]:

@@ -252,9 +252,10 @@ class Run:
         20.0
     """
 
-    def __init__(self, model: Model, trajectory: Trajectory, sampling: Sampling) -> None:
+    def __init__(self, model: Model, trajectory: Trajectory, sampling: Sampling, whole: Run | None = None) -> None:
         self.model, self.trajectory, self.sampling = model, trajectory, sampling
-        self._known: dict[Any, Any] = {}
+        self._whole = whole
+        self._known: dict[Any, tuple[Any, Run]] = {} if whole is None else whole._known
         self._reads_events = False
 
     def __getattr__(self, name: str) -> Any:
@@ -300,16 +301,44 @@ class Run:
             if not self.model.events():
                 raise ValueError(f"{name} has no events: define `events` or `transitions`")
             raise NotRecorded(f"no events of {type(self.model).__name__} were recorded: give max_events")
-        self._reads_events = True
+        self._note_events()
         return self.trajectory.events
+
+    def _note_events(self) -> None:
+        self._reads_events = True
+        if self._whole is not None:
+            self._whole._note_events()
+
+    def view(self) -> Run:
+        """The same run, with the same cached values, for one function of it: its `status_as_read` is that function's.
+
+        Examples:
+            >>> from jaxgait import Bungee, ensemble
+            >>> both = lambda run: {"same": run.view().ts[-1] - run.ts[-1]}
+            >>> print(ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=both).same.values)
+            [0. 0.]
+        """
+        return Run(self.model, self.trajectory, self.sampling, self)
 
     @property
     def status(self) -> Int[Array, ""]:
-        """A code of `jaxgait.outcome`: that of the trajectory, unless events that were read are not all recorded.
+        """How the trajectory ended, a code of `jaxgait.outcome`.
 
         Examples:
             >>> from jaxgait import Bungee, ensemble
             >>> code = lambda run: {"twice": 2 * run.status}
+            >>> print(ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=code).twice.values)  # completed
+            [0 0]
+        """
+        return self.trajectory.status
+
+    @property
+    def status_as_read(self) -> Int[Array, ""]:
+        """`status`, or `Outcome.EVENT_LIMIT` if events have been read of which not all are recorded.
+
+        Examples:
+            >>> from jaxgait import Bungee, ensemble
+            >>> code = lambda run: {"twice": 2 * run.status_as_read}
             >>> print(ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=code).twice.values)  # completed
             [0 0]
         """
@@ -354,8 +383,12 @@ class Run:
     def once(self, function: Callable[[Run], T]) -> T:
         """The value of a function of this run, cached, so that measures can share it."""
         if function not in self._known:
-            self._known[function] = function(self)
-        return self._known[function]
+            view = self.view()
+            self._known[function] = function(view), view
+        value, view = self._known[function]
+        if view._reads_events:
+            self._note_events()
+        return value
 
 
 def _outputs(run: Run) -> dict[str, Array]:

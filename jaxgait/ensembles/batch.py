@@ -56,43 +56,43 @@ class Job:
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
     """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
     if not job.gradient:
-        return _results(model, values, job)
+        return _results(model, values, job)[0]
     others = [n for n in job.gradient if n not in values]
     own, y0 = member_of(model, values) if others else (model, None)  # the member's: others depend on what varies
     theta = {n: own_value(own, n, y0) if n in others else values[n] for n in job.gradient}
 
-    def observables(theta: dict[str, Array]) -> tuple[dict[str, Array], dict[str, dict[str, Array]]]:
-        results = _results(model, {**values, **theta}, job)
+    def observables(theta: dict[str, Array]) -> tuple[dict[str, Array], tuple[dict[str, dict[str, Array]], Array]]:
+        results, ended = _results(model, {**values, **theta}, job)
         real = {n: x for n, x in results["observed"].items() if jnp.issubdtype(x.dtype, jnp.inexact)}
-        return real, results
+        return real, (results, ended)
 
     differentiate = jax.jacfwd if job.forward else jax.jacrev
-    gradient, results = differentiate(observables, has_aux=True)(theta)
+    gradient, (results, ended) = differentiate(observables, has_aux=True)(theta)
     stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
     # A NaN that `jnp.where` chose has the derivative zero.
     known = {name: ~jnp.isnan(results["observed"][name])[..., None] for name in stacked}
     stacked = {name: jnp.where(known[name], slope, jnp.nan) for name, slope in stacked.items()}
     # Where the time of an early end is that of a step, nothing that is measured until then has a derivative.
     early = frozenset(stacked) if job.scheme.exact_ends else frozenset()
-    return {**results, "gradient": mask(stacked, results["outcome"]["status"], early)}
+    return {**results, "gradient": mask(stacked, ended, early)}
 
 
-def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
-    """The results of one member; `values` are the parameters that vary."""
+def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str, dict[str, Array]], Array]:
+    """The results of one member, and the status of its trajectory; `values` are the parameters that vary."""
     model, y0 = member_of(model, values)
     trajectory = job.scheme.run(model, job.sampling, y0, watch=getattr(job.observe, "watch", ()))
     run = Run(model, trajectory, job.sampling)
     events = _events(run) if job.trajectories else {}  # before the status: they may not all be recorded
     found = {} if job.observe is None else observed(job.observe, run)
     outcome = {
-        "status": run.status,
+        "status": run.status_as_read,
         "t_end": trajectory.t_end,
         "steps": trajectory.steps,
         "rejected_steps": trajectory.rejected,
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
     histories = {"time": trajectory.ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
-    return {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}
+    return {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}, run.status
 
 
 def _events(run: Run) -> dict[str, Array]:

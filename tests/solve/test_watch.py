@@ -115,10 +115,14 @@ def test_events_that_a_measure_reads_are_recorded_and_none_is_left_out():
     found = ensemble(Oscillator(), {"rate": [3.0, 6.0, 12.0]}, samples=2, observe=[PASSES, last])
     np.testing.assert_array_equal(found.passes, [1, 2, 4])
     with pytest.warns(IncompleteRun, match="1 of 2 .* completed; 1: gave up: the limit of events was reached"):
-        few = ensemble(Oscillator(), {"rate": [3.0, 12.0]}, samples=2, observe=[PASSES], max_events=3)
+        few = ensemble(
+            Oscillator(), {"rate": [3.0, 12.0]}, samples=2, observe=[PASSES, last], max_events=3, gradient=["rate"]
+        )
     np.testing.assert_array_equal(few.passes, [1, -1])
+    np.testing.assert_allclose(few.last, found["last"][[0, 2]], err_msg="it does not depend on what else is observed")
+    assert np.isfinite(few.last_gradient).all()
     unread = ensemble(Oscillator(), {"rate": [12.0]}, samples=2, observe=[last], max_events=3)
-    assert np.isfinite(unread.last).all() and (unread.status == 0).all()
+    assert (unread.status == 0).all()
 
 
 def test_a_run_with_more_events_than_are_recorded_warns():
