@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from jaxgait.parameters import parameters, with_parameters
+from jaxgait.parameters import ParameterInfo, parameters, with_parameters
 from jaxgait.precision import cast, float64_default
 
 M = TypeVar("M")
@@ -38,10 +38,17 @@ def each(model: M, function: Callable[[M], Any]) -> Any:
         >>> print(each(Bungee(), weight).shape)
         (1,)
     """
-    infos = parameters(model).items()
+    infos = parameters(model)
+    axes = {name: one for name, info in infos.items() if jax.tree.leaves(one := _axes(info))}
     with jax.ensure_compile_time_eval():
-        batched = {name: jnp.asarray(info.value) for name, info in infos if np.ndim(info.value) > info.rank}
-        return jax.tree.map(np.asarray, _evaluated(function, cast(model), batched))
+        batched = {name: jax.tree.map(jnp.asarray, infos[name].value) for name in axes}
+        return jax.tree.map(np.asarray, _evaluated(function, cast(model), batched, axes))
+
+
+def _axes(info: ParameterInfo) -> Any:
+    """The batch axis, 0, of each number or array of a parameter that has one; None of the others."""
+    own = lambda path: info.rank - len(path)  # number of axes within nested tuples
+    return jax.tree.map_with_path(lambda path, leaf: 0 if np.ndim(leaf) > own(path) else None, info.value)
 
 
 @float64_default
@@ -65,7 +72,7 @@ def of_worst(excess: ArrayLike, *values: ArrayLike) -> list[float]:
 
 
 @eqx.filter_jit
-def _evaluated(function: Callable[[M], Any], model: M, batched: dict[str, Any]) -> Any:
+def _evaluated(function: Callable[[M], Any], model: M, batched: dict[str, Any], axes: dict[str, Any]) -> Any:
     if not batched:
         return jax.tree.map(lambda x: jnp.asarray(x)[None], function(model))
-    return jax.vmap(lambda values: function(with_parameters(model, values)))(batched)
+    return jax.vmap(lambda values: function(with_parameters(model, values)), in_axes=(axes,))(batched)

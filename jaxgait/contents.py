@@ -139,6 +139,9 @@ def _value(record: Any, kind: type, name: str) -> Any:
     """The value of a record, of a field of the class `kind`."""
     if not isinstance(record, dict):
         return record
+    if _KIND in record:  # first, because its fields may have any other name
+        module = _class(record[_KIND], kind, name)
+        return module(**{n: _value(x, kind, f"{name}.{n}") for n, x in record.items() if n != _KIND})
     if "tuple" in record:
         return tuple(_value(x, kind, name) for x in record["tuple"])
     for word, made in (("ordered", OrderedDict), ("mapping", dict)):
@@ -146,10 +149,7 @@ def _value(record: Any, kind: type, name: str) -> Any:
             return made((key, _value(x, kind, f"{name}.{key}")) for key, x in record[word])
     if "array" in record:
         return np.asarray(record["array"], record["dtype"])
-    if _KIND not in record:
-        raise ValueError(f"its {name} ({record.get(_OTHER)}) was not recorded")
-    module = _class(record[_KIND], kind, name)
-    return module(**{n: _value(x, kind, f"{name}.{n}") for n, x in record.items() if n != _KIND})
+    raise ValueError(f"its {name} ({record.get(_OTHER)}) was not recorded")
 
 
 def _class(where: str, kind: type, name: str) -> Any:

@@ -273,7 +273,8 @@ def _with_element(value: Any, index: tuple[int, ...], x: Any) -> Any:
 
 def _spread(value: Any, leading: tuple[int, ...]) -> Any:
     """A number, or nested tuples of them, with leading axes."""
-    return jax.tree.map(lambda one: np.broadcast_to(one, np.broadcast_shapes(np.shape(one), leading)), value)
+    spread = lambda one: jnp.broadcast_to if isinstance(one, Tracer) else np.broadcast_to
+    return jax.tree.map(lambda one: spread(one)(one, np.broadcast_shapes(np.shape(one), leading)), value)
 
 
 def with_fields(owner: T, values: Mapping[str, Any]) -> T:

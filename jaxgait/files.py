@@ -24,8 +24,8 @@ ABANDONED_AGE = 2 * 86400.0
 """Age in s of a draft that no process still writes: on a shared disk, it is unknown which processes still run."""
 _AT_ONCE = 16
 """Largest number of files that are flushed at once."""
-_LONGEST_ENDING = 8
-"""Characters of the ending of a draft's name: names may have 255."""
+_LONGEST_ENDING = 50
+"""Characters of the ending of a draft's name: names may have 255 bytes, and a character up to four."""
 _LINKS = 40
 """Largest number of links to follow, as on Linux."""
 
@@ -41,7 +41,7 @@ def text(path: str | os.PathLike[str], content: str) -> None:
 
 def data(path: str | os.PathLike[str], content: bytes) -> None:
     """Writes a file of any kind; see `text`."""
-    with replaced(path) as draft:
+    with replacing(path) as draft:
         draft.write_bytes(content)
 
 
@@ -92,7 +92,7 @@ def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
 
 
 def _netcdf(path: pathlib.Path, result: xr.Dataset) -> None:
-    with replaced(path) as draft:
+    with replacing(path) as draft:
         # First, because HDF5 on a full disk leaves objects behind that crash the process at its end.
         _check_room(draft, result.nbytes + _PER_VARIABLE * len(result.variables) + _PER_FILE)
         try:
@@ -120,7 +120,7 @@ def _check_room(draft: pathlib.Path, need: int) -> None:
 
 
 @contextlib.contextmanager
-def replaced(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
     """A draft next to a file, for any writer; it finally replaces the file, if it is complete.
 
     The draft's name has the same ending. Where it must not or cannot replace the file, its content is copied.
@@ -130,7 +130,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
 
     Examples:
         >>> from jaxgait import files
-        >>> with files.replaced("run.csv") as draft:
+        >>> with files.replacing("run.csv") as draft:
         ...     _ = draft.write_text("time (s),height (m)")
         >>> print(draft.suffix, draft.exists())
         .csv False

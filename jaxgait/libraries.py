@@ -14,7 +14,7 @@ _USUAL = frozenset(["site-packages", "dist-packages"])
 """Names of folders that contain installed libraries and nothing else."""
 
 
-@no_type_check  # (by tests: identities of functions call these often)
+@no_type_check  # (the tests' runtime type checks would slow these down: `native.identity` calls them often)
 def is_installed(file: str) -> bool:
     """Whether a file belongs to Python or to an installed library.
 
@@ -46,7 +46,7 @@ def installed(path: tuple[str, ...]) -> tuple[str, ...]:
 @no_type_check
 @functools.cache
 def _is_usual(file: str) -> bool:
-    standard = os.path.dirname(os.__file__)
+    standard = os.path.dirname(os.__file__) + os.sep
     return not _USUAL.isdisjoint(pathlib.PurePath(file).parts) or file.startswith(standard)
 
 

@@ -373,7 +373,7 @@ def last(history: Float[Array, "*times"]) -> Float[Array, ""]:
         several = "of several, jax.vmap(last, in_axes=1) takes the last value of each column"
         raise ValueError(f"last takes one time history, (times,), got the shape {jnp.shape(history)}: {several}")
     number = jnp.arange(history.shape[0])
-    final = jnp.max(jnp.where(jnp.isnan(history), -1, number))
+    final = jnp.max(jnp.where(jnp.isnan(history), -1, number), initial=-1)
     return jnp.where(final >= 0, jnp.sum(jnp.where(number == final, history, 0.0)), jnp.nan)
 
 
@@ -412,7 +412,7 @@ def _named(model: Model, one: Any) -> Measure:
     defined = known(model)
     if not isinstance(one, str):
         what = f"observe takes measures and names of measures, got {type(one).__name__} {one!r}"
-        raise TypeError(what + ": give it alone, or as Measure(name, function, unit)" * callable(one))
+        raise TypeError(what + ": give it alone, or as Measure(name, function, unit, long_name)" * callable(one))
     if one in defined:
         return defined[one]
     if not defined:
@@ -420,7 +420,7 @@ def _named(model: Model, one: Any) -> Measure:
     hint = nearest(one, defined, limit=2)
     if one in model.variables:
         unit = model.variables[one].unit
-        example = f"Measure('name', lambda run: run[{one!r}].max(), {unit!r})"
+        example = f"Measure('largest', lambda run: run[{one!r}].max(), {unit!r}, 'largest {one}')"
         hint = f"it is a time history, of which {example} takes the largest value"
     raise MeasureError(f"{type(model).__name__} has no measure {one!r}: {hint}")
 

@@ -65,7 +65,10 @@ class Numerics(NamedTuple):
     first_step: float = 1e-5
     """First time step in s."""
     max_step: float | None = None
-    """Longest time step in s, so that no touch-down is stepped over; None: a two-hundredth of the run."""
+    """Longest time step in s, so that no touch-down is stepped over; None: a two-hundredth of the run.
+
+    Event-driven steps are at most 10 ms long by default.
+    """
     max_steps: int = 1_000_000
     """Largest number of steps of a trajectory."""
     dt: float | None = None

@@ -70,6 +70,8 @@ def sentence(model: Any, code: int) -> str:
         >>> sentence(Prosthesis(), 0)
         'completed'
     """
+    if code == INVALID:
+        return INVALID_TEXT
     if code in _SENTENCES:
         return _SENTENCES[Outcome(code)]
     name = list(model.terminations())[code - FIRST_TERMINATION]

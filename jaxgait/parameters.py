@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait import units
-from jaxgait.checks import as_array, by_name, listed, shown
+from jaxgait.checks import as_array, by_name, is_concrete, listed, shown
 from jaxgait.fields import Immutable, declared, entered, first_step, misfit, no_parameter, replaced, within_arrays
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
@@ -34,7 +34,7 @@ CHOSEN = "chosen"
 
 
 class ParameterError(ValueError):
-    """A parameter is unknown, or has a wrong shape or an impossible value."""
+    """A parameter is unknown, or has too few axes or an impossible value."""
 
 
 class Prepared(eqx.Module):
@@ -108,15 +108,15 @@ def parameter(
     if not (isinstance(unit, str) and unit):
         raise TypeError(f'the unit of a parameter must be text, such as "kg", or "1" without dimension, got {unit!r}')
     units.check(unit, f"the parameter {doc!r}")
-    numbers = np.asarray(default)
-    if numbers.dtype.kind not in "fiu" and default is not dataclasses.MISSING:
+    numbers = np.asarray(0.0 if default is dataclasses.MISSING else default)
+    if numbers.dtype.kind not in "fiu":
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
     if bounds not in get_args(Bounds):
         raise ValueError(f"the bounds of a parameter must be {listed(get_args(Bounds))}, got {bounds!r}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
-    metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": numbers.ndim}
+    metadata |= {"plausible": plausible or plausible_range(numbers, unit, bounds), "rank": numbers.ndim}
     if isinstance(default, np.ndarray | jax.Array | list):
-        return eqx.field(default_factory=np.array(default).copy, metadata=metadata)
+        return eqx.field(default_factory=np.array(default).copy, converter=_array, metadata=metadata)
     return eqx.field(default=default, metadata=metadata)
 
 
@@ -255,24 +255,31 @@ def parameter_info(model: Any, name: str) -> ParameterInfo:
 def get_parameter(model: Any, name: str) -> Any:
     """Returns the value at a dotted name.
 
+    Raises:
+        ParameterError: for an unknown name, with the nearest valid names.
+
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.parameters import get_parameter
         >>> get_parameter(Bungee(mass=80.0), "mass")
         80.0
     """
-    while name:
-        step, name = first_step(model, name)
-        model = entered(model, step)
-    return model
+    owner, rest = model, name
+    try:
+        while rest:
+            step, rest = first_step(owner, rest)
+            owner = entered(owner, step)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ParameterError(no_parameter(model, name, parameters(model))) from error
+    return owner
 
 
 @by_name('write with_parameters(model, {"mass": 70.0})')
 def with_parameters(model: M, values: Any) -> M:
     """A copy of the model with some parameters, or elements of arrays ("masses[1,0]"), replaced by dotted names.
 
-    Lists, and arrays of one axis, become tuples if the parameter is one; other lists become arrays, and NumPy's numbers
-    Python's. Arrays with a leading axis make the model an ensemble for `jax.vmap`.
+    Lists, and arrays of one axis, become tuples if the parameter is one; otherwise lists and tuples become arrays, and
+    NumPy's numbers Python's. Arrays with a leading axis make the model an ensemble for `jax.vmap`.
 
     Args:
         model: the model, or a part of one.
@@ -334,16 +341,20 @@ def _like(value: Any, info: ParameterInfo) -> Any:
         return value.item()
     if isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and isinstance(info.value, tuple):
         return tuple(value.tolist()) if isinstance(value, np.ndarray) else tuple(value)
-    if not isinstance(value, list):
-        return value
-    try:
-        return _tuples(value) if isinstance(info.value, tuple) else np.asarray(value)
-    except ValueError:  # rows of different lengths
-        return value
+    return _tuples(value) if isinstance(info.value, tuple) else _array(value)
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _array(value: Any) -> Any:
+    """A list or tuple as an array; anything else as it is, as are rows of different lengths, which checks name."""
+    try:
+        xp = np if is_concrete(value) else jnp
+        return xp.asarray(value) if isinstance(value, list | tuple) else value
+    except (TypeError, ValueError):
+        return value
 
 
 def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:

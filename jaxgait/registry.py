@@ -20,6 +20,7 @@ import difflib
 import functools
 import importlib
 import importlib.util
+import operator
 import pkgutil
 import sys
 from collections.abc import Callable, Mapping
@@ -159,7 +160,7 @@ def benchmarks() -> Any:
 
 
 def load(where: str) -> Any:
-    """Imports what "module" or "module:name" refers to.
+    """Imports what "module" or "module:name" refers to; the name may be that of a nested class, "Outer.Inner".
 
     Raises:
         ValueError: if it does not exist or cannot be imported.
@@ -172,7 +173,7 @@ def load(where: str) -> Any:
     module, _, attribute = where.partition(":")
     try:
         found = importlib.import_module(module)
-        return getattr(found, attribute) if attribute else found
+        return operator.attrgetter(attribute)(found) if attribute else found
     except Exception as error:  # importing a module may raise anything
         what = f"{type(error).__name__}: {error}"
         raise ValueError(f"{where!r}, registered with jaxgait, cannot be imported: {what}") from error

@@ -256,9 +256,10 @@ def _is_number(value: Value) -> bool:
 
 def _decimal(text: str) -> Decimal | None:
     try:
-        return Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
         return None
+    return number if number.is_finite() else None
 
 
 def _printed(paper: Value) -> Value:

@@ -61,7 +61,7 @@ class Root(NamedTuple):
     jacobian: Matrices
     """Exact Jacobian at that point; not differentiable itself."""
     residual: Numbers
-    """Largest component of the function at the best point."""
+    """Largest absolute component of the function at the best point."""
     steps: Int[Any, "*members"]
     """Evaluations of the function and its Jacobian."""
     status: Int[Any, "*members"]
@@ -92,7 +92,7 @@ class Rule(NamedTuple):
     """When a search has converged or failed."""
 
     tolerance: float
-    """Largest component of the residual at a root."""
+    """Largest absolute component of the residual at a root."""
     shorten: bool = True
     """Whether steps that do not reduce the residual are shortened; otherwise all steps are full ones."""
     max_step: float = float("inf")

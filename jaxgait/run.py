@@ -28,6 +28,7 @@ class NotRecorded(ValueError):
     """The events of a smooth run were read, and not recorded."""
 
 
+@float64_default
 class Extremes(NamedTuple):
     """Least and largest value of one output over all accepted steps of the solver, including the start.
 
@@ -35,8 +36,20 @@ class Extremes(NamedTuple):
     has no steps, and its extremes are those of the samples.
     """
 
-    least: Float[Array, ""]
-    largest: Float[Array, ""]
+    least: Array
+    largest: Array
+
+    def including(self, least: Array, largest: Array) -> Extremes:
+        """The extremes widened by others, in the same unit, whose shape and type they keep.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait.run import Extremes
+            >>> wider = Extremes(jnp.array(1), jnp.array(4)).including(jnp.array(-2), jnp.array(3))
+            >>> print(wider.least, wider.largest)
+            -2 4
+        """
+        return Extremes(jnp.minimum(self.least, least), jnp.maximum(self.largest, largest))
 
 
 @float64_default
@@ -104,6 +117,20 @@ class Trajectory(NamedTuple):
             [ True  True False False]
         """
         return self.ts <= self.t_end
+
+    def until_end(self) -> Trajectory:
+        """The trajectory with NaN (or what `blank` has) for states and totals at samples that the run did not reach.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait.run import Trajectory
+            >>> ts = jnp.array([0.0, 0.1, 0.2, 0.3])
+            >>> fell = Trajectory(ts, ts, jnp.array(10), jnp.array(0.15), jnp.array(0.15), jnp.array(9), jnp.array(0))
+            >>> print(fell.until_end().ys)
+            [0.  0.1 nan nan]
+        """
+        ys, totals = jax.tree.map(lambda x: blank(x, self.reached()), (self.ys, self.totals))
+        return self._replace(ys=ys, totals=totals)
 
 
 @float64_default
@@ -180,15 +207,15 @@ class Sampling:
         if strides is not None and duration is not None:
             raise ValueError("give strides or duration, not both")
         if samples is not None:
-            checks.count("samples", samples)
+            samples = checks.count("samples", samples)
         check_period(model)
         if strides is None and duration is None:
             strides = _natural_strides(model)
         if strides is not None:
-            checks.count("strides", strides)
+            strides = checks.count("strides", strides)
             if model.period is None:
                 raise ValueError(f"{type(model).__name__} has no period: give duration (in s) instead of strides")
-            chosen = cls(int(strides), samples or SAMPLES_PER_STRIDE)
+            chosen = cls(strides, samples or SAMPLES_PER_STRIDE)
         else:
             seconds = None if duration is None else checks.positive("duration", duration, "seconds")
             chosen = cls(None, samples or SAMPLES_PER_RUN, seconds)
@@ -458,13 +485,19 @@ def state_variables(y: State) -> dict[str, Any]:
 def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
     """A state with some components, or elements of arrays ("q[2]"), replaced, by their names in `state_variables`.
 
+    Raises:
+        ValueError: for an unknown name, with the nearest ones.
+
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.run import with_state_variables
         >>> with_state_variables(Bungee().initial_state(), {"v": 3.0}).v
         3.0
     """
-    whole = within_arrays(values, state_variables(y))
+    own = state_variables(y)
+    whole = within_arrays(values, own)
+    if unknown := [name for name in whole if name not in own]:
+        raise ValueError(f"the state has no {unknown[0]!r}: {checks.nearest(unknown[0], own)}")
     return jax.tree.map_with_path(lambda path, leaf: whole.get(_component(path), leaf), y)
 
 

@@ -16,8 +16,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.checks import is_concrete
 from jaxgait.model import Model, State
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
@@ -54,6 +56,13 @@ class Scheme(abc.ABC):
     """Whether a run may start from a state other than the model's own."""
     exact_ends: ClassVar[bool] = False
     """Whether derivatives go through the time of an early end; otherwise it is that of a step."""
+
+    def __post_init__(self) -> None:
+        """Makes options that are numbers of NumPy or JAX Python's; subclasses check them, too."""
+        for name in (field.name for field in dataclasses.fields(self)):
+            value = getattr(self, name)
+            if isinstance(value, np.generic | np.ndarray | jax.Array) and value.ndim == 0 and is_concrete(value):
+                object.__setattr__(self, name, value.item())
 
     @classmethod
     def suits(cls, model: Any) -> bool:

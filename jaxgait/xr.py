@@ -1,4 +1,7 @@
-"""xarray, imported on first use: `from jaxgait import xr`. With pandas it takes a fifth of the time of our imports."""
+"""xarray, imported on first use: `from jaxgait import xr`.
+
+Importing it, with pandas, takes a fifth of our import time.
+"""
 
 from typing import TYPE_CHECKING, Any
 

@@ -7,6 +7,7 @@ import numpy as np
 from jaxgait.batches import each
 from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.parameters import with_parameters
+from tests.throw import Throw
 
 
 def test_every_member_is_computed_with_the_axes_of_its_parameters():
@@ -17,6 +18,9 @@ def test_every_member_is_computed_with_the_axes_of_its_parameters():
     np.testing.assert_allclose(each(many, total)[0], [2.15 * 9.8, 4.3 * 1.6])
     np.testing.assert_allclose(each(many, total)[1], 60.0)
     np.testing.assert_allclose(each(exo, total)[0], [2.15 * 9.81])
+    one = with_parameters(Throw(), {"shares[0]": np.array([0.2, 0.3, 0.4]), "push[1,0]": np.array([5.0, 6.0, 7.0])})
+    both = each(one, lambda one: (one.shares[0] + one.shares[1], jnp.asarray(one.push).sum()))
+    np.testing.assert_allclose(both, [[0.95, 1.05, 1.15], [8.0, 9.0, 10.0]])
 
 
 def test_it_is_computed_at_once_where_the_caller_is_traced():

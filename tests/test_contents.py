@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -54,7 +54,24 @@ def walker(**person):
     return Prosthesis().driven(dataclasses.replace(drive, person=Person(**person)) if person else drive)
 
 
+class Tagged(eqx.Module):
+    """Its fields have the names that records of arrays and mappings have."""
+
+    array: float = 2.0
+    mapping: str = "a"
+
+
+class Outer:
+    class Nested(eqx.Module):
+        law: Tagged = Tagged()
+
+
+class Lawful(Bungee):
+    law: Any = None
+
+
 CHANGED = {
+    "a nested class": lambda: Lawful(law=Outer.Nested(Tagged(3.0, "b"))),
     "another walk": walker,
     "another person": lambda: walker(thigh=0.42, shank=0.44, mass=81.0),
     "a law": lambda: with_parts(Prosthesis(), {"ground.friction": Stribeck(static=0.9)}),

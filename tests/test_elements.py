@@ -34,6 +34,8 @@ def test_elements_of_many_models_have_a_leading_axis_and_may_be_traced():
     assert [np.shape(x) for x in several.shares] == [(2,), (2,)]
     slope = jax.jacfwd(lambda x: with_parameters(Throw(), {"push[1,0]": x}).push.sum() ** 2)(0.5)
     assert float(slope) == pytest.approx(2.0 * 3.5)
+    spread = jax.jit(lambda x: with_parameters(Throw(shares=(x, x)), {"shares[1]": jnp.zeros(2)}).shares)(0.5)
+    np.testing.assert_array_equal(spread, [[0.5, 0.5], [0.0, 0.0]])
     counts = with_parameters(with_parameters(Throw(), {"push": np.ones((2, 2), int)}), {"push[0,0]": 0.5})
     assert counts.push[0, 0] == 0.5
 
@@ -56,6 +58,8 @@ def test_elements_of_many_models_have_a_leading_axis_and_may_be_traced():
 def test_a_wrong_element_is_an_error_that_names_the_right_ones(name, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         with_parameters(Throw(), {name: 1.0})
+    with pytest.raises(ParameterError, match="its elements are 'push"):
+        get_parameter(Throw(), "push[x]")
     with pytest.raises(ParameterError, match=re.escape(message)):
         ensemble(Throw(), {name: [1.0]})
 

@@ -19,11 +19,13 @@ DATA = xr.Dataset({"x": ("time", [1.0, 2.0])})
 
 
 def test_an_old_file_is_replaced_and_a_link_kept(tmp_path):
-    old, link = tmp_path / "old.txt", tmp_path / "link.txt"
+    old, link = tmp_path / "old.featherstone", tmp_path / "link.featherstone"
     old.write_text("old")
     link.symlink_to(old)
     files.text(link, "new")
     assert old.read_text() == "new" and link.is_symlink() and sorted(tmp_path.iterdir()) == [link, old]
+    with files.replacing(link) as draft:
+        assert draft.suffix == ".featherstone"
 
 
 def test_a_failure_leaves_the_old_file_and_names_it(tmp_path, monkeypatch):

@@ -27,6 +27,7 @@ def test_installations_in_any_folder_of_the_path_are_libraries(tmp_path, monkeyp
     installed = ["lib.py", "lib/__init__.py", "lib/a, b.py", "lib", "lib-1.0.dist-info/RECORD"]
     own = ["own.py", "lib/own.py", "lib.pyx", "libs/__init__.py", "own-1.0.dist-info/RECORD", ""]
     paths = {name: str(tmp_path / name) for name in (*installed, *own)}
+    assert is_installed(os.__file__) and not is_installed(os.path.dirname(os.__file__) + "-mine/own.py")
     assert not any(map(is_installed, paths.values()))
     for entry in (str(tmp_path), f"{tmp_path}{os.sep}", "", "."):
         with monkeypatch.context() as patch:

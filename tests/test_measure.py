@@ -113,7 +113,11 @@ def test_a_measure_raises_for_an_insufficient_run(sampling, message):
     ("observe", "error", "message"),
     [
         (["roh"], MeasureError, "did you mean 'rho'"),
-        (["knee_angle"], MeasureError, r"time history, of which Measure\('name', .*run\['knee_angle'\].*, 'rad'\)"),
+        (
+            ["knee_angle"],
+            MeasureError,
+            r"of which Measure\('largest', .*run\['knee_angle'\].*, 'rad', '.*'\)",
+        ),
         ([3], TypeError, "names of measures"),
         (7, TypeError, "observe must be a function"),
         (["rho", "rho"], MeasureError, "given twice: rho"),
@@ -263,7 +267,7 @@ def test_the_last_value_is_that_before_an_early_end():
     histories = jnp.array([[1.0, 2.0, jnp.nan], [1.0, 2.0, 3.0], [jnp.nan] * 3])
     np.testing.assert_array_equal(jax.vmap(last)(histories), [2.0, 3.0, np.nan])
     np.testing.assert_array_equal(jax.grad(last)(histories[0]), [0.0, 1.0, 0.0])
-    assert last(jnp.array([1.0, -jnp.inf, jnp.nan])) == -jnp.inf
+    assert last(jnp.array([1.0, -jnp.inf, jnp.nan])) == -jnp.inf and jnp.isnan(last(jnp.zeros(0)))
     for several in (jnp.ones((3, 3)), jnp.ones((3, 2)), jnp.ones(())):
         with pytest.raises(ValueError, match="last takes one time history"):
             last(several)

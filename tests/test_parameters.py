@@ -95,6 +95,7 @@ def test_lists_become_what_the_parameter_is():
     leg = with_parameters(Leg(), {"masses": [3.0, 4.0], "mass": [1.0, 2.0]})
     assert leg.masses == (3.0, 4.0) and isinstance(leg.mass, np.ndarray)
     assert with_parameters(Leg(), {"masses": np.array([3.0, 4.0])}).masses == (3.0, 4.0)
+    assert isinstance(with_parameters(Leg(), {"mass": (1.0, 2.0)}).mass, np.ndarray)
     with pytest.raises(ParameterError, match=r"mass.*one number in kg.*one trajectory has one value"):
         check_single(leg)
 
@@ -207,6 +208,8 @@ def test_defaults_may_be_several_numbers(default):
         lengths: tuple = parameter(default, unit="m", doc="lengths of its parts")
 
     assert parameters(Bar())["lengths"].rank == 1
+    for bar in (Bar((3.0, 4.0)), with_parameters(Bar(), {"lengths": (3.0, 4.0)})):
+        assert type(bar.lengths) is type(Bar().lengths), "a tuple times 2 would be its repetition"
     np.testing.assert_array_equal(Bar().lengths, [1.0, 2.0])
     np.testing.assert_array_equal(with_parameters(Bar(), {"lengths": [3.0, 4.0]}).lengths, [3.0, 4.0])
 

@@ -29,7 +29,7 @@ def test_agreement_with_the_paper_is_to_its_last_printed_digit():
     assert agrees("falls", "falls") is True and agrees("walks", "falls") is False
     assert agrees(False, True) is False and agrees(float("nan"), 1.0) is False
     assert agrees(1.0, None) is None and agrees(1.0, "a curve without numbers") is None
-    assert agrees(1.0, "close to one", agrees=True) is True
+    assert agrees(1.0, "close to one", agrees=True) is True and agrees(1.0, "nan") is None
 
 
 def contradicting() -> Report:

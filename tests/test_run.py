@@ -1,5 +1,6 @@
 """Runs by the names of their components, whatever the structure of the state."""
 
+import re
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -45,6 +46,8 @@ def test_an_attribute_that_a_run_lacks_is_pointed_to_the_components():
 )
 def test_components_have_names_and_are_replaced_by_them(state, names):
     assert list(state_variables(state)) == names
+    with pytest.raises(ValueError, match=f"the state has no 'other': .*{re.escape(names[0])}"):
+        with_state_variables(state, {"other": 1.0})
     other = with_state_variables(state, {names[-1]: np.full(3, 7.0)})
     assert type(other) is type(state)
     for name, value in state_variables(other).items():

@@ -32,7 +32,7 @@ from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters
 from jaxgait.run import state_variables
 from jaxgait.scheme import Retry, Scheme
-from jaxgait.solve.dataset import plainly, scheme_options
+from jaxgait.solve.dataset import as_attribute, scheme_options
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
@@ -261,7 +261,7 @@ def _changed(usual: Scheme, scheme: Scheme) -> dict[str, Any]:
 def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
     plain = {n.removesuffix("_s"): x for n, x in scheme_options(usual).items()}
     if isinstance(usual, EventDriven):  # early versions recorded tolerances as its controller
-        plain.setdefault("controller", plainly(usual.control))
+        plain.setdefault("controller", as_attribute(usual.control))
     bare = {n: str(x).partition("(")[0] for n, x in plain.items()}  # as in files of early versions
     found = {n: x for n, x in recorded.items() if n not in FREE and x not in (plain.get(n), bare.get(n))}
     for name, value in found.items():

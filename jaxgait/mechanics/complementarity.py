@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -110,7 +110,7 @@ def _impulses(G: Matrix, b: Vector, friction: Sequence[Entry], modes: Sequence[i
     ratio = {2 * i: -friction[i] if m == _FORWARD else friction[i] for i, m in slipping}  # P_T / P_N
     matrix = [[G[r][c] + ratio[c] * G[r][c + 1] if c in ratio else G[r][c] for c in unknown] for r in unknown]
     solved = linalg.solve(matrix, [-b[r] for r in unknown], pivoting=False) if unknown else []
-    impulses = [jnp.zeros_like(jnp.asarray(b[0]))] * len(b)
+    impulses = [jnp.zeros_like(jnp.asarray(x)) for x in b]
     for row, value in zip(unknown, solved, strict=True):
         impulses[row] = value
         if row in ratio:
@@ -126,7 +126,7 @@ def _violation(
     modes: Sequence[int],
     impulses: Vector,
 ) -> Array:
-    worst = jnp.zeros_like(jnp.asarray(b[0]))
+    worst = jnp.asarray(0.0)
     for i, mode in enumerate(modes):
         n, t = 2 * i, 2 * i + 1
         if mode == _SEPARATE:
@@ -159,8 +159,8 @@ def projected(
 ) -> ContactSolution:
     """`contact_impulses` by projected Gauss-Seidel sweeps, for a `G` with a positive diagonal.
 
-    It ends when a sweep changes the velocities by at most `tolerance` in m/s or by rounding (`violation` is the last
-    change), or after `max_sweeps`.
+    It ends when a sweep changes the velocities by at most `tolerance` in m/s or by rounding, or after `max_sweeps`. It
+    has forward derivatives only.
 
     Examples:
         >>> from jaxgait.mechanics.complementarity import projected
@@ -174,12 +174,23 @@ def projected(
     diagonal = jnp.diagonal(matrix)
     least = jnp.maximum(tolerance, 8.0 * float(jnp.finfo(offset.dtype).eps) * jnp.max(jnp.abs(offset)))
 
+    def corrected(P: Array, row: Any) -> Array:
+        """Impulses of rows that would stop their velocities."""
+        return P[row] - (matrix[row] @ P + offset[row]) / diagonal[row]
+
     def visit(i: Int[Array, ""], P: Array) -> Array:
         n, t = 2 * i, 2 * i + 1
-        normal = jnp.where(on[i], jnp.maximum(P[n] - (matrix[n] @ P + offset[n]) / diagonal[n], 0.0), 0.0)
+        normal = jnp.where(on[i], jnp.maximum(corrected(P, n), 0.0), 0.0)
         P = P.at[n].set(normal)
         limit = mu[i] * normal
-        return P.at[t].set(jnp.clip(P[t] - (matrix[t] @ P + offset[t]) / diagonal[t], -limit, limit))
+        return P.at[t].set(jnp.clip(corrected(P, t), -limit, limit))
+
+    def violation(P: Array) -> Array:
+        normal, tangent = slice(0, None, 2), slice(1, None, 2)
+        limit = mu * P[normal]
+        pushing = jnp.where(on, jnp.maximum(corrected(P, normal), 0.0), 0.0)
+        rubbing = jnp.clip(corrected(P, tangent), -limit, limit)
+        return jnp.max(jnp.abs(jnp.stack([pushing, rubbing], axis=1).ravel() - P) * diagonal)
 
     def sweep(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         count, P, _ = carry
@@ -190,5 +201,5 @@ def projected(
         return (carry[0] < max_sweeps) & (carry[2] > least)
 
     start = (jnp.asarray(0), jnp.zeros_like(offset), jnp.asarray(jnp.inf, offset.dtype))
-    _, P, change = jax.lax.while_loop(unfinished, sweep, start)
-    return ContactSolution(tuple(P), change, jnp.asarray(-1))
+    P = jax.lax.while_loop(unfinished, sweep, start)[1]
+    return ContactSolution(tuple(P), violation(P), jnp.asarray(-1))

@@ -181,9 +181,8 @@ class _PowerLaw(NormalLaw):
 
     def static_depth(self: Any, force: Real) -> RealArray:
         """Depth in m under a force in N."""
-        if self.exponent == 1.0:
-            return jnp.asarray(force / self.stiffness)
-        return jnp.asarray((force / self.stiffness) ** (1.0 / self.exponent))
+        depth = jnp.asarray(force / self.stiffness)
+        return depth if self.exponent == 1.0 else depth ** (1.0 / self.exponent)
 
     def engaged(self: Any, depth: Real) -> RealArray:
         """The law's own switch, between 0 and 1."""

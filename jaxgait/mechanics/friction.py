@@ -240,10 +240,11 @@ class Bristle(_Breakaway, FrictionLaw):
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N and the rate in m/s of the deflection `memory` in m. See `FrictionLaw.force`."""
-        velocity, deflection = jnp.asarray(velocity), _required(memory, type(self))
+        velocity = jnp.asarray(velocity, jnp.result_type(velocity, float))  # of whole numbers
+        deflection = _required(memory, type(self))
         speed = _speed(velocity, axes)
         coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
-        gate = _spread(jnp.broadcast_to(jnp.asarray(engaged, velocity.dtype), speed.shape), axes)
+        gate = _spread(jnp.broadcast_to(engaged, speed.shape), axes)
         micro = velocity - _spread(speed, axes) * deflection * _spread(self.stiffness / coefficient, axes)
         force = -_spread(normal, axes) * (self.stiffness * deflection + self.damping * gate * micro)
         return force, gate * micro - (1.0 - gate) * deflection / self.release_time

@@ -45,6 +45,12 @@ def _square(rows: Matrix) -> list[list[Entry]]:
     return matrix
 
 
+def _right_side(b: Vector, n: int) -> list[Entry]:
+    if len(b) != n:
+        raise ValueError(f"a right-hand side of {n} entries is needed, got {len(b)}")
+    return list(b)
+
+
 def _exchange(whether: Array, a: Entry, b: Entry) -> tuple[Array, Array]:
     return jnp.where(whether, b, a), jnp.where(whether, a, b)
 
@@ -93,13 +99,16 @@ def lu_solve(lu: LU, b: Vector) -> list[Array]:
         lu: result of `lu`.
         b: n scalars.
 
+    Raises:
+        ValueError: for another number of scalars.
+
     Examples:
         >>> from jaxgait.mechanics.linalg import lu, lu_solve
         >>> factors = lu([[0.0, 2.0], [4.0, 0.0]])  # factorised once, solved for several right-hand sides
         >>> [[float(x) for x in lu_solve(factors, b)] for b in ([2.0, 4.0], [6.0, 8.0])]
         [[1.0, 1.0], [2.0, 3.0]]
     """
-    x = list(b)
+    x = _right_side(b, len(lu.reciprocals))
     n = len(x)
     for (k, i), larger in zip(combinations(range(n), 2), lu.swaps, strict=False):
         x[k], x[i] = _exchange(larger, x[k], x[i])
@@ -172,13 +181,16 @@ def ldl_solve(ldl: LDL, b: Vector) -> list[Array]:
         ldl: result of `ldl`.
         b: n scalars.
 
+    Raises:
+        ValueError: for another number of scalars.
+
     Examples:
         >>> from jaxgait.mechanics.linalg import ldl, ldl_solve
         >>> mass_matrix = ldl([[4.0, 2.0], [2.0, 3.0]])
         >>> [float(a) for a in ldl_solve(mass_matrix, [6.0, 5.0])]
         [1.0, 1.0]
     """
-    x = list(b)
+    x = _right_side(b, len(ldl.reciprocals))
     n = len(x)
     for i in range(n):
         for j in range(i):

@@ -170,7 +170,7 @@ class Film(FuncAnimation):
             further = {"fps": own, "dpi": dpi, "progress_callback": shown, **options}
             pixels = writer in WRITERS.values()  # others may draw frames without
             once = only_moving(self.figure, self._moving) if pixels else contextlib.nullcontext()
-            at = files.replaced(path) if pixels else contextlib.nullcontext(path)  # others write folders, too
+            at = files.replacing(path) if pixels else contextlib.nullcontext(path)  # others write folders, too
             with at as draft, drawn_once(self.figure.canvas), once:
                 try:
                     super().save(str(draft), writer=writer, **further)

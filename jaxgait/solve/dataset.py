@@ -158,18 +158,20 @@ def made_by() -> dict[str, str]:
 def scheme_options(scheme: Scheme) -> dict[str, Any]:
     """The scheme and its options as attributes, without None, which files cannot hold."""
     found = {f.name: getattr(scheme, f.name) for f in dataclasses.fields(scheme)}
-    plain = {n: plainly(x) for n, x in found.items() if x is not None}
+    plain = {n: as_attribute(x) for n, x in found.items() if x is not None}
     return {"scheme": type(scheme).__name__, **{f"{n}_s" if n in _IN_SECONDS else n: x for n, x in plain.items()}}
 
 
-def plainly(setting: Any) -> int | float | str:
+def as_attribute(setting: Any) -> int | float | str:
     """A setting as an attribute; a solver or controller as the call that makes it, without defaults."""
+    if isinstance(setting, np.generic | np.ndarray | jax.Array):
+        setting = np.asarray(setting).tolist()
     if isinstance(setting, int | float | str):
         return setting
     if not isinstance(setting, eqx.Module):
         return getattr(setting, "__name__", type(setting).__name__)
     given = [f.name for f in dataclasses.fields(setting) if f.init and f.name not in _ROUNDING]
-    chosen = [f"{n}={plainly(getattr(setting, n))}" for n in given if not is_default(setting, n)]
+    chosen = [f"{n}={as_attribute(getattr(setting, n))}" for n in given if not is_default(setting, n)]
     return f"{type(setting).__name__}({', '.join(chosen)})" if chosen else type(setting).__name__
 
 

@@ -17,7 +17,7 @@ from jaxgait.mechanics import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
-from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank
+from jaxgait.run import Events, Extremes, Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options, numerics_of
 from jaxgait.solve.steps import ending, select, start_state, watched, widened
@@ -94,7 +94,7 @@ class Motion(NamedTuple):
         running = self.status == Outcome.COMPLETED
         code = ending(model, t, y)
         counts = running & (code != Outcome.NONFINITE)
-        amounts = {n: jnp.where(counts, x, 0.0) for n, x in amounts.items()}
+        amounts = {n: jnp.where(counts, x, jnp.zeros_like(x)) for n, x in amounts.items()}
         after = Motion(
             select(running, y, self.y),
             self.steps + running.astype(jnp.int32),
@@ -105,22 +105,24 @@ class Motion(NamedTuple):
         return after, amounts, counts
 
     def trajectory(
-        self, ts: Float[Array, " times"], grid: Grid, first: Motion, rest: Any, events: Events | None
+        self, ts: Float[Array, " times"], grid: Grid, steps: int, first: Motion, rest: Any, events: Events | None
     ) -> Trajectory:
         """The trajectory that ends in this motion.
 
         Args:
             ts: sampling times in s.
             grid: the steps.
+            steps: their number from one sample to the next.
             first: the motion at the first sample.
             rest: states and totals at all others, along one axis.
             events: what happened.
         """
-        t_end = jnp.where(self.status == Outcome.COMPLETED, ts[-1], grid.time(self.steps))
-        samples = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (first.y, first.totals), rest)
-        ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
+        sample, beyond = jnp.divmod(self.steps, steps)
+        t_end = jnp.where(beyond == 0, ts[sample], grid.time(self.steps))  # which differ by rounding
+        ys, totals = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (first.y, first.totals), rest)
         rejected = jnp.zeros_like(self.steps)
-        return Trajectory(ts, ys, self.status, t_end, self.y, self.steps, rejected, self.extremes, events, totals)
+        found = Trajectory(ts, ys, self.status, t_end, self.y, self.steps, rejected, self.extremes, events, totals)
+        return found.until_end()
 
 
 @runtime_checkable
@@ -154,6 +156,7 @@ class FixedSteps(Scheme):
         Raises:
             ValueError: saying what would be valid.
         """
+        super().__post_init__()
         checks.positive("dt", self.dt, "seconds")
 
     @classmethod
@@ -190,7 +193,7 @@ class FixedSteps(Scheme):
 
         first = stepper.start(start_state(model, y0))
         (motion, notes), rest = jax.lax.scan(sample, first, length=sampling.intervals)
-        return motion.trajectory(ts, grid, first[0], rest, stepper.events(notes))
+        return motion.trajectory(ts, grid, blocks * steps, first[0], rest, stepper.events(notes))
 
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
         """Blocks between two samples, and steps per block; here one block."""

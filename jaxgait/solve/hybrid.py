@@ -56,6 +56,8 @@ _ADAPTIVE = {"rtol", "atol", "max_step"}
 """Options of adaptive steps."""
 LONGEST_REVERSE = 4096
 """Largest number of steps per segment in reverse mode."""
+_SCAN_KINDS: dict[Mode, str] = {"forward": "lax", "reverse": "checkpointed"}
+"""Loops within explicit solvers of diffrax that derivatives go through."""
 
 
 @float64_default
@@ -76,7 +78,7 @@ class EventDriven(Scheme):
     controller: diffrax.AbstractStepSizeController | None = None
     """Of the step size; None: one for `rtol`, `atol` and `max_step`, or constant steps without tolerances."""
     dt: float = 1e-2
-    """First step in s, and the only one with a constant step size."""
+    """Length in s of the first step, or of every step if the step size is constant."""
     max_steps: int = 4096
     """Number of steps between two events after which a trajectory is given up."""
     max_events: int = 1000
@@ -102,6 +104,7 @@ class EventDriven(Scheme):
         Raises:
             ValueError: naming the invalid option; for a solver that reverse mode cannot differentiate.
         """
+        super().__post_init__()
         checks.positive("dt", self.dt, "seconds")
         check_tolerances(self)
         self._check_steps()
@@ -137,11 +140,11 @@ class EventDriven(Scheme):
         their derivatives overflow long before their values do.
         """
         hints = numerics_of(model)
+        longest = min(cls.dt, hints.max_step or cls.dt)
         if hints.stiff:
-            longest, first = hints.max_step or cls.dt, hints.first_step
-            chosen = cls(Ros4(pivoting=False, unrolled=not differentiated), dt=first, max_steps=hints.max_steps)
+            solver = Ros4(pivoting=False, unrolled=not differentiated)
+            chosen = cls(solver, dt=hints.first_step, max_steps=hints.max_steps)
         else:
-            longest = min(cls.dt, hints.max_step or cls.dt)
             chosen = cls(dt=longest, max_steps=hints.max_steps)
         given, kind = given_options(options), precision or in_force()
         adaptive = isinstance(given.get("solver", chosen.solver), diffrax.AbstractAdaptiveSolver)
@@ -186,13 +189,15 @@ class EventDriven(Scheme):
         return tuple(model.transitions())
 
     def in_mode(self, mode: Mode) -> EventDriven:
-        """The scheme for derivatives in one direction: reverse mode needs another loop within the solver."""
-        if mode in (self.mode, "forward"):
-            return replace(self, mode=mode)
+        """The scheme for derivatives in one direction, each of which needs its own loop within the solver.
+
+        Reverse mode takes `LONGEST_REVERSE` steps between two events at most.
+        """
         solver: Any = self.solver
-        if getattr(solver, "scan_kind", None) == "lax":
-            solver = replace(solver, scan_kind="checkpointed")
-        return replace(self, mode=mode, solver=solver, max_steps=min(self.max_steps, LONGEST_REVERSE))
+        if getattr(solver, "scan_kind", None) in _SCAN_KINDS.values():
+            solver = replace(solver, scan_kind=_SCAN_KINDS[mode])
+        longest = self.max_steps if mode in (self.mode, "forward") else LONGEST_REVERSE
+        return replace(self, mode=mode, solver=solver, max_steps=min(self.max_steps, longest))
 
     def run(
         self,

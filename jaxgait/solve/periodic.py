@@ -70,7 +70,7 @@ NO_GAIT = STALLED
 NO_RETURN = int(Outcome.NO_RETURN)
 """The first guess does not return to the section (the walker falls), or the point has become NaN."""
 TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5}
-"""Largest component of the residual of a periodic gait, in the units of its point; float32 resolves some 1e-6."""
+"""Largest absolute component of the residual of a gait, in the units of its point; float32 resolves some 1e-6."""
 
 
 @runtime_checkable
@@ -294,7 +294,7 @@ class FixedPoint(NamedTuple):
     jacobian: Float[Array, "n n"]
     """Derivative of the (iterated) return map there; its eigenvalues are the Floquet multipliers."""
     residual: Float[Array, ""]
-    """Largest component of ``P(z) - z`` where the search ended."""
+    """Largest absolute component of ``P(z) - z`` where the search ended."""
     iterations: Int[Array, ""]
     status: Int[Array, ""]
     """`CONVERGED`, `NO_GAIT` or `NO_RETURN`."""

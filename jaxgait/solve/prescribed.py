@@ -12,7 +12,7 @@ from jaxgait.kinds import PrescribedModel
 from jaxgait.model import State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
-from jaxgait.run import Sampling, Trajectory, blank
+from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options
 from jaxgait.solve.steps import endings, extremes, watched
@@ -63,11 +63,11 @@ class Prescribed(Scheme):
         values = jax.vmap(lambda t, y: watched(system, t, y, watch))(ts, ys)
         return Trajectory(
             ts,
-            jax.tree.map(lambda x: blank(x, kept), ys),
+            ys,
             codes[last].astype(jnp.int32),
             ts[last],
             jax.tree.map(lambda x: x[last], ys),
             steps,
             jnp.zeros_like(steps),
             extremes(values, kept),
-        )
+        ).until_end()

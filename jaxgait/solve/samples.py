@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait.model import Scalar, State
 from jaxgait.precision import float64_default
-from jaxgait.run import Extremes, blank
+from jaxgait.run import Extremes
 from jaxgait.scheme import Mode
 from jaxgait.solve.steps import select, unfilled, watched
 
@@ -70,7 +70,7 @@ def including_step(seen: dict[str, Extremes], start: Snapshot, end: Snapshot) ->
             slopes = (step * at.rates[name] for at in (start, end))
             turn, top, bottom = _turning(start.values[name], end.values[name], *slopes)
             low, high = jnp.where(bottom, jnp.minimum(turn, low), low), jnp.where(top, jnp.maximum(turn, high), high)
-        found[name] = Extremes(jnp.minimum(old.least, low), jnp.maximum(old.largest, high))
+        found[name] = old.including(low, high)
     return found
 
 
@@ -151,10 +151,9 @@ class Samples:
         after = self._snapshot(t, states[1], fields[1])
         return seen._replace(extremes=including_step(seen.extremes, after, after), last=after)
 
-    def samples(self, seen: _Seen, t_end: Array, y_end: State, completed: Array) -> State:
-        """The samples up to the end at `t_end` in s (a scalar), with a leading axis; the end is the last one."""
-        last = jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
-        return jax.tree.map(lambda z: blank(z, self.ts <= t_end), last)
+    def samples(self, seen: _Seen, y_end: State, completed: Array) -> State:
+        """The samples, with a leading axis; the last one is the end of a completed run."""
+        return jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
 
     def _snapshot(self, t: Array, y: State, field: Field) -> Snapshot:
         return snapshot(self.model, field, t, y, self.watch, self.mode)

@@ -141,8 +141,9 @@ class Engine:
         end, events, _, _ = self.through(self.start(ts[0], y0, jnp.asarray(0, jnp.int32)), most, most)
         completed = end.status == Outcome.COMPLETED
         t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
-        ys, extremes = self.samples.samples(end.seen, t_end, end.y, completed), end.seen.extremes
-        return Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
+        ys, extremes = self.samples.samples(end.seen, end.y, completed), end.seen.extremes
+        found = Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
+        return found.until_end()
 
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
         """Integrates a run that has not ended to its next event, in the state's own units; was there one?"""

@@ -24,7 +24,7 @@ from jaxgait.kinds import SmoothModel
 from jaxgait.model import Model, Numerics, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import Precision, float64_default, in_force
-from jaxgait.run import Sampling, Trajectory, blank
+from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.checks import check_state
 from jaxgait.solve.derivatives import forward_only, reverse_only
@@ -97,6 +97,7 @@ class Smooth(Scheme):
         Raises:
             ValueError: naming the invalid option and what would be valid.
         """
+        super().__post_init__()
         if not isinstance(self.solver, diffrax.AbstractSolver):
             raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
         check_tolerances(self)
@@ -293,12 +294,10 @@ def _trajectory(
     ys, y_last = solution.ys
     t_end = solution.ts[1][0]
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
-    ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
-    ys = jax.tree.map(lambda leaf, y: leaf.at[0].set(y), ys, start)  # and where a run ends at once
     events = located(system, solution.controller_state.crossings, scheme.solver) if observed else None
     if scheme.mode == "forward":
         ys, t_end, y_end, events = forward_only((ys, t_end, y_end, events))
-    return Trajectory(
+    found = Trajectory(
         ts,
         ys,
         _status(solution, t_end, y_end),
@@ -308,7 +307,8 @@ def _trajectory(
         solution.stats["num_rejected_steps"],
         solution.controller_state.extremes if watched else {},
         events,
-    )
+    ).until_end()  # where diffrax leaves infinity, as it does at the start of a run that ends at once
+    return found._replace(ys=jax.tree.map(lambda leaf, y: leaf.at[0].set(y), found.ys, start))
 
 
 def _condition(condition: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The adaptive solvers, by name, and what users and models say of the options of schemes."""
+"""The adaptive solvers, by name, and the options that users give and models suggest."""
 
 from __future__ import annotations
 

@@ -72,16 +72,11 @@ def watched(model: Any, t: Scalar, y: State, names: tuple[str, ...]) -> dict[str
 
 
 def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[str, Extremes]:
-    """Extremes, each in its own unit, over the steps where `counts` is true, which are the leading axis."""
-    found = {}
-    for name, x in values.items():
-        keep = counts.reshape(-1, *[1] * (x.ndim - 1))
-        low, high = (jnp.where(keep, x, worst) for worst in (jnp.inf, -jnp.inf))
-        found[name] = Extremes(low.min(axis=0), high.max(axis=0))
-    return found
+    """Extremes, each in its own unit, over the steps (leading axis) where `counts` is true, as it is for the first."""
+    keep = lambda x: jnp.where(counts.reshape(-1, *[1] * (x.ndim - 1)), x, x[0])
+    return {name: Extremes(keep(x).min(axis=0), keep(x).max(axis=0)) for name, x in values.items()}
 
 
 def widened(seen: dict[str, Extremes], values: dict[str, Array], counts: Bool[Array, ""]) -> dict[str, Extremes]:
     """Extremes, each in its own unit and shape, widened by the values of one more step if `counts` is true."""
-    low, high = ({n: jnp.where(counts, x, worst) for n, x in values.items()} for worst in (jnp.inf, -jnp.inf))
-    return {n: Extremes(jnp.minimum(old.least, low[n]), jnp.maximum(old.largest, high[n])) for n, old in seen.items()}
+    return select(counts, {n: old.including(values[n], values[n]) for n, old in seen.items()}, seen)

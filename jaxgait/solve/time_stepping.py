@@ -12,12 +12,13 @@ order in dt. The model defines inertia, forces and contacts (`jaxgait.kinds.Nons
 `TimeStepping` is the scheme that `simulate` and `ensemble` use; `march` gives access to every step.
 
 Touch-down and lift-off (`jaxgait.kinds.ObservedContacts`) are recorded with the accuracy of a step and without bounces:
-a foot has lifted off only if it stays open for the model's `separation`. Lift-offs later than that before the end of a
-run are therefore not recorded, and contacts that close within that time from the start count as closed from the start.
+a foot has lifted off only if it stays open for the model's `separation`. Lift-offs within that time of the end of a run
+are therefore not recorded, and contacts that close within that time from the start count as closed from the start.
 
-Derivatives (forward and reverse) are those of the discrete steps with the contact modes they took, and exact as long as
-no mode changes. The time at which a contact opens, closes or changes between stick and slip is quantised to dt, and its
-shift is not part of the derivative: use `jaxgait.solve.hybrid` for derivatives across events.
+Derivatives (forward, and reverse with up to three contacts) are those of the discrete steps with the contact modes they
+took, and exact as long as no mode changes. The time at which a contact opens, closes or changes between stick and slip
+is quantised to dt, and its shift is not part of the derivative: use `jaxgait.solve.hybrid` for derivatives across
+events.
 
 Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765, section 2 (with its misprints corrected).
 """
@@ -278,9 +279,9 @@ def _solve_contacts(
     closed = [(c.gap <= 0.0) & jnp.asarray(c.enabled) for c in contacts]
     solution = contact_impulses(G, b, [c.friction for c in contacts], closed)
     both = [is_closed for is_closed in closed for _ in range(2)]
-    speeds = jnp.stack([jnp.where(is_closed, jnp.abs(x), 0.0) for is_closed, x in zip(both, b, strict=True)])
+    speeds = jnp.array([jnp.where(is_closed, jnp.abs(x), 0.0) for is_closed, x in zip(both, b, strict=True)])
     allowed = max(MAX_VIOLATION, 1000.0 * float(jnp.finfo(speeds.dtype).eps))
-    return solution, jax.lax.stop_gradient(solution.violation > allowed * jnp.max(speeds))
+    return solution, jax.lax.stop_gradient(solution.violation > allowed * jnp.max(speeds, initial=0.0))
 
 
 @float64_default
@@ -295,8 +296,9 @@ def march(
 ) -> T:
     """Takes `blocks * steps_per_block` steps and returns one summary per block.
 
-    Pure: it may be jitted, vmapped over the model's leaves or initial states, and differentiated. Times are `t0` plus a
-    number of steps times `dt`, not sums, so that rounding does not accumulate in float32.
+    Pure: it may be jitted, vmapped over the model's leaves or initial states, and differentiated (in reverse
+    mode with up to three contacts). Times are `t0` plus a number of steps times `dt`, not sums, so that rounding does
+    not accumulate in float32.
 
     Args:
         model: the mechanism.

@@ -52,6 +52,17 @@ def test_open_contacts_carry_nothing():
         assert (solution.impulses[2] > 0).all()
 
 
+def test_sweeps_that_end_early_show_how_the_law_is_violated():
+    """After the first sweep the body would still sink at 0.9 m/s."""
+    found = projected([[1.0, 0.9], [0.9, 1.0]], [-1.0, 1.0], [1.0], [True], max_sweeps=1)
+    np.testing.assert_allclose(found.impulses, [1.0, -1.0])
+    assert float(found.violation) == pytest.approx(0.9)
+
+
+def test_without_contacts_there_are_no_impulses():
+    assert contact_impulses([], [], [], []).impulses == ()
+
+
 def test_ties_are_broken_in_a_fixed_order():
     """At rest in touch every mode gives zero: separate comes first."""
     G, zero = ((1.0, 0.0), (0.0, 1.0)), (jnp.asarray(0.0), jnp.asarray(0.0))

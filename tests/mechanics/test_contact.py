@@ -68,6 +68,7 @@ def test_static_depth_and_energy_belong_to_the_force(law):
     way = jnp.linspace(0.0, depth, 2001)
     np.testing.assert_allclose(law.energy(depth), jnp.trapezoid(law.force(way, 0.0 * way), way), rtol=1e-4)
     np.testing.assert_allclose([law.engaged(-0.01), law.engaged(0.01)], [0.0, 1.0], atol=1e-12)
+    assert jnp.isrealobj(law.static_depth(-500.0))
 
 
 @pytest.mark.parametrize("restitution", [1.5, -0.1])

@@ -74,6 +74,13 @@ def test_a_matrix_that_is_not_square_raises():
         linalg.solve([[1.0, 2.0]], [1.0])
 
 
+@pytest.mark.parametrize("solve", [linalg.solve, linalg.solve_symmetric])
+@pytest.mark.parametrize("b", [[2.0], [2.0, 1.0, 0.0]])
+def test_a_right_side_of_another_length_raises(solve, b):
+    with pytest.raises(ValueError, match=f"a right-hand side of 2 entries is needed, got {len(b)}"):
+        solve([[2.0, 0.0], [0.0, 4.0]], b)
+
+
 def test_matvec():
     A, b = random(4)
     np.testing.assert_allclose(jnp.stack(linalg.matvec(rows(A), list(b))), A @ b, rtol=1e-14)

@@ -1,5 +1,6 @@
 """The planar form of a tree against the tree in space that it is made from."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -117,3 +118,7 @@ def test_trees_that_leave_the_plane_raise():
     turned = spatial.Link("a", None, spatial.hinge((0, 1, 0)), 1.0, rotation=np.diag([1.0, -1.0, -1.0]))
     with pytest.raises(ValueError, match="not turned in their parents"):
         spatial.Tree.build(turned).in_plane()
+    seated = spatial.Tree.build(spatial.Link("a", None, spatial.hinge((0, 1, 0)), 1.0, rotation=jnp.eye(3)))
+    assert seated.in_plane().names == ("a",)
+    with pytest.raises(ValueError, match="not known of a traced tree"):
+        jax.eval_shape(lambda tree: tree.in_plane().mass, seated)

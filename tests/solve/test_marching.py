@@ -82,6 +82,29 @@ def test_an_early_end_is_known_to_the_step():
     assert run.attrs["t_end_s"] == pytest.approx(0.408, abs=1.1e-3) and np.isnan(run.way[-1])
 
 
+class Counting(Thrown):
+    """It counts its steps, and stops at 0.3 s, when 30 steps of 10 ms are 6e-17 s less than the third of 10 samples."""
+
+    duration: ClassVar[float] = 1.0
+
+    def step_amounts(self, t, y, dt):
+        return {"ticks": jnp.int32(1)}
+
+    def outputs(self, t, y):
+        return {"level": jnp.floor(10.0 * y.x).astype(int)}
+
+    def terminations(self):
+        return {"late": lambda t, y: t > 0.295}
+
+
+def test_counts_stay_integers_and_the_sample_at_an_early_end_is_kept():
+    highest = Measure("highest", lambda run: run.extremes("level").largest, "1", "", watch=("level",), early=True)
+    with pytest.warns(IncompleteRun, match="ended early: late"):
+        run = simulate(Counting(), samples=10, dt=1e-2, observe=highest)
+    assert run.ticks.values.tolist() == [0, 10, 20, 30] + [-1] * 7 and run.t_end_s == run.time[3]
+    assert run.highest == 4 and run.highest.dtype.kind == "i"
+
+
 @pytest.mark.slow
 def test_the_jumper_moves_by_time_steps_where_it_is_asked_for():
     assert [scheme.__name__ for scheme in schemes(Jumper())] == ["Smooth", "Marching"]

@@ -1,8 +1,11 @@
 """Which scheme moves a model, what it takes, and what derivatives go through."""
 
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
+import diffrax
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -15,8 +18,9 @@ from jaxgait.models import Bungee
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Sampling
-from jaxgait.solve.dataset import scheme_options
+from jaxgait.solve.dataset import as_attribute, scheme_options
 from jaxgait.solve.hybrid import EventDriven, hybrid
+from jaxgait.solve.prescribed import Prescribed
 from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.schemes import scheme_for, schemes
 from jaxgait.solve.smooth import Smooth
@@ -168,6 +172,24 @@ def test_an_end_that_holds_in_one_phase_only_does_not_end_a_run_without_phases()
     with pytest.raises(ValueError, match="define terminations"):
         scheme_for(InFlight(), Smooth.of(InFlight()))
     assert scheme_for(Anywhere()) == scheme_for(Own()) == scheme_for(Later(), "Smooth")
+
+
+def test_numbers_of_numpy_are_recorded_as_numbers_and_a_mode_can_be_changed_back():
+    @dataclass(frozen=True)
+    class Optional(Prescribed):
+        option: Any = None
+
+    assert [type(Optional(x).option) for x in (np.int64(500), jnp.asarray(1e-6))] == [int, float]
+    control = diffrax.PIDController(rtol=np.float64(1e-6), atol=np.float64(1e-6), dtmax=jnp.asarray(0.1))
+    assert as_attribute(control) == "PIDController(rtol=1e-06, atol=1e-06, dtmax=0.1)"
+    assert EventDriven().in_mode("reverse").in_mode("forward") == EventDriven()
+
+
+def test_stiff_event_driven_steps_resolve_the_events_too():
+    class Stiff(Bouncing):
+        numerics = Numerics(stiff=True, max_step=0.1)
+
+    assert EventDriven.of(Stiff()).max_step == EventDriven.dt
 
 
 def test_no_events_are_recorded_on_request():

@@ -15,7 +15,7 @@ from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.outcome import IncompleteRun, Outcome
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Sampling
-from jaxgait.solve.time_stepping import TimeStepping, march
+from jaxgait.solve.time_stepping import TimeStepping, march, step
 
 RATES = ("vx", "vy", "omega_1", "omega_2")
 SCALE = 4.0  # a power of two scales every rounding error alike
@@ -100,6 +100,13 @@ def test_a_sliding_block_stops_where_coulomb_says():
     assert float(end.y.x[-1]) == pytest.approx(1.0 / (2 * 0.3 * 9.8), rel=1e-3)
     assert float(end.y.vx[-1]) == pytest.approx(0.0, abs=1e-12)
     assert float(end.work[1][-1]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_body_without_contacts_falls_freely():
+    falling = Block((0.0, 1.0, 0.0, 0.0), 0.3, 0.0)
+    falling.contacts = lambda y: ()
+    after = step(falling, 0.0, falling.initial_state(), 0.1)
+    assert float(after.y.y) == pytest.approx(1.0 - 0.5 * 9.8 * 0.1**2) and not after.unsolved
 
 
 def test_newton_restitution():

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from jaxgait.checks import is_concrete
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.joints import Joint
@@ -211,7 +212,7 @@ class Tree(Topology):
         """The planar form, in unrolled scalars, of a tree that moves in the sagittal plane.
 
         Raises:
-            ValueError: for a joint that leaves the plane, or whose frame is turned in its parent.
+            ValueError: for a joint that leaves the plane, or whose frame is turned in its parent, or traced.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
@@ -226,7 +227,9 @@ class Tree(Topology):
                     f"body {name!r} has a joint that leaves the plane: slide along x and z and turn about y, "
                     "or compute in space"
                 )
-        if not isinstance(self.rotation, np.ndarray) or (self.rotation != np.eye(3)).any():
+        if not is_concrete(self.rotation):
+            raise ValueError("whether joint frames are turned in their parents is not known of a traced tree")
+        if (np.asarray(self.rotation) != np.eye(3)).any():
             raise ValueError(
                 "joint frames of a planar tree are not turned in their parents: put the angle in q instead"
             )
