@@ -316,7 +316,7 @@ def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:
     own = type(part)()
     changed = [f"{label}.{n}" for n in names if not np.allclose(getattr(part, n), getattr(own, n), rtol=1e-6, atol=0.0)]
     if changed:
-        warnings.warn(f"no effect of {', '.join(changed)}: {why}", stacklevel=4)
+        warn_user(f"no effect of {', '.join(changed)}: {why}")
 
 
 def as_array(values: Any) -> np.ndarray:

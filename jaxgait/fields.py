@@ -11,7 +11,7 @@ import functools
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait.checks import first_few, listed, nearest, shown
+from jaxgait.checks import first_few, is_concrete, listed, nearest, shown
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def replaced(module: Any, field: dataclasses.Field) -> bool:
     return isinstance(value, eqx.Module) or (owner.metadata.get("static", False) and value != owner.default)
 
 
-def misfit(owner: Any, field: dataclasses.Field, value: Any) -> str:
+def suitable_values(owner: Any, field: dataclasses.Field, value: Any) -> str:
     """The values that a part or a choice may have, for an error message; empty if the value fits, or is a number."""
     if field.metadata.get("static"):
         options = choices(type(owner), field.name)
@@ -275,6 +275,34 @@ def _spread(value: Any, leading: tuple[int, ...]) -> Any:
     """A number, or nested tuples of them, with leading axes."""
     spread = lambda one: jnp.broadcast_to if isinstance(one, Tracer) else np.broadcast_to
     return jax.tree.map(lambda one: spread(one)(one, np.broadcast_shapes(np.shape(one), leading)), value)
+
+
+def as_tuples(value: Any) -> Any:
+    """Nested lists as tuples; anything else as it is."""
+    return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def as_array_of(value: Any) -> Any:
+    """A list or tuple as an array; anything else as it is, as are rows of different lengths, which checks name."""
+    try:
+        xp = np if is_concrete(value) else jnp
+        return xp.asarray(value) if isinstance(value, list | tuple) else value
+    except (TypeError, ValueError):
+        return value
+
+
+def entries_of(value: Any) -> Iterator[Any]:
+    """The entries of nested tuples and lists; anything else is one entry."""
+    if isinstance(value, tuple | list):
+        for entry in value:
+            yield from entries_of(entry)
+    else:
+        yield value
+
+
+def rank_of(value: Any) -> int:
+    """The number of axes of an array or of nested tuples and lists."""
+    return 1 + max(map(rank_of, value), default=0) if isinstance(value, tuple | list) else np.ndim(value)
 
 
 def with_fields(owner: T, values: Mapping[str, Any]) -> T:

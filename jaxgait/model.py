@@ -340,20 +340,34 @@ def _check_complete(cls: type) -> None:
     """Checks that a model's class is complete, and that its units, names and measures are valid."""
     if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
         return
+    _check_required(cls)
+    _check_inherited_fields(cls)
+    _check_values(cls)
+    _check_variables(cls)
+    _check_measures(cls)
+
+
+def _check_required(cls: type) -> None:
     lacks = [f"{name}, {what}" for name, what in _REQUIRED.items() if _undefined(cls, name)]
     if not any(hasattr(cls, name) for name in _MOTION_METHODS):
         lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
+
+
+def _check_inherited_fields(cls: type) -> None:
+    """Checks that no plain attribute has the name of an inherited field, which keeps its own default."""
     bases = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
     inherited = {field.name: field for base in bases for field in dataclasses.fields(base)}
-    for name in inherited.keys() & vars(cls).keys() - inspect.get_annotations(cls).keys():  # it keeps its own default
+    for name in inherited.keys() & vars(cls).keys() - inspect.get_annotations(cls).keys():
         value = getattr(cls, name)
         value = value.default if isinstance(value, dataclasses.Field) else value
         value = "..." if value is dataclasses.MISSING else repr(value)
         how = f"float = parameter({value}, ...)" if "unit" in inherited[name].metadata else "its type = ..."
         raise TypeError(f"{name} of {cls.__name__} does not change the field of that name: write {name}: {how}")
-    _check_values(cls)
+
+
+def _check_variables(cls: type) -> None:
     named = cls.__dict__.get("variables", {})
     for name, variable in named.items() if isinstance(named, Mapping) else ():
         if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
@@ -367,6 +381,9 @@ def _check_complete(cls: type) -> None:
         taken = {name, *variable.dims} & {*RESERVED} or {name for stem in stems if stem in named}
         if taken:
             raise TypeError(f"variables of {cls.__name__} must not use the name {min(taken)!r}: results have it anyway")
+
+
+def _check_measures(cls: type) -> None:
     brought = vars(cls).get("measures", {})
     for name, measure in brought.items() if isinstance(brought, Mapping) else ():
         if (own := getattr(measure, "name", None)) != name:

@@ -23,8 +23,21 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait import units
-from jaxgait.checks import as_array, by_name, is_concrete, listed, shown
-from jaxgait.fields import Immutable, declared, entered, first_step, misfit, no_parameter, replaced, within_arrays
+from jaxgait.checks import as_array, by_name, listed, shown
+from jaxgait.fields import (
+    Immutable,
+    as_array_of,
+    as_tuples,
+    declared,
+    entered,
+    entries_of,
+    first_step,
+    no_parameter,
+    rank_of,
+    replaced,
+    suitable_values,
+    within_arrays,
+)
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
 M = TypeVar("M")
@@ -116,7 +129,7 @@ def parameter(
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(numbers, unit, bounds), "rank": numbers.ndim}
     if isinstance(default, np.ndarray | jax.Array | list):
-        return eqx.field(default_factory=np.array(default).copy, converter=_array, metadata=metadata)
+        return eqx.field(default_factory=np.array(default).copy, converter=as_array_of, metadata=metadata)
     return eqx.field(default=default, metadata=metadata)
 
 
@@ -341,20 +354,7 @@ def _like(value: Any, info: ParameterInfo) -> Any:
         return value.item()
     if isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and isinstance(info.value, tuple):
         return tuple(value.tolist()) if isinstance(value, np.ndarray) else tuple(value)
-    return _tuples(value) if isinstance(info.value, tuple) else _array(value)
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
-
-
-def _array(value: Any) -> Any:
-    """A list or tuple as an array; anything else as it is, as are rows of different lengths, which checks name."""
-    try:
-        xp = np if is_concrete(value) else jnp
-        return xp.asarray(value) if isinstance(value, list | tuple) else value
-    except (TypeError, ValueError):
-        return value
+    return as_tuples(value) if isinstance(info.value, tuple) else as_array_of(value)
 
 
 def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
@@ -362,9 +362,9 @@ def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = F
     wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
     wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted
     complaint = f"{label} ({info.doc}) must be {wanted}, got {shown(value)}"
-    if not all(map(is_real, _entries(value))):
+    if not all(map(is_real, entries_of(value))):
         raise ParameterError(complaint)
-    rank = _rank(value)
+    rank = rank_of(value)
     if rank < info.rank or (single and rank > info.rank):
         raise ParameterError(complaint + (": one trajectory has one value, `ensemble` runs many" if rank else ""))
 
@@ -374,15 +374,6 @@ def _check_finite(label: str, value: Any, info: ParameterInfo) -> None:
     for leaf in jax.tree.leaves(value):
         if not isinstance(leaf, Tracer):
             check_value(label, leaf, info._replace(bounds="any"))
-
-
-def _entries(value: Any) -> Iterator[Any]:
-    """The entries of nested tuples and lists; anything else is one entry."""
-    if isinstance(value, tuple | list):
-        for entry in value:
-            yield from _entries(entry)
-    else:
-        yield value
 
 
 def is_real(leaf: Any) -> bool:
@@ -397,10 +388,6 @@ def is_real(leaf: Any) -> bool:
     if isinstance(leaf, np.ndarray | np.generic | jax.Array):
         return jnp.issubdtype(leaf.dtype, jnp.floating) or jnp.issubdtype(leaf.dtype, jnp.integer)
     return isinstance(leaf, float | int) and not isinstance(leaf, bool)
-
-
-def _rank(value: Any) -> int:
-    return 1 + max(map(_rank, value), default=0) if isinstance(value, tuple | list) else np.ndim(value)
 
 
 def check_single(model: eqx.Module) -> None:
@@ -458,7 +445,7 @@ def _check_parts(module: Any, label: str) -> None:
     """Checks all parts and choices of a model."""
     for field in dataclasses.fields(module):
         value, here = getattr(module, field.name), f"{label}.{field.name}"
-        wrong = misfit(module, field, value)
+        wrong = suitable_values(module, field, value)
         if wrong:
             raise ParameterError(f"{here} must be {wrong}, got {shown(value)}")
         inside = value if isinstance(value, Mapping) else {"": value}

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import equinox as eqx
 
 from jaxgait.checks import nearest, shown
-from jaxgait.fields import choices, entered, first_step, misfit, part_types, replaced, with_fields
+from jaxgait.fields import choices, entered, first_step, part_types, replaced, suitable_values, with_fields
 from jaxgait.parameters import ParameterError, is_real, parameters, with_parameters
 
 M = TypeVar("M")
@@ -182,7 +182,7 @@ def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value
         raise ParameterError(f"{label} is a parameter, not a part: set it with with_parameters")
     if not modules and not field.metadata.get("static"):
         raise ParameterError(f"{label} is not an exchangeable part; those are {', '.join(parts(model)) or 'none'}")
-    wrong = misfit(owner, field, value)
+    wrong = suitable_values(owner, field, value)
     if "unit" in field.metadata and not isinstance(value, eqx.Module) and not is_real(value):
         wrong = f"a number in {field.metadata['unit']} or a module"
     if wrong:

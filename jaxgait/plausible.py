@@ -98,7 +98,7 @@ def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None
         warn_user(f"{what}: {hint}", ImplausibleValue)
 
 
-def warn_turned(model: Any, start: Mapping[str, Any]) -> None:
+def warn_large_angles(model: Any, start: Mapping[str, Any]) -> None:
     """Warns of angles of an initial state of a model, by component and in rad, that are beyond a full turn.
 
     Warns:
@@ -107,9 +107,9 @@ def warn_turned(model: Any, start: Mapping[str, Any]) -> None:
     Examples:
         >>> import warnings
         >>> from jaxgait import Prosthesis
-        >>> from jaxgait.plausible import warn_turned
+        >>> from jaxgait.plausible import warn_large_angles
         >>> with warnings.catch_warnings(record=True) as caught:
-        ...     warn_turned(Prosthesis(), {"theta_b": 30.0})
+        ...     warn_large_angles(Prosthesis(), {"theta_b": 30.0})
         >>> print(caught[0].category.__name__)
         ImplausibleValue
     """

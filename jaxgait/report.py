@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from jaxgait import files, xr
+from jaxgait.checks import is_number
 from jaxgait.units import with_unit
 
 Value = float | int | str | bool | None
@@ -245,13 +246,9 @@ def machine() -> str:
 
 def _alike(measured: Value, wanted: Value, tolerance: float) -> bool:
     """Whether two values agree: numbers within the tolerance (NaN never does), anything else if equal."""
-    if not _is_number(wanted):
+    if not is_number(wanted):
         return measured == wanted
-    return _is_number(measured) and math.isfinite(measured) and abs(measured - wanted) <= tolerance  # type: ignore
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, float | int) and not isinstance(value, bool)
+    return is_number(measured) and math.isfinite(measured) and abs(measured - wanted) <= tolerance  # type: ignore
 
 
 def _decimal(text: str) -> Decimal | None:
@@ -303,7 +300,7 @@ def _wanted(f: Figure) -> str:
 
 def _quantity(f: Figure, value: Value) -> str:
     """A value with its unit, for running text."""
-    return with_unit(_show(value), f.unit) if _is_number(value) else _show(value)
+    return with_unit(_show(value), f.unit) if is_number(value) else _show(value)
 
 
 def _show(value: Value) -> str:

@@ -36,10 +36,6 @@ from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 
 CONVERGED = int(Outcome.COMPLETED)
-STALLED = int(Outcome.NOT_CONVERGED)
-"""No root was found: the residual stopped falling, or the maximum number of steps was reached."""
-UNDEFINED = int(Outcome.NONFINITE)
-"""The function is not finite at the first guess."""
 
 SHRINK, MIN_FRACTION = 0.4, 0.01
 """A step that does not reduce the residual is shortened by the first factor; a search ends below the second."""
@@ -65,7 +61,8 @@ class Root(NamedTuple):
     steps: Int[Any, "*members"]
     """Evaluations of the function and its Jacobian."""
     status: Int[Any, "*members"]
-    """`CONVERGED`, `STALLED` or `UNDEFINED`."""
+    """`CONVERGED`; `Outcome.NOT_CONVERGED`: the residual stopped falling, or the maximum number of steps was reached;
+    `Outcome.NONFINITE`: the function is not finite at the first guess."""
 
 
 # --- Newton's method ----------------------------------------------------------------------------------------------
@@ -157,7 +154,9 @@ def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
     length = xp.max(xp.abs(it.step), axis=-1)
     found = xp.isfinite(it.residual) & ((it.residual <= rule.tolerance) | (it.ended & (length <= rule.settled)))
     found = found & xp.isfinite(length)
-    status = xp.where(found, CONVERGED, xp.where(xp.isfinite(it.residual), STALLED, UNDEFINED))
+    status = xp.where(
+        found, CONVERGED, xp.where(xp.isfinite(it.residual), int(Outcome.NOT_CONVERGED), int(Outcome.NONFINITE))
+    )
     x = xp.where(found[..., None], it.x + it.step, xp.nan)
     return Root(x, xp.where(found[..., None, None], it.jacobian, xp.nan), it.residual, steps, status)
 

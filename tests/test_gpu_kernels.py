@@ -7,7 +7,7 @@ import pytest
 from experiments.benchmarks import kernels
 from experiments.benchmarks.mechanisms import MECHANISMS, member, values
 from jaxgait.native import ptx
-from jaxgait.solve.smooth import ASSURED
+from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from tests.native.test_threads import same_bits
 
 WHOLE = json.loads(kernels.PATH.read_text())
@@ -57,7 +57,7 @@ def test_a_small_kernel_does_not_grow(name, derivative):
 def test_kernels_on_this_processor_are_those_of_cpus(name, monkeypatch):
     """Thread after thread, bit for bit."""
     monkeypatch.setenv("JAXGAIT_CACHE", "off")
-    same_bits(member(name), values(name, 9), assured=ASSURED)
+    same_bits(member(name), values(name, 9), assured=REDUNDANT_CHECKS)
 
 
 @needs_assembler

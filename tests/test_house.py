@@ -207,6 +207,7 @@ COVERED = {
     "plot/table.py": "plot/test_explorer_page.py",
     "outcome.py": "ensembles/test_ensemble.py",
     "scheme.py": "solve/test_schemes.py",
+    "states.py": "test_run.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",
     "solve/dense.py": "solve/test_verner.py",
     "solve/derivatives.py": "solve/test_schemes.py",

@@ -19,8 +19,9 @@ from jaxgait.models.walker.smooth import Walker
 from jaxgait.optimization.goals import at_least
 from jaxgait.outcome import IncompleteRun
 from jaxgait.registry import model, models
-from jaxgait.run import Run, Sampling, Trajectory, state_variables
+from jaxgait.run import Run, Sampling, Trajectory
 from jaxgait.solve import simulate as module
+from jaxgait.states import state_variables
 from tests.oscillator import Oscillator, Point
 
 LARGEST = Measure("largest", lambda run: jnp.max(run["x"]), "m", "largest position")

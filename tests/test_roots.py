@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.roots import CONVERGED, STALLED, UNDEFINED, Bracket, Rule, bisected, many, root
+from jaxgait.outcome import Outcome
+from jaxgait.roots import CONVERGED, Bracket, Rule, bisected, many, root
 
 ROUNDING = 1e-13
 
@@ -55,7 +56,7 @@ def test_a_failing_member_changes_no_other():
     x_only = lambda r, x0: x_of(r, x0).x[0]
     both = lambda r, x0: (x_of(r, x0), jax.jacfwd(x_only)(r, x0), jax.grad(x_only)(r, x0))
     found, *modes = jax.jit(jax.vmap(both))(r, x0)
-    np.testing.assert_array_equal(found.status, [CONVERGED, STALLED, UNDEFINED, CONVERGED])
+    np.testing.assert_array_equal(found.status, [CONVERGED, Outcome.NOT_CONVERGED, Outcome.NONFINITE, CONVERGED])
     np.testing.assert_allclose(found.x[[0, 3], 0], np.sqrt([3.0, 8.0]), atol=ROUNDING)
     assert np.isnan(found.x[1:3]).all() and np.isnan(found.jacobian[1:3]).all()
     assert found.residual[1] > 0.1 and np.isinf(found.residual[2])
@@ -94,7 +95,9 @@ class Counting:
 def test_many_members_retire_one_by_one():
     evaluate = Counting([4.0, 4.0, -1.0, np.nan, 9.0])
     found = many(evaluate, np.array([[2.0], [30.0], [0.0], [1.0], [2.0]]), Rule(1e-10), max_steps=20)
-    np.testing.assert_array_equal(found.status, [CONVERGED, CONVERGED, STALLED, UNDEFINED, CONVERGED])
+    np.testing.assert_array_equal(
+        found.status, [CONVERGED, CONVERGED, Outcome.NOT_CONVERGED, Outcome.NONFINITE, CONVERGED]
+    )
     np.testing.assert_allclose(found.x[[0, 1, 4], 0], [2.0, 2.0, 3.0], atol=ROUNDING)
     assert evaluate.evaluated[0] == [0, 1, 2, 3, 4] and 0 not in evaluate.evaluated[1]
     assert [sum(k in which for which in evaluate.evaluated) for k in range(5)] == list(found.steps)

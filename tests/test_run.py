@@ -12,7 +12,7 @@ import jaxgait
 from jaxgait import simulate
 from jaxgait.model import Model, Scalar, Variable, parameter
 from jaxgait.outcome import IncompleteRun
-from jaxgait.run import state_variables, with_state_variables
+from jaxgait.states import state_variables, with_state_variables
 from tests.oscillator import Oscillator
 
 

@@ -70,13 +70,13 @@ def compiled(name: str, derivative: bool, kernels: bool) -> dict[str, Any]:
 
     from jaxgait import precision
     from jaxgait.native import looped
-    from jaxgait.solve.smooth import ASSURED
+    from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
     from .mechanisms import member
 
     with precision.use("float64"):
         one = member(name, derivative)
-        run = jax.vmap(looped(one, assured=ASSURED) if kernels else one)
+        run = jax.vmap(looped(one, assured=REDUNDANT_CHECKS) if kernels else one)
         topology = topologies.get_topology_desc(platform="cuda", target_config=H100, topology="1x1x1")
         where = SingleDeviceSharding(topology.devices[0])
         begin = time.perf_counter()

@@ -31,7 +31,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.native import looped, threads
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.rosenbrock import Ros4
-from jaxgait.solve.smooth import ASSURED, Smooth
+from jaxgait.solve.smooth import REDUNDANT_CHECKS, Smooth
 
 from . import gpu_page, knee, lorenz
 from .mechanisms import MECHANISMS, member, values
@@ -142,11 +142,11 @@ def knee_part(found: Found, quick: bool, xla: bool = False) -> None:
         batch = lambda run: jax.vmap(run, in_axes=(0, None, None))
         for members in sizes[-1:] if xla else sizes:
             args = knee.springs(members), jnp.asarray(1.0), jnp.asarray(1e-5)
-            kernel = timed(found, problem, members, "one kernel", batch(looped(one, assured=ASSURED)), *args)
+            kernel = timed(found, problem, members, "one kernel", batch(looped(one, assured=REDUNDANT_CHECKS)), *args)
         if not xla:
             with shared_from(sys.maxsize):
                 code = "one kernel, nothing in shared memory"
-                timed(found, problem, members, code, batch(looped(one, assured=ASSURED)), *args, other=kernel)
+                timed(found, problem, members, code, batch(looped(one, assured=REDUNDANT_CHECKS)), *args, other=kernel)
             target = Target(f"knee, {members} members, ms", 150.0, 1e3 * kernel.seconds, True, full_size=not quick)
             found.judge(target)
             return
@@ -171,7 +171,7 @@ def kernels_part(found: Found, quick: bool) -> None:
         for name in MECHANISMS:
             span = ", ".join(f"{x:g} {SPANS[what]}" for what, x in MECHANISMS[name].span.items())
             problem, x = f"{name}, {span}, float64", values(name, members)
-            run = lambda name=name: jax.vmap(looped(member(name), assured=ASSURED))
+            run = lambda name=name: jax.vmap(looped(member(name), assured=REDUNDANT_CHECKS))
             kernels = timed(found, problem, members, "kernels", run(), x)
             if name == "jumper":  # (which has too few numbers for all members)
                 with shared_from(0):
@@ -219,7 +219,7 @@ def compared(found: Found, kind: precision.Precision, derivative: bool, quick: b
     with precision.use(kind):
         for name in MECHANISMS:
             announce(f"{name}, {kind}, {'derivative' if derivative else 'value'}")
-            run = jax.jit(jax.vmap(looped(member(name, derivative), assured=ASSURED)))
+            run = jax.jit(jax.vmap(looped(member(name, derivative), assured=REDUNDANT_CHECKS)))
             x = jnp.asarray(values(name, members), kind)
             reference = run(jax.device_put(x, cpu))
             perturbed = run(jax.device_put(jnp.nextafter(x, jnp.full_like(x, jnp.inf)), cpu))

@@ -17,7 +17,7 @@ from jaxgait.native.code import count
 from jaxgait.native.members import outermost
 from jaxgait.native.reading import Unsupported
 from jaxgait.report import table
-from jaxgait.solve.smooth import ASSURED
+from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
 from .mechanisms import MECHANISMS, member, values
 from .rows import announce
@@ -34,7 +34,7 @@ def rows(name: str, derivative: bool) -> list[dict[str, Any]]:
         derivative: whether its final state is differentiated by one parameter.
     """
     with precision.use("float64"):
-        loops = outermost(member(name, derivative), values(name, 1)[0], assured=ASSURED)
+        loops = outermost(member(name, derivative), values(name, 1)[0], assured=REDUNDANT_CHECKS)
     found = []
     for i, loop in enumerate(loops):
         what = {"mechanism": name, "derivative": derivative, "loop": i}

@@ -21,7 +21,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.native import looped, native
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.solve.rosenbrock import Rodas4, Rodas5P, Ros4
-from jaxgait.solve.smooth import ASSURED, Smooth, integrate
+from jaxgait.solve.smooth import REDUNDANT_CHECKS, Smooth, integrate
 
 from . import cpp, pool
 from .gradients import directional
@@ -60,7 +60,7 @@ class Ensemble:
     def __init__(self, members: int, solver: diffrax.AbstractSolver, *, xla: bool = False):
         settings = Smooth.of(Prosthesis(), solver=solver)
         one = lambda k, span, rtol: angles(k, RATIO * k, span, rtol, settings)
-        run = jax.vmap(one if xla else looped(one, assured=ASSURED), in_axes=(0, None, None))
+        run = jax.vmap(one if xla else looped(one, assured=REDUNDANT_CHECKS), in_axes=(0, None, None))
         self.springs = springs(members)
         self.program = Program(run if xla else native(run), self.springs, jnp.asarray(1.0), jnp.asarray(1e-5))
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxgait.models import Creeper, Prosthesis, RigidWalker
 from jaxgait.native import looped, native
 from jaxgait.parameters import parameters
-from jaxgait.solve.smooth import ASSURED
+from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
 from .mechanisms import MECHANISMS, SAMPLES, Mechanism, outcome
 from .rows import Program, Row, Target, Timing, announce, row
@@ -33,7 +33,7 @@ UNEVEN = {
 
 def kernels(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The function over members, its loops as kernels."""
-    return native(jax.vmap(looped(function, assured=ASSURED)), assured=ASSURED)
+    return native(jax.vmap(looped(function, assured=REDUNDANT_CHECKS)), assured=REDUNDANT_CHECKS)
 
 
 def side_by_side(function: Callable[[Any], Any], values: Any) -> dict[str, Timing]:

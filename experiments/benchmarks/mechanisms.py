@@ -12,8 +12,9 @@ from jaxgait import precision
 from jaxgait.ensembles.batch import Job, run_member
 from jaxgait.models import Bungee, Creeper, Exoskeleton, Jumper, Prosthesis, RollingWalker, Walker
 from jaxgait.parameters import parameters
-from jaxgait.run import Run, Sampling, state_variables
+from jaxgait.run import Run, Sampling
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.states import state_variables
 
 
 class Mechanism(NamedTuple):

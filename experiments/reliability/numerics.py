@@ -19,8 +19,8 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import get_parameter, with_parameters
-from jaxgait.run import state_variables
 from jaxgait.solve.solvers import SOLVERS
+from jaxgait.states import state_variables
 
 from .rows import Row, below
 

@@ -16,7 +16,7 @@ from jaxgait.native import kept, looped
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
-from jaxgait.solve.smooth import ASSURED
+from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
 FELL = 0
 """The motion did not return to the section: the walker fell."""
@@ -156,7 +156,7 @@ def _points(name: str, points: Any) -> Array:
     return points
 
 
-@functools.partial(kept, assured=ASSURED)
+@functools.partial(kept, assured=REDUNDANT_CHECKS)
 def _basin(
     return_map: ReturnMap, model: Any, starts: Array, gait: Array, strides: int, tolerance: float
 ) -> tuple[Array, Array]:
@@ -172,4 +172,4 @@ def _basin(
         fell = ~jnp.all(jnp.isfinite(z))
         return jnp.where(fell, FELL, jnp.where(near(z), REACHED, OTHER)), lasted
 
-    return jax.lax.map(looped(member, assured=ASSURED), starts, batch_size=BATCH_SIZE)
+    return jax.lax.map(looped(member, assured=REDUNDANT_CHECKS), starts, batch_size=BATCH_SIZE)

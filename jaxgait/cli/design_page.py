@@ -30,8 +30,8 @@ from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.scene import histories, scene
 from jaxgait.plot.style import axis_label
 from jaxgait.precision import float64_default
-from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
+from jaxgait.states import state_variables
 from jaxgait.units import with_unit
 
 CHECKED_STARTS = 4

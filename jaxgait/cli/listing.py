@@ -22,9 +22,9 @@ from jaxgait.model import RESERVED_RESULTS, Model
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION, Outcome, legend
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts
-from jaxgait.run import state_variables
 from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
+from jaxgait.states import state_variables
 from jaxgait.units import with_unit
 
 MAX_HISTORIES = 12

@@ -23,10 +23,10 @@ from jaxgait.model import RESERVED_RESULTS, Model
 from jaxgait.outcome import FIRST_TERMINATION, Outcome, sentence
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts
-from jaxgait.run import state_variables
 from jaxgait.solve.dataset import made_by
 from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
+from jaxgait.states import state_variables
 
 
 def run_record(data: xr.Dataset) -> dict[str, Any]:

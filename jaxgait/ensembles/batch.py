@@ -23,9 +23,10 @@ from jaxgait.native import Lanes, Program, lanes_of, looped, native, program_for
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import afresh, signature
 from jaxgait.parameters import parameters, with_parameters
-from jaxgait.run import Run, Sampling, state_variables, with_state_variables
+from jaxgait.run import Run, Sampling
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
-from jaxgait.solve.smooth import ASSURED
+from jaxgait.solve.smooth import REDUNDANT_CHECKS
+from jaxgait.states import state_variables, with_state_variables
 
 FORWARD_UP_TO = 20
 """Largest number of parameters for forward mode: its batched tangents share the primal solve (10-40x on CPUs)."""
@@ -217,7 +218,7 @@ def _key(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
 def _for_all_numbers(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program | None:
     """The program that takes the numbers of the settings as arguments; None if this is impossible."""
     if job.devices == 1:
-        return program_for_all_values(_function(static, job), *args, assured=ASSURED)
+        return program_for_all_values(_function(static, job), *args, assured=REDUNDANT_CHECKS)
     try:
         return _sharded(static, job, args)
     except jax.errors.ConcretizationTypeError:
@@ -227,7 +228,7 @@ def _for_all_numbers(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Progr
 def _program(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program:
     """The program for the job's own numbers."""
     if job.devices == 1:
-        return program_of(_function(static, job), *args, assured=ASSURED)
+        return program_of(_function(static, job), *args, assured=REDUNDANT_CHECKS)
     return _sharded(static, job, args)
 
 
@@ -238,7 +239,7 @@ def _function(static: Any, job: Job) -> Callable[[Any, dict[str, Array], Any], A
         model = eqx.combine(dynamic, static)
         scheme, sampling = with_numbers(job.scheme, job.sampling, numbers)
         complete = replace(job, scheme=scheme, sampling=sampling)
-        return jax.vmap(looped(lambda v: run_member(model, v, complete), assured=ASSURED))(values)
+        return jax.vmap(looped(lambda v: run_member(model, v, complete), assured=REDUNDANT_CHECKS))(values)
 
     return run
 
@@ -249,7 +250,7 @@ def _sharded(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program:
     # Each device has its own loop: a sharded loop would wait for all devices at every step.
     specs = (PartitionSpec(), PartitionSpec("members"), PartitionSpec())
     each = jax.shard_map(
-        native(run, assured=ASSURED), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False
+        native(run, assured=REDUNDANT_CHECKS), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False
     )
     with afresh():
         lowered = jax.jit(each).lower(*args)

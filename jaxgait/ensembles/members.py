@@ -30,8 +30,8 @@ from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import cast, float64_default
-from jaxgait.run import state_variables
 from jaxgait.solve.checks import check_start_values, component_in_unit
+from jaxgait.states import state_variables
 
 INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""

@@ -30,13 +30,13 @@ from jaxgait.fields import array_of
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters
-from jaxgait.run import state_variables
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.dataset import as_attribute, scheme_options
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import MAX_EVENTS, Smooth
+from jaxgait.states import state_variables
 
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""

@@ -138,12 +138,12 @@ def axes(name: str, s: Segment) -> tuple[Scalar, Scalar, Scalar]:
 
 
 @float64_default
-def principal(x: Scalar, y: Scalar, z: Scalar) -> tuple[tuple[Scalar, ...], ...]:
+def diagonal_inertia(x: Scalar, y: Scalar, z: Scalar) -> tuple[tuple[Scalar, ...], ...]:
     """Inertia tensor in kg m^2 from its principal moments.
 
     Examples:
-        >>> from jaxgait.mechanics.anthropometry import principal
-        >>> principal(0.2, 0.2, 0.04)
+        >>> from jaxgait.mechanics.anthropometry import diagonal_inertia
+        >>> diagonal_inertia(0.2, 0.2, 0.04)
         ((0.2, 0.0, 0.0), (0.0, 0.2, 0.0), (0.0, 0.0, 0.04))
     """
     return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))

@@ -41,7 +41,7 @@ from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
 from jaxgait.roots import CONVERGED, Root, Rule, many
 from jaxgait.run import Run, Sampling, Trajectory
-from jaxgait.solve.smooth import ASSURED, Smooth
+from jaxgait.solve.smooth import REDUNDANT_CHECKS, Smooth
 
 TANGENTS_PER_LANE = 3
 """Number of derivatives per lane: the most for which the knee's stride is one kernel."""
@@ -164,9 +164,9 @@ def _lanes(stride: StrideMap) -> Any:
         return value, slope, status
 
     def lanes(model: Any, box: Spacing, own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
-        return jax.vmap(looped(lambda v: lane(model, box, v), assured=ASSURED))(own)
+        return jax.vmap(looped(lambda v: lane(model, box, v), assured=REDUNDANT_CHECKS))(own)
 
-    return kept(lanes, assured=ASSURED)
+    return kept(lanes, assured=REDUNDANT_CHECKS)
 
 
 class _Known(NamedTuple):

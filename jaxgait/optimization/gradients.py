@@ -18,9 +18,10 @@ from jaxgait.optimization.evaluate import DIFFERENCE_STEP, SINCE, Differences, E
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space, parted
-from jaxgait.run import NotRecorded, state_variables
+from jaxgait.run import NotRecorded
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
+from jaxgait.states import state_variables
 
 _WAYS = ("auto", "gait", "run", "differences")
 _OF_RUNS = ("strides", "duration")

@@ -18,7 +18,7 @@ from jaxgait import registry
 from jaxgait.ensembles.results import rebuilt
 from jaxgait.model import Model
 from jaxgait.plot.style import BLUE, EARTH, GREY, RED
-from jaxgait.run import state_variables
+from jaxgait.states import state_variables
 
 Points = Float[np.ndarray, "_ _ 2"]
 """(samples, points, (right, up)) in m; one sample stands for all of a run."""

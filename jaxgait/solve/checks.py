@@ -28,8 +28,8 @@ from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
 from jaxgait.outcome import RESERVED_ENDINGS
 from jaxgait.parameters import check, in_own_unit, is_real
-from jaxgait.plausible import warn_turned
-from jaxgait.run import state_variables
+from jaxgait.plausible import warn_large_angles
+from jaxgait.states import state_variables
 
 
 def check_kind(model: Any, kind: type, what: str) -> None:
@@ -137,7 +137,7 @@ def check_start_values(model: Model, start: Mapping[str, Any]) -> None:
     Raises:
         ValueError: for a quaternion that is not of length 1, naming it.
     """
-    warn_turned(model, start)
+    warn_large_angles(model, start)
     labels = model.labels
     for name, values in start.items():
         dims = model.variables[name].dims if name in model.variables else ()

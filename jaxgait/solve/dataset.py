@@ -22,10 +22,11 @@ from jaxgait.contents import contents, is_default
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import legend
 from jaxgait.parameters import parameters
-from jaxgait.run import Events, Sampling, Trajectory, state_variables
+from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.segments import rounding
+from jaxgait.states import state_variables
 
 _IN_SECONDS = ("first_step", "max_step", "dt")
 """Options in seconds, whose attributes end in `_s`."""

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import diffrax
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-State: TypeAlias = Any
-Time: TypeAlias = Any
+from jaxgait.model import State
 
 
 class StageInterpolation(diffrax.AbstractLocalInterpolation):
     """A polynomial ``y0 + theta c_1 + theta^2 c_2 + ...`` in the fraction theta of the step."""
 
-    t0: Time
-    t1: Time
+    t0: Any
+    t1: Any
     y0: State
     coefficients: tuple[State, ...]
     """Coefficients of the powers 1, 2, ... of the fraction."""
 
-    def evaluate(self, t0: Time, t1: Time | None = None, left: bool = True) -> State:
+    def evaluate(self, t0: Any, t1: Any = None, left: bool = True) -> State:
         """The solution at `t0`, or its increment from `t0` to `t1`."""
         del left
         if t1 is not None:

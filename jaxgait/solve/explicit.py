@@ -19,10 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.model import State
 from jaxgait.native.once import computed_once
 
-State: TypeAlias = Any
-Time: TypeAlias = Any
 Weights: TypeAlias = Float[np.ndarray, " _"]
 Row: TypeAlias = tuple[float, Weights]
 
@@ -47,7 +46,7 @@ def combine(weights: Sequence[float] | Weights, stages: Sequence[State], start: 
 
 
 def _stages(
-    terms: Any, t0: Time, t1: Time, y0: State, args: Any, rows: Iterable[Row], increments: Sequence[State]
+    terms: Any, t0: Any, t1: Any, y0: State, args: Any, rows: Iterable[Row], increments: Sequence[State]
 ) -> tuple[State, State, list[State]]:
     """Adds stages to those of a step so far: the state and the vector field at the last one, and all increments.
 
@@ -91,16 +90,16 @@ class AbstractUnrolled(diffrax.AbstractSolver):
         """Order of convergence."""
         return self.convergence_order
 
-    def init(self, terms: Any, t0: Time, t1: Time, y0: State, args: Any) -> State:
+    def init(self, terms: Any, t0: Any, t1: Any, y0: State, args: Any) -> State:
         """The vector field at the start."""
         return terms.vf(t0, y0, args)
 
-    def func(self, terms: Any, t0: Time, y0: State, args: Any) -> State:
+    def func(self, terms: Any, t0: Any, y0: State, args: Any) -> State:
         """The vector field."""
         return terms.vf(t0, y0, args)
 
     def step(
-        self, terms: Any, t0: Time, t1: Time, y0: State, args: Any, solver_state: State, made_jump: Any
+        self, terms: Any, t0: Any, t1: Any, y0: State, args: Any, solver_state: State, made_jump: Any
     ) -> tuple[State, State | None, dict[str, Any], State, diffrax.RESULTS]:
         """One step, with its error estimate and dense output; see diffrax.AbstractSolver.step."""
         first = solver_state

@@ -17,15 +17,13 @@ from jaxgait.mechanics import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
-from jaxgait.run import Events, Extremes, Sampling, Trajectory
+from jaxgait.run import WHOLE_WITHIN, Events, Extremes, Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options, numerics_of
 from jaxgait.solve.steps import ending, select, start_state, watched, widened
 
 DEFAULT_DT = 1e-4
 """Default of the longest step in s, for models without `Numerics.dt`."""
-WHOLE_WITHIN = 1e-6
-"""Largest deviation of a number of steps from an integer that counts as rounding."""
 
 
 class Grid(NamedTuple):
@@ -64,7 +62,7 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
     return blocks(length), length
 
 
-class Motion(NamedTuple):
+class Progress(NamedTuple):
     """What every run carries from step to step."""
 
     y: State
@@ -77,7 +75,7 @@ class Motion(NamedTuple):
     extremes: dict[str, Extremes]
 
     @classmethod
-    def at_start(cls, model: Any, t: Scalar, y: State, amounts: dict[str, Any], watch: tuple[str, ...]) -> Motion:
+    def at_start(cls, model: Any, t: Scalar, y: State, amounts: dict[str, Any], watch: tuple[str, ...]) -> Progress:
         """The motion before the first step, at time `t` in s; `amounts` are the shapes of what each step adds."""
         totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in amounts.items()}
         seen = {n: Extremes(x, x) for n, x in watched(model, t, y, watch).items()}
@@ -85,7 +83,7 @@ class Motion(NamedTuple):
 
     def moved(
         self, model: Any, t: Scalar, y: State, amounts: dict[str, Array], watch: tuple[str, ...]
-    ) -> tuple[Motion, dict[str, Array], Bool[Array, ""]]:
+    ) -> tuple[Progress, dict[str, Array], Bool[Array, ""]]:
         """The motion after a step to state `y` at time `t` in s; after an early end nothing changes.
 
         Returns:
@@ -95,7 +93,7 @@ class Motion(NamedTuple):
         code = ending(model, t, y)
         counts = running & (code != Outcome.NONFINITE)
         amounts = {n: jnp.where(counts, x, jnp.zeros_like(x)) for n, x in amounts.items()}
-        after = Motion(
+        after = Progress(
             select(running, y, self.y),
             self.steps + running.astype(jnp.int32),
             jnp.where(running, code, self.status),
@@ -105,7 +103,7 @@ class Motion(NamedTuple):
         return after, amounts, counts
 
     def trajectory(
-        self, ts: Float[Array, " times"], grid: Grid, steps: int, first: Motion, rest: Any, events: Events | None
+        self, ts: Float[Array, " times"], grid: Grid, steps: int, first: Progress, rest: Any, events: Events | None
     ) -> Trajectory:
         """The trajectory that ends in this motion.
 
@@ -129,12 +127,12 @@ class Motion(NamedTuple):
 class Stepper(Protocol):
     """The steps of one run; `notes` is the stepper's own carried state."""
 
-    def start(self, y: State) -> tuple[Motion, Any]:
-        """Motion and notes before the first step, from a state in its own units."""
+    def start(self, y: State) -> tuple[Progress, Any]:
+        """Progress and notes before the first step, from a state in its own units."""
         ...
 
-    def block(self, motion: Motion, notes: Any) -> tuple[Motion, Any]:
-        """Motion and notes one block of steps later; after an early end nothing changes."""
+    def block(self, motion: Progress, notes: Any) -> tuple[Progress, Any]:
+        """Progress and notes one block of steps later; after an early end nothing changes."""
         ...
 
     def events(self, notes: Any) -> Events | None:
@@ -187,7 +185,7 @@ class FixedSteps(Scheme):
         grid = Grid(ts[0], (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps), steps)
         stepper = self._stepper(model, grid, watch)
 
-        def sample(now: tuple[Motion, Any], _: None) -> tuple[tuple[Motion, Any], tuple[State, dict[str, Array]]]:
+        def sample(now: tuple[Progress, Any], _: None) -> tuple[tuple[Progress, Any], tuple[State, dict[str, Array]]]:
             now, _ = jax.lax.scan(lambda now, _: (stepper.block(*now), None), now, length=blocks)
             return now, (now[0].y, now[0].totals)
 

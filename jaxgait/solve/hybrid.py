@@ -46,10 +46,9 @@ from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state, check_transitions
 from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
-from jaxgait.solve.samples import Samples
+from jaxgait.solve.samples import Recorder
 from jaxgait.solve.segments import Engine
-from jaxgait.solve.smooth import check_resolved, check_tolerances, tolerances
-from jaxgait.solve.solvers import given_options, numerics_of
+from jaxgait.solve.solvers import check_resolved, check_tolerances, given_options, numerics_of, tolerances
 from jaxgait.solve.steps import start_state
 
 _ADAPTIVE = {"rtol", "atol", "max_step"}
@@ -216,7 +215,7 @@ class EventDriven(Scheme):
         del progress
         _check_ends(model)
         ts = sampling.times(model)
-        return Engine(model, ts[-1], self, Samples(model, ts, watch, self.mode)).trajectory(start_state(model, y0))
+        return Engine(model, ts[-1], self, Recorder(model, ts, watch, self.mode)).trajectory(start_state(model, y0))
 
 
 class HybridSolution(NamedTuple):
@@ -298,8 +297,8 @@ def hybrid(
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
     kinds = [list(engine.names).index(name) for name in (engine.names if counted is None else counted)]
     others = counted is not None and any(not tr.ends and n not in counted for n, tr in model.transitions().items())
-    most = chosen.max_events if others else events
-    end, found, count, _ = engine.through(start, events, most, kinds)
+    limit = chosen.max_events if others else events
+    end, found, count, _ = engine.run(start, events, limit, kinds)
     return HybridSolution(found.t, found.kind, found.before, found.after, end.t, end.y, end.phase, count, end.status)
 
 

@@ -15,7 +15,7 @@ from jaxgait.kinds import CountedSteps, MarchingModel
 from jaxgait.mechanics import Scalar
 from jaxgait.model import State
 from jaxgait.precision import float64_default
-from jaxgait.solve.fixed import FixedSteps, Grid, Motion
+from jaxgait.solve.fixed import FixedSteps, Grid, Progress
 
 __all__ = ["Marching"]
 
@@ -45,17 +45,17 @@ class _Stepper(NamedTuple):
     watch: tuple[str, ...]
     counted: bool
 
-    def start(self, y: State) -> tuple[Motion, None]:
+    def start(self, y: State) -> tuple[Progress, None]:
         added = jax.eval_shape(lambda: self._amounts(self.grid.t0, y))
-        return Motion.at_start(self.model, self.grid.t0, y, added, self.watch), None
+        return Progress.at_start(self.model, self.grid.t0, y, added, self.watch), None
 
-    def block(self, motion: Motion, notes: None) -> tuple[Motion, None]:
+    def block(self, motion: Progress, notes: None) -> tuple[Progress, None]:
         return jax.lax.scan(lambda m, _: (self._step(m), None), motion, length=self.grid.steps)[0], notes
 
     def events(self, notes: None) -> None:
         return notes
 
-    def _step(self, motion: Motion) -> Motion:
+    def _step(self, motion: Progress) -> Progress:
         before, after = self.grid.time(motion.steps), self.grid.time(motion.steps + 1)
         y, amounts = self.model.advance(before, motion.y, self.grid.dt), self._amounts(before, motion.y)
         return motion.moved(self.model, after, y, amounts, self.watch)[0]

@@ -34,7 +34,7 @@ from jaxgait.model import Model, State
 from jaxgait.native import kept
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, cast, float64_default, in_force
-from jaxgait.roots import CONVERGED, STALLED, UNDEFINED, Root, only_if, root
+from jaxgait.roots import CONVERGED, Root, only_if, root
 from jaxgait.run import check_period
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_model
@@ -45,8 +45,6 @@ from jaxgait.solve.steps import start_state
 
 __all__ = [
     "CONVERGED",
-    "NO_GAIT",
-    "NO_RETURN",
     "TOLERANCE",
     "Closing",
     "Coordinates",
@@ -65,10 +63,6 @@ Point: TypeAlias = Float[Array, " n"]
 ReturnMap: TypeAlias = Callable[[Any, Point], Point]
 """Maps (model, point) to the next point; NaN where the motion does not return. Hashable, so that it compiles once."""
 
-NO_GAIT = STALLED
-"""No gait was found: the iteration stalled or reached its limit; the residual shows by how much it misses."""
-NO_RETURN = int(Outcome.NO_RETURN)
-"""The first guess does not return to the section (the walker falls), or the point has become NaN."""
 TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5}
 """Largest absolute component of the residual of a gait, in the units of its point; float32 resolves some 1e-6."""
 
@@ -297,7 +291,8 @@ class FixedPoint(NamedTuple):
     """Largest absolute component of ``P(z) - z`` where the search ended."""
     iterations: Int[Array, ""]
     status: Int[Array, ""]
-    """`CONVERGED`, `NO_GAIT` or `NO_RETURN`."""
+    """`CONVERGED`; `Outcome.NOT_CONVERGED`: the iteration stalled or reached its limit, and the residual shows by how
+    much it misses; `Outcome.NO_RETURN`: the first guess does not return to the section, or the point became NaN."""
 
     @classmethod
     def of(cls, found: Root) -> FixedPoint:
@@ -313,7 +308,7 @@ class FixedPoint(NamedTuple):
         """
         xp = found.x.__array_namespace__()
         jacobian = found.jacobian + xp.eye(found.x.shape[-1], dtype=found.x.dtype)
-        status = xp.where(found.status == UNDEFINED, NO_RETURN, found.status)
+        status = xp.where(found.status == Outcome.NONFINITE, int(Outcome.NO_RETURN), found.status)
         return cls(found.x, jacobian, found.residual, found.steps, status)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import diffrax
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
+
+from jaxgait.solve.steps import all_finite
 
 __all__ = ["Resolving", "resolution"]
 
@@ -57,8 +59,3 @@ def _within_resolution(
         state,
         result,
     )
-
-
-def all_finite(tree: Any) -> Bool[Array, ""]:
-    """Whether all numbers of a pytree, in any units, are finite: a scalar."""
-    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))

@@ -28,6 +28,7 @@ import jax.scipy.linalg as jsl
 from jaxtyping import Array
 
 from jaxgait.mechanics import linalg
+from jaxgait.model import State
 from jaxgait.native.once import computed_once, derivatives_once
 from jaxgait.solve.dense import StageInterpolation
 from jaxgait.solve.explicit import combine
@@ -36,11 +37,9 @@ from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, RosenbrockTabl
 MAX_UNROLLED = 8
 """States with more numbers than this are handled as one vector, by LAPACK: unrolled, XLA would take too long."""
 
-Time: TypeAlias = Any
-State: TypeAlias = Any
 Components: TypeAlias = list[Array]
 """The state as a list: of n scalars (unrolled) or of one vector."""
-Field: TypeAlias = Callable[[Time, Components], Components]
+Field: TypeAlias = Callable[[Any, Components], Components]
 
 
 def _real(like: State, y: State) -> list[Array]:
@@ -83,7 +82,7 @@ class _Unrolled:
         rest = iter(parts)
         return jax.tree.unflatten(self._treedef, [_leaf(like, rest) for like in self._like])
 
-    def jacobian(self, f: Field, t: Time, y: Components) -> tuple[Components, Components, Any]:
+    def jacobian(self, f: Field, t: Any, y: Components) -> tuple[Components, Components, Any]:
         """Value, time derivative and Jacobian (rows of scalars) of the vector field.
 
         Each column is the derivative of the linearised field along one variable: terms that do not depend on it vanish
@@ -126,7 +125,7 @@ class _Dense:
     def join(self, parts: Components) -> State:
         return self._unravel(parts[0])
 
-    def jacobian(self, f: Field, t: Time, y: Components) -> tuple[Components, Components, Any]:
+    def jacobian(self, f: Field, t: Any, y: Components) -> tuple[Components, Components, Any]:
         value, push = jax.linearize(lambda t, y: f(t, [y])[0], t, y[0])
         basis = jnp.eye(y[0].size, dtype=y[0].dtype)
         J = jax.vmap(lambda e: push(jnp.zeros_like(t), e), out_axes=1)(basis)
@@ -164,7 +163,7 @@ def _solver(algebra: _Unrolled | _Dense, W: Any) -> Callable[[Components], Compo
 
 
 def rosenbrock_stages(
-    tableau: RosenbrockTableau, algebra: _Unrolled | _Dense, f: Field, t: Time, span: Time, h: Array, y: Components
+    tableau: RosenbrockTableau, algebra: _Unrolled | _Dense, f: Field, t: Any, span: Any, h: Array, y: Components
 ) -> list[Components]:
     """The stages u_i of one step, each of the shapes of the state; see `jaxgait.solve.tableaus`.
 
@@ -213,15 +212,15 @@ class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
         """Order of convergence."""
         return self.tableau.order
 
-    def init(self, terms: Any, t0: Time, t1: Time, y0: State, args: Any) -> None:
+    def init(self, terms: Any, t0: Any, t1: Any, y0: State, args: Any) -> None:
         """Nothing is carried from step to step."""
 
-    def func(self, terms: Any, t0: Time, y0: State, args: Any) -> State:
+    def func(self, terms: Any, t0: Any, y0: State, args: Any) -> State:
         """The vector field."""
         return terms.vf(t0, y0, args)
 
     def step(
-        self, terms: Any, t0: Time, t1: Time, y0: State, args: Any, solver_state: None, made_jump: Any
+        self, terms: Any, t0: Any, t1: Any, y0: State, args: Any, solver_state: None, made_jump: Any
     ) -> tuple[State, State, dict[str, Any], None, diffrax.RESULTS]:
         """One step, with its error estimate and dense output; see diffrax.AbstractSolver.step."""
         y1, error, powers = _step(self, terms, t0, t1, y0, args)
@@ -230,7 +229,7 @@ class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
 
 @eqx.filter_jit  # diffrax traces a step four times; this reuses the first trace
 def _step(
-    solver: AbstractRosenbrock, terms: Any, t0: Time, t1: Time, y0: State, args: Any
+    solver: AbstractRosenbrock, terms: Any, t0: Any, t1: Any, y0: State, args: Any
 ) -> tuple[State, State, tuple[State, ...]]:
     """The state after a step, an estimate of its error, and the coefficients of the dense output."""
     tableau, real = solver.tableau, _real(y0, y0)
@@ -243,7 +242,7 @@ def _step(
     join = lambda parts: _given(y0, algebra.join(parts))
 
     @jax.jit  # the evaluations of one step share their program
-    def field(t: Time, y: Components) -> Components:
+    def field(t: Any, y: Components) -> Components:
         return algebra.split(_real(y0, terms.vf(t, join(y), args)))
 
     y = algebra.split(real)

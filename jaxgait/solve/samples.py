@@ -94,43 +94,43 @@ def _turning(a: Array, b: Array, p: Array, q: Array) -> tuple[Array, Array, Arra
 Field = Callable[[Scalar, State], State]
 
 
-class _Seen(NamedTuple):
+class _Record(NamedTuple):
     """What has been recorded so far."""
 
     next: Int[Array, ""]
     ys: Any
-    """Samples, NaN where there is none yet."""
+    """Recorder, NaN where there is none yet."""
     extremes: dict[str, Extremes]
     last: Snapshot
     """The watched outputs at the end of the last step."""
 
 
 @float64_default
-class Samples:
+class Recorder:
     """Sampling times, on which steps end, and outputs whose extremes are recorded."""
 
     def __init__(self, model: Any, ts: Float[Array, " times"], watch: tuple[str, ...], mode: Mode) -> None:
         self.model, self.ts, self.watch = model, ts, watch
         self.mode: Mode = mode
 
-    def start(self, y: State, field: Field) -> _Seen:
+    def start(self, y: State, field: Field) -> _Record:
         """The record at the first sample, from the state there in its own units, and the phase's vector field."""
         ys = jax.tree.map(lambda many, one: many.at[0].set(one), unfilled(y, self.ts.shape[0]), y)
         first = self._snapshot(self.ts[0], y, field)
-        return _Seen(jnp.asarray(1), ys, at_first(first), first)
+        return _Record(jnp.asarray(1), ys, at_first(first), first)
 
-    def landing(self, seen: _Seen, t: Array, dt: Array) -> tuple[Array, Array]:
+    def landing(self, seen: _Record, t: Array, dt: Array) -> tuple[Array, Array]:
         """Length and end in s (scalars) of the next step, shortened to end on the next sample."""
         sample = self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)]
         lands = (t + dt >= sample) & (t < sample)
         return jnp.where(lands, sample - t, dt), jnp.where(lands, sample, t + dt)
 
-    def step(self, seen: _Seen, t: Array, y: State, moved: Array, field: Field, early: Scalar = 0.0) -> _Seen:
+    def step(self, seen: _Record, t: Array, y: State, moved: Array, field: Field, early: Scalar = 0.0) -> _Record:
         """Records a step to time `t` in s (a scalar), if it was accepted (`moved`) and is without an event.
 
         A sample is due up to `early` in s before its time.
 
-        Samples are set one by one: a choice between whole arrays would copy them at every step.
+        Recorder are set one by one: a choice between whole arrays would copy them at every step.
         """
         i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
         due = moved & (t + early >= self.ts[i]) & (seen.next < self.ts.shape[0])
@@ -138,11 +138,11 @@ class Samples:
         new = including_step(seen.extremes, seen.last, here), here
         extremes, last = select(moved, new, (seen.extremes, seen.last))
         ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
-        return _Seen(seen.next + due.astype(int), ys, extremes, last)
+        return _Record(seen.next + due.astype(int), ys, extremes, last)
 
     def event(
-        self, seen: _Seen, t: Array, states: tuple[State, State], fields: tuple[Field, Field], rounding: Scalar
-    ) -> _Seen:
+        self, seen: _Record, t: Array, states: tuple[State, State], fields: tuple[Field, Field], rounding: Scalar
+    ) -> _Record:
         """Records an event at time `t` in s (a scalar), with the states and vector fields before and after it.
 
         A sample at the same instant, but for a `rounding` error in s, is the state before it.
@@ -151,7 +151,7 @@ class Samples:
         after = self._snapshot(t, states[1], fields[1])
         return seen._replace(extremes=including_step(seen.extremes, after, after), last=after)
 
-    def samples(self, seen: _Seen, y_end: State, completed: Array) -> State:
+    def samples(self, seen: _Record, y_end: State, completed: Array) -> State:
         """The samples, with a leading axis; the last one is the end of a completed run."""
         return jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
 

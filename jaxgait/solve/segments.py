@@ -19,9 +19,8 @@ from jaxgait.roots import Bracket
 from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
 from jaxgait.solve.derivatives import first_only, reverse_only
-from jaxgait.solve.resolving import all_finite
-from jaxgait.solve.samples import Samples
-from jaxgait.solve.steps import prepared, select, unfilled
+from jaxgait.solve.samples import Recorder
+from jaxgait.solve.steps import all_finite, prepared, select, unfilled
 
 SPARE_SEGMENTS = 100
 """Segments of a derivative in reverse mode beyond two per event."""
@@ -47,7 +46,7 @@ class Point(NamedTuple):
     """Rounding errors of guards that fell at the instant of the last event and have not fired yet; 0 of the others."""
 
 
-class Passage(NamedTuple):
+class HybridRun(NamedTuple):
     """A run through several segments."""
 
     end: Point
@@ -77,7 +76,7 @@ class _Event(NamedTuple):
 class Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 
-    def __init__(self, model: HybridModel, t_end: Array, scheme: Any, samples: Samples | None = None) -> None:
+    def __init__(self, model: HybridModel, t_end: Array, scheme: Any, samples: Recorder | None = None) -> None:
         if scheme.mode == "reverse":
             model, t_end = reverse_only((model, t_end))
         system = prepared(model)
@@ -99,46 +98,46 @@ class Engine:
         near = near.at[-1].set(False)  # the end
         return Point(t, y, jnp.where(near, 0.0, guards), phase, status, zero, zero, seen, jnp.zeros_like(guards))
 
-    def through(self, start: Point, room: int, most: int, kinds: Sequence[int] | None = None) -> Passage:
+    def run(self, start: Point, record: int, limit: int, only: Sequence[int] | None = None) -> HybridRun:
         """Segment after segment, until the run ends or has had enough events.
 
         Args:
             start: where the run starts.
-            room: how many events to record.
-            most: how many may happen; the run stops at the next one, which is not recorded.
-            kinds: the numbers of the only transitions to record; the run stops when there is no room for more. None:
-                all, as far as there is room.
+            record: number of events to record at most.
+            limit: number of events that may happen; the run stops at the next one, which is not recorded.
+            only: the numbers of the only transitions to record; the run stops when `record` of them are recorded. None:
+                all.
         """
 
-        def running(so_far: Passage) -> Bool[Array, ""]:
-            full = jnp.asarray(False) if kinds is None else so_far.recorded >= room
-            return (so_far.end.status < 0) & (so_far.happened <= most) & ~full
+        def running(so_far: HybridRun) -> Bool[Array, ""]:
+            full = jnp.asarray(False) if only is None else so_far.recorded >= record
+            return (so_far.end.status < 0) & (so_far.happened <= limit) & ~full
 
-        def onward(so_far: Passage) -> Passage:
+        def onward(so_far: HybridRun) -> HybridRun:
             point, event, happened = self.segment(so_far.end)
             at = so_far.recorded
-            kept = happened & (so_far.happened < most)
-            if kinds is not None:
-                kept = kept & jnp.isin(event.kind, jnp.array(kinds, jnp.int32))
+            kept = happened & (so_far.happened < limit)
+            if only is not None:
+                kept = kept & jnp.isin(event.kind, jnp.array(only, jnp.int32))
             put = lambda whole, one: whole.at[at].set(jnp.where(kept, one, whole[at]))  # (nothing beyond the room)
             events = jax.tree.map(put, so_far.events, event)
-            return Passage(point, events, at + kept.astype(int), so_far.happened + happened.astype(int))
+            return HybridRun(point, events, at + kept.astype(int), so_far.happened + happened.astype(int))
 
         zero = jnp.asarray(0)
-        segments = 2 * (most + 1) + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
-        outset = Passage(start, self._no_events(start.y, room), zero, zero)
+        segments = 2 * (limit + 1) + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
+        outset = HybridRun(start, self._no_events(start.y, record), zero, zero)
         found = _loop(self.scheme.mode, segments)(running, onward, outset)
         if self.scheme.mode == "forward":
             found = first_only(found)
-        stopped = (found.end.status < 0) | (found.happened > most)
+        stopped = (found.end.status < 0) | (found.happened > limit)
         status = jnp.where(stopped, Outcome.EVENT_LIMIT, found.end.status).astype(jnp.int32)
         return found._replace(end=found.end._replace(status=status))
 
     def trajectory(self, y0: State) -> Trajectory:
         """The whole trajectory with its samples and events; it fails after more than `max_events` of them."""
         assert self.samples is not None
-        ts, most = self.samples.ts, self.scheme.max_events
-        end, events, _, _ = self.through(self.start(ts[0], y0, jnp.asarray(0, jnp.int32)), most, most)
+        ts, limit = self.samples.ts, self.scheme.max_events
+        end, events, _, _ = self.run(self.start(ts[0], y0, jnp.asarray(0, jnp.int32)), limit, limit)
         completed = end.status == Outcome.COMPLETED
         t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
         ys, extremes = self.samples.samples(end.seen, end.y, completed), end.seen.extremes
@@ -231,23 +230,23 @@ class Engine:
             None, point.t, point.t + first, point.y, first, None, lambda *_: None, self._order
         )
         return _Bracket(
-            point.t,
-            point.y,
-            first,
-            guards,
-            guards,
-            armed,
-            self._leaving(point),
-            jnp.asarray(False),
-            due,
-            jnp.any(due),
-            jnp.any(due),
-            point.status >= 0,  # in a batch, members whose run has ended wait here for the others
-            jnp.asarray(Outcome.COMPLETED, jnp.int32),
-            zero,
-            zero,
-            control,
-            point.seen,
+            t=point.t,
+            y=point.y,
+            dt=first,
+            guards=guards,
+            guards_after=guards,
+            armed=armed,
+            leaving=self._leaving(point),
+            halved=jnp.asarray(False),
+            fell=due,
+            at_once=jnp.any(due),
+            found=jnp.any(due),
+            failed=point.status >= 0,  # in a batch, members whose run has ended wait here for the others
+            why=jnp.asarray(Outcome.COMPLETED, jnp.int32),
+            steps=zero,
+            rejected=zero,
+            control=control,
+            seen=point.seen,
         )
 
     def _advance(self, b: _Bracket, phase: Array) -> _Bracket:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,22 +14,20 @@ from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait import xr
-from jaxgait.checks import as_array, by_name, nearest, shown, untraced
+from jaxgait.checks import as_array, by_name, nearest, shown, untraced, warn_user
 from jaxgait.fields import no_element, value_named
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import Model, State, Variable, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single, is_real
-from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
+from jaxgait.run import WHOLE_WITHIN, Run, Sampling, Trajectory
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.checks import check_equations, check_start_values, check_state, component_in_unit, reads_time
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.solve.smooth import ASSURED, MAX_EVENTS, Smooth
-
-WHOLE = 1e-6
-"""Largest difference from a whole number of periods, which rounding of sampling times makes."""
+from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
+from jaxgait.states import state_variables, with_state_variables
 
 
 @by_name("write simulate(model, duration=60.0)")
@@ -130,14 +127,12 @@ def simulate(
     data = _with_observed(data, found, getattr(seen, "variables", {}))
     ended = _ended(model, trajectory)
     if ended["status"] != Outcome.COMPLETED:
-        warnings.warn(
-            f"{type(model).__name__} {ended['status_text']}, {ended['t_end_s']:.6g} s into the run",
-            IncompleteRun,
-            stacklevel=3,  # past this function and its decorator
+        warn_user(
+            f"{type(model).__name__} {ended['status_text']}, {ended['t_end_s']:.6g} s into the run", IncompleteRun
         )
     if trajectory.events is not None and trajectory.events.missed:
         recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
-        warnings.warn(f"{recorded}: raise max_events", stacklevel=3)
+        warn_user(f"{recorded}: raise max_events")
     return data.assign_attrs(ended)
 
 
@@ -185,7 +180,7 @@ def _continued(model: Model, sample: xr.Dataset, known: Mapping[str, Any]) -> di
         raise ValueError(f"{what} is a sample in phase {int(sample['phase'])}, and runs start in phase 0: give another")
     if model.period is not None and "time" in sample.coords:
         cycles = float(sample["time"]) / float(model.period)
-        if abs(cycles - round(cycles)) > WHOLE:
+        if abs(cycles - round(cycles)) > WHOLE_WITHIN:
             raise ValueError(
                 f"{what} is a sample after {cycles:.4g} periods of the motion that drives it, and runs start with its "
                 "first: give a sample after a whole number"
@@ -226,8 +221,8 @@ _by_value: set[Any] = set()
 """Kinds of runs whose programs are valid only for one value of each tolerance and time."""
 
 
-@functools.partial(kept, assured=ASSURED)
-@functools.partial(looped, assured=ASSURED)
+@functools.partial(kept, assured=REDUNDANT_CHECKS)
+@functools.partial(looped, assured=REDUNDANT_CHECKS)
 def _program(
     model: Model,
     scheme: Scheme,

@@ -7,7 +7,6 @@ trajectory raises no error: its status is a code (see `jaxgait.outcome`).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,12 +15,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.kinds import SmoothModel
-from jaxgait.model import Model, Numerics, State
+from jaxgait.model import Model, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
@@ -29,18 +27,14 @@ from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.checks import check_state
 from jaxgait.solve.derivatives import forward_only, reverse_only
 from jaxgait.solve.explicit import Tsit5
-from jaxgait.solve.resolving import Resolving, all_finite, resolution
+from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
-from jaxgait.solve.solvers import given_options, numerics_of
+from jaxgait.solve.solvers import check_resolved, check_tolerances, given_options, numerics_of, tolerances
+from jaxgait.solve.steps import all_finite, start_state
 from jaxgait.solve.watch import Watching, located
 
 FLOAT64_RETRY = "float64"
 """Name of the last retry of members that failed in float32."""
-
-
-_DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
-"""Lower limits of the default tolerances, and the smallest relative tolerance allowed, in units of the rounding error
-(2.2e-16 or 1.2e-7)."""
 
 _TIGHTER, _LEAST_RETRY_RTOL = 1e-2, 100
 """Factor of the tolerances in a retry, and the smallest relative one, in units of the rounding error."""
@@ -53,7 +47,7 @@ any tolerance."""
 
 MAX_EVENTS = 1000
 """Largest number of events of a run to record, unless another is given."""
-ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
+REDUNDANT_CHECKS = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
 """Messages of checks of diffrax that `integrate` makes superfluous: impossible times end the run with a status."""
 
 
@@ -183,42 +177,6 @@ class Smooth(Scheme):
         return 40
 
 
-def check_tolerances(scheme: Any) -> None:
-    """Checks the tolerances, and the steps in s, of a scheme with adaptive steps, unless they are traced or None.
-
-    Raises:
-        ValueError: naming the impossible option.
-    """
-    for name, unit in {"rtol": "", "atol": "", "first_step": "seconds", "max_step": "seconds"}.items():
-        value = getattr(scheme, name, None)
-        if value is not None and not isinstance(value, Tracer):
-            checks.positive(name, value, unit, below=1.0 if name == "rtol" else math.inf)
-
-
-def check_resolved(rtol: float, precision: str) -> None:
-    """Checks that a relative tolerance (no dimension) is above rounding errors.
-
-    Raises:
-        ValueError: naming the smallest tolerance.
-    """
-    least = _LEAST_RTOL * float(np.finfo(precision).eps)
-    if rtol < least:
-        raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {rtol:g}")
-
-
-def tolerances(hints: Numerics, precision: str) -> tuple[float, float]:
-    """Default relative and absolute tolerance of a model, the latter in units of the state, well above rounding errors.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.solve.smooth import tolerances
-        >>> print(tolerances(Bungee.numerics, "float64"))
-        (1e-10, 1e-10)
-    """
-    eps = float(np.finfo(precision).eps)
-    return max(hints.rtol, _DEFAULT_RTOL * eps), max(hints.atol, _DEFAULT_ATOL * eps)
-
-
 @float64_default
 def integrate(
     model: Model,
@@ -255,7 +213,7 @@ def integrate(
     ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
     if scheme.mode == "reverse":
         model, ts, y0 = reverse_only((model, ts, y0))
-    start, system = model.initial_state() if y0 is None else y0, model.prepared()
+    start, system = start_state(model, y0), model.prepared()
     max_events = scheme.max_events if model.events() else 0
     least = max(1, min(LEAST_STEPS, scheme.max_steps // 2))
     longest = (ts[-1] - ts[0]) / least if scheme.max_step is None else scheme.max_step

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import diffrax
+import numpy as np
+from jax.core import Tracer
 
 from jaxgait import checks
 from jaxgait.checks import nearest
@@ -17,6 +20,9 @@ SOLVERS: dict[str, type[diffrax.AbstractAdaptiveSolver]] = {
     solver.__name__: solver for solver in (Bosh3, Tsit5, Dopri8, Verner8, Rodas3, Ros4, Rodas4, Rodas5P)
 }
 """Explicit methods first, then those for stiff problems; both by increasing order."""
+_DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
+"""Lower limits of the default tolerances, and the smallest relative tolerance allowed, in units of the rounding error
+(2.2e-16 or 1.2e-7)."""
 
 
 def as_solver(solver: Any) -> diffrax.AbstractSolver:
@@ -88,3 +94,39 @@ def numerics_of(model: Any) -> Numerics:
             checks.positive(f"{name}.{step}", getattr(hints, step), "seconds")
     checks.count(f"{name}.max_steps", hints.max_steps)
     return hints
+
+
+def check_tolerances(scheme: Any) -> None:
+    """Checks the tolerances, and the steps in s, of a scheme with adaptive steps, unless they are traced or None.
+
+    Raises:
+        ValueError: naming the impossible option.
+    """
+    for name, unit in {"rtol": "", "atol": "", "first_step": "seconds", "max_step": "seconds"}.items():
+        value = getattr(scheme, name, None)
+        if value is not None and not isinstance(value, Tracer):
+            checks.positive(name, value, unit, below=1.0 if name == "rtol" else math.inf)
+
+
+def check_resolved(rtol: float, precision: str) -> None:
+    """Checks that a relative tolerance (no dimension) is above rounding errors.
+
+    Raises:
+        ValueError: naming the smallest tolerance.
+    """
+    least = _LEAST_RTOL * float(np.finfo(precision).eps)
+    if rtol < least:
+        raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {rtol:g}")
+
+
+def tolerances(hints: Numerics, precision: str) -> tuple[float, float]:
+    """Default relative and absolute tolerance of a model, the latter in units of the state, well above rounding errors.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.solve.solvers import tolerances
+        >>> print(tolerances(Bungee.numerics, "float64"))
+        (1e-10, 1e-10)
+    """
+    eps = float(np.finfo(precision).eps)
+    return max(hints.rtol, _DEFAULT_RTOL * eps), max(hints.atol, _DEFAULT_ATOL * eps)

@@ -12,8 +12,8 @@ from jaxgait.checks import nearest
 from jaxgait.mechanics import Scalar
 from jaxgait.model import Model, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
-from jaxgait.run import Extremes, state_variables
-from jaxgait.solve.resolving import all_finite
+from jaxgait.run import Extremes
+from jaxgait.states import state_variables
 
 T = TypeVar("T")
 
@@ -36,6 +36,11 @@ def unfilled(tree: T, count: int) -> T:
 def select(condition: Bool[Array, ""], yes: T, no: T) -> T:
     """One of two pytrees of the same units, leaf by leaf; `condition` is a scalar."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def all_finite(tree: Any) -> Bool[Array, ""]:
+    """Whether all numbers of a pytree, in any units, are finite: a scalar."""
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))
 
 
 def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:

@@ -42,10 +42,10 @@ from jaxgait.mechanics.linalg import Vector, dot
 from jaxgait.model import State, System
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
-from jaxgait.run import Events, Sampling
+from jaxgait.run import WHOLE_WITHIN, Events, Sampling
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.fixed import WHOLE_WITHIN, FixedSteps, Grid, Motion, division
-from jaxgait.solve.steps import prepared, select
+from jaxgait.solve.fixed import FixedSteps, Grid, Progress, division
+from jaxgait.solve.steps import prepared, select, start_state
 
 T = TypeVar("T")
 
@@ -147,11 +147,11 @@ class _Stepper(NamedTuple):
     max_events: int
     observed: bool
 
-    def start(self, y: State) -> tuple[Motion, _Notes]:
+    def start(self, y: State) -> tuple[Progress, _Notes]:
         contacts = range(len(self.model.event_names()) // 2 if self.observed else 0)
         t0, dt, _ = self.grid
         added = jax.eval_shape(lambda: self._amounts(step(self.model, t0, y, dt)))
-        motion = Motion.at_start(self.model, t0, y, added, self.watch)
+        motion = Progress.at_start(self.model, t0, y, added, self.watch)
         if self.observed:
             apart = self.model.separation
             coarse = (apart > 0.0) & (STEPS_PER_SEPARATION * dt > apart * (1.0 + WHOLE_WITHIN))
@@ -161,7 +161,7 @@ class _Stepper(NamedTuple):
         events = jax.tree.map(lambda x: jnp.broadcast_to(_nothing(x), (self.max_events, *x.shape)), none)
         return motion, _Notes(touches, events, jnp.int32(0))
 
-    def block(self, motion: Motion, notes: _Notes) -> tuple[Motion, _Notes]:
+    def block(self, motion: Progress, notes: _Notes) -> tuple[Progress, _Notes]:
         running = motion.status == Outcome.COMPLETED
         contacts = tuple(_Contact(jnp.asarray(False), touch.last, touch.last) for touch in notes.touches)
         (motion, contacts), _ = jax.lax.scan(
@@ -179,7 +179,7 @@ class _Stepper(NamedTuple):
         found = jax.tree.map(lambda x: x[order], notes.events)
         return dataclasses.replace(found, names=tuple(self.model.event_names()))
 
-    def _step(self, old: Motion, contacts: tuple[_Contact, ...]) -> tuple[Motion, tuple[_Contact, ...]]:
+    def _step(self, old: Progress, contacts: tuple[_Contact, ...]) -> tuple[Progress, tuple[_Contact, ...]]:
         """Advances by one step; after an early end nothing changes."""
         before, after = self.grid.time(old.steps), self.grid.time(old.steps + 1)
         new = step(self.model, before, old.y, self.grid.dt)._replace(t=after)
@@ -344,10 +344,8 @@ def march(
     check_model(model)
     checks.number("dt", dt, "s", above=0.0)
     checks.number("t0", t0, "s")
-    start = model.initial_state()
     if y0 is not None:
-        check_state("y0", y0, start)
-        start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
+        check_state("y0", y0, model.initial_state())
     reduce = summarise or (lambda steps: jax.tree.map(lambda leaf: leaf[-1], steps))
 
     system, grid = prepared(model), Grid(t0, dt, steps_per_block)
@@ -361,4 +359,4 @@ def march(
         carry, steps = jax.lax.scan(one, carry, length=steps_per_block)
         return carry, reduce(steps)
 
-    return jax.lax.scan(block, (jnp.asarray(0), start), length=blocks)[1]
+    return jax.lax.scan(block, (jnp.asarray(0), start_state(model, y0)), length=blocks)[1]

@@ -17,8 +17,8 @@ from jaxgait.cli.optimizing import description
 from jaxgait.measure import MeasureError
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model
-from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
+from jaxgait.states import state_variables
 from tests.optimization.minimax import searched
 from tests.oscillator import Oscillator
 

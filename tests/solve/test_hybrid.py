@@ -16,7 +16,7 @@ from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Sampling
 from jaxgait.solve.hybrid import EventDriven, hybrid
-from jaxgait.solve.samples import Samples
+from jaxgait.solve.samples import Recorder
 from jaxgait.solve.segments import Engine
 
 EXACT = 1e-12  # the motion is a parabola: every solver is exact but for rounding
@@ -160,7 +160,9 @@ def test_two_phases_conserve_energy_and_take_the_time_of_a_half_swing():
 
     @jax.jit
     def found(model):
-        return Engine(model, ts[-1], EventDriven(), Samples(model, ts, (), "forward")).trajectory(model.initial_state())
+        return Engine(model, ts[-1], EventDriven(), Recorder(model, ts, (), "forward")).trajectory(
+            model.initial_state()
+        )
 
     run = found(Trampoline())
     ys, events = run.ys, run.events

@@ -14,11 +14,10 @@ from jaxgait import precision, simulate
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
 from jaxgait.models import Bungee, RigidWalker
+from jaxgait.outcome import Outcome
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.periodic import (
     CONVERGED,
-    NO_GAIT,
-    NO_RETURN,
     TOLERANCE,
     Coordinates,
     PoincareMap,
@@ -104,9 +103,9 @@ def test_a_search_follows_changed_globals_of_its_map(monkeypatch):
 def test_no_gait_is_a_status():
     """For a < -(1 - b)^2 / 4 the map has no fixed point; and a map that does not return gives NaN."""
     none = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
-    assert int(none.status) == NO_GAIT and float(none.residual) > 1e-3
+    assert int(none.status) == Outcome.NOT_CONVERGED and float(none.residual) > 1e-3
     lost = fixed_point(lambda p, z: z * jnp.nan, None, jnp.array([0.5, 0.2]))
-    assert int(lost.status) == NO_RETURN
+    assert int(lost.status) == Outcome.NO_RETURN
 
 
 class Swing(NamedTuple):
@@ -265,7 +264,7 @@ class Landing(Table):
 
 def test_a_motion_in_another_phase_has_not_returned():
     with precision.use("float64"):
-        assert int(fixed_point(StroboscopicMap(), Landing(), jnp.array([0.0325, 0.72])).status) == NO_RETURN
+        assert int(fixed_point(StroboscopicMap(), Landing(), jnp.array([0.0325, 0.72])).status) == Outcome.NO_RETURN
         np.testing.assert_allclose(StroboscopicMap(phase=1)(Landing(), jnp.array([0.5, 0.0])), [0.5, 0.0])
     with pytest.raises(ValueError, match="phase must be one of the model's 2, 0 to 1, got 2"):
         StroboscopicMap(phase=2)(Landing(), jnp.zeros(2))
@@ -315,7 +314,7 @@ def test_linearised_gives_value_and_jacobian():
 def test_failed_searches_are_nan():
     """No fixed point (the Henon map with a < -(1 - b)^2 / 4), with a residual that looks like one and is none."""
     point = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
-    assert int(point.status) == NO_GAIT and np.isfinite(point.residual)
+    assert int(point.status) == Outcome.NOT_CONVERGED and np.isfinite(point.residual)
     assert np.isnan(point.z).all() and np.isnan(point.jacobian).all()
     slope = jax.jacfwd(lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2])).z)(-0.3)
     assert np.isnan(slope).all()  # not zero

@@ -25,6 +25,7 @@ __all__ = [
     "moved",
     "put",
     "still",
+    "upward",
 ]
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from jaxgait.mechanics.anthropometry import Segment, axes, principal, segments, shoulder_height
+from jaxgait.mechanics.anthropometry import Segment, axes, diagonal_inertia, segments, shoulder_height
 from jaxgait.mechanics.spatial import Link
 from jaxgait.mechanics.spatial.plane import SagittalVec
 from jaxgait.model import Scalar, parameter
@@ -96,7 +96,7 @@ class Jumper(PlanarJumper):
                 *(name, None if parent < 0 else _NAMES[parent], self.joint_to(i)),
                 mass=sides * s[name].mass,
                 com=(com[0], 0.0, com[1]),
-                inertia=principal(*(sides * moment for moment in axes(name, s[name]))),
+                inertia=diagonal_inertia(*(sides * moment for moment in axes(name, s[name]))),
                 offset=(offset[0], 0.0, offset[1]),
             )
             for i, (name, parent, sides, com, offset) in enumerate(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from jaxgait.mechanics.anthropometry import principal
+from jaxgait.mechanics.anthropometry import diagonal_inertia
 from jaxgait.mechanics.spatial import Link
 from jaxgait.mechanics.spatial.plane import SagittalVec
 from jaxgait.model import Scalar, parameter
@@ -77,7 +77,7 @@ class JumpingRobot(PlanarJumper):
         coms = [(0.2 * self.foot_length, -0.5 * self.sole.drop), *((0.0, 0.5 * length) for length in lengths[1:])]
         offsets = [(0.0, 0.0), (0.0, 0.0), (0.0, self.shank_length), (0.0, self.thigh_length)]
         moments = [m * length**2 / 12.0 for m, length in zip(masses, lengths, strict=True)]
-        tensors = [principal(0.0, moments[0], moments[0]), *(principal(m, m, 0.0) for m in moments[1:])]
+        tensors = [diagonal_inertia(0.0, moments[0], moments[0]), *(diagonal_inertia(m, m, 0.0) for m in moments[1:])]
         names = ("foot", "shank", "thigh", "trunk")
         bars = zip(names, (None, *names), masses, coms, tensors, offsets, strict=False)
         return [

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import spatial
-from jaxgait.mechanics.anthropometry import Segment, axes, principal, segments, shoulder_height
+from jaxgait.mechanics.anthropometry import Segment, axes, diagonal_inertia, segments, shoulder_height
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
@@ -132,7 +132,7 @@ class SpatialJumper(Model):
         links = []
         for name, parent, height in up:
             joint = spatial.free() if parent is None else spatial.ball()
-            com, inertia = (0.0, 0.0, s[name].length - s[name].com), principal(*axes(name, s[name]))
+            com, inertia = (0.0, 0.0, s[name].length - s[name].com), diagonal_inertia(*axes(name, s[name]))
             links.append(spatial.Link(name, parent, joint, s[name].mass, com, inertia, offset=(0.0, 0.0, height)))
         for side, sense in _SIDES.items():
             leg = ("lower_trunk", (0.0, sense * HIP_ASIDE, 0.0))
@@ -263,7 +263,7 @@ def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str,
     for part in parts:
         segment = s[part]
         joint = spatial.hinge((0.0, 1.0, 0.0)) if part in _HINGES else spatial.ball()
-        com, inertia = (0.0, 0.0, -segment.com), principal(*axes(part, segment))
+        com, inertia = (0.0, 0.0, -segment.com), diagonal_inertia(*axes(part, segment))
         if part == "foot":
             com = (segment.com - HEEL_BEHIND_ANKLE, 0.0, -FOOT_COM_BELOW_ANKLE)
         links.append(spatial.Link(f"{side}_{part}", parent, joint, segment.mass, com, inertia, offset=at))

@@ -31,7 +31,7 @@ from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playba
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.table import Column, Table, table
-from jaxgait.run import state_variables
+from jaxgait.states import state_variables
 
 STATUS = "status"
 """The colour of how members ended."""
