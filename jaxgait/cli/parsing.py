@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import equinox as eqx
 import numpy as np
 
-from jaxgait import checks
+from jaxgait import checks, memory
 from jaxgait.cli.console import STDOUT
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, shape_of
@@ -325,7 +325,7 @@ def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
     steps = _count(f"the count of {name}", count[1] if count else parts[2], least=2)
     if low == high:
         raise ParameterError(f"{name}={span!r} is not a range: give two different ends")
-    checks.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
+    memory.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
     if not span.startswith(_LOG):
         return np.linspace(low, high, steps)
     check_positive(name, Log(low, high))

@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.checks import count_of, free_memory, size_text
+from jaxgait.checks import count_of
 from jaxgait.ensembles.driver import ensemble, plan_of
 from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
 from jaxgait.ensembles.store import finished
 from jaxgait.ensembles.workers import run_blocks
+from jaxgait.memory import free_memory, size_text
 from jaxgait.model import Model
 
 _UNIT = 4096

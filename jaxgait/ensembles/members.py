@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxgait import checks
+from jaxgait import checks, memory
 from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import Axes, check_bounds, named, numbers, one_of, rows_of, units_of, warn_of_values
 from jaxgait.ensembles.spacing import Log, Spacing, check_positive, sobol_points
@@ -462,7 +462,7 @@ def _check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) -
     size = math.prod(shape)
     box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
     need = 8 * size * (copies * sum(entries) + max(entries) + 1)  # with a temporary copy of one, and their order
-    checks.fits_in_memory(f"{size} members{box}", need, "ask for fewer, or split them into several scans")
+    memory.fits_in_memory(f"{size} members{box}", need, "ask for fewer, or split them into several scans")
 
 
 def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import checks, files, xr
+from jaxgait import checks, files, memory, xr
 from jaxgait.checks import by_name
 from jaxgait.ensembles import checksums
 from jaxgait.ensembles.checksums import LABELS, MANIFEST, METADATA, PLAN, SCHEMA_VERSION
@@ -264,7 +264,7 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
         free = shutil.disk_usage(root.parent).free
         if need > free:
             raise StoreError(
-                f"{root}: the scan needs {checks.size_text(need)} and {checks.size_text(free)} are free: scan fewer "
+                f"{root}: the scan needs {memory.size_text(need)} and {memory.size_text(free)} are free: scan fewer "
                 "members, or keep observables instead of trajectories"
             )
         _write_template(draft, plan)

@@ -101,6 +101,12 @@ def check_tolerances(scheme: Any) -> None:
 
     Raises:
         ValueError: naming the impossible option.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.solve.smooth import Smooth
+        >>> from jaxgait.solve.solvers import check_tolerances
+        >>> check_tolerances(Smooth.of(Bungee()))
     """
     for name, unit in {"rtol": "", "atol": "", "first_step": "seconds", "max_step": "seconds"}.items():
         value = getattr(scheme, name, None)
@@ -113,6 +119,13 @@ def check_resolved(rtol: float, precision: str) -> None:
 
     Raises:
         ValueError: naming the smallest tolerance.
+
+    Examples:
+        >>> from jaxgait.solve.solvers import check_resolved
+        >>> check_resolved(1e-10, "float32")
+        Traceback (most recent call last):
+            ...
+        ValueError: rtol must be at least 3.6e-06 in float32, got 1e-10
     """
     least = _LEAST_RTOL * float(np.finfo(precision).eps)
     if rtol < least:

@@ -7,6 +7,7 @@ import pytest
 
 from jaxgait import precision
 from jaxgait.mechanics import spatial
+from jaxgait.mechanics.planar import Vec
 from tests.compiling import quickly_compiled
 
 ROUND = 1e-10  # double-precision rounding through a chain of a few bodies
@@ -46,6 +47,11 @@ def state_of(tree, seed):
         if joint.nq != joint.nv:
             q[a.stop - 4 : a.stop] /= np.linalg.norm(q[a.stop - 4 : a.stop])
     return jnp.asarray(q), jnp.asarray(v), jnp.asarray(x)
+
+
+def test_numbers_of_numpy_scale_planar_vectors():
+    assert np.float64(2.0) * Vec(1.0, 2.0) == Vec(1.0, 2.0) * np.float64(2.0) == Vec(2.0, 4.0)
+    assert isinstance(np.float64(2.0) * Vec(1.0, 2.0), Vec)
 
 
 def test_inverse_dynamics_is_lagranges_equation():

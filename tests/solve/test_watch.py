@@ -126,9 +126,9 @@ def test_events_that_a_measure_reads_are_recorded_and_none_is_left_out():
 
 
 def test_a_run_with_more_events_than_are_recorded_warns():
-    with pytest.warns(UserWarning, match="only the first 3 events of Oscillator are recorded: raise max_events"):
+    with pytest.warns(UserWarning, match="only the first 3 events of Oscillator are recorded: raise max_ev") as caught:
         run = simulate(Oscillator(), samples=2, observe=[PASSES], max_events=3)
-    assert run.sizes["event"] == 3 and run.passes == -1
+    assert run.sizes["event"] == 3 and run.passes == -1 and {one.filename for one in caught} == {__file__}
 
 
 def test_outputs_that_cannot_be_watched_raise():
