@@ -95,7 +95,7 @@ def call_in_float64(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         >>> call_in_float64(jnp.ones, (2,), {}).dtype.name
         'float64'
     """
-    if _chosen.get() or in_force() == "float64" or not trace_state_clean():
+    if _chosen.get() or not trace_state_clean():
         return function(*args, **kwargs)
     with use("float64"):
         args, kwargs = _widened((args, kwargs))

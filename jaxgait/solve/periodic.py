@@ -467,4 +467,4 @@ def checked_search(
         raise ValueError(f"z0 must be one point, a vector, got the shape {z0.shape}: use jax.vmap for many")
     if checks.is_concrete(z0) and not np.isfinite(np.asarray(z0)).all():
         raise ValueError(f"z0 must be finite, got {np.asarray(z0)}")
-    return z0 if jnp.issubdtype(z0.dtype, jnp.floating) else z0.astype(float)
+    return z0.astype(float)
