@@ -41,7 +41,11 @@ _KNOWN: dict[str, tuple[float, dict[str, int]]] = {
     "lbf": (4.4482216152605, _FORCE),
 }
 _PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9}
-_FACTOR = re.compile(r"([A-Za-zµ°%]+)(?:\^?(-?\d+(?:\.\d+)?))?|1")
+_WITHOUT_PREFIX = {"1", "%", "°", "degC", "min", "h", "in", "ft", "lb", "lbf", "kgf"}
+_LETTER = "A-Za-zµμ°%"
+_SPELLINGS = str.maketrans({"μ": "µ", "⋅": "·", "−": "-", "⁻": "^-", "¹": "^1", "²": "^2", "³": "^3"})
+"""Characters of other programs: the Greek letter mu, the dot operator, the minus sign and superscripts."""
+_FACTOR = re.compile(rf"([{_LETTER}]+)(?:\^?(-?\d+(?:\.\d+)?))?|1")
 COMMON = ("1", "%", "rad", "deg", "m", "cm", "mm", "s", "ms", "kg", "g", "N", "kN", "rad/s", "deg/s")
 COMMON += ("N/m", "kN/m", "N/mm", "N s/m", "kN s/m", "N s/mm", "m/s", "m/s^2", "kg m^2", "kg cm^2", "N m", "Pa", "MPa")
 """Units to name in messages."""
@@ -51,7 +55,7 @@ _WORDS |= {"radian": "rad", "degree": "deg", "joule": "J", "watt": "W", "pascal"
 
 
 NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-AFTER_NUMBER = r"(?:1?/)?(?![eE][-+]?\d)[A-Za-zµ°%].*"
+AFTER_NUMBER = rf"(?:1?/)?(?![eE][-+]?\d)[{_LETTER}].*"
 QUANTITY = re.compile(rf"({NUMBER})\s*({AFTER_NUMBER}|)")
 """A number and its unit, which may be empty."""
 
@@ -62,7 +66,7 @@ class Partly(str):
     __slots__ = ()
 
 
-def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve") -> float:
+def factor(given: str, wanted: str, what: str, *, of: str) -> float:
     """The factor (no dimension) that converts values from one unit to another.
 
     Args:
@@ -214,7 +218,7 @@ def check(unit: str, what: str) -> None:
     known = (
         {name: name for text in COMMON for name in re.findall(r"[A-Za-z%]+", text)} | {n: n for n in _KNOWN} | _WORDS
     )
-    for name in re.findall(r"[A-Za-zµ°%][A-Za-z0-9µ°%]*", unit):
+    for name in re.findall(rf"[{_LETTER}][{_LETTER}0-9]*", unit.translate(_SPELLINGS)):
         same = [n for n in known if n.lower() == name.lower()]
         near = same or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
         if _base(name.rstrip("0123456789")) is None and near:
@@ -233,7 +237,7 @@ def _parsed(text: str) -> Unit | None:
         return above[0] / below[0], Counter({name: above[1][name] - below[1][name] for name in {*above[1], *below[1]}})
     size, exponents = 1.0, Counter[str]()
     text = f"1{text}" if text.startswith("/") else text
-    text = text.replace("²", "^2").replace("³", "^3").replace("**", "^")
+    text = text.translate(_SPELLINGS).replace("^-^", "^-").replace("**", "^")
     for i, part in enumerate(text.split("/")):
         factors, sign = re.split(r"[\s*·]+", part.strip()), -1.0 if i else 1.0
         if i and len(factors) > 1:  # "N/m s" could be read in two ways
@@ -255,6 +259,6 @@ def _base(name: str) -> tuple[float, dict[str, int]] | None:
     if name in _KNOWN:
         return _KNOWN[name]
     prefix, rest = name[:1], name[1:]
-    if prefix in _PREFIXES and rest in _KNOWN and rest not in ("1", "%", "°"):
+    if prefix in _PREFIXES and rest in _KNOWN and rest not in _WITHOUT_PREFIX:
         return _PREFIXES[prefix] * _KNOWN[rest][0], _KNOWN[rest][1]
     return None

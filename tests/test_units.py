@@ -42,27 +42,41 @@ from jaxgait.units import Partly, alike, check, factor, in_unit, ratio, unit_of
         ("lbf/in", "N/m", 4.4482216152605 / 0.0254),
         ("ft", "in", 12.0),
         ("stride", "stride", 1.0),
+        ("μm", "m", 1e-6),
+        ("m⋅N", "N m", 1.0),
+        ("m s⁻²", "m/s^2", 1.0),
+        ("s⁻¹", "1/s", 1.0),
         ("mm/(kN/m)", "m/(N/m)", 1e-6),
     ],
 )
 def test_sizes(given, wanted, size):
-    assert factor(given, wanted, "it") == pytest.approx(size, rel=1e-14)
+    assert factor(given, wanted, "it", of="the value") == pytest.approx(size, rel=1e-14)
 
 
 @pytest.mark.parametrize(
     ("by", "twice"), [("1", "N"), ("kg", "N/kg^2"), ("N/m", "m^2/N"), ("N s/m", "m^2/N/s^2"), ("m^2", "N/m^4")]
 )
 def test_ratios_are_units(by, twice):
-    assert factor(ratio(ratio("kN", by), by), twice, "it") == pytest.approx(1e3) and ratio("", by) == ""
+    assert factor(ratio(ratio("kN", by), by), twice, "it", of="the value") == pytest.approx(1e3) and ratio("", by) == ""
 
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
-    [("N", "N/m"), ("deg", "1"), ("N/m s", "N s/m"), ("k", "kg"), ("10", "1"), ("m", ""), ("", "m")],
+    [
+        ("N", "N/m"),
+        ("deg", "1"),
+        ("N/m s", "N s/m"),
+        ("k", "kg"),
+        ("10", "1"),
+        ("m", ""),
+        ("", "m"),
+        ("kdegC", "degC"),
+        ("kmin", "s"),
+    ],
 )
 def test_other_quantities_and_unknown_units_are_errors(given, wanted):
     with pytest.raises(ValueError, match="it in "):
-        factor(given, wanted, "it")
+        factor(given, wanted, "it", of="the value")
 
 
 def test_the_message_names_units_of_the_same_quantity():

@@ -108,7 +108,8 @@ def simulated(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Ca
         raise ValueError(f"{type(model).__name__} has no output {output!r}: {hint}")
     if measured.knee and output != "knee_angle":
         raise ValueError(f"the data are the knee curve of a drive, got output={output!r}: give output='knee_angle'")
-    return NamedOutput(output), 1.0 / factor(measured.unit, model.variables[output].unit, output)
+    unit = model.variables[output].unit
+    return NamedOutput(output), 1.0 / factor(measured.unit, unit, output, of="the measured curve")
 
 
 def interpolation(

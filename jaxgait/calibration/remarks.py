@@ -311,7 +311,7 @@ def other_unit(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) ->
     wanted, reached, unit = float(np.ptp(measured.values)), float(np.ptp(fitted)), measured.unit
     if not (wanted and reached) or 1.0 / UNLIKE_RANGES < reached / wanted < UNLIKE_RANGES:
         return ""
-    apart = lambda other: abs(math.log(reached / wanted * factor(unit, other, "the output")))
+    apart = lambda other: abs(math.log(reached / wanted * factor(unit, other, "the output", of="the measured curve")))
     near = [other for other in alike(unit) if other != unit and apart(other) < 0.5 * math.log(10.0)]
     question = f"in {' or '.join(near)}" if near else "in another unit"
     return (
