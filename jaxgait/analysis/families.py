@@ -248,16 +248,12 @@ def fixed_points(
     if not np.isfinite(z).all():
         raise ValueError(f"z0 must be finite, got {z[~np.isfinite(z).all(axis=1)][0]}")
     compiled = functools.partial(_closures, Closing(return_map, order), model)
-
-    def evaluate(which: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, jacobian = _in_batches(compiled, lanes, ({name: v[which] for name, v in values.items()}, x))
-        return value, jacobian
-
+    evaluate = lambda which, x: _in_batches(compiled, lanes, ({name: v[which] for name, v in values.items()}, x))
     return FixedPoint.of(many(evaluate, z, Rule(tolerance), max_iterations))
 
 
-def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> tuple[np.ndarray, ...]:
-    """Calls a function with `width` rows at a time; the last batch is padded with its last row."""
+def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> Any:
+    """The arrays of a function called with `width` rows at a time; the last batch is padded with its last row."""
     count, parts = len(jax.tree.leaves(rows)[0]), []
     for start in range(0, count, width):
         lane = np.minimum(np.arange(start, start + width), count - 1)
