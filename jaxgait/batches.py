@@ -67,7 +67,7 @@ def of_worst(excess: ArrayLike, *values: ArrayLike) -> list[float]:
         [3.0, 2.0]
     """
     excess = np.asarray(excess)
-    worst = np.argmax(excess)
+    worst = np.argmax(np.where(np.isnan(excess), -np.inf, excess))
     return [float(np.broadcast_to(np.asarray(value), excess.shape).flat[worst]) for value in values]
 
 

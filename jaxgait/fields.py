@@ -286,7 +286,8 @@ def as_array_of(value: Any) -> Any:
     """A list or tuple as an array; anything else as it is, as are rows of different lengths, which checks name."""
     try:
         xp = np if is_concrete(value) else jnp
-        return xp.asarray(value) if isinstance(value, list | tuple) else value
+        array = xp.asarray(value) if isinstance(value, list | tuple) else value
+        return value if getattr(getattr(array, "dtype", None), "kind", "f") == "O" else array
     except (TypeError, ValueError):
         return value
 

@@ -58,8 +58,8 @@ def use(precision: Precision) -> Iterator[None]:
 def float64_default(target: T) -> T:
     """Decorates a public function, or the public methods and properties of a class, to compute in float64.
 
-    A plain call runs under `use("float64")`, with float32 arrays among its arguments widened. Inside a block of `use`
-    and inside a JAX transformation, a call uses the precision in force.
+    A plain call runs under `use("float64")`, with float32 arrays among its arguments widened, which copies them. Inside
+    a block of `use` and inside a JAX transformation, a call uses the precision in force.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -98,7 +98,8 @@ def call_in_float64(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if _chosen.get() or not trace_state_clean():
         return function(*args, **kwargs)
     with use("float64"):
-        args, kwargs = _widened((args, kwargs))
+        if any(_wider(x) for x in jax.tree.leaves((args, kwargs))):  # otherwise the same objects, not copies
+            args, kwargs = _widened((args, kwargs))
         return function(*args, **kwargs)
 
 
@@ -123,10 +124,15 @@ def _widened(tree: Any) -> Any:
 def _widened_leaf(x: Any) -> Any:
     if type(x) is dict:  # jax.tree.map would sort its keys
         return {key: _widened(value) for key, value in x.items()}
-    if not isinstance(x, np.ndarray | np.generic | jax.Array):
-        return x
-    wide = {"float32": jnp.float64, "complex64": jnp.complex128}.get(x.dtype.name)
+    wide = _wider(x)
     return x if wide is None else x.astype(wide)
+
+
+def _wider(x: Any) -> Any:
+    """The type of twice the precision of an array in single precision; None of anything else."""
+    if not isinstance(x, np.ndarray | np.generic | jax.Array):
+        return None
+    return {"float32": jnp.float64, "complex64": jnp.complex128}.get(x.dtype.name)
 
 
 def in_force() -> Precision:

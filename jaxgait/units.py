@@ -41,7 +41,7 @@ _KNOWN: dict[str, tuple[float, dict[str, int]]] = {
     "lbf": (4.4482216152605, _FORCE),
 }
 _PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9}
-_WITHOUT_PREFIX = {"1", "%", "°", "degC", "min", "h", "in", "ft", "lb", "lbf", "kgf"}
+_WITHOUT_PREFIX = {"1", "%", "°", "degC", "min", "h", "ft", "lb", "kgf"}
 _LETTER = "A-Za-zµμ°%"
 _SPELLINGS = str.maketrans({"μ": "µ", "⋅": "·", "−": "-", "⁻": "^-", "¹": "^1", "²": "^2", "³": "^3"})
 """Characters of other programs: the Greek letter mu, the dot operator, the minus sign and superscripts."""
@@ -226,32 +226,47 @@ def check(unit: str, what: str) -> None:
 
 
 def _parsed(text: str) -> Unit | None:
-    """A unit from text: factors separated by spaces, "*" or "·", with exponents, each "/" before a single factor.
+    """A unit from text: factors separated by spaces, "*" or "·", with exponents.
 
-    Or before a unit in parentheses, at the end.
+    Each "/" is before a single factor, or a unit in parentheses.
     """
-    if nested := re.fullmatch(r"(.+)/\((.+)\)", text):
-        above, below = _parsed(nested[1]), _parsed(nested[2])
-        if above is None or below is None:
-            return None
-        return above[0] / below[0], Counter({name: above[1][name] - below[1][name] for name in {*above[1], *below[1]}})
-    size, exponents = 1.0, Counter[str]()
-    text = f"1{text}" if text.startswith("/") else text
     text = text.translate(_SPELLINGS).replace("^-^", "^-").replace("**", "^")
-    for i, part in enumerate(text.split("/")):
-        factors, sign = re.split(r"[\s*·]+", part.strip()), -1.0 if i else 1.0
-        if i and len(factors) > 1:  # "N/m s" could be read in two ways
+    above, *below = _divided(f"1{text}" if text.startswith("/") else text)
+    size, exponents = 1.0, Counter[str]()
+    for sign, part in [(1.0, above), *((-1.0, part) for part in below)]:
+        nested = re.fullmatch(r"\((.*)\)", part) if sign < 0.0 else None
+        factors = re.split(r"[\s*·]+", part)
+        if sign < 0.0 and not nested and len(factors) > 1:  # "N/m s" could be read in two ways
             return None
-        for one in factors:
-            found = _FACTOR.fullmatch(one)
-            known = found and _base(found[1] or "1")
-            if not found or not known:
+        for found in [_parsed(nested[1])] if nested else map(_one_factor, factors):
+            if found is None:
                 return None
-            power = sign * float(found[2] or 1.0)
-            size *= known[0] ** power
-            for name, exponent in known[1].items():
-                exponents[name] += exponent * power  # pyright: ignore[reportArgumentType]
+            size *= found[0] ** sign
+            for name, exponent in found[1].items():
+                exponents[name] += sign * exponent  # pyright: ignore[reportArgumentType]
     return size, exponents
+
+
+def _divided(text: str) -> list[str]:
+    """The parts of a unit between the slashes that are outside parentheses."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "/" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+def _one_factor(text: str) -> Unit | None:
+    """A unit with a prefix and an exponent, or without."""
+    found = _FACTOR.fullmatch(text)
+    known = found and _base(found[1] or "1")
+    if not found or not known:
+        return None
+    power = float(found[2] or 1.0)
+    return known[0] ** power, Counter({name: exponent * power for name, exponent in known[1].items()})
 
 
 def _base(name: str) -> tuple[float, dict[str, int]] | None:

@@ -64,6 +64,7 @@ def test_a_wrong_element_is_an_error_that_names_the_right_ones(name, message):
         ensemble(Throw(), {name: [1.0]})
 
 
+@pytest.mark.slow
 def test_a_scan_over_elements_has_gradients_and_can_be_rerun():
     box = {"push[1,0]": [0.5, 1.0], "initial.v[1]": [4.0, 6.0], "shares[1]": [0.75]}
     scan = ensemble(Throw(), box, observe=["miss", "height"], gradient=["push[0,1]", "initial.v[1]", "shares[1]"])

@@ -47,6 +47,8 @@ from jaxgait.units import Partly, alike, check, factor, in_unit, ratio, unit_of
         ("m s⁻²", "m/s^2", 1.0),
         ("s⁻¹", "1/s", 1.0),
         ("mm/(kN/m)", "m/(N/m)", 1e-6),
+        (ratio("mm", "kN/(m s)"), "m^2 s/N", 1e-6),
+        (ratio(ratio("mm", "kN/m"), "g"), "m/(N/m)/kg", 1e-3),
     ],
 )
 def test_sizes(given, wanted, size):
@@ -72,6 +74,7 @@ def test_ratios_are_units(by, twice):
         ("", "m"),
         ("kdegC", "degC"),
         ("kmin", "s"),
+        ("m/(N", "m/N"),
     ],
 )
 def test_other_quantities_and_unknown_units_are_errors(given, wanted):

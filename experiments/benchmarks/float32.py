@@ -27,7 +27,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.measures import passing_gait
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.report import table
-from jaxgait.solve.smooth import _LEAST_RTOL
+from jaxgait.solve.solvers import LEAST_RTOL
 
 TITLE = "# float32 against float64"
 ABOUT = """
@@ -150,7 +150,7 @@ def row(case: Case) -> Row:
 def markdown(rows: list[Row]) -> str:
     """The page."""
     head = ["mechanism", "quantity", "float64", "difference", "bound", "unit", "steps in float64", "in float32"]
-    least = _LEAST_RTOL * float(np.finfo("float32").eps)
+    least = LEAST_RTOL * float(np.finfo("float32").eps)
     about = ABOUT.format(rtol=rows[0].rtol, atol=rows[0].atol, least=least)
     return "\n".join([TITLE, about, table(head, map(_cells, rows)), TIME])
 

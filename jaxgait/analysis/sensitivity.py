@@ -143,7 +143,7 @@ def indices(
         >>> print(first_order, total)
         [1. 0.] [1. 0.]
     """
-    rounding = np.finfo(first.dtype).eps
+    rounding = np.finfo(first.dtype if first.dtype.kind == "f" else float).eps
     first, second, mixed = (x.astype(float) for x in (first, second, mixed))
     centre = 0.5 * (first.mean() + second.mean())
     a, b, ab = first - centre, second - centre, mixed - centre

@@ -105,7 +105,7 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
         "Slopes at the first starts, over the width of the bounds, compared with central differences of whole runs; "
     )
     caption += f"{_largest_difference(exact, checked)}."
-    if "gait" in found.gradient:
+    if found.gradient.startswith("through the periodic gait"):
         caption += " They may differ where walks do not settle into the gait within the run."
     return designs.slopes(space.names, exact, checked), caption
 

@@ -185,7 +185,7 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> str:
 
     A periodic gait is found without a transient, so that a run need not reach it, even if it is stable.
     """
-    if "through the periodic gait" not in found.gradient:
+    if not found.gradient.startswith("through the periodic gait"):
         return ""
     across, start = arguments.get("across"), arguments.get("initial") or {}
     members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)

@@ -16,7 +16,7 @@ import xarray as xr
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
-from jaxgait.cli.records import model_record, run_record, scan_record
+from jaxgait.cli.records import events, model_record, run_record, scan_record
 from jaxgait.measure import Measure, known
 from jaxgait.model import RESERVED_RESULTS, Model
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION, Outcome, legend
@@ -56,7 +56,7 @@ def listing(model: Model) -> str:
         "events that end a run": [
             x.removeprefix("ended early: ") for c, x in legend(model).items() if c >= FIRST_TERMINATION
         ],
-        "events": list(getattr(model, "transitions", dict)()),
+        "events": events(model),
         "schemes (--scheme), the default first": [f"{name:28} {', '.join(own)}" for name, own in options.items()],
         "solvers (--solver)": [", ".join(SOLVERS)] if any("solver" in own for own in options.values()) else [],
         "motion (--motion)": ["measured strides: see `jaxgait motion`"] if takes_motion(type(model)) else [],

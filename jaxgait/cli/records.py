@@ -119,10 +119,16 @@ def model_record(model: Model) -> dict[str, Any]:
         "variables": {n: {"unit": v.unit, "long_name": v.long_name} for n, v in outputs.items()},
         "measures": {n: {"unit": m.unit, "long_name": m.long_name} for n, m in known(model).items()},
         "endings": {n: {"status": code, "meaning": sentence(model, code)} for n, code in endings.items()},
-        "events": list(getattr(model, "transitions", dict)()),
+        "events": events(model),
         "schemes": options,
         "solvers": list(SOLVERS) if any("solver" in own for own in options.values()) else [],
     }
+
+
+def events(model: Model) -> list[str]:
+    """The names of the events that its runs record, by whatever scheme."""
+    listed = lambda method: getattr(model, method, tuple)()
+    return list(dict.fromkeys([*listed("transitions"), *listed("events"), *listed("event_names")]))
 
 
 def _parts(model: Model) -> Iterator[tuple[str, dict[str, Any]]]:

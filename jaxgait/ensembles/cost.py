@@ -181,7 +181,7 @@ def _free_disk(store: str | os.PathLike[str]) -> int:
 def duration(seconds: float) -> str:
     """A time as text in a convenient unit, such as "1.5 h"."""
     units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 0.0))
-    unit, length = next(one for one in units if seconds >= 1.5 * one[1])
+    unit, length = next((one for one in units if seconds >= 1.5 * one[1]), units[-1])
     number = seconds / (length or 1.0)
     return f"{number:.2g} {unit}" if number < 10.0 else f"{number:.0f} {unit}"
 

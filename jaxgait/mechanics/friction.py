@@ -240,7 +240,8 @@ class Bristle(_Breakaway, FrictionLaw):
         self, velocity: Real, normal: Real, memory: Real | None = None, engaged: Real = 1.0, *, axes: bool = False
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N and the rate in m/s of the deflection `memory` in m. See `FrictionLaw.force`."""
-        velocity = jnp.asarray(velocity, jnp.result_type(velocity, float))  # of whole numbers
+        velocity = jnp.asarray(velocity)
+        velocity = velocity.astype(jnp.result_type(velocity, float))  # of whole numbers
         deflection = _required(memory, type(self))
         speed = _speed(velocity, axes)
         coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)

@@ -27,7 +27,7 @@ class Vec(NamedTuple):
     x: Scalar
     y: Scalar
 
-    __array_ufunc__ = None  # the product of a number of NumPy and a vector is a vector
+    __array_priority__ = 100.0  # the product of a number of NumPy and a vector is a vector
 
     def __add__(self, other: Vec) -> Vec:
         return Vec(self.x + other.x, self.y + other.y)

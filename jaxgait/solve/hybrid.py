@@ -46,7 +46,7 @@ from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state, check_transitions
 from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
-from jaxgait.solve.samples import Recorder
+from jaxgait.solve.samples import SampleRecorder
 from jaxgait.solve.segments import Engine
 from jaxgait.solve.solvers import check_resolved, check_tolerances, given_options, numerics_of, tolerances
 from jaxgait.solve.steps import start_state
@@ -215,7 +215,8 @@ class EventDriven(Scheme):
         del progress
         _check_ends(model)
         ts = sampling.times(model)
-        return Engine(model, ts[-1], self, Recorder(model, ts, watch, self.mode)).trajectory(start_state(model, y0))
+        recorder = SampleRecorder(model, ts, watch, self.mode)
+        return Engine(model, ts[-1], self, recorder).trajectory(start_state(model, y0))
 
 
 class HybridSolution(NamedTuple):

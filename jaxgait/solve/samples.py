@@ -99,14 +99,14 @@ class _Record(NamedTuple):
 
     next: Int[Array, ""]
     ys: Any
-    """Recorder, NaN where there is none yet."""
+    """Samples, NaN where there is none yet."""
     extremes: dict[str, Extremes]
     last: Snapshot
     """The watched outputs at the end of the last step."""
 
 
 @float64_default
-class Recorder:
+class SampleRecorder:
     """Sampling times, on which steps end, and outputs whose extremes are recorded."""
 
     def __init__(self, model: Any, ts: Float[Array, " times"], watch: tuple[str, ...], mode: Mode) -> None:
@@ -130,7 +130,7 @@ class Recorder:
 
         A sample is due up to `early` in s before its time.
 
-        Recorder are set one by one: a choice between whole arrays would copy them at every step.
+        Samples are set one by one: a choice between whole arrays would copy them at every step.
         """
         i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
         due = moved & (t + early >= self.ts[i]) & (seen.next < self.ts.shape[0])

@@ -19,7 +19,7 @@ from jaxgait.roots import Bracket
 from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
 from jaxgait.solve.derivatives import first_only, reverse_only
-from jaxgait.solve.samples import Recorder
+from jaxgait.solve.samples import SampleRecorder
 from jaxgait.solve.steps import all_finite, prepared, select, unfilled
 
 SPARE_SEGMENTS = 100
@@ -76,7 +76,7 @@ class _Event(NamedTuple):
 class Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 
-    def __init__(self, model: HybridModel, t_end: Array, scheme: Any, samples: Recorder | None = None) -> None:
+    def __init__(self, model: HybridModel, t_end: Array, scheme: Any, samples: SampleRecorder | None = None) -> None:
         if scheme.mode == "reverse":
             model, t_end = reverse_only((model, t_end))
         system = prepared(model)

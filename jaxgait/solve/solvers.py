@@ -20,7 +20,7 @@ SOLVERS: dict[str, type[diffrax.AbstractAdaptiveSolver]] = {
     solver.__name__: solver for solver in (Bosh3, Tsit5, Dopri8, Verner8, Rodas3, Ros4, Rodas4, Rodas5P)
 }
 """Explicit methods first, then those for stiff problems; both by increasing order."""
-_DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
+_DEFAULT_RTOL, _DEFAULT_ATOL, LEAST_RTOL = 1000, 10, 30
 """Lower limits of the default tolerances, and the smallest relative tolerance allowed, in units of the rounding error
 (2.2e-16 or 1.2e-7)."""
 
@@ -127,7 +127,7 @@ def check_resolved(rtol: float, precision: str) -> None:
             ...
         ValueError: rtol must be at least 3.6e-06 in float32, got 1e-10
     """
-    least = _LEAST_RTOL * float(np.finfo(precision).eps)
+    least = LEAST_RTOL * float(np.finfo(precision).eps)
     if rtol < least:
         raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {rtol:g}")
 

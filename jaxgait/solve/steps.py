@@ -25,7 +25,8 @@ def prepared(model: Any) -> Any:
 
 def start_state(model: Any, y0: State | None) -> State:
     """A given state, or the model's own, as arrays in SI units."""
-    return jax.tree.map(lambda x: jnp.asarray(x, dtype=float), model.initial_state() if y0 is None else y0)
+    in_floats = lambda x: x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(float)
+    return jax.tree.map(lambda x: in_floats(jnp.asarray(x)), model.initial_state() if y0 is None else y0)
 
 
 def unfilled(tree: T, count: int) -> T:

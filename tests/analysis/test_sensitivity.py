@@ -123,6 +123,7 @@ def test_ranges_may_be_logarithmic_and_labelled():
     assert float(found["mean"][0]) == pytest.approx(np.log(1e-2), abs=0.05)
 
 
+@pytest.mark.slow
 def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(tmp_path):
     request = {"over": {"x": (0.0, 1.0), "y": (0.0, 1.0)}, "count": 16, "store": tmp_path / "scan.zarr", **QUICK}
     for _ in range(2):

@@ -330,6 +330,7 @@ def test_gaits_of_two_knees_are_solved_for_as_one_ensemble():
     assert all(0.6 < one.reduced < 1.5 for one in got.trials.values())
 
 
+@pytest.mark.slow
 def test_elements_of_known_arrays_are_neither_fitted_nor_replaced():
     """In a trial with a known initial position, that of the call has no effect; other elements are fitted."""
     run = {"output": lambda run: run.ys.q[:, 1], "noise": 0.1, "starts": 1, "samples": 10}

@@ -122,6 +122,7 @@ def test_a_front_begins_at_the_optimum_and_where_the_search_began(done):
     assert asked["subject_to"] == ("clearance>=1",) and asked["over"] == {"stiffness": (15.0, 60.0)}
 
 
+@pytest.mark.slow
 def test_where_a_run_starts_can_be_searched(tmp_path, capsys):
     begun = "--over initial.v=-4:-1 --initial x=-28 --duration 12 --starts 1 --iterations 3 --sensitivities initial.v"
     request = f"optimize bungee --maximize peak_rope_force {begun} --json {tmp_path}/b.json --report {tmp_path}/r"

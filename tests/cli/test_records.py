@@ -69,6 +69,7 @@ def test_a_model():
     assert record["measures"]["clearance"]["unit"] == "m" and "x" in record["initial_state"]
     assert record["parts"]["rope"]["value"] == "UnilateralSpring" and "Hertz" in record["parts"]["rope"]["options"]
     assert "rtol" in record["schemes"]["Smooth"] and "Verner8" in record["solvers"] and not record["endings"]
+    assert record["events"] == ["taut", "lowest", "slack", "top"]
 
 
 def test_a_model_with_endings_and_events():

@@ -244,6 +244,7 @@ def test_gradient_of_an_ensemble_is_the_loop_of_gradients(forward):
         np.testing.assert_allclose(one.end_gradient[0], forward.end_gradient[i], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_reverse_mode_agrees_with_forward_mode(forward, monkeypatch):
     monkeypatch.setattr(driver, "FORWARD_UP_TO", 0)
     members = zipped({"stiffness": K, "mass": np.linspace(1.0, 3.0, 9)})
@@ -258,6 +259,7 @@ def test_extremes_are_differentiated_in_forward_mode_however_many_parameters_the
     assert float(scan.fastest_gradient.squeeze()) == pytest.approx(1.0 / 8.0, rel=0.02)  # of sqrt(stiffness / mass)
 
 
+@pytest.mark.slow
 def test_lost_derivatives_are_warned_of_but_not_of_results_that_are_nan():
     """Of a root at zero here; explicit steps lose those of stiff motion, which the error of values does not show."""
 

@@ -65,6 +65,7 @@ def test_ranges_without_a_logarithm(use, message):
         use()
 
 
+@pytest.mark.slow
 def test_slopes_of_gaits_and_of_runs_are_those_of_differences():
     space, goal = Space(Oscillator(), {"k": Log(0.1, 10.0), "c": (0.3, 0.9)}), Goal.of(Oscillator(), "power")
     x = np.array([[0.6, 0.5], [0.4, 0.1]])

@@ -103,6 +103,7 @@ print("same bits")
 """
 
 
+@pytest.mark.slow
 def test_several_devices_give_the_bits_of_one():
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     done = subprocess.run(

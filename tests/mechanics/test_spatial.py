@@ -167,6 +167,7 @@ def test_cost_grows_in_proportion_to_the_number_of_bodies():
     assert eight - four == 2 * (four - two)
 
 
+@pytest.mark.slow
 def test_single_precision():
     tree = figure()
     q, v, x = state_of(tree, 1)

@@ -31,7 +31,7 @@ def test_a_search_says_in_which_basin_each_start_ended_and_why():
     np.testing.assert_allclose(found.basins.k, [1.4, 0.4], rtol=1e-4)
     lines = list(describe_basins(found.basins, {"k": "1"}, found.why_stopped))
     assert lines[0].startswith("optimum 0: 2 starts, objective 2 at k=1.4; converged: remaining slope")
-    assert lines[1].startswith("optimum 1: 2 starts, objective 1 at k=0.4 1; converged: remaining slope")
+    assert lines[1].startswith("optimum 1: 2 starts, objective 1 at k=0.4; converged: remaining slope")
     assert found.as_dict()["basins"]["starts"] == [2, 2]
 
 

@@ -41,7 +41,7 @@ def test_the_knee_s_optimum_at_true_touch_down_is_near_that_of_a_smoothed_one():
     box = {"damper.k": (1.2e4, 3e4), "damper.c": (400.0, 2000.0)}
     stages = {"ground.steepness": [1e4, 1e5, 1e6]}
     found = optimize(Prosthesis(), maximize="rho", over=box, continue_in=stages, starts=2, progress=False)
-    assert found.method == "SLSQP" and "periodic gait" in found.gradient
+    assert found.method == "SLSQP" and found.gradient.startswith("through the periodic gait")
     assert abs(found.moved["damper.k"]) < 40.0 and -1e-5 < found.moved["objective"] < 0.0
     assert found.best["damper.k"] == pytest.approx(16089.0, rel=1e-3) and found.best["damper.c"] == 400.0
     assert (found.stages.evaluations[1:] <= found.stages.evaluations[0] / 2).all()

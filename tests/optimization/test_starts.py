@@ -74,6 +74,7 @@ def test_given_components_are_kept_and_the_found_ones_go_over_them(tmp_path, mon
     assert again.best == found.best and again.objective == found.objective
 
 
+@pytest.mark.slow
 def test_a_front_and_sensitivities_take_them(found):
     goals = {"maximize": "height", "minimize": "miss", "points": 3, "starts": 1, "progress": False}
     trade = front(Throw(), over={"initial.v[1]": (4.0, 8.0)}, **goals)

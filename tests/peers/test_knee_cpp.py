@@ -19,8 +19,9 @@ POINTS = np.array(
 )
 
 
-@pytest.mark.parametrize("kind", [pytest.param("scalar", marks=pytest.mark.slow), "simd"])
-@pytest.mark.parametrize("name", ["R2", pytest.param("R3", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["scalar", "simd"])
+@pytest.mark.parametrize("name", ["R2", "R3"])
 def test_hand_written_field_and_jacobian_agree(kind, name):
     """The benchmark's C++ program is an independent second opinion on the knee's equations and their derivatives."""
     model = with_parameters(Prosthesis().preset(name), {"damper.k": 2e4, "damper.c": 1000.0})

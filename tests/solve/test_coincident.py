@@ -16,7 +16,7 @@ from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.periodic import Coordinates, PoincareMap
 from jaxgait.solve.rosenbrock import Ros4
-from jaxgait.solve.samples import Recorder
+from jaxgait.solve.samples import SampleRecorder
 from jaxgait.solve.segments import Engine
 
 HEIGHTS = jnp.linspace(0.3, 2.0, 40)  # m
@@ -158,7 +158,7 @@ def test_a_sample_at_an_event_is_the_state_before_it():
     def sampled(interval):
         ts = interval * jnp.arange(8.0)
         model = Clocks(interval)
-        return Engine(model, ts[-1], EventDriven(), Recorder(model, ts, (), "forward")).trajectory(
+        return Engine(model, ts[-1], EventDriven(), SampleRecorder(model, ts, (), "forward")).trajectory(
             model.initial_state()
         )
 
@@ -221,7 +221,7 @@ def test_where_an_event_is_not_located_the_motion_until_then_stays():
 
     @jax.jit
     def found(model):
-        return Engine(model, ts[-1], EventDriven(), Recorder(model, ts, (), "forward")).trajectory(
+        return Engine(model, ts[-1], EventDriven(), SampleRecorder(model, ts, (), "forward")).trajectory(
             model.initial_state()
         )
 

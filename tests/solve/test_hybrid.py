@@ -16,7 +16,7 @@ from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Sampling
 from jaxgait.solve.hybrid import EventDriven, hybrid
-from jaxgait.solve.samples import Recorder
+from jaxgait.solve.samples import SampleRecorder
 from jaxgait.solve.segments import Engine
 
 EXACT = 1e-12  # the motion is a parabola: every solver is exact but for rounding
@@ -160,7 +160,7 @@ def test_two_phases_conserve_energy_and_take_the_time_of_a_half_swing():
 
     @jax.jit
     def found(model):
-        return Engine(model, ts[-1], EventDriven(), Recorder(model, ts, (), "forward")).trajectory(
+        return Engine(model, ts[-1], EventDriven(), SampleRecorder(model, ts, (), "forward")).trajectory(
             model.initial_state()
         )
 
@@ -447,6 +447,7 @@ class StiffBall(Model):
         return {"bounce": Transition(0, 0, lambda t, y: y.h, reset=lambda t, y: Ball(-y.h, -0.8 * y.v))}
 
 
+@pytest.mark.slow
 def test_members_that_end_before_others_keep_their_derivatives_in_reverse_mode():
     """A stiff solver's step of length 0 would be NaN, and so would be every derivative that passes it."""
     scheme = EventDriven.of(StiffBall(), differentiated=True, mode="reverse", max_steps=128)

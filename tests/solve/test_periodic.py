@@ -226,6 +226,7 @@ def _one_bounce_per_period(e, amplitude, frequency):
     return np.array(z), np.array([[1.0, later], [pull, pull * later - e * (1.0 - G * later)]])
 
 
+@pytest.mark.slow
 def test_a_strobe_goes_through_impacts():
     """The ball was in free fall, through the table: its vector field, which its phase calls, was integrated alone."""
     values, strobe = (0.8, 0.01, 30.0), StroboscopicMap()
@@ -243,6 +244,7 @@ def test_a_strobe_goes_through_impacts():
             np.testing.assert_allclose(slope, (ahead - behind) / (2 * nudge[i]), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_strobe_ends_where_a_run_ends():
     end = simulate(Table(), strides=2, samples=1).isel(time=-1)
     with precision.use("float64"):
@@ -431,6 +433,7 @@ class Ticking(Hopper):
         return {"tick": tick, **still}
 
 
+@pytest.mark.slow
 def test_a_return_may_take_any_number_of_other_events():
     """Some hundred ticks happen from apex to apex; and only what is counted is recorded."""
     at_apex = Coordinates(

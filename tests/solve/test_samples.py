@@ -61,7 +61,7 @@ def swings(scheme):
     return ensemble(Swinging(), members, scheme=scheme, samples=2, observe=[*PEAKS, RIGHT], gradient=["speed", "rate"])
 
 
-@pytest.mark.parametrize("scheme", ["EventDriven", "Smooth"])
+@pytest.mark.parametrize("scheme", [pytest.param("EventDriven", marks=pytest.mark.slow), "Smooth"])
 def test_peaks_and_their_slopes_are_those_of_the_motion(scheme):
     found = swings(scheme)
     exact = 3.0 * np.array([9.9, 10.0, 10.1])  # N: rate * speed

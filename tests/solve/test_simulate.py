@@ -10,7 +10,7 @@ import xarray as xr
 
 from jaxgait.ensembles import ensemble
 from jaxgait.measure import Measure
-from jaxgait.model import Variable
+from jaxgait.model import Model, Variable
 from jaxgait.models import Bungee, Exoskeleton, Inchworm, Jumper, Prosthesis, RigidWalker, RollingWalker
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
@@ -19,7 +19,7 @@ from jaxgait.solve.checks import reads_time
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import LEAST_STEPS, Smooth, integrate
-from tests.oscillator import Oscillator
+from tests.oscillator import Oscillator, Point
 
 
 def test_labelled_and_right():
@@ -54,6 +54,31 @@ def test_the_gradient_of_a_rest_is_that_of_the_motion_beside_it():
     end = Measure("end", lambda run: run["x"][-1], "m", "position at the end")
     ends = ensemble(Oscillator(), {"initial.x": [0.0, 1e-3]}, observe=[end], gradient=["initial.x"])
     np.testing.assert_allclose(ends.end_gradient.values.ravel(), np.cos(2 * 3.0), atol=1e-6)
+
+
+class Rotor(Model):
+    """A complex state that turns at 1 rad/s."""
+
+    duration = 1.0
+    variables: ClassVar[dict[str, Variable]] = {"z": Variable("1", "position")}
+
+    def initial_state(self):
+        return {"z": jnp.asarray(1.0 + 0.0j)}
+
+    def vector_field(self, t, y):
+        return {"z": 1j * y["z"]}
+
+
+@pytest.mark.filterwarnings("ignore:Complex dtype")  # of diffrax
+def test_a_state_keeps_its_type():
+    """Complex numbers, and float32 in a function of the user's that JAX compiles."""
+    with jax.numpy_dtype_promotion("standard"):
+        turned = integrate(Rotor(), jnp.array([0.0, 1.0]), Smooth.of(Rotor()))
+    np.testing.assert_allclose(turned.ys["z"][-1], np.exp(1j), rtol=1e-6)
+    single = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), Oscillator())
+    traced = lambda m, ts, y0: integrate(m, ts, Smooth.of(Oscillator(), rtol=1e-4), y0).ys
+    start = Point(jnp.float32(1.0), jnp.float32(0.0))
+    assert jax.eval_shape(traced, single, jnp.zeros(2, jnp.float32), start).x.dtype == jnp.float32
 
 
 def test_outputs_are_in_the_order_in_which_they_are_declared():

@@ -63,7 +63,8 @@ def test_event_times_have_derivatives(mode, derivative):
     np.testing.assert_allclose(jax.jit(derivative(times))(6.0), jax.jacfwd(_exact)(6.0), atol=1e-6)
 
 
-@pytest.mark.parametrize("solver", [pytest.param("Verner8", marks=pytest.mark.slow), "Dopri8"])
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["Verner8", "Dopri8"])
 def test_with_long_steps_event_times_are_as_accurate_as_states(solver):
     """Steps of such solvers are so long that the cubic alone is off by some 1e-6 s."""
     model = Oscillator()

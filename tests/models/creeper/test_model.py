@@ -131,6 +131,7 @@ def test_energy_balance(run):
     assert work == pytest.approx(float(kinetic[-1] - kinetic[0]), abs=5e-3 * supplied)  # trapezia of 1 ms
 
 
+@pytest.mark.slow
 def test_rigid_limit_is_one_stroke_per_cycle(two_cycles):
     short = 6e-3 - np.array([two_cycles[robot].steps[1] for robot in ("stiff", "stiffer", "stiffest")])
     assert (np.diff(short) < 0).all() and (short > 0).all()

@@ -401,6 +401,7 @@ def test_the_leg_is_cut_to_who_walked():
     assert all(float(p.value) == pytest.approx(float(before[n].value)) for n, p in same.items())
 
 
+@pytest.mark.slow
 def test_a_fitted_leg_is_aligned():
     """It also walks up to a millimetre off, and carries its share of the weight; earlier heights are forgotten."""
     drive = dataclasses.replace(reference_gait("hbm07_0.98ms"), person=REFERENCE_PERSON)

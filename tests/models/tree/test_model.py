@@ -110,6 +110,7 @@ def test_starts_are_parameters_with_the_units_of_their_joints():
         with_parameters(raised, {"start.box.x": 1.0})
 
 
+@pytest.mark.slow
 def test_the_derivative_with_respect_to_the_start():
     h = 1e-4
     found = ensemble(

@@ -10,6 +10,7 @@ from jaxgait.models.walker.measures import rolling_gait
 from jaxgait.models.walker.round_feet import WalkerStart
 
 
+@pytest.mark.slow
 def test_a_start_on_the_ground_has_the_same_gait():
     """It is another choice, which a walker between this one and the default cannot have by halves."""
     walker = RollingWalker(start=WalkerStart(on_ground=True))

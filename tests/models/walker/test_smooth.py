@@ -191,6 +191,7 @@ def test_friction_beyond_uniqueness_warns_and_restitution_above_one_raises():
         RigidWalker(normal_restitution=1.2).validate()
 
 
+@pytest.mark.slow
 def test_a_foot_that_is_no_longer_ignored_creates_no_energy():
     """Below a dissipation of 0.5 s/m, seventeen of such walks gained up to 8 J, and completed."""
 
