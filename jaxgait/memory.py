@@ -27,7 +27,7 @@ def fits_in_memory(objects: str, need: int, advice: str) -> None:
 
 
 def size_text(count: float | int) -> str:
-    """A number of bytes as text in B, kB, MB or GB."""
+    """A number of bytes (no dimension) as text in B, kB, MB or GB."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

@@ -307,7 +307,7 @@ def _unlike(part: Part) -> str:
 
 
 def other_unit(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) -> str:
-    """A sentence if the ranges of two curves differ as if the measured one were in another unit; otherwise empty."""
+    """A sentence if the ranges of two curves, both in the unit of the first, differ as if that were wrong; or empty."""
     wanted, reached, unit = float(np.ptp(measured.values)), float(np.ptp(fitted)), measured.unit
     if not (wanted and reached) or 1.0 / UNLIKE_RANGES < reached / wanted < UNLIKE_RANGES:
         return ""

@@ -142,7 +142,7 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
 def upward(recording: Recording, up: Float[np.ndarray, " 3"]) -> tuple[Recording, tuple[str, ...]]:
     """The recording with the forces of all plates on the walker, and notes on those that were reversed for that.
 
-    `up` is the unit vector upward, in the axes of the laboratory.
+    `up` is the unit vector upward (no dimension), in the axes of the laboratory.
 
     Examples:
         >>> import numpy as np

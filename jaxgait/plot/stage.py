@@ -48,7 +48,7 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
     Args:
         scenes: with their titles, which may be empty.
         curves: whether to draw the curves.
-        pace: 1 is real time.
+        pace: ratio to real time, no dimension.
 
     Returns:
         The figure, and what shows each scene at a time.

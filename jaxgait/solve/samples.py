@@ -152,7 +152,7 @@ class SampleRecorder:
         return seen._replace(extremes=including_step(seen.extremes, after, after), last=after)
 
     def samples(self, seen: _Record, y_end: State, completed: Array) -> State:
-        """The samples, with a leading axis; the last one is the end of a completed run."""
+        """The samples in SI units, with a leading axis; the last one is the end of a completed run."""
         return jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
 
     def _snapshot(self, t: Array, y: State, field: Field) -> Snapshot:

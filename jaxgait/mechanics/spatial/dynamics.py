@@ -65,9 +65,9 @@ def inverse_dynamics(
 def joint_wrenches(
     tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
 ) -> list[Any]:
-    """Wrench (6,) of each body's parent on it, at its origin and in its axes; arguments as in `inverse_dynamics`.
+    """Wrench (6,) in N m and N of each body's parent on it, at its origin and in its axes.
 
-    It includes the actuator's part (the result of `inverse_dynamics`) and that of the bearings.
+    It includes the actuator's part (the result of `inverse_dynamics`, whose arguments it has) and that of the bearings.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, fixed, joint_wrenches, kinematics

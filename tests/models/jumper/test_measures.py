@@ -25,6 +25,9 @@ class Histories(Run):
     def __getitem__(self, name):
         return self.histories[name]
 
+    def view(self):
+        return self
+
 
 def test_figures_in_space_are_those_of_the_plane():
     @jax.jit
