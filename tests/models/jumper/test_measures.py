@@ -17,6 +17,7 @@ class Histories(Run):
     """A run of known histories."""
 
     ts = None  # not that of a trajectory
+    _reads_events = False
 
     def __init__(self, ts, **histories):
         plane = SimpleNamespace(gravity=9.81, tree=lambda: SimpleNamespace(mass=np.array([MASS])))
