@@ -12,7 +12,7 @@ from jaxgait.ensembles import ensemble, people
 from jaxgait.models import Prosthesis
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import ground, maps
-from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS
+from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS, NAMES, from_angles
 from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
@@ -238,7 +238,15 @@ def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
         assert any("are reversed" in note for note in walk.notes)
     other = measure([recording(w, forces=(GroundReaction("ground_force_l", w.time, force, None),))])
     assert "ground_y_N" not in other.mean
-    names = {"plate R": "right", "FPLeft": "left", "LEFT-1": "left", "Plate R&D": None, "right or left": None}
+    names = {
+        "plate R": "right",
+        "FP_R1": "right",
+        "Plate L2": "left",
+        "FPLeft": "left",
+        "LEFT-1": "left",
+        "Plate R&D": None,
+        "right or left": None,
+    }
     assert {name: ground._side_of(name) for name in names} == names
 
 
@@ -613,6 +621,20 @@ def test_the_sign_of_a_knee_angle_is_decided_by_its_range(degrees, sign, remark)
     np.testing.assert_allclose(leg.thigh - leg.shank, sign * knee, atol=1e-12)
     found = [line for line in (*leg.notes, *leg.warnings) if "knee_angle" in line]
     assert len(found) == (remark is not None) and all(remark in line for line in found)
+
+
+def test_the_sign_of_knee_angles_is_that_of_the_whole_recording():
+    """Knees that are negative in flexion were taken as overextended after long standing, or where one was stiff."""
+    time = np.arange(2250) / 100.0
+    flexion = np.where(time < 20.0, 0.02, 0.5 - 0.5 * np.cos(2 * np.pi * time))  # walks for the last 2.5 s
+    values = (0.0, 0.0, 0.96, 0.3, 0.0, 0.1)
+    angles = {name.format(s=s): np.full(time.size, x) for s in "rl" for name, x in zip(NAMES, values, strict=True)}
+    angles |= {"knee_angle_r": -flexion, "knee_angle_l": -0.2 * flexion}
+    trial = Recording("walk", "walk.mot", 100.0, time, angles=angles)
+    for side, knee in (("right", flexion), ("left", 0.2 * flexion)):
+        leg = from_angles(trial, side, None)
+        np.testing.assert_allclose(leg.thigh - leg.shank, knee, atol=1e-12)
+        assert any("its sign is changed" in note for note in leg.notes)
 
 
 @pytest.mark.parametrize("column", ["pelvis_tx", "knee_angle_r"])

@@ -20,7 +20,7 @@ HIP_OF_HEIGHT = 0.530
 OBLIQUE_SINE = 0.5
 """Sine of the angle (30 deg) between the pelvis and the x axis above which pelvis_tx is not the path."""
 MOST_OVEREXTENSION = np.radians(20.0)
-"""Angle in rad beyond which no knee is overextended for a twentieth of the time: it is flexed there."""
+"""Angle in rad beyond which no knee is overextended: it is flexed there."""
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 
 
@@ -88,7 +88,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         describe_lowpass(recording.rate, cutoff),
     ]
     warnings = cutoff_warnings(recording.rate, cutoff)
-    knee = _flexion(knee, notes, warnings)
+    knee = _flexion(recording, notes, warnings) * knee
     forward = _forward(recording, x)
     if forward < 0:
         notes.append("the walker faces against pelvis_tx: x and the tilt of the pelvis, which is about z, are reversed")
@@ -120,16 +120,21 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     )
 
 
-def _flexion(knee: np.ndarray, notes: list[str], warnings: list[str]) -> np.ndarray:
-    """The knee angle, positive in flexion; a note tells if its sign is changed, a warning if it is not certain."""
-    low, high = np.nanpercentile(knee, [5, 95])
+def _flexion(recording: Recording, notes: list[str], warnings: list[str]) -> float:
+    """The sign of flexion, 1 or -1, in all knee angles of a recording, by the range of all of them.
+
+    A note tells if it is -1, a warning if it is not certain.
+    """
+    both = [recording.angles[name] for name in ("knee_angle_r", "knee_angle_l") if name in recording.angles]
+    ranges = [np.nanpercentile(knee, [0.5, 99.5]) for knee in both if np.isfinite(knee).any()]
+    low, high = np.min(ranges), np.max(ranges)
     if low < -max(high, MOST_OVEREXTENSION):
         notes.append("knee_angle is negative in flexion, as in gait2392: its sign is changed")
-        return -knee
+        return -1.0
     if low < -max(high, 0.0):
         what = f"knee_angle is mostly {np.degrees(low):.0f} to {np.degrees(high):.0f} deg, and taken as overextension"
         warnings.append(f"{what}: if it is negative in flexion, as in gait2392, change the sign of the column")
-    return knee
+    return 1.0
 
 
 def _turned(tilt: np.ndarray, axis: int) -> np.ndarray:

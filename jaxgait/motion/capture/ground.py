@@ -237,7 +237,7 @@ def distances(leg: Leg, plate: GroundReaction, start: int, end: int) -> tuple[fl
 def _side_of(plate: str) -> str | None:
     """The side in the name of a plate, such as "Right Plate", "plate_r" or "FPLeft", and not in "Plate R&D"."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plate)}
-    alone = set(re.split(r"[\s._\-()\[\]]+", plate.lower()))
+    alone = set(re.split(r"[\s._\-()\[\]:\d]+", plate.lower()))
     sides = [side for side in ("right", "left") if side in words or side[0] in alone]
     return sides[0] if len(sides) == 1 else None
 
