@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from jaxgait.checks import as_array, real, shown
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.text import number
 
 NOISE_FORCE = 5.0
 """Force in N up to which a plate shows only noise."""
@@ -79,26 +80,33 @@ class Recording:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Makes arrays of lists, gaps of what masks (`numpy.ma`) hide, and numbers of what is known of the person.
+        """Makes arrays of lists, gaps of what masks (`numpy.ma`) hide, and numbers of the person's mass and height.
 
         Raises:
             MotionFormatError: for a mass or a height that is not a number.
         """
         object.__setattr__(self, "time", as_array(self.time))
-        facts = {k: self._fact(k, x) for k, x in self.subject.items() if x is not None}
-        known = {k: x for k, x in facts.items() if isinstance(x, str) or math.isfinite(x)}
-        object.__setattr__(self, "subject", known)
+        facts = ((k, self._fact(k, x)) for k, x in self.subject.items())
+        object.__setattr__(self, "subject", {k: x for k, x in facts if x is not None})
         for name, found in (("markers", self.markers), ("angles", self.angles)):
             object.__setattr__(self, name, {n: as_array(x) for n, x in found.items()})
         point = lambda force: None if force.point is None else as_array(force.point)
         forces = (GroundReaction(f.name, as_array(f.time), as_array(f.force), point(f)) for f in self.forces)
         object.__setattr__(self, "forces", tuple(forces))
 
-    def _fact(self, key: str, value: object) -> str | float:
-        number = real(value)
-        if number is None and key in ("mass_kg", "height_m"):
+    def _fact(self, key: str, value: Any) -> Any:
+        """Mass and height as numbers, other facts as they are or as text; None for what is missing."""
+        measured = key in ("mass_kg", "height_m")
+        size = number(value) if measured and isinstance(value, str) else real(value)
+        blank = value is None or (isinstance(value, str) and not value.strip())
+        if blank or (size is not None and not math.isfinite(size)):
+            return None
+        if not measured:
+            plain = value.item() if isinstance(value, np.generic) else value
+            return plain if isinstance(plain, str | int | float) else str(plain)
+        if size is None:
             raise self.error(f"{key} is {shown(value)}, not a number", "give it without a unit")
-        return str(value) if number is None else number
+        return size
 
     @property
     def frames(self) -> int:

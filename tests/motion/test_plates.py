@@ -212,7 +212,9 @@ def test_a_mass_may_be_a_number_of_numpy(monkeypatch):
     stated = measure([recording(subject={"mass_kg": np.float32(80.0)})])
     for walk in (given, stated):
         assert walk.dynamics is not None and type(walk.subject["mass_kg"]) is float
-    assert "mass_kg" not in recording(subject={"mass_kg": np.nan}).subject
+    facts = {"mass_kg": " 72 ", "height_m": "", "name": 7, "session": "nan", "age": np.nan, "side": None}
+    assert recording(subject=facts).subject == {"mass_kg": 72.0, "name": 7, "session": "nan"}
+    assert type(recording(subject=facts).subject["name"]) is int
     with pytest.raises(MotionFormatError, match="mass_kg is '80 kg', not a number"):
         recording(subject={"mass_kg": "80 kg"})
     with pytest.raises(ValueError, match="mass must be between 2 and 300 kg, got '80'"):
