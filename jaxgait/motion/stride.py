@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.checks import as_array, real, shown
+from jaxgait.checks import as_array, count_of, real, shown
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import gait_record
 from jaxgait.motion.table import Header, Table, named_columns, read_table
@@ -168,9 +168,8 @@ def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
         2.0 [1. 0.]
     """
     if not 0 <= 2 * harmonics < samples.size:
-        raise ValueError(
-            f"{samples.size} samples determine at most {(samples.size - 1) // 2} harmonics, got {harmonics}"
-        )
+        most = count_of((samples.size - 1) // 2, "harmonic", "harmonics")
+        raise ValueError(f"{count_of(samples.size, 'sample', 'samples')} determine at most {most}, got {harmonics}")
     c = np.fft.rfft(samples) / samples.size
     return Series(float(c[0].real), 2 * c[1 : harmonics + 1].real, -2 * c[1 : harmonics + 1].imag)
 

@@ -34,7 +34,7 @@ def test_uneven_times_are_interpolated(lost, jitter):
 
 
 def test_one_row_has_no_rate():
-    with pytest.raises(MotionFormatError, match=r"walk\.csv: 1 times, which are too few"):
+    with pytest.raises(MotionFormatError, match=r"walk\.csv: 1 time: too few for a rate"):
         clock("walk.csv", np.zeros(1), np.ones(1, int))
 
 

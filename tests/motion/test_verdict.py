@@ -146,7 +146,7 @@ def test_the_fit_is_the_nearest_series():
 def test_samples_determine_less_than_half_as_many_harmonics():
     """The cosine of the one of half the samples was doubled, and those beyond were missing without a word."""
     assert fourier(np.array([1.0, 0.0, -1.0, 0.0]), 1).a == pytest.approx([1.0])
-    with pytest.raises(ValueError, match="4 samples determine at most 1 harmonics, got 2"):
+    with pytest.raises(ValueError, match="4 samples determine at most 1 harmonic, got 2"):
         fourier(np.array([1.0, -1.0, 1.0, -1.0]), 2)
     gait = embedded_stride(REFERENCE_GAITS[0])
     few = dataclasses.replace(gait, time=gait.time[::20], signals={k: x[::20] for k, x in gait.signals.items()})

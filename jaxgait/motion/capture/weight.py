@@ -46,11 +46,12 @@ def check_mass(mass: float | None) -> float | None:
         >>> from jaxgait.motion.capture.weight import check_mass
         >>> check_mass(7000.0)
         Traceback (most recent call last):
-        ValueError: mass must be between 2 and 300 kg, got 7000.0
+        ValueError: mass must be between 2 and 300 kg, got 7000
     """
     number = real(mass)
     if mass is not None and (number is None or not LIGHTEST <= number <= HEAVIEST):
-        raise ValueError(f"mass must be between {LIGHTEST:g} and {HEAVIEST:g} kg, got {shown(mass)}")
+        got = shown(mass) if number is None else f"{number:g}"
+        raise ValueError(f"mass must be between {LIGHTEST:g} and {HEAVIEST:g} kg, got {got}")
     return number
 
 

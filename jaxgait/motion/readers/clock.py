@@ -91,7 +91,7 @@ def clock(
         stated: the rate in Hz that the header states.
 
     Raises:
-        MotionFormatError: for less than two times, and times that are missing, decrease, are seconds apart, or are too
+        MotionFormatError: for fewer than two times, and times that are missing, decrease, are seconds apart, or are too
             uneven to be resampled.
 
     Examples:
@@ -103,7 +103,9 @@ def clock(
         100.0 5 ('1 frame is missing (such as before line 4): it is a gap',)
     """
     if time.size < 2:
-        raise MotionFormatError(f"{time.size} times, which are too few for a rate", "export all frames", file)
+        raise MotionFormatError(
+            f"{count_of(time.size, 'time', 'times')}: too few for a rate", "export all frames", file
+        )
     _check_increasing(file, time, lines)
     steps, span = np.diff(time), float(time[-1] - time[0])
     usual = float(np.median(steps))
