@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.ensembles.spacing import Log, Spacing
+from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, style
 from jaxgait.units import with_unit
@@ -149,7 +150,7 @@ def convergence(found: Optimum) -> Figure:
         unit = str(history.objective.attrs.get("units", ""))
         ax.set(xlabel="evaluations of a start", ylabel=axis_label("distance from the best objective", unit))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_title(f"{found.method}, gradient {found.gradient.partition(';')[0]}", loc="left", fontsize=8)
+        ax.set_title(f"{found.method}, gradient {found.gradient.partition(SINCE)[0]}", loc="left", fontsize=8)
     return figure
 
 

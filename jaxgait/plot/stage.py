@@ -362,7 +362,10 @@ def pace_text(pace: float) -> str:
         >>> pace_text(0.25)
         'slow motion 1/4'
     """
-    return "real time" if pace == 1.0 else f"{pace:g} x real time" if pace > 1 else f"slow motion 1/{1 / pace:.3g}"
+    slower = 1 / pace
+    if pace >= 1.0:
+        return "real time" if pace == 1.0 else f"{pace:g} x real time"
+    return f"slow motion 1/{slower:{'.0f' if slower >= 100 else '.3g'}}"
 
 
 def _legend(shown: Scene, width: float) -> dict[str, Any]:

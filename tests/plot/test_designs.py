@@ -25,7 +25,10 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     (points,) = (one for one in ax.collections if isinstance(one, PathCollection))
     assert mesh.norm is points.norm and points.norm.vmin == points.get_array().min(), "the best are not clipped"
     np.testing.assert_array_equal(mesh.get_array(), scan.peak_rope_force.transpose("rope_length", "stiffness"))
-    assert all(tick == int(tick) for tick in designs.convergence(found).axes[0].get_xticks())
+    reason = dataclasses.replace(found, gradient="through the whole run, since no gait was found")
+    ax = designs.convergence(reason).axes[0]
+    assert all(tick == int(tick) for tick in ax.get_xticks())
+    assert ax.get_title(loc="left").endswith("gradient through the whole run")
     with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, got one over rope_length"):
         designs.paths(found, scan=scan.clearance.isel(stiffness=0))
     plt.close("all")

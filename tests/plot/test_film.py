@@ -17,6 +17,7 @@ import jaxgait
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot import encoding, film
 from jaxgait.plot.scene import Curve, Limb, Scene, View, cut_off, scene
+from jaxgait.plot.stage import pace_text
 from jaxgait.plot.style import PALETTE
 
 
@@ -183,6 +184,11 @@ def test_a_run_that_ended_early_says_so_at_its_end(jump):
     whole = film.animate(jump, speed=1.0, fps=10)
     assert "(" not in _title(whole, 60).partition("height")[0] and whole._save_count == 61
     assert not any(cursor.get_clip_on() for cursor in whole._moving), "whole at the end of the axis"
+
+
+@pytest.mark.parametrize("slower", [4, 1024, 1500])
+def test_slow_motion_is_a_ratio_of_whole_numbers(slower):
+    assert pace_text(1 / slower) == f"slow motion 1/{slower}"
 
 
 def test_by_itself_a_film_is_in_real_time_or_in_slow_motion(jump):
