@@ -12,10 +12,13 @@ import pytest
 import xarray as xr
 
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
+from jaxgait.mechanics.friction import Dahl
 from jaxgait.model import Scalar, parameter
-from jaxgait.models import Prosthesis
+from jaxgait.models import Creeper, CreeperChain, Prosthesis, RigidWalker
 from jaxgait.parameters import ParameterError, check, check_single, parameters, part, with_parameters
+from jaxgait.parts import with_parts
 from jaxgait.plausible import ImplausibleValue, plausible_range
+from jaxgait.solve.simulate import simulate
 
 
 class Damper(eqx.Module):
@@ -142,6 +145,22 @@ def test_values_in_another_unit_are_warned_of_once(name, value, message):
     with pytest.warns(ImplausibleValue, match=message) as caught:
         check(with_parameters(Leg(), {name: value}))
     assert len(caught) == 1 and caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("model", "value"),
+    [
+        (Creeper(), {"gait.stroke": 0.1}),
+        (CreeperChain(), {"robot.pads.friction_high": 0.051}),
+        (with_parts(CreeperChain(), {"robot.pads.friction": Dahl()}), {}),
+        (RigidWalker(), {"friction": 0.8}),
+    ],
+    ids=["stroke", "pads", "part", "friction"],
+)
+def test_warnings_of_models_name_the_line_of_the_caller(model, value):
+    with pytest.warns(UserWarning) as caught, pytest.raises(ValueError, match="duration"):
+        simulate(with_parameters(model, value), duration=-1.0)
+    assert {one.filename for one in caught} == {__file__}
 
 
 def test_what_is_plausible_follows_from_unit_and_default():

@@ -24,7 +24,6 @@ friction: defaults marked "chosen" are ours. The robot in space is `chain`.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
@@ -33,6 +32,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from jaxgait.batches import of_worst
+from jaxgait.checks import warn_user
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import smoothstep
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
@@ -374,8 +374,7 @@ class Creeper(Model):
         share = np.asarray(self.gait.stroke) / np.asarray(self.length)
         if np.any(share > LONGEST_STROKE * (1.0 + 1e-6)):
             stroke, length = of_worst(share, self.gait.stroke, self.length)
-            warnings.warn(
+            warn_user(
                 f"gait.stroke is {stroke:g} m for units {length:g} m long: the shaft slides in its unit, which leaves "
-                f"room for some {LONGEST_STROKE:g} lengths, {LONGEST_STROKE * length:g} m",
-                stacklevel=3,
+                f"room for some {LONGEST_STROKE:g} lengths, {LONGEST_STROKE * length:g} m"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def warn_of_unused(chain: Any) -> None:
     pads = ("stiffness", "damping", "melting_time")
     checks.warn_unused(robot.pads, "robot.pads", pads, _PRESCRIBED)
     if robot.pads.friction is not None:
-        warnings.warn(f"no effect of robot.pads.friction: {_PRESCRIBED}", stacklevel=4)
+        checks.warn_user(f"no effect of robot.pads.friction: {_PRESCRIBED}")
     if chain.manoeuvre == "straight":
         checks.warn_unused(chain, "CreeperChain", ("turning_rate",), "a straight robot does not turn")
 
@@ -57,10 +56,9 @@ def warn_of_slip(robot: Creeper) -> None:
     grip = np.asarray(robot.pads.friction_high) * np.asarray(robot.pads.normal_force)
     if np.any(grip < load):
         load, grip = of_worst(load - grip, load, grip)
-        warnings.warn(
+        checks.warn_user(
             f"a solid pad holds {grip:.3g} N (robot.pads.friction_high times normal_force), but blood and the sliding "
-            f"pad pull with up to {load:.3g} N: the robot would slip, which a CreeperChain does not; a Creeper does",
-            stacklevel=4,
+            f"pad pull with up to {load:.3g} N: the robot would slip, which a CreeperChain does not; a Creeper does"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.batches import each
+from jaxgait.checks import warn_user
 from jaxgait.mechanics.linalg import norm
 from jaxgait.models.exoskeleton import vectors
 from jaxgait.precision import float64_default
@@ -48,11 +48,10 @@ def warn_of_jumps(exo: Any) -> None:
     size = np.maximum(jumps, np.abs(heights))
     i = np.argmax(size)
     if size[i] > MAX_JUMP:
-        warnings.warn(
+        warn_user(
             f"the steps of this gait do not join: joints jump by up to {1e3 * jumps[i]:.3g} mm when the legs exchange "
             f"roles, and the foot lands {1e3 * heights[i]:+.3g} mm above the ground; both legs need the same lengths, "
-            "and amplitudes from joined_amplitudes with equal phases of the thighs (as in a JoinedGait)",
-            stacklevel=3,
+            "and amplitudes from joined_amplitudes with equal phases of the thighs (as in a JoinedGait)"
         )
 
 

@@ -11,7 +11,6 @@ Source: Duan et al. 2011 (see there); McGeer, Int. J. Robotics Res. 9 (1990) 62.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -145,10 +144,9 @@ class RigidWalker(RoundFeet, Model):
         limit, mu = each(self, _friction_limit_at_start), np.asarray(self.friction)
         if np.any(mu > limit):
             mu, limit, angle = of_worst(mu - limit, mu, limit, np.abs(self.start.theta_1))
-            warnings.warn(
+            checks.warn_user(
                 f"friction {mu:g} exceeds {limit:.3f}, beyond which contact impulses need not exist or be unique at a "
-                f"leg angle of {angle:g} rad (Painleve's paradox)",
-                stacklevel=3,
+                f"leg angle of {angle:g} rad (Painleve's paradox)"
             )
 
     def initial_state(self) -> WalkerState:

@@ -33,8 +33,9 @@ def test_a_jump_is_that_of_the_histories():
     np.testing.assert_allclose(1e3 * heads, [-14, 0, 48], atol=0.5)
     (message,) = warnings_of(exo)
     assert "joints jump by up to 96.1 mm" in message and f"lands {1e3 * height:+.3g} mm above" in message
-    with pytest.warns(UserWarning, match="do not join"):
+    with pytest.warns(UserWarning, match="do not join") as caught:
         histories(exo, strides=1.5, samples=40)
+    assert caught[0].filename == __file__
 
 
 def test_a_member_that_jumps_is_found():
