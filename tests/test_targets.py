@@ -13,7 +13,7 @@ def found(monkeypatch):
         Target("slow: ours", 0.5, 1.0, promised=True),
         Target("other", 1.0, 1.0),
     ]
-    monkeypatch.setattr(targets, "PARTS", {"one": lambda quick: ([], listed)})
+    monkeypatch.setattr(targets, "PARTS", {"one": targets.Part(lambda quick: ([], listed), 2)})
     return listed
 
 
@@ -30,7 +30,7 @@ def test_what_was_promised_is_shown(found):
     ]
 
 
-def test_a_part_that_measures_no_promise_raises(found):
-    del found[:2]
-    with pytest.raises(LookupError, match="one has measured nothing that was promised"):
+def test_a_part_that_misses_a_promised_figure_raises(found):
+    del found[1]
+    with pytest.raises(LookupError, match="one measured 1 of 2 promised figures"):
         targets.measured("one", False)
