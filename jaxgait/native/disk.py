@@ -1,9 +1,10 @@
 """Compiled programs and machine code on disk, so that the next process finds them.
 
 They are in JAX's own cache folder (`jax_compilation_cache_dir`, or the environment variable JAX_COMPILATION_CACHE_DIR)
-if one is set, otherwise in the user's cache folder; JAXGAIT_CACHE is another folder, or "off", and JAXGAIT_CACHE_GB the
-number of gigabytes that they may take (2). The name of a file is derived from what was compiled, by which versions, for
-which processor. A damaged file is compiled again, with a warning; without a writable folder nothing is kept.
+if one is set, otherwise in the user's cache folder; JAXGAIT_CACHE is another folder, or "off" ("none", "disabled"),
+and JAXGAIT_CACHE_GB the number of gigabytes that they may take (2). The name of a file is derived from what was
+compiled, by which versions, for which processor. A damaged file is compiled again, with a warning; without a writable
+folder nothing is kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Readers of what motion laboratories write: C3D, TRC, MOT, STO, CSV and TXT, each into a `Recording`."""
+"""Readers of what motion laboratories write: C3D, TRC, MOT, STO, CSV, TSV and TXT, each into a `Recording`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_BYTES = 128 * 2**20
 
 
 def read_recording(path: str | pathlib.Path) -> Recording:
-    """Reads a C3D, TRC, MOT, STO, CSV or TXT file; the content overrides a wrong ending.
+    """Reads a C3D, TRC, MOT, STO, CSV, TSV or TXT file; the content overrides a wrong ending.
 
     Raises:
         FileNotFoundError: if there is no such file.
