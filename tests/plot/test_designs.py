@@ -25,10 +25,7 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     (points,) = (one for one in ax.collections if isinstance(one, PathCollection))
     assert mesh.norm is points.norm and points.norm.vmin == points.get_array().min(), "the best are not clipped"
     np.testing.assert_array_equal(mesh.get_array(), scan.peak_rope_force.transpose("rope_length", "stiffness"))
-    reason = dataclasses.replace(found, gradient="through the whole run, since no gait was found")
-    ax = designs.convergence(reason).axes[0]
-    assert all(tick == int(tick) for tick in ax.get_xticks())
-    assert ax.get_title(loc="left").endswith("gradient through the whole run")
+    assert all(tick == int(tick) for tick in designs.convergence(found).axes[0].get_xticks())
     with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, got one over rope_length"):
         designs.paths(found, scan=scan.clearance.isel(stiffness=0))
     plt.close("all")
@@ -41,6 +38,8 @@ def test_a_start_that_failed_is_a_cross_alone():
     ax = designs.paths(dataclasses.replace(found, history=history)).axes[0]
     drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
     assert drawn["start"] == drawn["end"] == 1 and drawn["failed"] == 1
+    reason = dataclasses.replace(found, gradient="through the whole run, since no gait was found")
+    assert designs.convergence(reason).axes[0].get_title(loc="left").endswith("gradient through the whole run")
     assert len(ax.get_legend().get_texts()) == 4
     above = {line.get_label(): line.get_zorder() for line in ax.lines}
     assert above["end"] > above["best"], "not hidden by the larger star"
