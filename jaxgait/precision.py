@@ -98,7 +98,7 @@ def call_in_float64(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if _chosen.get() or not trace_state_clean():
         return function(*args, **kwargs)
     with use("float64"):
-        if any(_wider(x) for x in jax.tree.leaves((args, kwargs))):  # otherwise the same objects, not copies
+        if _is_narrow((args, kwargs)):  # otherwise the same objects, not copies
             args, kwargs = _widened((args, kwargs))
         return function(*args, **kwargs)
 
@@ -116,13 +116,24 @@ def _decorated_class(cls: type) -> type:
     return cls
 
 
+def _is_dict(x: Any) -> bool:
+    """Whether JAX would sort its keys, which may change their order or be impossible."""
+    return type(x) is dict
+
+
+def _is_narrow(tree: Any) -> bool:
+    """Whether an array in the tree is in single precision."""
+    leaves = jax.tree.leaves(tree, is_leaf=_is_dict)
+    return any(any(map(_is_narrow, x.values())) if _is_dict(x) else _wider(x) is not None for x in leaves)
+
+
 def _widened(tree: Any) -> Any:
     """The tree with its float32 arrays in float64; Python numbers and the order of dicts do not change."""
-    return jax.tree.map(_widened_leaf, tree, is_leaf=lambda x: type(x) is dict)
+    return jax.tree.map(_widened_leaf, tree, is_leaf=_is_dict)
 
 
 def _widened_leaf(x: Any) -> Any:
-    if type(x) is dict:  # jax.tree.map would sort its keys
+    if _is_dict(x):
         return {key: _widened(value) for key, value in x.items()}
     wide = _wider(x)
     return x if wide is None else x.astype(wide)
