@@ -79,5 +79,5 @@ def _picture(start: Exoskeleton, best: Exoskeleton, path: pathlib.Path) -> pathl
             ax.set_aspect("equal")
         axes[0].set_ylabel(axis_label("z", "m"))
         axes[0].legend(loc="upper left")
-        axes[1].legend(handles=pictures.leg_handles(), loc="upper left", ncols=3)
+        axes[1].legend(handles=pictures.leg_handles(data), loc="upper left", ncols=3)
     return save(figure, path)

@@ -118,7 +118,7 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
             draw_posture(side, data, int(i), alpha=fade)
         side.axhline(0, color="k", lw=0.8)
         side.set(ylabel=axis_label(f"height {data.axis.values[-1]}", "m"), xlim=x, ylim=z, aspect="equal")
-        side.legend(handles=leg_handles(), loc="upper left", ncols=3)
+        side.legend(handles=leg_handles(data), loc="upper left", ncols=3)
         for top, y in zip(above, aside, strict=True):
             _draw_paths(top, data)
             top.set(ylabel=axis_label("y", "m"), ylim=y, aspect="equal", title="seen from above: feet and hip (dotted)")
@@ -144,9 +144,9 @@ def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> l
     return lines
 
 
-def leg_handles() -> list[Line2D]:
-    """Legend handles of the body's parts."""
-    return [Line2D([], [], color=c, lw=2, label=name) for name, c in PART_COLOURS.items()]
+def leg_handles(data: xr.Dataset) -> list[Line2D]:
+    """Legend handles of the body's parts, without a torso if it has none."""
+    return [Line2D([], [], color=PART_COLOURS[name], lw=2, label=name) for name in dict.fromkeys(_parts(data, 0))]
 
 
 def _exchanged(data: xr.Dataset) -> np.ndarray:

@@ -69,8 +69,8 @@ class Options:
     max_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
     standing_knee: str = AUTO
-    """What happens to the knee angle of the standing trial: up to 12 deg it is taken for a marker offset and subtracted
-    (auto); it is kept, for a knee that cannot be straightened (keep); or it is always subtracted (zero)."""
+    """How to treat knee flexion in the standing trial: subtract up to 12 deg as a marker offset (auto), keep it, for a
+    knee that cannot be straightened (keep), or subtract any (zero)."""
 
     def __post_init__(self):
         one_of("regression", self.regression, REGRESSIONS)

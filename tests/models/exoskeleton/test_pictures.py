@@ -64,6 +64,8 @@ def test_a_walk_in_the_plane_is_seen_from_the_side(walk):
     np.testing.assert_array_equal(point.lines[0].get_ydata(), walk.time)
     shown = scene(five_links(mode="gait", dimension=2), flat)
     assert list(shown.curves[0].values) == ["forward", "up"] and side.get_ylabel() == "height z (m)"
+    legs = pictures.kinogram(flat.isel(link=slice(4)), frames=1).axes[0]
+    assert [text.get_text() for text in legs.get_legend().texts] == ["left leg", "right leg"]
 
 
 def test_a_kinogram_shows_all_of_a_tall_body_in_one_posture_too(walk):
