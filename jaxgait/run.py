@@ -334,6 +334,7 @@ class Run:
         return self.trajectory.events
 
     def _note_events(self) -> None:
+        """Remembers that events were read, also in the run of which this is a view."""
         self._reads_events = True
         if self._whole is not None:
             self._whole._note_events()
@@ -366,10 +367,15 @@ class Run:
         """`status`, or `Outcome.EVENT_LIMIT` if events have been read of which not all are recorded.
 
         Examples:
-            >>> from jaxgait import Bungee, ensemble
-            >>> code = lambda run: {"twice": 2 * run.status_as_read}
-            >>> print(ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=code).twice.values)  # completed
-            [0 0]
+            >>> import jax.numpy as jnp
+            >>> from jaxgait import Bungee
+            >>> from jaxgait.run import Events, Run, Sampling, Trajectory
+            >>> ts, code, count = jnp.array([0.0, 2.0]), jnp.array(0), jnp.array(9)
+            >>> first = Events(jnp.array([1.5]), jnp.array([0]), None, None, missed=jnp.array(2), names=("taut",))
+            >>> trajectory = Trajectory(ts, None, code, ts[-1], None, count, count, events=first)
+            >>> run = Run(Bungee(), trajectory, Sampling(None, 1, 2.0))
+            >>> print(run.status_as_read, run.happened("taut"), run.status_as_read)  # two more are not recorded
+            0 [ True] 4
         """
         code, events = self.trajectory.status, self.trajectory.events
         if not self._reads_events or events is None or events.missed is None:
