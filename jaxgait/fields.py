@@ -284,12 +284,13 @@ def as_tuples(value: Any) -> Any:
 
 def as_array_of(value: Any) -> Any:
     """A list or tuple as an array; anything else as it is, as are rows of different lengths, which checks name."""
+    if not isinstance(value, list | tuple):
+        return value
     try:
-        xp = np if is_concrete(value) else jnp
-        array = xp.asarray(value) if isinstance(value, list | tuple) else value
-        return value if getattr(getattr(array, "dtype", None), "kind", "f") == "O" else array
+        array = (np if is_concrete(value) else jnp).asarray(value)
     except (TypeError, ValueError):
         return value
+    return value if array.dtype.kind == "O" else array
 
 
 def entries_of(value: Any) -> Iterator[Any]:
