@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait import checks
 from jaxgait.analysis.ranges import check_values
@@ -42,8 +42,8 @@ def bifurcation_diagram(
     return_map: ReturnMap,
     model: Any,
     name: str,
-    values: Float[Array, " values"],
-    z0: Float[Array, "... n"],
+    values: Float[ArrayLike, " values"],
+    z0: Float[ArrayLike, "... n"],
     *,
     discard: int,
     keep: int,
@@ -101,8 +101,8 @@ def _diagram(
 def basin(
     return_map: ReturnMap,
     model: Any,
-    z0: Float[Array, "*grid n"],
-    gait: Float[Array, "points k"],
+    z0: Float[ArrayLike, "*grid n"],
+    gait: Float[ArrayLike, "points k"],
     *,
     strides: int = 40,
     tolerance: float = 1e-3,

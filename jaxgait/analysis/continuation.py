@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait import checks
 from jaxgait.analysis.branches import Corrector, Points, System, Walk, correct, parameter_axis, tangents, walk
@@ -37,7 +37,7 @@ from jaxgait.native import kept
 from jaxgait.parameters import parameter_info, with_parameters, within_bounds
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import CONVERGED, Rule, many
-from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
+from jaxgait.solve.periodic import ReturnMap, iterated, linearised
 
 RESIDUAL_TOLERANCE = 1e-10
 """Scaled residual below which one last Newton step completes a point."""
@@ -126,7 +126,7 @@ def continuation(
     return_map: ReturnMap,
     model: Any,
     name: str,
-    z0: Point | np.ndarray,
+    z0: Float[ArrayLike, " n"],
     span: tuple[float, float],
     *,
     order: int = 1,

@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait import checks
 from jaxgait.kinds import HybridModel, Transition
@@ -351,7 +351,7 @@ def linearised(
 
 
 @float64_default
-def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[Array, "strides n"]:
+def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides: int) -> Float[Array, "strides n"]:
     """The points after 1, 2, ..., `strides` applications of the return map; NaN from where it does not return.
 
     Components are in the units of the section's coordinates.
@@ -367,7 +367,7 @@ def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[A
         z = return_map(model, z)
         return z, z
 
-    return jax.lax.scan(one, z0, length=strides)[1]
+    return jax.lax.scan(one, jnp.asarray(z0, float), length=strides)[1]
 
 
 @float64_default
@@ -395,7 +395,7 @@ class Closing:
 def fixed_point(
     return_map: ReturnMap,
     model: Any,
-    z0: Point,
+    z0: Float[ArrayLike, " n"],
     *,
     order: int = 1,
     tolerance: float | None = None,

@@ -30,7 +30,7 @@ halves = lambda model, z: 0.5 * z
 )
 def test_no_outcome_of_bad_input(arguments, message):
     given = {"z0": [[0.1]], "gait": [[0.0]]} | arguments
-    z0, gait = (jnp.array(given.pop(name)) for name in ("z0", "gait"))
+    z0, gait = (np.array(given.pop(name)) for name in ("z0", "gait"))
     with pytest.raises(ValueError, match=message):
         basin(halves, None, z0, gait, **given)
 

@@ -39,7 +39,7 @@ def henon_point(a, b):
 
 
 def test_fixed_point_and_its_derivative():
-    solve = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2]))
+    solve = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, np.array([0.5, 0.2]))
     a, nudge = 0.2, 1e-6
     point, slopes = jax.jit(lambda a: jax.jvp(solve, (a,), (1.0,)))(a)
     x = henon_point(a, 0.3)
@@ -55,7 +55,7 @@ def test_orbits_of_higher_order_and_batches():
     two = jax.jit(jax.vmap(lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([1.2, -0.1]), order=2)))(a)
     assert (two.status == CONVERGED).all()
     for ai, z in zip(a, two.z, strict=True):
-        there = orbit(henon, {"a": ai, "b": 0.3}, z, 2)
+        there = orbit(henon, {"a": ai, "b": 0.3}, np.asarray(z), 2)
         np.testing.assert_allclose(there[1], z, atol=1e-10)
         assert abs(float(there[0, 0] - z[0])) > 0.1
 

@@ -211,7 +211,12 @@ def test_the_error_of_grad_in_forward_mode_names_the_remedy():
     "derivative",
     [
         pytest.param(jax.hessian, marks=pytest.mark.slow),
-        lambda f: jax.jit(jax.hessian(f)),
+        pytest.param(
+            lambda f: jax.jit(jax.hessian(f)),
+            marks=pytest.mark.skipif(
+                jax.__version_info__ < (0, 10), reason="an internal TypeError of older versions of JAX comes first"
+            ),
+        ),
         pytest.param(lambda f: jax.jacrev(jax.grad(f)), marks=pytest.mark.slow),
     ],
 )
