@@ -42,7 +42,7 @@ class Grid(NamedTuple):
 
 
 def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple[int, int]:
-    """Blocks between two samples, and steps per block: as few as keep steps within `dt` and blocks within `longest`.
+    """Blocks between two samples, and steps per block: as few steps as keep within `dt`, divided into equal blocks.
 
     Args:
         sampling: when the run is sampled; its interval must be known.
@@ -55,11 +55,8 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
     if sampling.interval is None:
         raise ValueError("the time between samples is not known: make the sampling with Sampling.of")
     steps = max(1, math.ceil(sampling.interval / dt - WHOLE_WITHIN))
-    if longest is None or steps <= longest:
-        return 1, steps
-    blocks = lambda length: math.ceil(steps / length)
-    length = min(range(longest, longest // 2, -1), key=lambda length: blocks(length) * length)
-    return blocks(length), length
+    length = next(n for n in range(min(longest or steps, steps), 0, -1) if steps % n == 0)
+    return steps // length, length
 
 
 class Progress(NamedTuple):

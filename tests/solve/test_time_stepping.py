@@ -219,6 +219,14 @@ def test_a_contact_that_reopens_briefly_is_not_a_lift_off():
     assert list(names[0.1]) == ["touches", "leaves", "touches"]
 
 
+@pytest.mark.parametrize(("samples", "steps"), [(100, 2000), (80, 2000), (137, 2055)])
+def test_blocks_do_not_shorten_the_steps(samples, steps):
+    """2 s in steps of at most 1 ms: 20, 25 and 14.6 in a sample, in blocks of at most 10."""
+    sampling = Sampling.of(Ball(), None, 2.0, samples)
+    blocks, length = TimeStepping(dt=1e-3)._division(Ball(separation=0.05), sampling)
+    assert samples * blocks * length == steps and length <= 10
+
+
 @pytest.mark.parametrize("separation", [0.0, 0.0105])
 def test_events_do_not_depend_on_the_sampling(separation):
     """Steps between samples are examined in blocks, in which a contact must touch at most once."""

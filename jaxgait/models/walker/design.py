@@ -14,18 +14,16 @@ from jaxtyping import Array, Float
 
 from jaxgait.checks import by_name
 from jaxgait.measure import Measure
-from jaxgait.models.walker.measures import PAPER_POINT, RollingGait, rolling_gait
+from jaxgait.models.walker.measures import RollingGait, rolling_gait
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.optimization import Optimum, at_most, optimize
 from jaxgait.run import Run
-from jaxgait.solve.periodic import PoincareMap, fixed_point, linearised
+from jaxgait.solve.periodic import PoincareMap, linearised
 
 BOUNDS = {"slope": (0.005, 0.02), "foot_radius": (0.05, 0.18)}
 """Bounds of the search, in rad and m."""
 SHORT = {"duration": 0.01, "samples": 1}
 """As short as possible: the measures depend on the walker alone."""
-HOMOTOPY_STEPS = 4
-"""Number of steps to follow the gait from the default walker to another one."""
 
 
 class _Judged(NamedTuple):
@@ -34,23 +32,9 @@ class _Judged(NamedTuple):
     """Modulus of the largest Floquet multiplier; NaN without a gait."""
 
 
-def _followed(walker: RollingWalker) -> Float[Array, " 3"]:
-    """Section point (rad, rad/s) of the gait continued from the paper's, as parameters change from the defaults.
-
-    From a distant guess Newton's method converges to other, unstable gaits.
-    """
-    step, default = PoincareMap(), RollingWalker(start=walker.start)  # which no gait depends on
-
-    def on(z: Array, part: Array) -> tuple[Array, None]:
-        between = jax.tree.map(lambda a, b: a + part * (b - a), default, walker)
-        return fixed_point(step, between, z).z, None
-
-    return jax.lax.scan(on, jnp.asarray(PAPER_POINT), jnp.linspace(0.0, 1.0, HOMOTOPY_STEPS + 1)[1:])[0]
-
-
 def _judged(run: Run) -> _Judged:
     walker, step = cast(RollingWalker, run.model), PoincareMap()
-    gait = rolling_gait(walker, _followed(walker))
+    gait = rolling_gait(walker)
     there = jnp.isfinite(gait.velocity)
     _, jacobian = linearised(step, walker, gait.point.z)  # the Jacobian of the search has no second derivative
     multipliers = jnp.linalg.eigvals(jnp.where(there, jacobian, 0.0))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, ArrayLike, Bool, Float
 
 from jaxgait import outcome, precision
 from jaxgait.checks import by_name
@@ -35,6 +35,8 @@ PAPER_POINT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""
 TOUCHES = (0, 2)
 """Indices of the heel strikes of foot 1 and foot 2 among the events of the time-stepped walker."""
+HOMOTOPY_STEPS = 8
+"""Number of steps to follow the gait from the paper's walker to another one."""
 MAX_INTERVAL = 0.05
 """Longest time in s between samples that resolve the steps: an eighth of a step of the paper's walker."""
 
@@ -61,13 +63,14 @@ class RollingGait(NamedTuple):
 @by_name("write rolling_gait(RollingWalker(slope=0.01))")
 @float64_default
 def rolling_gait(
-    walker: RollingWalker, guess: Float[Array, " 3"] | None = None, return_map: PoincareMap = PoincareMap()
+    walker: RollingWalker, guess: Float[ArrayLike, " 3"] | None = None, return_map: PoincareMap = PoincareMap()
 ) -> RollingGait:
     """Solves for the periodic gait; jittable, batchable by `jax.vmap`, differentiable in the walker (`jax.jacfwd`).
 
     Args:
         walker: its leaves may be traced.
-        guess: section point (rad, rad/s, rad/s) near the gait; None: that of the paper's walker.
+        guess: section point (rad, rad/s, rad/s) near the gait; None: the gait of the paper's walker, followed to this
+            one as the parameters change. From a distant guess Newton's method may find another, unstable gait.
         return_map: integration settings.
 
     Returns:
@@ -92,12 +95,25 @@ def rolling_gait(
             "guess must be one section point (stance angle in rad, stance rate and swing rate in rad/s), "
             f"got the shape {np.shape(guess)}: use jax.vmap for many"
         )
-    z0 = checked_search(walker, jnp.asarray(PAPER_POINT if guess is None else guess, dtype=float))
-    return _solved(return_map, precision.cast(walker), z0)
+    given = checked_search(walker, jnp.asarray(PAPER_POINT if guess is None else guess, dtype=float))
+    return _solved(return_map, precision.cast(walker), None if guess is None else given)
+
+
+def _followed(return_map: PoincareMap, walker: RollingWalker) -> Float[Array, " 3"]:
+    """Section point of the paper's gait, followed while all parameters change in proportion to those of `walker`."""
+    paper = RollingWalker(start=walker.start)  # which no gait depends on
+
+    def follow(z: Array, part: Array) -> tuple[Array, None]:
+        point = fixed_point(return_map, jax.tree.map(lambda a, b: a + part * (b - a), paper, walker), z)
+        return jnp.where(point.status == CONVERGED, point.z, z), None
+
+    parts = jnp.linspace(0.0, 1.0, HOMOTOPY_STEPS + 1)[1:-1]
+    return jax.lax.stop_gradient(jax.lax.scan(follow, jnp.asarray(PAPER_POINT, dtype=float), parts)[0])
 
 
 @kept
-def _solved(return_map: PoincareMap, walker: RollingWalker, z0: Float[Array, " 3"]) -> RollingGait:
+def _solved(return_map: PoincareMap, walker: RollingWalker, guess: Float[Array, " 3"] | None) -> RollingGait:
+    z0 = _followed(return_map, walker) if guess is None else guess
     point = fixed_point(return_map, walker, z0)
     y0 = walker.on_section(jnp.where(point.status == CONVERGED, point.z, z0))
     run = hybrid(walker, events=1, t_end=return_map.max_time, y0=y0, scheme=return_map.scheme)

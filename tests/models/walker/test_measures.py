@@ -7,8 +7,9 @@ import pytest
 
 from experiments.walker.expected import RIGID
 from jaxgait import ensemble, simulate
-from jaxgait.models.walker.measures import passing_gait, rolling_gait
+from jaxgait.models.walker.measures import PAPER_POINT, passing_gait, rolling_gait
 from jaxgait.models.walker.rigid import RollingWalker
+from jaxgait.models.walker.round_feet import WalkerStart
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.periodic import CONVERGED
@@ -37,6 +38,16 @@ def test_where_there_is_no_rolling_gait_its_numbers_are_nan():
     assert np.isfinite(found[:, 0]).all() and np.isnan(found[:, 1]).all()
     assert float(gaits.period[0]) == pytest.approx(RIGID["period"], abs=1e-7)
     assert np.isfinite(rates.period[0]) and np.isnan(rates.period[1])  # not zero
+
+
+@pytest.mark.slow
+def test_the_gait_of_a_steep_slope_is_the_stable_one():
+    """From the paper's gait alone Newton's method leaps to a gait of another branch, of a period of 0.37 s."""
+    for walker in (RollingWalker(slope=0.026), RollingWalker(slope=0.05, start=WalkerStart(on_ground=True))):
+        gait = rolling_gait(walker)
+        assert gait.point.status == CONVERGED and gait.period > 0.41
+        assert np.abs(np.linalg.eigvals(gait.point.jacobian)).max() < 0.6
+    assert float(rolling_gait(RollingWalker(slope=0.026), np.array(PAPER_POINT)).period) < 0.38
 
 
 @pytest.mark.parametrize("samples", [0, 1])

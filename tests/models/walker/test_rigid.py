@@ -15,7 +15,7 @@ from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.solve.time_stepping import TimeStepping, march
 
-DURATION, SAMPLES, STEPS = 5.0, 20, 16680  # a longest step of 0.3 ms goes 834 times into a sample: 139 blocks of 6
+DURATION, SAMPLES, STEPS = 5.0, 20, 16680  # 834 steps in a sample: 139 blocks of 6
 DT = DURATION / STEPS
 WALKERS = {"sticks": (0.0, 0.5), "slips": (0.0, 0.14), "bounces": (0.3, 0.5), "falls": (0.0, 0.1)}
 """Restitution, friction."""
