@@ -320,7 +320,8 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
     """What one function observes of its own view of a run; see `observed`."""
     found = evaluated("the function `observe`", observe, run)
     if not isinstance(found, Mapping):
-        raise TypeError(f"observe must return a dict of results by name, got {type(found).__name__}")
+        got = "one value: write {'name': ...}" if isinstance(found, jax.Array | float) else type(found).__name__
+        raise TypeError(f"observe must return a dict of results by name, got {got}")
     for name, x in found.items():
         if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
             raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")

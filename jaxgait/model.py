@@ -351,6 +351,8 @@ def _check_required(cls: type) -> None:
     lacks = [f"{name}, {what}" for name, what in _REQUIRED.items() if _undefined(cls, name)]
     if not any(hasattr(cls, name) for name in _MOTION_METHODS):
         lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
+    if hasattr(cls, "transitions") and not hasattr(cls, "phases"):
+        lacks.append("phases(), which its transitions number: return [self.vector_field] for a single one")
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
 

@@ -3,9 +3,9 @@
 The declaration states the range, or it follows from unit and default:
 
 - angles lie within a full turn, -2 pi to 2 pi, also those of an initial state;
-- lengths, masses, inertias, stiffnesses, dampings, densities, times and accelerations within a factor of 100 of the
-  default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); for
-  quantities that may be negative this applies to the magnitude;
+- lengths and accelerations within a factor of 30 of the default; masses, inertias, stiffnesses, dampings, densities and
+  times within a factor of 100; other quantities with a unit within a factor of 1000 (of the smallest and largest entry
+  of an array); for quantities that may be negative this applies to the magnitude;
 - lengths whose default is zero within 100 m;
 - zero, numbers without a unit, and other quantities whose default is zero are always plausible.
 """
@@ -23,9 +23,8 @@ from jaxgait.checks import warn_user
 Bounds = Literal["any", "nonnegative", "positive", "fraction"]
 Range = tuple[float, float]
 
-_FACTORS: dict[str, float] = dict.fromkeys(
-    ("m", "kg", "kg m^2", "N/m", "N s/m", "N m/rad", "N m s/rad", "kg/s", "kg/m", "kg/m^3", "s", "m/s^2", "Pa"), 100.0
-)
+_HUNDRED = ("kg", "kg m^2", "N/m", "N s/m", "N m/rad", "N m s/rad", "kg/s", "kg/m", "kg/m^3", "s", "Pa")
+_FACTORS: dict[str, float] = {"m": 30.0, "m/s^2": 30.0, **dict.fromkeys(_HUNDRED, 100.0)}  # 30: so that cm stand out
 """Factors by which a value may differ from the default, by unit."""
 _OTHER_FACTOR = 1000.0
 _FARTHEST = 100.0
@@ -55,8 +54,8 @@ def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
 
     Examples:
         >>> from jaxgait.plausible import plausible_range
-        >>> plausible_range(0.4, "m", "positive")
-        (0.004, 40.0)
+        >>> plausible_range(0.3, "m", "positive")
+        (0.01, 9.0)
     """
     sizes = np.abs(np.asarray(default, dtype=float))
     sizes = sizes[sizes > 0]
@@ -91,6 +90,8 @@ def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None
     odd = x[((x < low) | (x > high)) & (x != 0)]
     if odd.size:
         slip = _SLIPS.get((unit, bool(abs(odd[0]) < abs(low) < high)))
+        if slip in ("mm", "mm/s^2") and abs(odd[0]) < 10.0 * high:  # less than 300 times the default
+            slip = slip.replace("mm", "cm")
         hint = f"{slip} instead of {unit}?" if slip else f"is it in {unit}?"
         hint += f" (On the command line: {odd[0]:g}deg)" if unit == "rad" else ""
         many = f" ({odd.size} of {x.size} values)" if x.size > 1 else ""

@@ -75,6 +75,12 @@ def test_an_incomplete_class_raises_when_it_is_defined():
             def initial_state(self):
                 return np.zeros(2)
 
+    with pytest.raises(TypeError, match=r"Dropped lacks phases\(\), which its transitions number"):
+
+        class Dropped(Bungee):
+            def transitions(self):
+                return {}
+
 
 def test_a_method_that_should_be_a_property_is_named_when_the_class_is_defined():
     with pytest.raises(TypeError, match="duration of Hopper must not be a method: write @property above it"):

@@ -164,12 +164,18 @@ def test_warnings_of_models_name_the_line_of_the_caller(model, value):
 
 
 def test_what_is_plausible_follows_from_unit_and_default():
-    assert plausible_range(2.0, "m", "positive") == (0.02, 200.0)
-    assert plausible_range(-0.5, "m", "any") == (-50.0, 50.0)
+    assert plausible_range(3.0, "m", "positive") == (0.1, 90.0)
+    assert plausible_range(-0.5, "m", "any") == (-15.0, 15.0)
     assert plausible_range(0.0, "m", "any") == (-100.0, 100.0)
     assert plausible_range(1e6, "1/m", "positive") == (1e3, 1e9)
     assert plausible_range((0.0, 1.0, 4.0), "kg", "nonnegative") == (0.01, 400.0)
     assert plausible_range(0.6, "1", "nonnegative") is None and plausible_range(0.0, "N", "any") is None
+
+
+@pytest.mark.parametrize(("foot", "unit"), [(23.8, "cm"), (238.0, "mm")])
+def test_lengths_in_cm_and_mm_are_told_apart(foot, unit):
+    with pytest.warns(ImplausibleValue, match=f"0.00793 to 7.14: {unit} instead of m"):
+        with_parameters(Prosthesis(), {"segments.foot": foot}).validate()
 
 
 def test_zero_and_the_defaults_of_all_models_are_plausible(recwarn):

@@ -112,6 +112,18 @@ def test_peaks_alternate_in_the_subharmonic_response(quick):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("preset", ["R1", "R2", "R3"])
+def test_the_toe_touches_in_mid_swing(preset):
+    """As `docs/limits.md` warns: so the toe's clearance does not rank dampers."""
+    leg = Prosthesis().preset(preset)
+    higher = with_parameters(leg, {"height_offset": leg.height_offset + 0.005})
+    for model, least, most in ((leg, 0.01, 0.03), (higher, 0.009, 0.02)):
+        run = jaxgait.simulate(model, strides=6, samples=1000, progress=False)
+        force = run["toe_force"].values[-1001:][750:950]
+        assert 100.0 < force.max() < 140.0 and least < (force > 5.0).sum() / 1000 < most
+
+
+@pytest.mark.slow
 def test_table_of_set_R2():
     check(study("R2", expected.SET_R2), expected.SET_R2, expected.RHO)
     check(study("R2", expected.SET_R2_LONG, strides=28), expected.SET_R2_LONG, expected.RHO)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 

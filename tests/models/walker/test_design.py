@@ -1,6 +1,5 @@
 """The fastest rolling gait at a given stability."""
 
-import jax
 import numpy as np
 import pytest
 
