@@ -31,6 +31,7 @@ from jaxgait.run import Run, Sampling
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
+_NUMBERS = (jax.Array, np.ndarray, np.generic, float, int)
 
 
 class MeasureError(ValueError):
@@ -320,10 +321,10 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
     """What one function observes of its own view of a run; see `observed`."""
     found = evaluated("the function `observe`", observe, run)
     if not isinstance(found, Mapping):
-        got = "one value: write {'name': ...}" if isinstance(found, jax.Array | float) else type(found).__name__
+        got = "one value: write {'name': ...}" if isinstance(found, _NUMBERS) else type(found).__name__
         raise TypeError(f"observe must return a dict of results by name, got {got}")
     for name, x in found.items():
-        if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
+        if not isinstance(name, str) or not isinstance(x, _NUMBERS):
             raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
     return mask(found, run.status_as_read, getattr(observe, "early", frozenset()))
 

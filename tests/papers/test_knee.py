@@ -121,6 +121,9 @@ def test_the_toe_touches_in_mid_swing(preset):
         run = jaxgait.simulate(model, strides=6, samples=1000, progress=False)
         force = run["toe_force"].values[-1001:][750:950]
         assert 100.0 < force.max() < 140.0 and least < (force > 5.0).sum() / 1000 < most
+    highest = with_parameters(leg, {"height_offset": leg.height_offset + 0.0075})
+    code = jaxgait.simulate(highest, strides=6, samples=1000, progress=False).status
+    assert (code == code_of(leg, expected.FOLDED)) == (preset != "R3")
 
 
 @pytest.mark.slow

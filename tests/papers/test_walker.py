@@ -170,11 +170,16 @@ def test_the_film_shows_a_walk_and_a_fall_without_a_warning(tmp_path, monkeypatc
     assert ends == {"it walks": "completed", "it slips and falls": "ended early: fell"}
 
 
+NEARBY = {f"near 0.13: {i}": 0.13 * (1.0 + 1e-10 * i) for i in range(1, 8)}
+"""Frictions whose walks differ by rounding from that at 0.13."""
+
+
 @pytest.fixture(scope="module")
 def sweep():
     """The paper's 50 s walks: restitution and friction sweeps, in one ensemble."""
     cases = {f"e={e}": (e, 0.5) for e in (0.0, 0.2, 0.3, 0.4, 0.6, 0.8)}
     cases |= {f"mu={mu}": (0.0, mu) for mu in (0.129, 0.13, 0.14, 0.15, 0.16, 0.162, 0.165, 0.2)}
+    cases |= {name: (0.0, mu) for name, mu in NEARBY.items()}
     restitution, friction = zip(*cases.values(), strict=True)
     members = zipped({"normal_restitution": restitution, "friction": friction})
     walks = ensemble(RigidWalker(), members, observe=list(RIGID_MEASURES))
@@ -212,8 +217,9 @@ def test_friction_threshold_and_slip(sweep):
     assert max(sweep["mu=0.165"]["slip"]) == 0.0 and max(sweep["mu=0.162"]["slip"]) > 0.0
     expected = {0.13: 0.3530, 0.14: 0.36546, 0.15: 0.3707, 0.16: 0.3733, 0.2: 0.37343}
     for mu, velocity in expected.items():
-        # At 0.13 steps are irregular: over walks that differ by rounding, this mean has a standard deviation of 2.4e-4.
-        assert sweep[f"mu={mu}"]["velocity"] == pytest.approx(velocity, rel=1e-3 if mu == 0.13 else 5e-4)
+        # Steps at 0.13 are irregular: the mean over 25 s varies by 2.4e-4 (standard deviation) with rounding.
+        walks = [name for name in sweep if name == f"mu={mu}" or (mu == 0.13 and name in NEARBY)]
+        assert np.mean([sweep[name]["velocity"] for name in walks]) == pytest.approx(velocity, rel=5e-4)
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ class Options:
     own_map: Mapping[str, Any] | None = None
     static: Recording | None = None
     regression: str = HARRINGTON
-    """Of the hip joint centre: one of `REGRESSIONS`."""
+    """Regression that locates the hip joint centre: one of `REGRESSIONS`."""
     cutoff: float | None = DEFAULT_CUTOFF
     """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
     max_gap: float = MAX_GAP
