@@ -1,4 +1,4 @@
-"""Bad input of every kind, with the expected messages, for the tests and the page of the docs.
+"""Bad input of every kind, with the expected messages.
 
 In `cases.txt`, each area has a heading. Below each call (or command, without `jaxgait`), an indented line gives the
 class of the exception or warning (for a command the exit code) and a fragment of the one-line message.

@@ -1,8 +1,4 @@
-"""Runs every case in a plain interpreter (no run-time type checks, JAX's own settings) and makes the page of the docs.
-
-python tests/bad_inputs/table.py         # what each case says, as JSON
-python tests/bad_inputs/table.py --page  # docs/bad_inputs.md anew
-"""
+"""Runs every case in a plain interpreter (no run-time type checks, JAX's own settings), and prints all messages as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +16,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "bad_inputs.md"
 sys.path.insert(0, str(ROOT))
 
 _MODULES = {
@@ -185,48 +180,12 @@ def _a_run(folder: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def page(found: dict[str, list[tuple[str, Said]]]) -> str:
-    """The page of the docs."""
-    count = sum(map(len, found.values()))
-    parts = [
-        "# Bad input and its messages",
-        f"This page lists {count} mistakes with the message that each of them causes, so that you can search for "
-        "yours. Input is checked before anything is computed. `ImplausibleValue` and `UserWarning` are warnings, "
-        "everything else is an exception; a command prints its message on stderr and exits with the given code. "
-        "`python tests/bad_inputs/table.py --page` writes this page, and `tests/bad_inputs` checks it.",
-    ]
-    for area, rows in found.items():
-        what = {"command": "command", "measured": "file"}.get(area.split()[0], "call").removesuffix(":")
-        head = f"| {what} | {'exit code' if what == 'command' else 'raises'} | message |\n|---|---|---|"
-        lines = [f"| {_code(text, what)} | {said.kind} | {_cell(said.message)} |" for text, said in rows]
-        parts.append(f"## {area[0].upper()}{area[1:]}\n\n{head}\n" + "\n".join(lines))
-    return "\n\n".join(parts) + "\n"
-
-
-def _code(text: str, what: str) -> str:
-    return text if what == "file" else f"`{'jaxgait ' * (what == 'command')}{text.replace('|', chr(92) + '|')}`"
-
-
-def _cell(message: str) -> str:
-    """One line for a table, without what differs between machines."""
-    message = re.sub(r"[─│╭╮╰╯|+]{2,}|-{3,}|[│╭╮╰╯]", " ", message)
-    message = re.sub(r"[\d.e+]+ GB are free", "... GB are free", " ".join(message.split()))
-    message = re.sub(r"between 1 and \d+", "between 1 and N", message)
-    message = re.sub(r" at 0x[0-9a-f]+", "", message)
-    return message.replace("|", "\\|").replace("<", "&lt;")
-
-
 def main(write: Callable[[str], Any] = print) -> None:
-    """Prints what all cases say as JSON, or writes the page."""
+    """Prints what all cases say as JSON."""
     import os
 
     os.environ["JAX_PLATFORMS"] = os.environ.get("JAX_PLATFORMS", "cpu")
-    found = collect()
-    if "--page" in sys.argv:
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(page(found))
-    else:
-        write(json.dumps(found))
+    write(json.dumps(collect()))
 
 
 if __name__ == "__main__":
