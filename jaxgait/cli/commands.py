@@ -15,6 +15,7 @@ from jaxgait.cli.options import (
     FollowUpOptions,
     JsonOutput,
     Mechanism,
+    Millimetres,
     Positional,
     Span,
     Steps,
@@ -329,6 +330,8 @@ class View(JsonOutput):
     """Variables to draw, by default the first few; on the page of a scan, the measure that colours it."""
     out: pathlib.Path | None = None
     """Page (HTML), picture (PNG, PDF, SVG) or animation (GIF, MP4) to write."""
+    width: Millimetres = None
+    """Width of a picture in print in mm, or in the unit written after it: 85, 18cm."""
     over: tuple[str, ...] = ()
     """The two parameters of a sampled scan over which a picture is drawn, by default the first two."""
     members: int | None = None
@@ -340,4 +343,6 @@ class View(JsonOutput):
         """Runs it."""
         from jaxgait.cli import viewing
 
-        return viewing.view(self.file, self.variables, self.out, self.members, self.serve, self.json, self.over)
+        return viewing.view(
+            self.file, self.variables, self.out, self.members, self.serve, self.json, self.over, self.width
+        )

@@ -40,6 +40,7 @@ def _quantity(unit: str, metavar: str) -> tyro.constructors.PrimitiveConstructor
 
 
 Seconds = Annotated[float | None, _quantity("s", "SECONDS"), tyro.conf.arg(help_behavior_hint="")]
+Millimetres = Annotated[float | None, _quantity("mm", "MM"), tyro.conf.arg(help_behavior_hint="")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,7 @@ def view(
     serve: bool,
     json: pathlib.Path | None = None,
     over: tuple[str, ...] = (),
+    width: float | None = None,
 ) -> int:
     """Prints a saved result and draws it into the requested file; the exit code is 1 for a store with damaged files."""
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
@@ -42,6 +43,8 @@ def view(
     data = open_result(file)
     chosen, found = parsing.names(variables), study(data)
     kind = "html" if out is None else out.suffix.removeprefix(".").lower()
+    if width is not None and kind in (*WRITERS, "html"):
+        raise ValueError("--width is that of a picture in print: give --out a picture name, such as figure.pdf")
     over = parsing.names(over)
     given = {"variables": chosen, "members": members is not None, "serve": serve, "over": over}
     _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])
@@ -57,7 +60,7 @@ def view(
         elif kind in WRITERS:
             animate(data).save(out)
         else:
-            save(picture(data, chosen, over) if found is None else found.draw(data), out)
+            save(picture(data, chosen, over) if found is None else found.draw(data), out, width_mm=width)
         print(f"wrote {out}")
     elif found is not None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import pathlib
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +15,12 @@ import xarray as xr
 from cycler import cycler
 from jaxtyping import Float, Num
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
 from jaxgait import files
+from jaxgait.checks import positive
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, "#56B4E9", "#000000")
@@ -44,6 +49,10 @@ _SAVED: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype":
 """TrueType, as journals require; text that can be searched and edited; the same names in every file."""
 _UNDATED: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "svgz": {"Date": None}, "pdf": {"CreationDate": None}}
 """Without the time: the same picture is the same file."""
+_LARGEST, _PRINTED = 8.0, 7.0 / 8.0
+"""Of a picture for print: the size of letters, in points, to which larger ones are reduced, and the scale of all."""
+_LETTERS, _HANDLE = 1.45, 7
+"""Of legends: letters per font size, and how many of them fit where the line and the gap before the next one are."""
 
 
 @contextlib.contextmanager
@@ -133,19 +142,39 @@ def kinds() -> tuple[str, ...]:
     return tuple(sorted(Figure().canvas.get_supported_filetypes()))
 
 
-def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib.Path:
+def save(
+    figure: Figure,
+    path: pathlib.Path | str,
+    *,
+    dpi: int | None = None,
+    width_mm: float | None = None,
+    height_mm: float | None = None,
+) -> pathlib.Path:
     """Saves a figure, closes it and returns its path; creates missing folders.
 
-    The extension is one of `kinds`, by default matplotlib's (.png); `dpi` is the resolution in dots per inch. The same
-    figure gives the same PNG, SVG or PDF file, which have no date.
+    The extension is one of `kinds`, by default matplotlib's (.png). The same figure gives the same PNG, SVG or PDF
+    file, without a date; text in SVG and PDF files stays text.
+
+    With `width_mm`, the picture is laid out anew for print at this width: letters of 6 to 7 points, lines and markers
+    in proportion, long titles in several lines, and legends in as many columns as fit.
+
+    Args:
+        figure: any figure of matplotlib.
+        path: where to write it.
+        dpi: resolution in dots per inch; by default 150, and 600 for a given width.
+        width_mm: width of the picture in mm, such as 85 or 180 for one or two columns of a journal.
+        height_mm: its height in mm; by default as its panels need.
+
+    Raises:
+        ValueError: for a width or height that is not positive, and a height without a width.
 
     Examples:
         >>> import matplotlib.pyplot as plt
         >>> from jaxgait.plot.style import save
-        >>> figure, ax = plt.subplots(figsize=(2.0, 1.5))
-        >>> path = save(figure, "pictures/knee.png")
-        >>> print(path.name, path.exists())
-        knee.png True
+        >>> figure, ax = plt.subplots(figsize=(7.0, 4.0))
+        >>> path = save(figure, "pictures/knee.pdf", width_mm=85)
+        >>> print(path.name, path.exists(), f"{25.4 * figure.get_figwidth():.0f} mm")
+        knee.pdf True 85 mm
     """
     import matplotlib.pyplot as plt
 
@@ -154,10 +183,55 @@ def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib
     if not kind:
         kind = mpl.rcParams["savefig.format"]
         path = path.with_name(f"{path.name.rstrip('.')}.{kind}")
+    if width_mm is not None:
+        _resize(figure, positive("width_mm", width_mm, "mm"), height_mm and positive("height_mm", height_mm, "mm"))
+    elif height_mm is not None:
+        raise ValueError("height_mm needs width_mm")
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn = io.BytesIO()
     with mpl.rc_context(_SAVED):
-        figure.savefig(drawn, dpi=dpi, format=kind, metadata=_UNDATED.get(kind))
+        figure.savefig(drawn, dpi=dpi or (600 if width_mm else 150), format=kind, metadata=_UNDATED.get(kind))
     files.data(path, drawn.getvalue())
     plt.close(figure)
     return path
+
+
+def _resize(figure: Figure, width_mm: float, height_mm: float | None) -> None:
+    """Lays a figure out anew for a width in print; by default, panels are as high as their lines are thick."""
+    figure.draw_without_rendering()
+    thinner = min(1.0, (width_mm / 25.4 / figure.get_figwidth()) ** 0.5)
+    panels = {ax: spec.get_gridspec().nrows for ax in figure.axes if (spec := ax.get_subplotspec()) is not None}
+    heights = {ax: thinner * ax.bbox.height for ax in panels}
+    for text in figure.findobj(Text):
+        text.set(fontsize=_PRINTED * min(float(text.get_fontsize()), _LARGEST), wrap=True)
+    for line in figure.findobj(Line2D):
+        line.set(linewidth=thinner * line.get_linewidth(), markersize=thinner * line.get_markersize())
+    figure.set_size_inches(width_mm / 25.4, thinner * figure.get_figheight() if height_mm is None else height_mm / 25.4)
+    _narrow_legends(figure)
+    for _ in range(0 if height_mm else 2):  # titles in more lines move the panels
+        figure.draw_without_rendering()
+        missing = max((rows * (heights[ax] - ax.bbox.height) for ax, rows in panels.items()), default=0.0)
+        figure.set_figheight(figure.get_figheight() + missing / figure.dpi)
+
+
+def _narrow_legends(figure: Figure) -> None:
+    """Legends wider than the figure or the panel that they belong to, outside of all panels in fewer columns."""
+    legends: list[Any] = figure.findobj(Legend)
+    for legend in legends:
+        legend.set_in_layout(False)  # panels make no room for what is moved away
+        for text in legend.get_texts():
+            text.set_wrap(False)
+    figure.draw_without_rendering()
+    for legend in legends:
+        box, texts = legend.get_window_extent(), legend.get_texts()
+        legend.set_in_layout(True)
+        if box.width <= (legend.axes or figure).bbox.width:
+            continue
+        where = "lower" if box.y0 + box.y1 < figure.bbox.height else "upper"
+        size, names = texts[0].get_fontsize(), [text.get_text() for text in texts]
+        letters = int(_LETTERS * figure.get_figwidth() * 72.0 / size)
+        columns = max(1, min(len(names), letters // (max(map(len, names)) + _HANDLE)))
+        names = [textwrap.fill(name, letters - _HANDLE) for name in names]
+        looks: dict[str, Any] = {"fontsize": size, "frameon": False, "ncols": columns, "loc": f"outside {where} center"}
+        legend.remove()
+        figure.legend(legend.legend_handles, names, **looks)

@@ -1,4 +1,4 @@
-"""Runs every case in a plain interpreter (no run-time type checks, JAX's own settings), and prints all messages as JSON."""
+"""Runs every case in a plain interpreter (no run-time type checks, JAX's own settings): all messages, as JSON."""
 
 from __future__ import annotations
 

@@ -39,6 +39,8 @@ def test_run_and_view(tmp_path, capsys):
     assert picture.stat().st_size > 5000
     assert "wrote" in capsys.readouterr().out
     found = tmp_path / "run.json"
+    cli.main(["view", str(out), "--width", "8.5cm", "--out", str(tmp_path / "run.svg")])
+    assert 'width="240.9' in (tmp_path / "run.svg").read_text()  # points
     cli.main(["view", str(out), "--json", str(found), "--out", str(tmp_path / "run.gif")])
     assert json.loads(found.read_text())["variables"]["x"]["unit"] == "m"
     assert (tmp_path / "run.gif").stat().st_size > 5000

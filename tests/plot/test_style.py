@@ -95,3 +95,31 @@ def test_the_same_picture_is_the_same_file(tmp_path, kind):
         drawn.append(save(figure, tmp_path / f"{name}.{kind}").read_bytes())
     assert drawn[0] == drawn[1]
     assert b"Date" not in drawn[0].replace(b"dc:date", b"Date") and (kind != "SVG" or b">knee</text>" in drawn[0])
+
+
+@pytest.mark.parametrize(("kind", "wide", "high"), [("pdf", 85.0, None), ("svg", 180.0, 120.0)])
+def test_a_picture_has_the_given_size_in_print(tmp_path, kind, wide, high):
+    with style():
+        figure, axes = plt.subplots(2, 1, figsize=(11.0, 6.0), sharex=True)
+        for ax, side in zip(axes, ("left", "right"), strict=True):
+            ax.plot(
+                [0.0, 1.0],
+                label=f"the {side} knee's flexion, as measured over many strides, and their mean",
+            )
+            ax.set_title("a title that does not fit into one line of a column of a journal, but into two", loc="left")
+        axes[0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0))
+        figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    text = save(figure, tmp_path / f"knee.{kind}", width_mm=wide, height_mm=high).read_text("latin-1")
+    page = r"/MediaBox \[ 0 0 (\S+) (\S+) \]" if kind == "pdf" else r'width="(\S+)pt" height="(\S+)pt"'
+    size = np.array(re.search(page, text).groups(), float) / 72.0 * 25.4  # pyright: ignore[reportOptionalMemberAccess]
+    np.testing.assert_allclose(size[0], wide, rtol=0.01)
+    assert size[1] == pytest.approx(high, rel=0.01) if high else 40.0 < size[1] < 150.0
+    assert "/Subtype /Type3" not in text and len(figure.legends) == (2 if kind == "pdf" else 1)
+    figure.draw_without_rendering()
+    drawn = figure.get_tightbbox()  # in inches: nothing is beyond the page
+    assert drawn.x0 > -0.05 and drawn.x1 < figure.get_figwidth() + 0.05 and axes[0].bbox.width > 0.6 * figure.bbox.width
+    letters = {t.get_fontsize() for t in figure.findobj(plt.Text) if t.get_text()}
+    assert min(letters) >= 6.0 and max(letters) <= 7.0
+    if not high:
+        with pytest.raises(ValueError, match="height_mm needs width_mm"):
+            save(figure, tmp_path / "knee.png", height_mm=50.0)
