@@ -25,7 +25,7 @@ MAKERS: Mapping[str, Callable[[str], str]] = {
     "source": papers.source,
     "side-by-side": papers.side_by_side,
     "misprints": papers.misprints,
-    "printed": papers.printed,
+    "differing": papers.differing,
     "figures": papers.figures,
 }
 """What makes a block, by the first word after "generated:"; it takes the second word, or an empty one."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
-import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jaxgait import registry
@@ -91,18 +90,12 @@ def sources(_: str = "") -> str:
             source.short,
             _agreement(_of(source)),
             "{} of {}".format(*counts(_of(source), "met")),
-            _first_sentence(source.misprints[0]),
-            _first_sentence(source.lacking[0]),
+            f"[{len(source.misprints)}]({source.page}#misprints-in-the-paper)",
         ]
         for source in SOURCES.values()
     ]
-    headings = ["mechanism", "source", "agrees with the paper", "meets the specification", "main misprint", "main gap"]
+    headings = ["mechanism", "source", "agrees with the paper", "meets the specification", "misprints"]
     return table(headings, rows)
-
-
-def _first_sentence(text: str) -> str:
-    """For the short table; the rest stands below it."""
-    return re.split(r"(?<=\.) (?=[A-Z])", text)[0]
 
 
 def _bullets(sentences: Iterable[str]) -> str:
@@ -110,15 +103,9 @@ def _bullets(sentences: Iterable[str]) -> str:
 
 
 def source(name: str) -> str:
-    """One source: its citation, what is misprinted, and what cannot be reproduced."""
+    """One source: its citation, and what cannot be reproduced; the misprints are with the theory."""
     one = SOURCES[name]
-    return "\n\n".join(
-        [
-            f"Source: {one.citation}",
-            f"Misprints and errors:\n\n{_bullets(one.misprints)}",
-            f"Gaps, and what replaces them:\n\n{_bullets(one.lacking)}",
-        ]
-    )
+    return f"Source: {one.citation}\n\nGaps, and what replaces them:\n\n{_bullets(one.lacking)}"
 
 
 def side_by_side(name: str) -> str:
@@ -148,31 +135,12 @@ def misprints(name: str) -> str:
     return _bullets(SOURCES[name].misprints)
 
 
-def printed(_: str = "") -> str:
-    """Everything that the sources print or show, next to the specification and what is measured."""
+def differing(_: str = "") -> str:
+    """The results that differ from the paper or from the specification, with the reasons."""
     names = [name for source in SOURCES.values() for name in source.experiments]
-    rows = [[name, *cells] for name in names for cells in _printed_rows([r for r in kept()[name] if "paper" in r])]
-    return table(["experiment", *HEADINGS], rows)
-
-
-def _printed_rows(rows: list[Row]) -> Iterator[list[str]]:
-    """Cells of the figures; those with the same statement in the paper share a row."""
-    groups: dict[Any, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row["id"] if _compared(row) else row["paper"], []).append(row)
-    for alike in groups.values():
-        yield _cells(alike[0]) if len(alike) == 1 else _shared(alike)
-
-
-def _shared(alike: list[Row]) -> list[str]:
-    """One row for several figures."""
-    met, judged = counts(alike, "met")
-    words = f"{alike[0]['what']} ... {alike[-1]['what']} ({len(alike)} results)"
-    specification = f"met by {met} of {judged}" if judged else ""
-    unmet = [row for row in alike if not row.get("met", True)]
-    if unmet:
-        specification = f"**{specification}**"
-    return [words, str(alike[0]["paper"]), "see all results", "-", specification, _why((unmet or alike)[0])]
+    found = [(name, row) for name in names for row in kept()[name]]
+    wrong = [(name, row) for name, row in found if not (row.get("agrees_with_paper", True) and row.get("met", True))]
+    return table(["experiment", *HEADINGS], [[name, *_cells(row)] for name, row in wrong])
 
 
 def _compared(row: Row) -> bool:
@@ -208,7 +176,9 @@ def figures(name: str) -> str:
     """All figures of one experiment."""
     rows = kept()[name]
     summary = "{} of {} results meet the specification".format(*counts(rows, "met"))
-    return f"{summary}; agreement with the paper: {_agreement(rows)}.\n\n" + table(HEADINGS, map(_cells, rows))
+    lines = f"<summary>{len(rows)} rows</summary>\n\n{table(HEADINGS, map(_cells, rows))}"
+    folded = f'<details markdown="1">\n{lines}\n\n</details>'
+    return f"{summary}; agreement with the paper: {_agreement(rows)}.\n\n{folded}"
 
 
 def shown(value: Any) -> str:
