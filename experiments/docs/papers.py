@@ -140,7 +140,16 @@ def differing(_: str = "") -> str:
     names = [name for source in SOURCES.values() for name in source.experiments]
     found = [(name, row) for name in names for row in kept()[name]]
     wrong = [(name, row) for name, row in found if not (row.get("agrees_with_paper", True) and row.get("met", True))]
-    return table(["experiment", *HEADINGS], [[name, *_cells(row)] for name, row in wrong])
+    return table(
+        ["experiment", "result", "wanted", "computed", "reason"], [[name, *_contradiction(row)] for name, row in wrong]
+    )
+
+
+def _contradiction(row: Row) -> list[str]:
+    """Cells of a result that differs."""
+    named, paper, computed, *_ = _cells(row)
+    wanted = paper if row.get("agrees_with_paper") is False else f"specification: {_wanted(row).partition(':')[0]}"
+    return [named, wanted, computed, _why(row)]
 
 
 def _compared(row: Row) -> bool:
