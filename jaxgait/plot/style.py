@@ -147,8 +147,8 @@ def save(
     path: pathlib.Path | str,
     *,
     dpi: int | None = None,
-    width_mm: float | None = None,
-    height_mm: float | None = None,
+    width_mm: float | int | None = None,
+    height_mm: float | int | None = None,
 ) -> pathlib.Path:
     """Saves a figure, closes it and returns its path; creates missing folders.
 
@@ -184,7 +184,8 @@ def save(
         kind = mpl.rcParams["savefig.format"]
         path = path.with_name(f"{path.name.rstrip('.')}.{kind}")
     if width_mm is not None:
-        _resize(figure, positive("width_mm", width_mm, "mm"), height_mm and positive("height_mm", height_mm, "mm"))
+        height = None if height_mm is None else positive("height_mm", height_mm, "mm")
+        _resize(figure, positive("width_mm", width_mm, "mm"), height)
     elif height_mm is not None:
         raise ValueError("height_mm needs width_mm")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -97,7 +97,7 @@ def test_the_same_picture_is_the_same_file(tmp_path, kind):
     assert b"Date" not in drawn[0].replace(b"dc:date", b"Date") and (kind != "SVG" or b">knee</text>" in drawn[0])
 
 
-@pytest.mark.parametrize(("kind", "wide", "high"), [("pdf", 85.0, None), ("svg", 180.0, 120.0)])
+@pytest.mark.parametrize(("kind", "wide", "high"), [("pdf", 85, None), ("svg", 180.0, 120.0)])
 def test_a_picture_has_the_given_size_in_print(tmp_path, kind, wide, high):
     with style():
         figure, axes = plt.subplots(2, 1, figsize=(11.0, 6.0), sharex=True)
@@ -121,5 +121,6 @@ def test_a_picture_has_the_given_size_in_print(tmp_path, kind, wide, high):
     letters = {t.get_fontsize() for t in figure.findobj(plt.Text) if t.get_text()}
     assert min(letters) >= 6.0 and max(letters) <= 7.0
     if not high:
-        with pytest.raises(ValueError, match="height_mm needs width_mm"):
-            save(figure, tmp_path / "knee.png", height_mm=50.0)
+        for wrong, said in (({"height_mm": 50.0}, "needs width_mm"), ({"width_mm": 85, "height_mm": 0}, "got 0")):
+            with pytest.raises(ValueError, match=said):
+                save(figure, tmp_path / "knee.png", **wrong)
