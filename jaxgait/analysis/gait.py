@@ -232,3 +232,25 @@ def minimum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
         0.0
     """
     return -maximum(-curve)
+
+
+@float64_default
+def refined(curve: Float[Array, " samples"], slope: Float[Array, " samples"], count: int) -> Float[Array, " values"]:
+    """Values between samples at equal intervals, by the cubics with the curve's slopes, without the last sample.
+
+    Args:
+        curve: samples, in any unit.
+        slope: derivatives at the samples, in that unit per interval.
+        count: number of values per interval.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.gait import refined
+        >>> t = jnp.arange(4.0)
+        >>> print(refined(t**3, 3.0 * t**2, 2))
+        [ 0.     0.125  1.     3.375  8.    15.625]
+    """
+    start, end, rise = slope[:-1, None], slope[1:, None], jnp.diff(curve)[:, None]
+    s = jnp.arange(count)[None] / count
+    cubic = s * (start + s * (3.0 * rise - 2.0 * start - end + s * (start + end - 2.0 * rise)))
+    return (curve[:-1, None] + cubic).reshape(-1)

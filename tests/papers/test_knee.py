@@ -105,6 +105,14 @@ def test_reference_stride(quick):
         assert float(run[name]) == pytest.approx(row.value, abs=row.tolerance)
 
 
+def test_the_knee_moves_as_fast_as_in_a_finely_sampled_run(quick):
+    """Differences of its angle at 2000 samples per stride (at 100: 417 deg/s); work of oil and lock by their laws."""
+    run = quick.isel(member=0)
+    assert float(run["peak_flexion_velocity"]) == pytest.approx(434.89, rel=0.01)
+    assert float(run["peak_extension_velocity"]) == pytest.approx(474.58, rel=1e-4)
+    assert float(run["knee_work"]) == pytest.approx(-5.8498, rel=5e-3)
+
+
 def test_peaks_alternate_in_the_subharmonic_response(quick):
     run = quick.isel(member=1)
     np.testing.assert_allclose([run["peak_min"], run["peak_max"]], [65.006, 66.750], atol=expected.PEAK[2])

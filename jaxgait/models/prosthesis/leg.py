@@ -1,8 +1,8 @@
-"""States of the leg and its kinematics at one time; hip reactions, powers, energy and the closure error of the loop."""
+"""States of the leg and its kinematics at one time; reactions, powers, energy and the closure error of the loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -80,22 +80,28 @@ POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
 """Points of the output `points` (see the sketch in `prosthesis.model`)."""
 
 
-def hip_reactions(
-    leg: Leg, bodies: Iterable[Body], accelerations: Sequence[Scalar], ground: Sequence[AppliedForce], gravity: Scalar
-) -> dict[str, Any]:
-    """Force in N and moment in N m of the hip on the leg: Newton and Euler for the entire leg about H.
+def reaction(
+    leg: Leg,
+    about: str,
+    bodies: Iterable[Body],
+    accelerations: Sequence[Scalar],
+    ground: Sequence[AppliedForce],
+    gravity: Scalar,
+) -> tuple[Vec, Scalar]:
+    """Force in N and moment in N m about a point of what is above on bodies and ground contacts: Newton and Euler.
 
-    Rows 1 to 3 of the paper's equations.
+    For the entire leg about H, rows 1 to 3 of the paper's equations.
 
     Args:
         leg: the leg.
-        bodies: its bodies.
+        about: name of the point.
+        bodies: the foot, and all others below the cut.
         accelerations: of the free coordinates.
         ground: forces of the ground on heel and toe.
         gravity: in m/s^2.
     """
     force, moment = Vec(0.0, 0.0), 0.0
-    H = leg.points["H"].position
+    at = leg.points[about].position
     for mass, inertia, centre, rotation in bodies:
         a, spin = centre.acceleration, rotation.acceleration
         for V, w, rate in zip(centre.partial_velocities, rotation.partial_rates, accelerations, strict=True):
@@ -103,11 +109,11 @@ def hip_reactions(
             spin = spin if w is None else spin + w * rate
         weight_and_inertia = mass * Vec(a.x, a.y + gravity)
         force = force + weight_and_inertia
-        moment = moment + cross(centre.position - H, weight_and_inertia) + inertia * spin
+        moment = moment + cross(centre.position - at, weight_and_inertia) + inertia * spin
     for point, f in zip((leg.points["heel"], leg.points["toe"]), ground, strict=True):
         force = force - f.force
-        moment = moment - cross(point.position - H, f.force)
-    return {"hip_force_x": force.x, "hip_force_y": force.y, "hip_moment": moment}
+        moment = moment - cross(point.position - at, f.force)
+    return force, moment
 
 
 def energy(bodies: Iterable[Body], gravity: Scalar) -> Scalar:
@@ -119,12 +125,18 @@ def energy(bodies: Iterable[Body], gravity: Scalar) -> Scalar:
     return total
 
 
-def powers(leg: Leg, torques: Torques, ground: Sequence[AppliedForce], hip: Mapping[str, Any]) -> dict[str, Any]:
-    """Powers in W of the hip, the joints and the ground on heel and toe: their sum is the rate of `energy`."""
-    P, thigh = leg.points, leg.thigh.rate
-    at_hip = dot(Vec(hip["hip_force_x"], hip["hip_force_y"]), P["H"].velocity) + hip["hip_moment"] * thigh
+def powers(leg: Leg, torques: Torques, ground: Sequence[AppliedForce], hip: tuple[Vec, Scalar]) -> dict[str, Any]:
+    """Powers in W of the hip, the joints and the ground on heel and toe: their sum is the rate of `energy`.
+
+    Args:
+        leg: the leg.
+        torques: of its joints.
+        ground: forces of the ground on heel and toe.
+        hip: its force and moment.
+    """
+    P, thigh, (force, moment) = leg.points, leg.thigh.rate, hip
     return {
-        "hip_power": at_hip,
+        "hip_power": dot(force, P["H"].velocity) + moment * thigh,
         "lock_power": -torques.lock * (leg.link_BC.rate - thigh),
         "damper_power": torques.cylinder * (leg.link_AD.rate - thigh),
         "ankle_power": torques.ankle * (leg.foot.rate - leg.shank.rate),

@@ -1,4 +1,4 @@
-"""Measures of a prosthetic knee: correlation with the sound knee, flexion, load, periodicity.
+"""Measures of a prosthetic knee: correlation with the sound knee, flexion and its velocity, work, load, periodicity.
 
     ensemble(Prosthesis(), grid, strides=20, observe=["rho", "peak_flexion", "order"])
 
@@ -28,6 +28,11 @@ SETTLED_STRIDES = 20
 irregular. `dataclasses.replace(MEASURES["order"], strides=...)` allows shorter runs."""
 MIN_SAMPLES = 50
 """Least samples per stride: the mean peak flexion is within 0.02 degrees of that at 200 samples, with 25 within 0.2."""
+VELOCITY_SAMPLES = 100
+"""Least samples per stride for velocities: their peaks, which are sharp where the toe leaves the ground, are within 1 %
+of those with 2000, with 50 within 3 %. The largest of 100 samples is up to 3 % too low."""
+REFINED = 10
+"""Number of values of the knee's velocity per sample, by its acceleration."""
 
 
 @float64_default
@@ -71,38 +76,71 @@ def _order(run: Run) -> Float[Array, ""]:
     return only_if(order >= 0, order.astype(strides.dtype))
 
 
+def _last_outputs(run: Run) -> dict[str, Array]:
+    """Outputs at the samples of the analysed strides, including their end."""
+    first = -_strides(run) * run.sampling.samples - 1
+    return jax.vmap(run.model.outputs)(run.ts[first:], jax.tree.map(lambda y: y[first:], run.ys))
+
+
+def _peak_velocities(run: Run) -> tuple[Array, Array]:
+    """Means over the strides of the largest velocities of flexion and extension, in rad/s."""
+    out, interval = run.once(_last_outputs), run.sampling.spacing(run.model)
+    rate = gait.refined(out["knee_rate"], out["knee_acceleration"] * interval, REFINED)
+    strides = gait.stride_table(rate, REFINED * run.sampling.samples)
+    return jnp.mean(jnp.max(strides, axis=1)), -jnp.mean(jnp.min(strides, axis=1))
+
+
+def _knee_work(run: Run) -> Float[Array, ""]:
+    out = run.once(_last_outputs)
+    power = out["damper_power"][:-1] + out["lock_power"][:-1]
+    return jnp.sum(power) * run.sampling.spacing(run.model) / _strides(run)
+
+
 def _mean_ground_force(run: Run) -> Float[Array, ""]:
-    last = slice(-_strides(run) * run.sampling.samples - 1, -1)
-    outputs = jax.vmap(run.model.outputs)(run.ts[last], jax.tree.map(lambda y: y[last], run.ys))
-    return jnp.mean(outputs["heel_force"] + outputs["toe_force"])
+    out = run.once(_last_outputs)
+    return jnp.mean(out["heel_force"][:-1] + out["toe_force"][:-1])
 
 
-correlation = Measure("rho", _rho, "1", "gait correlation coefficient", strides=1, samples_per_stride=MIN_SAMPLES)
+def _measure(
+    name: str, function: Callable[[Run], Array], unit: str, long_name: str, samples: int = MIN_SAMPLES
+) -> Measure:
+    return Measure(name, function, unit, long_name, strides=1, samples_per_stride=samples)
+
+
+correlation = _measure("rho", _rho, "1", "gait correlation coefficient")
 """Gait correlation coefficient over the last strides: the objective of the knee's design."""
-ground_force = Measure(
-    "mean_ground_force",
-    _mean_ground_force,
-    "N",
-    "mean vertical ground force of the last strides",
-    strides=1,
-    samples_per_stride=MIN_SAMPLES,
-)
+ground_force = _measure("mean_ground_force", _mean_ground_force, "N", "mean vertical ground force of the last strides")
 """In a symmetric gait it is half the body weight. With 50 samples per stride it is within 1 % of that with 2000."""
-
-
-def _flexion(name: str, function: Callable[[Run], Array], long_name: str) -> Measure:
-    return Measure(name, function, "deg", long_name, strides=1, samples_per_stride=MIN_SAMPLES)
-
 
 MEASURES = table(
     correlation,
-    _flexion("peak_flexion", lambda run: jnp.mean(run.once(_peaks)), "peak knee flexion, mean of the last strides"),
-    _flexion("peak_flexion_min", lambda run: jnp.min(run.once(_peaks)), "smallest peak knee flexion"),
-    _flexion("peak_flexion_max", lambda run: jnp.max(run.once(_peaks)), "largest peak knee flexion"),
-    _flexion(
+    _measure(
+        "peak_flexion", lambda run: jnp.mean(run.once(_peaks)), "deg", "peak knee flexion, mean of the last strides"
+    ),
+    _measure("peak_flexion_min", lambda run: jnp.min(run.once(_peaks)), "deg", "smallest peak knee flexion"),
+    _measure("peak_flexion_max", lambda run: jnp.max(run.once(_peaks)), "deg", "largest peak knee flexion"),
+    _measure(
         "smallest_flexion",
         lambda run: jnp.min(jax.vmap(gait.minimum)(_last_strides(run))),
+        "deg",
         "smallest knee flexion (hyperextension is negative)",
+    ),
+    _measure(
+        "peak_flexion_velocity",
+        lambda run: jnp.degrees(run.once(_peak_velocities)[0]),
+        "deg/s",
+        "peak knee flexion velocity, mean of the last strides",
+        VELOCITY_SAMPLES,
+    ),
+    _measure(
+        "peak_extension_velocity",
+        lambda run: jnp.degrees(run.once(_peak_velocities)[1]),
+        "deg/s",
+        "peak knee extension velocity (positive), mean of the last strides",
+        VELOCITY_SAMPLES,
+    ),
+    _measure(
+        "knee_work", _knee_work, "J", "net work of the knee per stride (negative: absorbed), mean of the last strides"
     ),
     ground_force,
     Measure(

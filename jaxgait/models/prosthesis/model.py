@@ -45,9 +45,9 @@ from jaxgait.models.prosthesis.leg import (
     SocketState,
     Torques,
     energy,
-    hip_reactions,
     loop_residual,
     powers,
+    reaction,
 )
 from jaxgait.models.prosthesis.parts import (
     PAPER,
@@ -139,6 +139,8 @@ class Prosthesis(Model):
         "heel_bristle": Variable("m", "deflection of the friction's bristle under the heel"),
         "toe_bristle": Variable("m", "deflection of the friction's bristle under the toe"),
         "knee_angle": Variable("rad", "knee flexion"),
+        "knee_rate": Variable("rad/s", "rate of knee flexion"),
+        "knee_acceleration": Variable("rad/s^2", "acceleration of knee flexion"),
         "measured_knee_angle": Variable("rad", "measured knee flexion"),
         "thigh_angle": Variable("rad", "thigh angle, forward"),
         "shank_angle": Variable("rad", "shank angle, forward"),
@@ -157,6 +159,7 @@ class Prosthesis(Model):
         "hip_force_x": Variable("N", "force that the hip applies to the leg, forward"),
         "hip_force_y": Variable("N", "force that the hip applies to the leg, upward"),
         "hip_moment": Variable("N m", "moment that the hip applies to the thigh, flexing"),
+        "knee_moment": Variable("N m", "moment about A that the thigh applies to the knee, flexing"),
         "hip_power": Variable("W", "power of the hip on the leg, through the socket if there is one"),
         "lock_power": Variable("W", "power of the knee lock"),
         "damper_power": Variable("W", "power of the cylinder"),
@@ -348,24 +351,11 @@ class Prosthesis(Model):
         """
         return self.lock.torque(psi - fourbar.psi_at(self.linkage.bars, 0.0), psi_rate)
 
-    def cylinder(self, AD: Vec, rate: Scalar) -> tuple[Scalar, Scalar]:
-        """Length in m of the hydraulic cylinder and its torque in N m on link AD; arguments as for `Damper.torque`.
-
-        Examples:
-            >>> from jaxgait import Prosthesis
-            >>> leg = Prosthesis()
-            >>> knee = leg.leg(0.0, leg.initial_state()).knee
-            >>> length, torque = leg.cylinder(knee.AD, 0.0)
-            >>> print(abs(float(length - leg.damper.rest_length)) < 0.01)  # m
-            True
-        """
-        return self.damper.torque(AD, rate, self.linkage.gamma1)
-
     def torques(self, leg: Leg, y: State) -> Torques:
         """Torques of lock, cylinder and ankle."""
         thigh = leg.hip.thigh
         shank = thigh.value + fourbar.shank_angle(self.linkage.bars, leg.knee)
-        length, cylinder = self.cylinder(leg.knee.AD, leg.link_AD.rate - thigh.rate)
+        length, cylinder = self.damper.torque(leg.knee.AD, leg.link_AD.rate - thigh.rate, self.linkage.gamma1)
         lock = self.lock_torque(y.theta_b - thigh.value, y.theta_b_rate - thigh.rate)
         ankle = self.ankle.torque(y.beta_1 - shank, y.beta_1_rate - leg.shank.rate, leg.hip.ankle)
         return Torques(lock, cylinder, ankle, length)
@@ -394,7 +384,7 @@ class Prosthesis(Model):
 
     def _accelerations(self, leg: Leg, y: State, forces: list[AppliedForce]) -> tuple[list[Any], dict[str, Body]]:
         bodies = self.bodies(leg)
-        prescribed = ("thigh", "BE") if self.socket is None else ()  # by the hip
+        prescribed = THIGH if self.socket is None else ()  # by the hip
         moving = [body for name, body in bodies.items() if name not in prescribed]
         return accelerations(moving, self.gravity, forces, self._applied(leg, y)), bodies
 
@@ -415,10 +405,14 @@ class Prosthesis(Model):
         shank = fourbar.shank_angle(bars, leg.knee)
         centre = fourbar.instantaneous_centre(leg.knee)
         torques = self.torques(leg, y)
-        hip = hip_reactions(leg, bodies.values(), rates, forces, self.gravity)
+        hip_force, hip_moment = hip = reaction(leg, "H", bodies.values(), rates, forces, self.gravity)
+        below = [body for name, body in bodies.items() if name not in THIGH]
+        _, knee_moment = reaction(leg, "A", below, rates, forces, self.gravity)
         (heel, _), (toe, _) = forces
         return {
             "knee_angle": -shank,
+            "knee_rate": leg.thigh.rate - leg.shank.rate,
+            "knee_acceleration": leg.thigh.acceleration - leg.shank.acceleration - leg.knee.rate_S * rates[0],
             "measured_knee_angle": leg.hip.knee.value,
             "thigh_angle": thigh,
             "shank_angle": thigh + shank,
@@ -434,7 +428,10 @@ class Prosthesis(Model):
             "damper_length": torques.cylinder_length,
             "damper_torque": torques.cylinder,
             "ankle_torque": torques.ankle,
-            **hip,
+            "hip_force_x": hip_force.x,
+            "hip_force_y": hip_force.y,
+            "hip_moment": hip_moment,
+            "knee_moment": -knee_moment,
             **powers(leg, torques, forces, hip),
             "energy": energy(bodies.values(), self.gravity),
             "loop_residual": loop_residual(leg, self.linkage),
@@ -475,6 +472,8 @@ class Prosthesis(Model):
             )
 
 
+THIGH = ("thigh", "BE")
+"""Names of the bodies above the knee."""
 FOLD_MARGIN = 1e-6
 """Distance of the cosine of DAC from 1 within which the linkage counts as folded (a microsecond before it folds)."""
 

@@ -185,7 +185,7 @@ class ProsthesisMultipliers(NamedTuple):
         """F_e + F_q: ground, lock, cylinder and ankle as generalised forces."""
         leg, table = self.leg, parts(self.leg)
         lock = leg.lock_torque(y.theta_b - q[2], y.theta_b_rate - qd[2])
-        _, tau = leg.cylinder(down(y.theta_a - q[2]), y.theta_a_rate - qd[2])
+        _, tau = leg.damper.torque(down(y.theta_a - q[2]), y.theta_a_rate - qd[2], leg.linkage.gamma1)
         target = leg.hip(t).ankle
         ankle = leg.ankle.torque(y.beta_1 - y.alpha_11, y.beta_1_rate - y.alpha_11_rate, target)
         zero = jnp.zeros_like(tau)

@@ -25,12 +25,13 @@ from jaxgait.models.prosthesis.fitting import (
     straight_ankle_height,
     with_drive,
 )
-from jaxgait.models.prosthesis.leg import KneeState, SocketState
-from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.models.prosthesis.leg import KneeState, SocketState, energy
+from jaxgait.models.prosthesis.model import THIGH, Prosthesis
 from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.stride import Person
+from jaxgait.native import native
 from jaxgait.outcome import code, legend
 from jaxgait.parameters import ParameterError, get_parameter, parameters, with_parameters
 from tests.models.prosthesis.multipliers import (
@@ -44,6 +45,7 @@ from tests.models.prosthesis.multipliers import (
 
 CHECK_RTOL = 1e-8  # the specification gives ten digits or more, of inputs that it gives with ten
 KNEE = with_parameters(Prosthesis(), {"damper.k": 2e4, "damper.c": 1000.0})
+LOWER = sum(float(getattr(KNEE.masses, name)) for name in ("AD", "BC", "CD", "shank", "foot"))  # kg, below the thigh
 CHECKS = {
     0.12: dict(
         y=KneeState(-0.4, 0.02, -1.4, 0.5),
@@ -129,7 +131,7 @@ def test_configurations_of_the_linkage(row):
     psi = fourbar.psi_at(bars, math.radians(row[0]))
     knee = fourbar.close(bars, psi)
     centre = fourbar.instantaneous_centre(knee)
-    length, _ = Prosthesis().cylinder(knee.AD, 0.0)
+    length, _ = Prosthesis().damper.torque(knee.AD, 0.0, Prosthesis().linkage.gamma1)
     np.testing.assert_allclose([fourbar.link_angle(knee), psi], row[1:3], atol=1.01e-6)
     np.testing.assert_allclose([centre.x * 1e3, centre.y * 1e3], row[3:5], atol=1.01e-3)
     np.testing.assert_allclose(length * 1e3, row[5], atol=1.01e-4)
@@ -239,7 +241,7 @@ def _energy(leg, t, y):
     shank = thigh + fourbar.shank_angle(leg.linkage.bars, rates.knee)
     q = q.at[3].set(shank).at[4].set(thigh + fourbar.link_angle(rates.knee))
     qd = jnp.stack([0.0, 0.0, 0.0, rates.shank.rate, rates.link_AD.rate, y[2], y[3]])
-    length, _ = leg.cylinder(rates.knee.AD, 0.0)
+    length, _ = leg.damper.torque(rates.knee.AD, 0.0, leg.linkage.gamma1)
     spring = 0.5 * leg.damper.k * (length - leg.damper.rest_length) ** 2
     ankle = 0.5 * leg.ankle.stiffness * (y[1] - shank) ** 2
     lagrangian = _lagrangian(leg)
@@ -264,20 +266,48 @@ def test_energy_is_conserved_and_both_forms_agree_in_free_swing():
 
 
 @pytest.mark.parametrize("socket", [None, Socket()])
-def test_energy_changes_by_the_powers_that_are_given_out(socket):
-    """On the ground, bent, all joints turning: hip, lock, cylinder, ankle and ground account for the energy."""
+def test_energy_and_knee_change_as_the_outputs_say(socket):
+    """On the ground, bent, all joints turning: powers account for the energy, of the entire leg and below the thigh.
+
+    The derivatives are those along the motion, by automatic differentiation.
+    """
     leg, y = eqx.tree_at(lambda m: m.socket, KNEE, socket, is_leaf=lambda x: x is None), CHECKS[0.12]["y"]
     if socket is not None:
         y = SocketState(*y, *map(jnp.asarray, (0.003, -0.004, 0.1, 0.2)))
 
-    @jax.jit
-    def seen(t, y):
-        return leg.outputs(t, y), jax.jvp(leg.outputs, (t, y), (jnp.ones_like(t), leg.vector_field(t, y)))[1]["energy"]
+    def changing(t, y):
+        """Some outputs; below the thigh, momentum and energy; position of A and angle of the thigh."""
+        now, out = leg.leg(t, y), leg.outputs(t, y)
+        lower = [body for name, body in leg.bodies(now).items() if name not in THIGH]
+        momentum = sum(body.mass * jnp.stack(body.centre.velocity) for body in lower)
+        position = jnp.stack([*now.points["A"].position, now.hip.thigh.value])
+        found = {name: out[name] for name in ("energy", "damper_length", "knee_angle", "knee_rate")}
+        return (found, momentum, energy(lower, leg.gravity), position), out
 
-    out, rate = seen(jnp.asarray(0.12), jax.tree.map(jnp.asarray, y))
-    powers = {name: float(value) for name, value in out.items() if name.endswith("_power")}
+    def seen(t, y):
+        _, rates, out = jax.jvp(changing, (t, y), (jnp.ones_like(t), leg.vector_field(t, y)), has_aux=True)
+        return out, *rates
+
+    out, rate, push, work, moved = jax.device_get(
+        jax.jit(native(seen))(jnp.asarray(0.12), jax.tree.map(jnp.asarray, y))
+    )
+    powers = {name: value for name, value in out.items() if name.endswith("_power")}
     assert len(powers) == 5 and abs(powers["ground_power"]) > 1.0 and abs(powers["hip_power"]) > 1.0
-    np.testing.assert_allclose(sum(powers.values()), rate, rtol=1e-9)
+    np.testing.assert_allclose(sum(powers.values()), rate["energy"], rtol=1e-9)
+    at_A = push - [
+        out["heel_friction"] + out["toe_friction"],
+        out["heel_force"] + out["toe_force"] - LOWER * leg.gravity,
+    ]
+    of_thigh = np.dot([*at_A, -out["knee_moment"]], moved)
+    assert abs(out["knee_moment"] * moved[2]) > 1.0
+    np.testing.assert_allclose(sum(powers.values()) - powers["hip_power"] + of_thigh, work, rtol=1e-9)
+    stretch = rate["damper_length"]
+    np.testing.assert_allclose(
+        out["damper_power"], -leg.damper.force(out["damper_length"], stretch) * stretch, rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        [out["knee_rate"], out["knee_acceleration"]], [rate["knee_angle"], rate["knee_rate"]], rtol=1e-9
+    )
     assert float(out["loop_residual"]) < 1e-12
 
 
