@@ -193,7 +193,8 @@ def _facts(walk: Walk) -> Iterator[str]:
     ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
     moved = abs(walk.period - walk.stride_time) > 1e-6
     repeats = f" from heel strike to heel strike; its angles repeat after {walk.period:.4f} s" if moved else ""
-    yield f"{walk.side} leg, {ground}; speed {walk.speed:.3f} m/s, stride time {walk.stride_time:.4f} s{repeats}"
+    speed = f"drive at {walk.speed:.3f} m/s (speed of the hip)"
+    yield f"{walk.side} leg, {ground}; {speed}, stride time {walk.stride_time:.4f} s{repeats}"
     yield from _strides(walk)
     yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
     if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:

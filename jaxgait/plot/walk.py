@@ -52,7 +52,8 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
         kept = f"{len(walk.kept)} of {len(walk.strides)} strides"
         figure.suptitle(
-            f"{walk.name}, {walk.side} leg: {kept}, {walk.speed:.2f} m/s, stride time {walk.stride_time:.3f} s",
+            f"{walk.name}, {walk.side} leg: {kept}, drive at {walk.speed:.2f} m/s (speed of the hip), "
+            f"stride time {walk.stride_time:.3f} s",
             fontsize=11,
         )
     return figure
@@ -186,7 +187,8 @@ def _parameters(ax: Axes, walk: Walk) -> None:
         cell.set_edgecolor(GREY)
         cell.set_linewidth(0.4)
     ax.set_axis_off()
-    ax.set_title("mean and SD of the kept strides" if means.strides > 1 else "the kept stride", fontsize=9)
+    shown = "mean and SD of the kept strides" if means.strides > 1 else "the kept stride"
+    ax.set_title(f"{shown}\n(speed: that of the footprints)", fontsize=9)
 
 
 def _gaps(ax: Axes, walk: Walk) -> None:

@@ -66,11 +66,13 @@ def test_an_unknown_toe_off_is_no_swing_and_gaps_are_drawn_over_all_trials(walk)
 
 
 def test_the_sheet_lists_the_spatiotemporal_parameters(walk):
-    ax = sheet(walk, judge(walk_stride(walk))).axes[-1]
+    figure = sheet(walk, judge(walk_stride(walk)))
+    ax = figure.axes[-1]
     (table,) = ax.tables
     rows = [[table[row, column].get_text().get_text() for column in range(3)] for row in range(len(SPATIOTEMPORAL))]
     assert [row[0] for row in rows] == [name.replace("_", " ") for name in SPATIOTEMPORAL]
     means = side_means(spatiotemporal(walk))
     assert rows[2] == ["speed", f"{means.speed.item():.4g} ± {means.speed_sd.item():.2g}", "m/s"]
-    assert ax.get_title() == "mean and SD of the kept strides"
+    assert ax.get_title() == "mean and SD of the kept strides\n(speed: that of the footprints)"
+    assert f"drive at {walk.speed:.2f} m/s (speed of the hip)" in figure.get_suptitle()
     plt.close("all")
