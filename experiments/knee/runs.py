@@ -42,7 +42,7 @@ def _amplitude(run: Any) -> Any:
 def _sampled_peak(run: Any) -> Any:
     simulated, _ = curves(run)
     table = gait.stride_table(jnp.degrees(simulated[:-1]), run.sampling.samples)
-    return jnp.mean(gait.peak_flexion(table[-ANALYSED_STRIDES:]))
+    return jnp.mean(jnp.max(table[-ANALYSED_STRIDES:], axis=1))
 
 
 SAMPLED_PEAK = Measure(

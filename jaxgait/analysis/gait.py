@@ -1,7 +1,7 @@
-"""Analysis of a knee curve: correlation with a measured one, peak flexion, subharmonic order, critical stiffness.
+"""Analysis of a knee curve: correlation with a measured one, extremes, subharmonic order, critical stiffness.
 
-All functions except `subharmonic_limit` are plain `jax.numpy` and may be vmapped, jitted and (`correlation`,
-`peak_flexion`, `maximum` and `minimum`) differentiated. A *stride table* is a curve cut into strides: shape (strides,
+All functions except `subharmonic_limit` are plain `jax.numpy` and may be vmapped, jitted and (`correlation`, `maximum`,
+`minimum` and `refined`) differentiated. A *stride table* is a curve cut into strides: shape (strides,
 samples per stride).
 """
 
@@ -70,19 +70,6 @@ def correlation(x: Real[Array, " samples"], y: Real[Array, " samples"]) -> Float
     )
     constant = (x_variance <= x_rounding) | (y_variance <= y_rounding)
     return jnp.where(constant, jnp.nan, mean(dx * dy) / jnp.sqrt(x_variance * y_variance))
-
-
-@float64_default
-def peak_flexion(table: Float[Array, "strides phases"]) -> Float[Array, " strides"]:
-    """Largest value in each stride, in the unit of the curve.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.analysis.gait import peak_flexion
-        >>> [float(x) for x in peak_flexion(jnp.array([[0.0, 62.0, 5.0], [1.0, 58.0, 4.0]]))]
-        [62.0, 58.0]
-    """
-    return jnp.max(table, axis=1)
 
 
 def _stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:

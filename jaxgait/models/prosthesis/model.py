@@ -159,7 +159,7 @@ class Prosthesis(Model):
         "hip_force_x": Variable("N", "force that the hip applies to the leg, forward"),
         "hip_force_y": Variable("N", "force that the hip applies to the leg, upward"),
         "hip_moment": Variable("N m", "moment that the hip applies to the thigh, flexing"),
-        "knee_moment": Variable("N m", "moment about A that the thigh applies to the knee, flexing"),
+        "knee_moment": Variable("N m", "moment about the pivot A that the thigh applies to the knee, flexing"),
         "hip_power": Variable("W", "power of the hip on the leg, through the socket if there is one"),
         "lock_power": Variable("W", "power of the knee lock"),
         "damper_power": Variable("W", "power of the cylinder"),
