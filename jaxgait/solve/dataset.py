@@ -24,8 +24,8 @@ from jaxgait.outcome import legend
 from jaxgait.parameters import parameters
 from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.scheme import Scheme
+from jaxgait.solve.guards import phases
 from jaxgait.solve.hybrid import EventDriven
-from jaxgait.solve.segments import rounding
 from jaxgait.states import state_variables
 
 _IN_SECONDS = ("first_step", "max_step", "dt")
@@ -103,21 +103,11 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
     return found
 
 
-def _phases(model: Any, trajectory: Any) -> dict[str, xr.DataArray]:
-    """Of several phases the one of each sample, which follows from the events; at an event, that before it."""
+def _phases(model: Any, trajectory: Trajectory) -> dict[str, xr.DataArray]:
     if len(model.phases()) == 1:
         return {}
-    happened = np.flatnonzero(np.asarray(trajectory.events.kind) >= 0)
-    transitions = list(model.transitions().values())
-    after = [0]
-    for kind in np.asarray(trajectory.events.kind)[happened]:
-        target = transitions[kind].target
-        after.append(after[-1] if target is None else target)
-    ts, instants = np.asarray(trajectory.ts), np.asarray(trajectory.events.t)[happened]
-    past = np.searchsorted(instants + rounding(instants), ts)
-    phase = np.where(ts > np.asarray(trajectory.t_end), -1, np.array(after)[past])
     attrs = {"units": "1", "long_name": "phase of the motion; -1 after its end"}
-    return {"phase": xr.DataArray(phase, dims="time", attrs=attrs)}
+    return {"phase": xr.DataArray(phases(model, trajectory), dims="time", attrs=attrs)}
 
 
 def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import diffrax
 import jax
@@ -25,6 +25,8 @@ from jaxgait.run import WHOLE_WITHIN, Run, Sampling, Trajectory
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.checks import check_equations, check_start_values, check_state, component_in_unit, reads_time
 from jaxgait.solve.dataset import labelled, trajectory_dataset
+from jaxgait.solve.guards import guards, warn_of_guards
+from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
 from jaxgait.states import state_variables, with_state_variables
@@ -122,7 +124,7 @@ def simulate(
         if y0 is not None:
             check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
             check_start_values(model, state_variables(y0))
-        trajectory, outputs, found = _run(cast, sampling, chosen, y0, seen, progress)
+        trajectory, outputs, found, values = _run(cast, sampling, chosen, y0, seen, progress)
         data = trajectory_dataset(model, trajectory, outputs, chosen, precision, sampling)
     data = _with_observed(data, found, getattr(seen, "variables", {}))
     ended = _ended(model, trajectory)
@@ -133,6 +135,8 @@ def simulate(
     if trajectory.events is not None and trajectory.events.missed:
         recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
         warn_user(f"{recorded}: raise max_events")
+    if values:
+        warn_of_guards(model, trajectory, values)
     return data.assign_attrs(ended)
 
 
@@ -200,9 +204,17 @@ def _recording(model: Model, scheme: Scheme) -> Scheme:
     return scheme
 
 
+class _Found(NamedTuple):
+    trajectory: Trajectory
+    outputs: dict[str, Array]
+    observed: dict[str, Array]
+    guards: dict[str, Array]
+    """Of event-driven runs, at the samples."""
+
+
 def _run(
     model: Model, sampling: Sampling, scheme: Scheme, y0: State | None, observe: Observe | None, progress: bool
-) -> tuple[Trajectory, dict[str, Array], dict[str, Array]]:
+) -> _Found:
     """Runs one program for all tolerances and times, unless the model or a solver branches on their values."""
     sampling = scheme.complete_sampling(model, sampling)
     *bare, numbers = without_numbers(scheme, sampling)
@@ -231,11 +243,12 @@ def _program(
     y0: State | None,
     observe: Observe | None,
     progress: bool,
-) -> tuple[Trajectory, dict[str, Array], dict[str, Array]]:
+) -> _Found:
     scheme, sampling = with_numbers(scheme, sampling, numbers)
     trajectory = scheme.run(model, sampling, y0, watch=getattr(observe, "watch", ()), progress=progress)
     run = Run(model, trajectory, sampling)
-    return trajectory, run.outputs(), {} if observe is None else observed(observe, run)
+    seen = {} if observe is None else observed(observe, run)
+    return _Found(trajectory, run.outputs(), seen, guards(model, trajectory) if isinstance(scheme, EventDriven) else {})
 
 
 def _with_observed(data: xr.Dataset, found: Mapping[str, Array], variables: Mapping[str, Variable]) -> xr.Dataset:

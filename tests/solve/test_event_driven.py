@@ -87,6 +87,37 @@ def test_a_transition_that_ends_is_a_status_and_the_last_event():
     assert float(run.h_before[-1]) == pytest.approx(1.5, abs=EXACT) and np.isnan(run.h[-1])
 
 
+class Ceiling(Bouncing):
+    """With a guard of the given sign for where the ball passes a height of 0.5 m, in a phase of its own or not."""
+
+    sign: float = parameter(1.0, unit="1", doc="sign of the guard", bounds="any")
+    top: float = parameter(0.5, unit="m", doc="height that is passed", bounds="any")
+
+    def transitions(self):
+        return super().transitions() | {"passed": Transition(0, 0, lambda t, y: self.sign * (y.h - self.top))}
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"sign": -1.0}, r"'passed' rises through zero in phase 0 \(at 0.31 s\)"),
+        ({"sign": -1.0, "top": -0.1}, r"'passed' is negative from the start of phase 0 \(at 0 s\)"),
+    ],
+)
+def test_a_guard_of_the_wrong_sign_is_noticed(values, why):
+    assert "passed" in simulate(Ceiling(), duration=0.4, samples=40).event_name  # and there is no warning
+    with pytest.warns(UserWarning, match=f"guard of Ceiling may have the wrong sign: that of {why}.*opposite sign"):
+        simulate(Ceiling(**values), duration=0.4, samples=40)
+
+
+@pytest.mark.parametrize("duration", [0.05, 0.3, 2.0])
+@pytest.mark.filterwarnings("error")
+def test_no_shipped_guard_is_suspected(duration):
+    from jaxgait import RollingWalker
+
+    simulate(RollingWalker(), duration=duration)
+
+
 def test_too_many_events_are_a_status():
     with pytest.warns(IncompleteRun, match="raise max_events"):
         run = simulate(Bouncing(), max_events=2)
