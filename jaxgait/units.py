@@ -49,6 +49,11 @@ _FACTOR = re.compile(rf"([{_LETTER}]+)(?:\^?(-?\d+(?:\.\d+)?))?|1")
 COMMON = ("1", "%", "rad", "deg", "m", "cm", "mm", "s", "ms", "kg", "g", "N", "kN", "rad/s", "deg/s")
 COMMON += ("N/m", "kN/m", "N/mm", "N s/m", "kN s/m", "N s/mm", "m/s", "m/s^2", "kg m^2", "kg cm^2", "N m", "Pa", "MPa")
 """Units to name in messages."""
+_UNCONVERTED = re.compile(
+    "(?:stride|step|hop|jump|cycle|beat|turn|rev|frame|sample|day|mile)s?|mi|yd|px|BW|BH|dB|mmHg|cmH2O|psi|"
+    f"[{''.join(_PREFIXES)}]?(?:Hz|K|A|V|F|H|C|T|ohm|mol|cal|bar|l|L)"
+)
+"""Names that units may contain, but that are not converted."""
 _WORDS = {"metre": "m", "meter": "m", "second": "s", "sec": "s", "kilogram": "kg", "gram": "g", "newton": "N"}
 _WORDS |= {"radian": "rad", "degree": "deg", "joule": "J", "watt": "W", "pascal": "Pa"}
 """Words that are not units, with those to write instead."""
@@ -199,14 +204,14 @@ def alike(unit: str) -> list[str]:
 
 
 def check(unit: str, what: str) -> None:
-    """Checks that no name in a unit is nearly that of a known one; other names ("stride") are units without conversion.
+    """Checks that all names in a unit are known; some ("stride", "mmHg") are units without conversion.
 
     Args:
         unit: the unit of a declaration.
         what: that declaration, for the message.
 
     Raises:
-        ValueError: naming the unit that was probably meant.
+        ValueError: naming the unit that was probably meant, or common ones.
 
     Examples:
         >>> from jaxgait.units import check
@@ -215,14 +220,15 @@ def check(unit: str, what: str) -> None:
             ...
         ValueError: the unit 'kgg m^2' of inertia has an unknown 'kgg': did you mean 'kg'?
     """
-    known = (
-        {name: name for text in COMMON for name in re.findall(r"[A-Za-z%]+", text)} | {n: n for n in _KNOWN} | _WORDS
-    )
+    known = {n: n for text in COMMON for n in re.findall(r"[A-Za-z%]+", text)} | {n: n for n in _KNOWN} | _WORDS
     for name in re.findall(rf"[{_LETTER}][{_LETTER}0-9]*", unit.translate(_SPELLINGS)):
+        if _base(name.rstrip("0123456789")) is not None or _UNCONVERTED.fullmatch(name):
+            continue
         same = [n for n in known if n.lower() == name.lower()]
         near = same or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-        if _base(name.rstrip("0123456789")) is None and near:
-            raise ValueError(f"the unit {unit!r} of {what} has an unknown {name!r}: did you mean {known[near[0]]!r}?")
+        listed = f"known are {', '.join(COMMON)} and their products; a count or a ratio has the unit '1'"
+        hint = f"did you mean {known[near[0]]!r}?" if near else listed
+        raise ValueError(f"the unit {unit!r} of {what} has an unknown {name!r}: {hint}")
 
 
 def _parsed(text: str) -> Unit | None:

@@ -103,7 +103,12 @@ def test_a_misspelt_unit_of_a_declaration_is_an_error_where_it_is_declared(unit,
         type("Own", (Model,), {**methods, "variables": {"x": Variable(unit, "position")}})
 
 
-OTHERS = ["nm", "hPa", "kgf", "degC", "Nmm/rad", "Nms/rad"]
+def test_a_unit_that_does_not_exist_is_an_error():
+    with pytest.raises(ValueError, match=r"measure 'far' has an unknown 'furlong': known are 1, .*has the unit '1'"):
+        Measure("far", lambda run: run["x"].max(), "m/furlong", "how far")
+
+
+OTHERS = ["N m/kg", "W/kg", "1/s", "m^2", "kHz", "ml/(kg min)", "nm", "hPa", "kgf", "degC", "Nmm/rad", "Nms/rad"]
 
 
 @pytest.mark.parametrize(
