@@ -181,7 +181,7 @@ class Smooth(Scheme):
 def integrate(
     model: Model,
     ts: Float[Array, " times"],
-    scheme: Smooth,
+    scheme: Smooth | None = None,
     y0: State | None = None,
     progress: bool = False,
     watch: tuple[str, ...] = (),
@@ -191,23 +191,30 @@ def integrate(
     Args:
         model: the mechanism; its leaves may be traced.
         ts: increasing times in s; with any others the trajectory ends at once, with the status of a non-finite state.
-        scheme: solver, tolerances and steps, see `Smooth.of`.
+        scheme: solver, tolerances and steps; those that suit the model if None (`Smooth.of`).
         y0: state at `ts[0]`; the model's own initial state if None.
         progress: whether to draw a progress bar (from compiled code; single runs only).
         watch: outputs or components of the state whose extremes over all accepted steps are recorded.
 
     Raises:
+        TypeError: for a scheme that is no `Smooth`, such as where times and scheme are exchanged.
         ValueError: for an initial state without the structure of the model's own, or not finite, unless it is traced.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait import Bungee
-        >>> from jaxgait.solve.smooth import Smooth, integrate
+        >>> from jaxgait.solve.smooth import integrate
         >>> man = Bungee(linear_drag=0.0, quadratic_drag=0.0)
-        >>> run = integrate(man, jnp.array([0.0, 1.0, 2.0]), Smooth.of(man))
+        >>> run = integrate(man, jnp.array([0.0, 1.0, 2.0]))
         >>> print(run.ys.x.round(6), run.ys.v.round(6))  # m and m/s: a free fall from 30 m under 10 m/s^2
         [-30. -25. -10.] [ 0. 10. 20.]
     """
+    scheme = Smooth.of(model) if scheme is None else scheme
+    if not isinstance(scheme, Smooth):
+        got = checks.shown(scheme)
+        raise TypeError(
+            f"integrate needs a Smooth scheme after the times, as in integrate(model, ts, scheme), got {got}"
+        )
     if y0 is not None and checks.is_concrete(y0):  # tracing the model's own state can take a second
         check_state("y0", y0, jax.eval_shape(model.initial_state))
     ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
