@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait import checks
 from jaxgait.model import Model, Scalar, State
 from jaxgait.outcome import Outcome
+from jaxgait.plausible import warn_implausible
 from jaxgait.precision import float64_default
 from jaxgait.states import state_variables
 
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 SAMPLES_PER_STRIDE = 100
 SAMPLES_PER_RUN = 1000
+LONGEST_RUN = 100.0
+"""Plausible length of a run, in units of the model's own duration."""
 WHOLE_WITHIN = 1e-6
 """Largest difference from a whole number, of periods or steps, that counts as rounding."""
 
@@ -197,6 +200,9 @@ class Sampling:
             duration: length in s, instead of `strides`.
             samples: per stride (of a run counted in strides) or in total.
 
+        Warns:
+            jaxgait.plausible.ImplausibleValue: if the duration is over `LONGEST_RUN` times the model's own.
+
         Raises:
             ValueError: if the span or the number of samples is impossible.
 
@@ -220,6 +226,9 @@ class Sampling:
             chosen = cls(strides, samples or SAMPLES_PER_STRIDE)
         else:
             seconds = None if duration is None else checks.positive("duration", duration, "seconds")
+            if seconds is not None and checks.is_concrete(model.duration):
+                longest = LONGEST_RUN * float(np.max(np.asarray(model.duration)))
+                warn_implausible(f"the duration of a run of {type(model).__name__}", seconds, "s", (0.0, longest))
             chosen = cls(None, samples or SAMPLES_PER_RUN, seconds)
         return replace(chosen, interval=float(np.max(np.asarray(chosen.spacing(model)))))
 

@@ -35,6 +35,11 @@ CASES = [
     ),
     ("march(RigidWalker(), 1e-3, 1, 1, y0=(0.0, 1.0))", "ValueError", "y0 must be a WalkerState"),
     ("march(RigidWalker(), 1e-3, 1, 1, y0=NAN_STATE)", "ValueError", "y0.x must be finite, got nan"),
+    (
+        "integrate(Bungee(), 0.5, np.linspace(0.0, 1.0, 3))",
+        "TypeError",
+        "as in integrate(model, ts, scheme), got",
+    ),
     # event-driven runs and periodic gaits
     ("hybrid(RigidWalker(), events=1, t_end=1.0)", "TypeError", "phases and transitions, such as RollingWalker()"),
     ("hybrid(RollingWalker(), events=0, t_end=1.0)", "ValueError", "events must be a whole number, at least 1, got 0"),
@@ -80,6 +85,7 @@ _MODULES = {
     "jaxgait.parameters": ("with_parameters",),
     "jaxgait.models.walker.rigid": ("RigidWalker", "RollingWalker"),
     "jaxgait.solve.hybrid": ("hybrid",),
+    "jaxgait.solve.smooth": ("integrate",),
     "jaxgait.solve.time_stepping": ("march",),
 }
 

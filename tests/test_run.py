@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import jaxgait
-from jaxgait import simulate
+from jaxgait import Bungee, simulate
 from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.plausible import ImplausibleValue
+from jaxgait.run import Sampling
 from jaxgait.states import state_variables, with_state_variables
 from tests.oscillator import Oscillator
 
@@ -93,3 +95,8 @@ def test_samples_after_an_early_end_are_not_results():
     after = np.isnan(run.x.values)
     assert after.any() and (run.n.values[after] == -1).all() and not run.up.values[after].any()
     assert (run.n.values[~after] >= 0).all() and run.up.values[~after].all()
+
+
+def test_a_duration_in_milliseconds_is_noticed():
+    with pytest.warns(ImplausibleValue, match="duration of a run of Bungee is 20000 s, .* ms instead of s"):
+        Sampling.of(Bungee(), None, 20000.0, None)

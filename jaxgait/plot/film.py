@@ -13,7 +13,6 @@ import pathlib
 import signal
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -184,7 +183,7 @@ class Film(FuncAnimation):
         kind = "mp4"
         if encoder() is None:
             kind = "gif"
-            warnings.warn(f"without ffmpeg the animation becomes a GIF, which is large: {INSTALL}", stacklevel=2)
+            checks.warn_user(f"without ffmpeg the animation becomes a GIF, which is large: {INSTALL}")
         with tempfile.TemporaryDirectory() as folder:
             content = self.save(pathlib.Path(folder, f"film.{kind}"), progress=kind == "gif").read_bytes()
         data = base64.b64encode(content).decode()

@@ -211,10 +211,8 @@ def integrate(
     """
     scheme = Smooth.of(model) if scheme is None else scheme
     if not isinstance(scheme, Smooth):
-        got = checks.shown(scheme)
-        raise TypeError(
-            f"integrate needs a Smooth scheme after the times, as in integrate(model, ts, scheme), got {got}"
-        )
+        call = "as in integrate(model, ts, scheme)"
+        raise TypeError(f"integrate takes a Smooth scheme after the times, {call}, got {checks.shown(scheme)}")
     if y0 is not None and checks.is_concrete(y0):  # tracing the model's own state can take a second
         check_state("y0", y0, jax.eval_shape(model.initial_state))
     ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)

@@ -249,8 +249,3 @@ def test_integrate_raises_for_a_state_of_another_structure(y0):
     model = Oscillator()
     with pytest.raises(ValueError, match="y0 must be a Point"):
         integrate(model, jnp.linspace(0.0, 1.0, 3), Smooth.of(model), y0)
-
-
-def test_integrate_raises_if_scheme_and_times_are_exchanged():
-    with pytest.raises(TypeError, match=r"as in integrate\(model, ts, scheme\)"):
-        integrate(Oscillator(), Smooth.of(Oscillator()), jnp.linspace(0.0, 1.0, 3))
