@@ -36,7 +36,7 @@ def phases(model: Any, trajectory: Trajectory) -> np.ndarray:
     """The phase of each sample, (times,), which follows from the events; at one, that before it; -1 after the end."""
     transitions = list(model.transitions().values())
     after = [0]
-    for kind in _happened(trajectory, trajectory.events.kind):
+    for kind in _events(trajectory)[0]:
         target = transitions[kind].target
         after.append(after[-1] if target is None else target)
     ts = np.asarray(trajectory.ts)
@@ -55,7 +55,7 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
         UserWarning: if a guard rises through zero between two samples and never falls, or is negative at all samples
             at which the transition might happen.
     """
-    phase, past, happened = phases(model, trajectory), _past(trajectory), _happened(trajectory, trajectory.events.kind)
+    phase, past, (happened, _) = phases(model, trajectory), _past(trajectory), _events(trajectory)
     found = []
     for i, (name, one) in enumerate(model.transitions().items()):
         value = np.where(np.isin(phase, one.sources), np.asarray(values[name]), np.nan)
@@ -79,14 +79,14 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
         )
 
 
-def _happened(trajectory: Trajectory, values: Any) -> np.ndarray:
-    """The values of the events that happened, of an array with room for more."""
-    events: Any = trajectory.events
-    return np.asarray(values)[np.asarray(events.kind) >= 0]
+def _events(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the transitions that happened, and when, in s; both (events,)."""
+    assert trajectory.events is not None
+    kind, t = np.asarray(trajectory.events.kind), np.asarray(trajectory.events.t)
+    return kind[kind >= 0], t[kind >= 0]
 
 
 def _past(trajectory: Trajectory) -> np.ndarray:
     """How many events happened before each sample, (times,)."""
-    events: Any = trajectory.events
-    instants = _happened(trajectory, events.t)
+    _, instants = _events(trajectory)
     return np.searchsorted(instants + rounding(instants), np.asarray(trajectory.ts))
