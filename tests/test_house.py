@@ -215,6 +215,7 @@ COVERED = {
     "solve/dense.py": "solve/test_verner.py",
     "solve/derivatives.py": "solve/test_schemes.py",
     "solve/dataset.py": "solve/test_simulate.py",
+    "solve/guards.py": "solve/test_event_driven.py",
     "solve/segments.py": "solve/test_hybrid.py",
     "solve/resolving.py": "solve/test_float32.py",
     "solve/smooth.py": "solve/test_simulate.py",
