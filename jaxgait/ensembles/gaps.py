@@ -9,7 +9,7 @@ import numpy as np
 from jaxgait import xr
 from jaxgait.checks import warn_user
 from jaxgait.ensembles.labels import summary
-from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures, without_value
+from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.solve.solvers import is_implicit
 
 NUMBERS_PER_READ = 1 << 20
@@ -42,21 +42,18 @@ def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def warn_of_failures(data: xr.Dataset, rejection: str, names: Sequence[str]) -> None:
+def warn_of_failures(data: xr.Dataset, rejection: str) -> None:
     """Warns once of all members that failed; the model's own terminations are results, not failures.
 
-    If all members end so, `names` (results that need runs that complete) have no values at all. `rejection` is why the
-    model rejects the first invalid one.
+    `rejection` is why the model rejects the first invalid one.
     """
     ended = summary(data)
     completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
     failed_members = int(failures(data["status"].to_numpy()).sum())
-    lost = "" if completed or failed_members else without_value(names)
-    if failed_members or lost:
+    if failed_members or not completed:
         why = {INVALID_TEXT: f" (the first: {rejection})"}
         others = "; ".join(f"{n}: {text}{why.get(text, '')}" for text, n in ended.items() if text != COMPLETED_TEXT)
-        how = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
-        warn_user(how + lost, IncompleteRun)
+        warn_user(f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}", IncompleteRun)
 
 
 def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:

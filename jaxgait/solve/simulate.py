@@ -19,7 +19,7 @@ from jaxgait.fields import no_element, value_named
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import Model, State, Variable, as_model
 from jaxgait.native import kept, looped
-from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, failures, sentence, without_value
+from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single, is_real
 from jaxgait.run import WHOLE_WITHIN, Run, Sampling, Trajectory
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
@@ -89,10 +89,8 @@ def simulate(
         the dimensions of its measure), NaN if the run did not complete, or -1 for integers.
 
     Warns:
-        jaxgait.outcome.IncompleteRun: if the run failed, or ended in one of the model's own ways and what is observed
-            needs a run that completes.
-        UserWarning: if a smooth run may have had more events than are recorded, and if a guard of an event-driven run
-            only rises, or is always negative.
+        jaxgait.outcome.IncompleteRun: if the run did not reach its end.
+        UserWarning: if a smooth run may have had more events than are recorded.
 
     Raises:
         TypeError: for anything but a model, and within `jax.jit`, `jax.vmap` or a derivative.
@@ -130,11 +128,10 @@ def simulate(
         data = trajectory_dataset(model, trajectory, outputs, chosen, precision, sampling)
     data = _with_observed(data, found, getattr(seen, "variables", {}))
     ended = _ended(model, trajectory)
-    declared = ended["status"] >= FIRST_TERMINATION
-    lost = without_value(name for name in found if declared and name not in getattr(seen, "early", ()))
-    if lost or failures(ended["status"]):
-        how = f"{type(model).__name__} {ended['status_text']}, {ended['t_end_s']:.6g} s into the run"
-        warn_user(how + lost, IncompleteRun)
+    if ended["status"] != Outcome.COMPLETED:
+        warn_user(
+            f"{type(model).__name__} {ended['status_text']}, {ended['t_end_s']:.6g} s into the run", IncompleteRun
+        )
     if trajectory.events is not None and trajectory.events.missed:
         recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
         warn_user(f"{recorded}: raise max_events")

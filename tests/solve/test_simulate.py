@@ -193,7 +193,6 @@ def test_float32_is_a_choice():
     np.testing.assert_allclose(data.x, np.cos(2 * data.time), atol=1e-3)
 
 
-@pytest.mark.filterwarnings("error")  # an end that the model declares is no failure
 def test_terminations_become_a_status():
     data = simulate(Oscillator(limit=0.5))
     assert data.attrs["status_text"] == "ended early: broke"
