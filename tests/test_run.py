@@ -11,12 +11,9 @@ import pytest
 import jaxgait
 from jaxgait import Bungee, simulate
 from jaxgait.model import Model, Scalar, Variable, parameter
-<<<<<<< HEAD
+from jaxgait.outcome import IncompleteRun
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.run import Sampling
-=======
-from jaxgait.outcome import IncompleteRun
->>>>>>> parent of 202b4927 (fix(outcome): a run that ends as its mechanism declares warns only if measures have no value for that reason)
 from jaxgait.states import state_variables, with_state_variables
 from tests.oscillator import Oscillator
 
