@@ -53,10 +53,10 @@ def view(
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
     print("\n".join(scan_lines(data) if _is_scan(data) else run_lines(data) if _is_run(data) else [str(data)]))
     if serve:
-        serve_page(_explorer(file, chosen, members))
+        serve_page(_explorer(data, chosen, members))
     elif out is not None:
         if kind == "html":
-            _explorer(file, chosen, members).save(out)
+            _explorer(data, chosen, members).save(out)
         elif kind in WRITERS:
             animate(data).save(out)
         else:
@@ -124,14 +124,14 @@ def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ..
     if out.exists() and not is_page(out):
         raise FileExistsError(f"{out} exists and was not written by this command: give --out, the page to write")
     parsing.check_output(out)
-    _explorer(file, variables, members).save(out)
+    _explorer(data, variables, members).save(out)
     print(f"wrote {out}: open it in a browser")
 
 
-def _explorer(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> Any:
-    """The page for a file; prints what it simulates."""
+def _explorer(data: xr.Dataset, variables: tuple[str, ...], members: int | None) -> Any:
+    """The page for a result; prints what it simulates."""
     if len(variables) > 1:
         raise ValueError(f"a page shows all variables, --variables names one to colour it by: got {len(variables)}")
     check_library()
     options: dict[str, Any] = {} if members is None else {"members": members}
-    return explore(file, measure=next(iter(variables), None), say=say, **options)
+    return explore(data, measure=next(iter(variables), None), say=say, **options)

@@ -85,6 +85,17 @@ def read_manifest(root: pathlib.Path, size: int) -> dict[int, dict[str, Any]]:
     return done
 
 
+def pending(path: str | os.PathLike[str]) -> int:
+    """Number of members of a store in blocks that are not finished; 0 for a store of another program."""
+    root = pathlib.Path(path)
+    try:
+        members = math.prod(json.loads((root / PLAN).read_text())["dimensions"].values())
+        finished = [sum(line["status"].values()) for line in read_manifest(root, members).values()]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return 0  # `lost_records` names our files that are unreadable
+    return members - sum(finished) if (root / MANIFEST).is_file() else 0
+
+
 def lost_records(path: str | os.PathLike[str]) -> list[str]:
     """Missing or unreadable files of a store without which its blocks cannot be checked."""
     root, lost = pathlib.Path(path), []

@@ -41,7 +41,7 @@ from jaxgait.ensembles.plan import Plan, fill_value
 OF_FILES = (".nc", ".h5", ".hdf5", ".csv", ".json")
 """Endings of names that a new store must not have."""
 MAX_NAMED = 8
-"""Largest number of damaged blocks and files to name."""
+"""Largest number of differences, damaged blocks and files to name."""
 _ADVICE = {
     errno.ENOENT: "choose another path",
     errno.ENOSPC: "free some disk space",
@@ -200,7 +200,7 @@ def finished(path: str | os.PathLike[str], plan: Plan) -> tuple[Plan, frozenset[
 
 @by_name()
 def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Dataset:
-    """Opens a scan for reading, lazily, even while it runs: pending members have `status` -1.
+    """Opens a scan for reading, lazily, even while it runs: members that have not run yet have `status` -1.
 
     Their other results are NaN, -1 (integers) and False. The results are in the order in which the model declares them.
 
@@ -212,6 +212,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     Raises:
         StoreError: if files are damaged, with the blocks, coordinates and metadata that they belong to.
 
+    Warns:
+        UserWarning: if some members have not run yet although no process is running the scan: it was interrupted.
+
     Examples:
         >>> from jaxgait import Bungee, ensemble
         >>> from jaxgait.ensembles import read_store
@@ -219,11 +222,15 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         >>> print(read_store("scan.zarr").status.values)  # both completed
         [0 0]
     """
+    root = pathlib.Path(path)
     if check:
-        _check_files(pathlib.Path(path))
+        _check_files(root)
+    if (left := checksums.pending(root)) and not _in_use(root):
+        what = checks.count_of(left, "member has not run", "members have not run")
+        checks.warn_user(f"{root}: {what} (status -1): the scan was interrupted; the call that began it continues it")
     data = xr.open_zarr(path, chunks=None)
     try:
-        declared = json.loads((pathlib.Path(path) / PLAN).read_text())["results"]
+        declared = json.loads((root / PLAN).read_text())["results"]
         names = dict.fromkeys(name for name in [*declared, *data.data_vars] if name in data.data_vars)
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
@@ -335,9 +342,8 @@ def _same_scan(root: pathlib.Path, plan: Plan) -> Plan:
     if different:
         code = any(sentence.startswith("the source of jaxgait") for sentence in different)
         older = f"; to resume it, use the version that began it ({_writer(root)})" if code else ""
-        raise StoreError(
-            f"{root} holds another scan: choose another path for this one. Differences: {'; '.join(different)}{older}"
-        )
+        listed = "; ".join(different[:MAX_NAMED]) + "; ..." * (len(different) > MAX_NAMED)
+        raise StoreError(f"{root} holds another scan: choose another path for this one. Differences: {listed}{older}")
     return plan
 
 
@@ -403,6 +409,15 @@ def _take(root: pathlib.Path, lock: int) -> None:
         raise StoreError(f"{root} is in use: another process is running this scan") from error
     except OSError as error:
         raise _unusable(root, "cannot be locked", error) from error
+
+
+def _in_use(root: pathlib.Path) -> bool:
+    """Whether a process is writing in a store."""
+    try:
+        with _locked(root):
+            return False
+    except StoreError as error:
+        return isinstance(error.__cause__, BlockingIOError)
 
 
 def _unusable(root: pathlib.Path, what: str, error: OSError) -> StoreError:
