@@ -150,19 +150,16 @@ class Sources:
         own = _module(x).partition(".")[0] == "jaxgait"
         if own:
             self._modules.add(_module(x))
-        if (tree := _tree(x)) is not None:
-            known = vars(sys.modules.get(_module(x), object))
+        tree = _tree(x)
+        for name, member in _constants(x, tree):
+            self._visit(member, f"value of {name_of(x)}.{name}")
+        if tree is not None:
             if not own:
                 self._note(f"source of {name_of(x)}", digest(syntax(tree)))
-                names = {node.id for part in getattr(tree, "body", ()) for node in _assigned(part)}
-                self._globals(known, [(name,) for name in sorted(names)])
-            for name, member in _set_later(x, tree, known):
-                self._visit(member, f"value of {name_of(x)}.{name}")
+                names = {node.id for part in _body(tree) for node in _assigned(part)}
+                self._globals(vars(sys.modules.get(_module(x), object)), [(name,) for name in sorted(names)])
             self._members(x, own)
         elif not own:
-            for name, member in vars(x).items():
-                if _is_plain(member) and not name.startswith("_"):
-                    self._note(f"value of {name_of(x)}.{name}", value(member))
             for member in _methods(x):
                 self._definition(member, name_of(member))
         for name, member in vars(x).items() if not own else ():
@@ -201,10 +198,11 @@ class Sources:
 
     def _globals(self, known: Mapping[str, Any], paths: Iterable[Sequence[str]]) -> None:
         """What is used of a module: names, each with the attributes that are taken of it at once."""
-        for name, *attributes in paths:
-            thing = known.get(name, _NOTHING)
-            while isinstance(thing, types.ModuleType) and attributes and not _is_library(thing.__name__):
-                thing = getattr(thing, attributes.pop(0), _NOTHING)
+        for first, *attributes in paths:
+            thing, name = known.get(first, _NOTHING), first
+            for attribute in attributes:
+                if isinstance(thing, types.ModuleType) and not _is_library(thing.__name__):
+                    thing, name = getattr(thing, attribute, _NOTHING), f"{name}.{attribute}"
             if thing is not _NOTHING:
                 self._visit(thing, f"value of {name}")
 
@@ -366,29 +364,28 @@ def _methods(x: type) -> Iterator[types.FunctionType]:
     yield from (m for m in map(_bare, vars(x).values()) if isinstance(m, types.FunctionType))
 
 
+def _body(tree: Any) -> Sequence[ast.AST]:
+    """The statements of a class; none without its source."""
+    return getattr(tree, "body", ())
+
+
 def _assigned(statement: ast.AST) -> Iterator[ast.Name]:
     """The names in the values that a statement of a class assigns."""
     if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
         yield from (node for node in ast.walk(statement.value) if isinstance(node, ast.Name))
 
 
-def _set_later(x: type, tree: Any, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Numbers, texts, arrays and collections of a class that its source does not show: set at run time, or computed.
+def _constants(x: type, tree: Any) -> Iterator[tuple[str, Any]]:
+    """Numbers, texts, arrays and collections of a class by name, which it may have got at run time.
 
     Private names that the class does not write are those of libraries.
     """
-    written = {
-        node.id: statement.value
-        for statement in tree.body
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None
-        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
-        for node in ast.walk(target)
-        if isinstance(node, ast.Name)
-    }
-    own = {field.name for field in dataclasses.fields(x)} if dataclasses.is_dataclass(x) else set()
+    targets = (getattr(statement, "targets", [getattr(statement, "target", None)]) for statement in _body(tree))
+    nodes = (node for part in targets for one in part if one is not None for node in ast.walk(one))
+    written = {node.id for node in nodes if isinstance(node, ast.Name)}
+    fields = {field.name for field in dataclasses.fields(x)} if dataclasses.is_dataclass(x) else set()
     for name, member in vars(x).items():
-        shown = _shows(written[name], member, known) if name in written else name[0] == "_"
-        if _is_value(member) and name not in own and not shown:
+        if (name in written or name[0] != "_") and name not in fields and _is_value(member):
             yield name, member
 
 
@@ -396,16 +393,6 @@ def _is_value(x: Any) -> bool:
     if type(x) in (tuple, list, set, frozenset, dict):
         return all(map(_is_value, x.values() if isinstance(x, dict) else x))
     return _is_plain(x) or isinstance(x, jax.Array | np.ndarray)
-
-
-def _shows(expression: ast.expr, member: Any, known: Mapping[str, Any]) -> bool:
-    """Whether an expression is a literal, or a name known to the module, and has this value."""
-    if isinstance(expression, ast.Name):
-        return known.get(expression.id) is member
-    try:
-        return repr(ast.literal_eval(expression)) == repr(member)
-    except ValueError:  # no literal
-        return False
 
 
 def _code(code: types.CodeType) -> str:
