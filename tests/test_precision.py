@@ -97,7 +97,7 @@ ALONE = {
 
 EXCEPT = {
     "jaxgait.solve.watch.located",
-    "jaxgait.ensembles.members.cloud",
+    "jaxgait.ensembles.samples.cloud",
     "jaxgait.ensembles.walks.people",
     "jaxgait.ensembles.walks.single_strides",
     "jaxgait.measure.last",

@@ -1,6 +1,7 @@
-"""Global sensitivity of measures to parameters in a box: variance-based indices from one ensemble, and local slopes.
+"""Global sensitivity of measures to parameters: variance-based indices from one ensemble, and local slopes.
 
-Each parameter is uniform over its range and independent of the others. The first-order index of a parameter is the
+Each parameter is uniform over its range, or has a distribution, and is independent of the others: among correlated
+parameters no division of the variance is unique. The first-order index of a parameter is the
 share of a measure's variance that fixing the parameter alone would remove; the total index is the share that remains
 while it alone varies, with all interactions (Sobol', Math. Comput. Simul. 55, 2001). Their difference is due to
 interactions. Estimators: Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and
@@ -9,13 +10,15 @@ rows. (`scipy.stats.sobol_indices` has the same estimators, but cannot leave out
 be negative, within the error of the sample; a warning says where it is so large that even the interval is.
 
 Rows with a failed member, with a measure that is not finite there, or with one that is not defined for a member that
-ended early, are left out of the indices of that measure, which then apply to the part of the box where it is defined;
-`rows` counts the remaining ones.
+ended early, are left out of the indices of that measure, which then apply to the part of the sample where it is
+defined; `rows` counts the remaining ones. With `invalid="mark"` so are rows with a member that the model rejects, such
+as in the tail of a distribution below zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,13 +27,23 @@ from jaxtyping import Float
 
 from jaxgait import checks
 from jaxgait.ensembles import ensemble, sobol, zipped
+from jaxgait.ensembles.columns import is_table
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.driver import check_run
-from jaxgait.ensembles.spacing import Log, Spacing, sobol_points
+from jaxgait.ensembles.members import SAMPLED
+from jaxgait.ensembles.spacing import (
+    Log,
+    deviations,
+    is_distribution,
+    range_text,
+    ranges_text,
+    sobol_points,
+    spread,
+)
 from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model, as_model
 from jaxgait.outcome import NoResult, Outcome, failures
-from jaxgait.parameters import parameter_info
+from jaxgait.parameters import ParameterError, parameter_info
 from jaxgait.solve.schemes import scheme_for
 
 MIN_ROWS = 16
@@ -51,32 +64,35 @@ def sobol_indices(
     local: bool | None = None,
     **run: Any,
 ) -> xr.Dataset:
-    """First-order and total Sobol indices of measures over a box of parameters, with confidence intervals.
+    """First-order and total Sobol indices of measures over parameters, with confidence intervals.
 
     Args:
         model: the mechanism; its other parameters stay as they are.
-        over: range (low, high) by dotted parameter name, in the parameter's unit; the logarithm of a parameter is
-            uniform over `jaxgait.Log(low, high)`.
+        over: by dotted parameter name, in the parameter's unit: a range (low, high), in which it is uniform;
+            `jaxgait.Log(low, high)`, in which its logarithm is; or a frozen distribution, such as
+            `scipy.stats.norm(loc=70, scale=5)`. Parameters are independent of each other.
         observe: measures or their names, each one number of a run.
         count: number of rows of the sample (best a power of two); the ensemble has 2 + parameters members per row.
         seed: seed of the sample and of the bootstrap.
         confidence: confidence level of the intervals.
         resamples: number of resamples of the bootstrap.
-        local: whether to also differentiate the measures at the centre of the box; None: if the scheme can.
-        run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, ...
+        local: whether to also differentiate the measures at the centre, the medians of the parameters; None: if the
+            scheme can.
+        run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, store, invalid, ...
 
     Returns:
         Over `measure` and `parameter`: `first`, `total` (no dimension), their intervals `first_interval` and
         `total_interval` along `bound`; with `local`, `slope` (the measure's unit per unit of the parameter) at the
-        centre (in the logarithm for `Log`) and `linear`, the shares of the variance if the measure were linear with
-        these slopes (no dimension).
+        centre, and `linear`, the shares of the variance if the measure were linear with these slopes (in the logarithm
+        for `Log`; no dimension). The coordinate `over` says how each parameter varied.
         Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` used.
 
     Warns:
         UserWarning: if the interval of an index is below zero, where no index is.
 
     Raises:
-        jaxgait.parameters.ParameterError: for unknown parameters and impossible ranges.
+        jaxgait.parameters.ParameterError: for unknown and correlated parameters, impossible ranges, and, unless
+            `invalid="mark"`, values that the model rejects.
         jaxgait.measure.MeasureError: for a measure that the model does not define.
         TypeError: for anything but a model, and for a function instead of a measure.
         ValueError: for impossible counts, for a measure that is not one number, and for arguments that `ensemble` does
@@ -91,20 +107,21 @@ def sobol_indices(
         >>> found.total.idxmax("parameter").item()
         'mass'
     """
-    check_run("sobol_indices", run, allowed=("store", "repair"))
+    check_run("sobol_indices", run, allowed=("store", "repair", "invalid"))
     measures = _measures(as_model(model), observe)
     checks.count("count", count, least=MIN_ROWS)
     checks.count("resamples", resamples)
     checks.positive("confidence", confidence, below=1.0)
+    _check_independent(over)
     names = list(sobol(over, 1, seed=seed).values)  # checks ranges and seed
-    spacing = Spacing.of([_in_unit(model, name, over[name]) for name in names])
-    columns = spacing(_points(len(names), count, seed))
+    ranges = {name: _in_unit(model, name, over[name]) for name in names}
+    columns = spread([*ranges.values()], _points(len(names), count, seed))
     members = zipped({name: columns[..., k].ravel() for k, name in enumerate(names)})
-    middle = np.full(len(names), 0.5)
-    centre = dict(zip(names, spacing(middle), strict=True))
+    members = replace(members, attrs={SAMPLED: f"sobol_indices({ranges_text(ranges)}, count={count}, seed={seed})"})
+    centre = dict(zip(names, spread([*ranges.values()], np.full(len(names), 0.5)), strict=True))
     if local is None:
         local = not scheme_for(as_model(model), run.get("scheme")).no_gradient
-    slopes = _local(model, centre, spacing.slopes(middle), measures, run) if local else xr.Dataset()
+    slopes = _local(model, centre, deviations([*ranges.values()]), measures, run) if local else xr.Dataset()
     found = ensemble(model, members, observe=list(measures), **run)
     seen = [_defined(m, found).reshape(2 + len(names), count) for m in measures]
     parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
@@ -113,11 +130,24 @@ def sobol_indices(
     _warn_of_impossible(data)
     units = {"parameter_unit": ("parameter", [parameter_info(model, n).unit for n in names])}
     units["measure_unit"] = ("measure", [m.unit for m in measures])
+    units["over"] = ("parameter", [range_text(one) for one in ranges.values()])
     return data.merge(slopes).assign_coords(units).assign_attrs(members=members.size, rows=count, confidence=confidence)
 
 
-def _in_unit(model: Model, name: str, pair: Any) -> tuple[float, float]:
-    """A range of a parameter in its unit, logarithmic if it was."""
+def _check_independent(over: Any) -> None:
+    parts = over.items() if isinstance(over, Mapping) and not is_table(over) else [(None, over)]
+    if not all(isinstance(name, str) and (hasattr(x, "ppf") or not is_distribution(x)) for name, x in parts):
+        raise ParameterError(
+            "sobol_indices takes a range or a distribution of each parameter by name, all independent: among "
+            "correlated parameters no division of the variance is unique; run their samples, ensemble(model, table), "
+            "and correlate the results with them"
+        )
+
+
+def _in_unit(model: Model, name: str, pair: Any) -> Any:
+    """A range of a parameter in its unit, logarithmic if it was, or its distribution."""
+    if is_distribution(pair):
+        return pair
     low, high = value_in_unit(model, name, pair)
     return Log(low, high) if isinstance(pair, Log) else (low, high)
 
@@ -202,8 +232,8 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
             "total": (across, total, label("total Sobol index")),
             "first_interval": (along, interval[0], label("confidence interval of the first-order index")),
             "total_interval": (along, interval[1], label("confidence interval of the total index")),
-            "mean": ((), sample.mean(), {"long_name": "mean over the box, in the measure's unit"}),
-            "deviation": ((), sample.std(), {"long_name": "standard deviation over the box, in the measure's unit"}),
+            "mean": ((), sample.mean(), {"long_name": "mean over the sample, in the measure's unit"}),
+            "deviation": ((), sample.std(), {"long_name": "standard deviation over the sample, in the measure's unit"}),
             "rows": ((), n, label("rows whose members all have the measure")),
         }
     )
@@ -222,7 +252,7 @@ def _warn_of_impossible(data: xr.Dataset) -> None:
 
 
 def _local(
-    model: Model, centre: dict[str, float], width: np.ndarray, measures: tuple[Measure, ...], run: Mapping[str, Any]
+    model: Model, centre: dict[str, float], deviation: np.ndarray, measures: tuple[Measure, ...], run: Mapping[str, Any]
 ) -> xr.Dataset:
     """Slopes at the centre, and the shares of the variance that they would give a linear measure.
 
@@ -233,9 +263,9 @@ def _local(
     found = ensemble(model, one, observe=list(measures), gradient=list(centre), **alone)
     known = lambda m: found.get(f"{m.name}_gradient", xr.DataArray(np.full(len(centre), np.nan)))
     slopes = np.array([known(m).values.ravel() for m in measures])
-    spread = (slopes * width) ** 2
-    total = spread.sum(axis=1, keepdims=True)
-    linear = np.divide(spread, total, out=np.zeros_like(spread), where=total != 0.0)
+    variance = (slopes * deviation) ** 2
+    total = variance.sum(axis=1, keepdims=True)
+    linear = np.divide(variance, total, out=np.zeros_like(variance), where=total != 0.0)
     across = ("measure", "parameter")
     text = "slope at the centre, in the measure's unit per unit of the parameter"
     share = {"units": "1", "long_name": "share of the variance if the measure were linear"}

@@ -16,7 +16,6 @@ import xarray as xr
 from jaxgait.cli.parsing import choices
 from jaxgait.ensembles import summary
 from jaxgait.ensembles.gaps import undefined
-from jaxgait.ensembles.members import MOTION
 from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.measure import known, with_gaps
 from jaxgait.model import RESERVED_RESULTS, Model
@@ -208,7 +207,7 @@ def _member(data: xr.DataArray, index: Any) -> Mapping[str, Any]:
     """The labels of a member, given its number."""
     member = dict(zip(data.dims, np.unravel_index(index, data.shape), strict=True))
     coordinates = data.isel(member).coords.items()
-    return {str(name): x.values for name, x in coordinates if not x.dims and name != MOTION}  # (that is a whole file)
+    return {str(name): x.values for name, x in coordinates if not x.dims}
 
 
 def _events(data: xr.Dataset) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxgait import checks, units
 from jaxgait.checks import shown
-from jaxgait.ensembles.spacing import Log
+from jaxgait.ensembles.spacing import Log, is_distribution
 from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, check_value, parameters, within_bounds
@@ -30,6 +30,18 @@ class Rows(NamedTuple):
     labels: dict[str, np.ndarray]
 
 
+def is_table(values: Any) -> bool:
+    """Whether these are a table of pandas, or a Dataset, with a member in each row.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.ensembles.columns import is_table
+        >>> is_table(pd.DataFrame({"mass": [60.0, 75.0]})), is_table({"mass": [60.0, 75.0]})
+        (True, False)
+    """
+    return hasattr(values, "columns") or hasattr(values, "data_vars")  # of pandas, whose import takes long, or xarray
+
+
 def named(axes: Axes) -> dict[str, Any]:
     """Values by name, from a dict or pairs.
 
@@ -45,11 +57,14 @@ def named(axes: Axes) -> dict[str, Any]:
         pairs: list[Any] = [(name, values) for name, values in (axes.items() if isinstance(axes, Mapping) else axes)]
     except (TypeError, ValueError) as error:
         what = "give a dict of values by parameter name, or zipped(table) for the rows of a table"
-        raise ParameterError(f"{what}, got {shown(axes)}") from error
+        got = f"a {type(axes).__name__}" if is_table(axes) else shown(axes)
+        raise ParameterError(f"{what}, got {got}") from error
     names = [name for name, _ in pairs]
     invalid = [name for name in names if not (isinstance(name, str) and name)]
     if invalid:
-        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {shown(invalid[0])}")
+        several = "; parameters that vary together, correlated ones too, are columns of a table: see zipped"
+        what = f"parameters are addressed by name, such as 'damper.k', got {shown(invalid[0])}"
+        raise ParameterError(what + several * isinstance(invalid[0], tuple))
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
@@ -77,9 +92,10 @@ def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
         >>> numbers("mass", [60, 75])
         array([60., 75.])
     """
-    if isinstance(values, Log):
-        advice = "give its values, such as numpy.geomspace(low, high, count), or sample it (sobol, latin_hypercube)"
-        raise ParameterError(f"{name!r} needs a list of values, got the range {values!r}: {advice}")
+    if isinstance(values, Log) or is_distribution(values):
+        advice = "give its values, such as numpy.geomspace(low, high, count), or " * isinstance(values, Log)
+        what = f"the range {values!r}" if isinstance(values, Log) else f"a distribution ({type(values).__name__})"
+        raise ParameterError(f"{name!r} needs a list of values, got {what}: {advice}sample it (sobol, latin_hypercube)")
     try:
         x = checks.as_array(values)
     except ValueError as error:

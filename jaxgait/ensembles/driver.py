@@ -49,7 +49,7 @@ from jaxgait.solve.smooth import MAX_EVENTS
 @checks.by_name('write ensemble(model, {"mass": [60.0, 70.0]}, duration=60.0)')
 def ensemble(
     model: Model,
-    members: Members | Mapping[str, Any],
+    members: Members | Mapping[str, Any] | Any,
     *,
     strides: int | None = None,
     duration: float | None = None,
@@ -85,7 +85,8 @@ def ensemble(
     Args:
         model: the mechanism; its parameters apply to all members unless `members` changes them.
         members: a set made by `grid`, `zipped`, `latin_hypercube`, `sobol`, `cloud` or `product` (see
-            `jaxgait.ensembles.members`); a dict of arrays by dotted name means their full grid.
+            `jaxgait.ensembles.members`); a dict of arrays by dotted name means their full grid, and a table of pandas
+            (or a Dataset) a member for each row, as `zipped` makes them.
         strides: number of strides (periods) to run, for models that have a period.
         duration: length of the runs in s, instead of `strides`. If both are None, each member runs for the strides of
             the model's own duration with its own period, or, without a period, for its own duration.

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jaxgait.contents import is_default
-from jaxgait.ensembles.members import Members
+from jaxgait.ensembles.members import SAMPLED, Members
 from jaxgait.ensembles.plan import Plan
 from jaxgait.ensembles.source import Sources, digest, name_of, value
 from jaxgait.measure import Measures
@@ -51,7 +51,8 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
 
 def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """The differences between two fingerprints, one sentence each, such as "strides: 20 in the store, 5 now"."""
-    names = [*stored, *(n for n in wanted if n not in stored)]
+    same_model = stored.get("model") == wanted.get("model")
+    names = [*stored, *(n for n in wanted if n not in stored)] if same_model else ["model"]
     found = {n: _difference(n, stored.get(n, _NOTHING), wanted.get(n, _NOTHING)) for n in names}
     found = {name: sentence for name, sentence in found.items() if sentence}
     telling = {name: sentence for name, sentence in found.items() if not _follows(name, stored, wanted)}
@@ -89,8 +90,10 @@ def _changed(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
 def _members(members: Members) -> dict[str, Any]:
     values = {name: _range(x) for name, x in members.values.items()}
     labels = {f"axis {name}": _range(x) for name, (_, x) in members.labels.items() if name not in values}
+    drawn = {SAMPLED: members.attrs[SAMPLED]} if SAMPLED in members.attrs else {}
     return {
         "dimensions": dict(zip(members.dims, members.shape, strict=True)),
+        **drawn,
         **{f"values of {name}": x for name, x in values.items()},
         **labels,
         "order of the members": digest(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxgait import xr
-from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION
+from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS
 from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.fields import array_of, declared
 from jaxgait.model import Model, Variable
@@ -39,7 +39,6 @@ _FIXED = {
 """Results of every ensemble."""
 
 _MOTION = {
-    MOTION: {"long_name": "record of the motion"},
     "drive.period": {"units": "s", "long_name": "stride time of the motion"},
     "drive.speed": {"units": "m/s", "long_name": "walking speed of the motion"},
     "subject": {"long_name": "whose walk"},
@@ -105,13 +104,15 @@ def attributes(plan: Plan) -> dict[str, Any]:
     """The provenance of the result, and the legends of its codes."""
     attempts = ["first attempt", *(retry.name for retry in plan.retries)]
     own = {label for name in plan.members.values for label in (name, f"{name}_values") if not name.startswith(DRIVE)}
+    own |= {*json.loads(plan.members.attrs.get(MOTIONS, "{}"))}  # the dimension that tells the motions apart
     found = provenance(plan.model, plan.job.scheme, plan.precision, plan.job.sampling)
     if plan.valid is not None:
         found["status_legend"] = json.dumps(json.loads(found["status_legend"]) | {str(INVALID): INVALID_TEXT})
     return {
         **found,
         "retries_legend": json.dumps(dict(enumerate(attempts))),
-        VALUES: json.dumps([name for name in plan.members.labels if name in own | {MOTION}]),
+        VALUES: json.dumps([name for name in plan.members.labels if name in own]),
+        **plan.members.attrs,
     }
 
 

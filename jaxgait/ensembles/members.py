@@ -1,4 +1,4 @@
-"""The members of an ensemble: grids, zipped lists, samples and clouds of parameters, addressed by dotted names.
+"""The members of an ensemble: grids and zipped lists of parameters, addressed by dotted names (`samples`: drawn ones).
 
     grid({"damper.k": k, "damper.c": c})                     # every pair; dimensions damper.k and damper.c
     grid({"initial.x": x, "initial.v": v})                   # components of the initial state
@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -23,14 +23,23 @@ import numpy as np
 
 from jaxgait import checks, memory
 from jaxgait.checks import by_name, shown
-from jaxgait.ensembles.columns import Axes, check_bounds, named, numbers, one_of, rows_of, units_of, warn_of_values
-from jaxgait.ensembles.spacing import Log, Spacing, check_positive, sobol_points
+from jaxgait.ensembles.columns import (
+    Axes,
+    check_bounds,
+    is_table,
+    named,
+    numbers,
+    one_of,
+    rows_of,
+    units_of,
+    warn_of_values,
+)
 from jaxgait.fields import array_of, declared, no_element, value_named, within_arrays
-from jaxgait.model import Model, as_model
+from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
-from jaxgait.precision import cast, float64_default
-from jaxgait.solve.checks import check_start_values, component_in_unit
+from jaxgait.precision import cast
+from jaxgait.solve.checks import check_start_values
 from jaxgait.states import state_variables
 
 INITIAL = "initial."
@@ -38,8 +47,10 @@ INITIAL = "initial."
 
 DRIVE = "drive."
 """Prefix that addresses a number of the motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
-MOTION = "motion"
-"""Label of members that differ in their motion: the record of each (`jaxgait.contents`), so that results hold them."""
+MOTIONS = "motions"
+"""Attribute of members that differ in their motion, and of their results: the records of the motions (see `walks`)."""
+SAMPLED = "sampled"
+"""Attribute of members that were drawn, and of their results: how."""
 
 _RENAMED = "(a table's index by table.rename_axis('row'))"
 
@@ -55,6 +66,7 @@ class Members:
             dimension of the box varies fastest.
         labels: coordinates of the result, each with its dimensions.
         units: units of values that are labelled with one; `in_own_units` converts them to those of the model.
+        attrs: attributes of the result, which say where the members come from (`MOTIONS`, `SAMPLED`).
 
     Raises:
         ParameterError: for shapes that contradict each other, and for a label that differs from the values of its name.
@@ -71,6 +83,7 @@ class Members:
     values: dict[str, np.ndarray]
     labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
     units: dict[str, str] = field(default_factory=dict)
+    attrs: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.dims) != len(self.shape) or len({*self.dims}) != len(self.dims):
@@ -106,7 +119,8 @@ class Members:
         return math.prod(self.shape)
 
     def __repr__(self) -> str:
-        return f"<Members {dict(zip(self.dims, self.shape, strict=True))} with values of {', '.join(self.values)}>"
+        names = dict.fromkeys("the motion" if name.startswith(DRIVE) else name for name in self.values)
+        return f"<Members {dict(zip(self.dims, self.shape, strict=True))} with values of {', '.join(names)}>"
 
 
 def grid(axes: Axes) -> Members:
@@ -126,7 +140,7 @@ def grid(axes: Axes) -> Members:
     """
     given = named(axes)
     columns = {name: numbers(name, values) for name, values in given.items()}
-    return replace(product(*(_along(name, {name: x}) for name, x in columns.items())), units=units_of(given))
+    return replace(_product([along(name, {name: x}) for name, x in columns.items()]), units=units_of(given))
 
 
 @by_name()
@@ -149,7 +163,7 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
         >>> print(members.dims, members.size)
         ('member',) 2
     """
-    table = hasattr(values, "columns") or hasattr(values, "data_vars")  # of pandas, whose import takes long, or xarray
+    table = is_table(values)
     given = named(dict(values) if table else values)
     columns = {name: numbers(name, x, table=table) for name, x in given.items()}
     if axes is None:
@@ -157,7 +171,7 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
         if len(set(lengths.values())) > 1:
             raise ParameterError(f"zipped parameters must be equally long, got {lengths}")
         rows = rows_of(given)
-        return replace(_along(rows.dim, columns, rows.labels), units=units_of(given))
+        return replace(along(rows.dim, columns, rows.labels), units=units_of(given))
     named_axes = named(axes)
     marks = {name: numbers(name, x) for name, x in named_axes.items()}
     dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
@@ -170,104 +184,28 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     return Members(dims, shape, flat, labels, units_of(named_axes) | units_of(given))
 
 
-@by_name()
-def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
-    """Samples of a box of parameters, spread evenly along every axis; dimension `sample`.
-
-    Args:
-        over: for each dotted name its (lowest, highest) value, or `jaxgait.Log` of them to spread the logarithm.
-        count: how many.
-        seed: of the random numbers.
-
-    Examples:
-        >>> from jaxgait import latin_hypercube
-        >>> members = latin_hypercube({"mass": (40.0, 100.0)}, 4)
-        >>> sorted((members.values["mass"] // 15).astype(int).tolist())  # one in each quarter of the range
-        [2, 3, 5, 6]
-    """
-    from scipy.stats import qmc
-
-    given = named(over)
-    box = _box(given, count, seed)
-    return _sampled(given, box, qmc.LatinHypercube(len(box), rng=seed).random(count))
-
-
-@by_name()
-def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
-    """Scrambled Sobol points in a box of parameters; dimension `sample`.
-
-    Args:
-        over: for each dotted name its (lowest, highest) value, or `jaxgait.Log` of them to spread the logarithm.
-        count: how many points; best a power of two.
-        seed: of the random numbers.
-
-    Examples:
-        >>> from jaxgait import sobol
-        >>> members = sobol({"mass": (40.0, 100.0), "stiffness": (15.0, 40.0)}, 256)
-        >>> print(members.dims, members.shape, round(float(members.values["mass"].mean()), 1))
-        ('sample',) (256,) 70.0
-    """
-    given = named(over)
-    box = _box(given, count, seed)
-    return _sampled(given, box, sobol_points(len(box), count, seed))
-
-
-@by_name()
-@float64_default
-def cloud(model: Model, spread: Axes, count: int, *, seed: int = 0) -> Members:
-    """Initial states scattered normally about the model's own; dimension `start`.
-
-    Args:
-        model: its initial state is the centre.
-        spread: standard deviations of components of the state, by name ("theta_b" or "initial.theta_b").
-        count: how many.
-        seed: of the random numbers.
-
-    Raises:
-        ParameterError: for unknown components, and for impossible spreads, counts and seeds.
-        TypeError: for anything but a model.
-        MemoryError: for more members than fit in memory.
-
-    Examples:
-        >>> from jaxgait import Bungee, cloud
-        >>> members = cloud(Bungee(), {"v": 0.5}, 8)
-        >>> print(members.dims, members.shape, list(members.values))
-        ('start',) (8,) ['initial.v']
-    """
-    as_model(model)
-    spreads = named(spread)
-    _count("count", count)
-    rng = np.random.default_rng(_count("seed", seed, 0))
-    values = {}
-    for name, sigma in spreads.items():
-        component = name.removeprefix(INITIAL)
-        middle = np.asarray(_initial(model, component), dtype=float)
-        width = _spread(name, component_in_unit(model, component, sigma))
-        if INITIAL + component in values:
-            raise ParameterError(f"the spread of {component!r} is given twice")
-        _check_memory((count,), [middle.size] * len(spreads), copies=2)
-        values[INITIAL + component] = middle + width * rng.standard_normal((count, *middle.shape))
-    return _along("start", values)
-
-
-def product(*sets: Members) -> Members:
+def product(*sets: Members | Mapping[str, Any] | Any) -> Members:
     """Every combination of the members of several sets.
 
+    Args:
+        sets: each as `ensemble` takes its members: a dict of arrays means their grid, a table its rows.
+
     Raises:
-        ParameterError: if two sets share a dimension or a parameter.
+        ParameterError: if two sets share a dimension or a parameter, and for anything but sets.
         MemoryError: if their combinations would not fit in memory.
 
     Examples:
-        >>> from jaxgait import grid, product, sobol
-        >>> members = product(grid({"mass": [60.0, 70.0]}), sobol({"stiffness": (15.0, 40.0)}, 8))
+        >>> from jaxgait import product, sobol
+        >>> members = product({"mass": [60.0, 70.0]}, sobol({"stiffness": (15.0, 40.0)}, 8))
         >>> print(members.dims, members.shape)
         ('mass', 'sample') (2, 8)
     """
-    for s in sets:
-        if not isinstance(s, Members):
-            raise ParameterError(f"product takes sets of members such as grid({{...}}), got {shown(s)}")
     if not sets:
         raise ParameterError("product needs at least one set of members")
+    return _product([as_members(one) for one in sets])
+
+
+def _product(sets: Sequence[Members]) -> Members:
     dims = tuple(d for s in sets for d in s.dims)
     names = [n for s in sets for n in s.values]
     for kind, all_names in (("dimension", dims), ("parameter", names)):
@@ -275,7 +213,7 @@ def product(*sets: Members) -> Members:
         if twice:
             raise ParameterError(f"{kind} given twice: {', '.join(map(repr, twice))}")
     shape = tuple(n for s in sets for n in s.shape)
-    _check_memory(shape, [math.prod(x.shape[1:]) for s in sets for x in s.values.values()])
+    check_memory(shape, [math.prod(x.shape[1:]) for s in sets for x in s.values.values()])
     values = {}
     before = 1
     for s in sets:
@@ -284,8 +222,9 @@ def product(*sets: Members) -> Members:
             repeated = np.repeat(x, after, axis=0)
             values[name] = np.tile(repeated, (before,) + (1,) * (x.ndim - 1))
         before *= s.size
-    labels = {n: label for s in sets for n, label in s.labels.items()}
-    return Members(dims, shape, values, labels, {n: unit for s in sets for n, unit in s.units.items()})
+    merged = lambda each: {name: x for own in each for name, x in own.items()}
+    labels, units, attrs = merged(s.labels for s in sets), merged(s.units for s in sets), merged(s.attrs for s in sets)
+    return Members(dims, shape, values, labels, units, attrs)
 
 
 def constant(members: Members, values: Mapping[str, Any]) -> Members:
@@ -302,19 +241,19 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
     twice = sorted({*columns} & {*members.values, *members.labels})
     if twice:
         raise ParameterError(f"{twice[0]!r} varies from member to member: it cannot be constant too")
-    spread = {name: np.broadcast_to(x, (members.size, *np.shape(x))) for name, x in columns.items()}
+    shared = {name: np.broadcast_to(x, (members.size, *np.shape(x))) for name, x in columns.items()}
     labels = {name: ((), np.asarray(x)) for name, x in columns.items()}
     units = members.units | units_of(values)
-    return Members(members.dims, members.shape, members.values | spread, members.labels | labels, units)
+    return replace(members, values=members.values | shared, labels=members.labels | labels, units=units)
 
 
-def as_members(members: Members | Mapping[str, Any]) -> Members:
-    """Members unchanged; a dict of arrays as their full grid.
+def as_members(members: Any) -> Members:
+    """Members unchanged; a dict of arrays as their full grid; a table as its rows.
 
     Raises:
         ParameterError: for anything else.
     """
-    return members if isinstance(members, Members) else grid(members)
+    return members if isinstance(members, Members) else zipped(members) if is_table(members) else grid(members)
 
 
 def check_members(model: Model, members: Members) -> None:
@@ -420,7 +359,7 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
         if name.startswith(DRIVE):
             return np.shape(drive_number(model, name))
         if name.startswith(INITIAL):
-            return np.shape(_initial(model, name.removeprefix(INITIAL)))
+            return np.shape(initial_value(model, name.removeprefix(INITIAL)))
     value = parameter_info(model, name).value
     if not _is_real(value):
         value = parameter_info(cast(model), name).value  # integers of real parameters, such as Bungee(mass=80)
@@ -433,7 +372,12 @@ def _is_real(value: Any) -> bool:
     return all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value))
 
 
-def _initial(model: Model, component: str) -> Any:
+def initial_value(model: Model, component: str) -> Any:
+    """The model's own value of a component of its initial state, in its unit.
+
+    Raises:
+        ParameterError: for an unknown component, with the nearest known ones.
+    """
     components = state_variables(model.initial_state())
     found = value_named(components, component)
     if found is None:
@@ -444,21 +388,17 @@ def _initial(model: Model, component: str) -> Any:
     return found
 
 
-def _count(name: str, value: Any, least: int = 1) -> int:
-    try:
-        return checks.count(name, value, least=least)
-    except ValueError as error:
-        raise ParameterError(str(error)) from error
+def check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) -> None:
+    """Checks that a box of members fits in memory.
 
+    Args:
+        shape: members along each dimension.
+        entries: how many numbers each value of a member has.
+        copies: arrays of all values that exist at once.
 
-def _spread(name: str, sigma: Any) -> float:
-    number = numbers(name, [sigma])
-    if number.shape != (1,) or not (np.isfinite(number[0]) and number[0] >= 0):
-        raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {shown(sigma)}")
-    return float(number[0])
-
-
-def _check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) -> None:
+    Raises:
+        MemoryError: otherwise.
+    """
     size = math.prod(shape)
     box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
     need = 8 * size * (copies * sum(entries) + max(entries) + 1)  # with a temporary copy of one, and their order
@@ -470,28 +410,8 @@ def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
     return f"{name}_values" if values.ndim > 1 and name in dims else name
 
 
-def _along(dim: str, values: dict[str, np.ndarray], marks: Mapping[str, np.ndarray] = MappingProxyType({})) -> Members:
+def along(dim: str, values: dict[str, np.ndarray], marks: Mapping[str, np.ndarray] = MappingProxyType({})) -> Members:
     """Members along one dimension, labelled by their values and by `marks`."""
     own = {name: ((dim,), x) for name, x in marks.items()}
     labels = own | {_label(name, x, (dim,)): ((dim,), x) for name, x in values.items() if name not in own}
     return Members((dim,), (len(next(iter(values.values()))),), values, labels)
-
-
-def _box(given: Mapping[str, Any], count: int, seed: int) -> dict[str, tuple[float, float]]:
-    _count("count", count)
-    _count("seed", seed, 0)
-    box = {}
-    for name, pair in given.items():
-        bounds = numbers(name, [*pair] if isinstance(pair, Log) else pair if np.ndim(pair) else [pair])
-        if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
-            raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
-        low, high = bounds.tolist()
-        box[name] = Log(low, high) if isinstance(pair, Log) else (low, high)
-        check_positive(name, box[name])
-    _check_memory((count,), [1] * len(box), copies=3)  # points in the unit box, scaled, and their labels
-    return box
-
-
-def _sampled(given: Mapping[str, Any], box: dict[str, tuple[float, float]], unit: np.ndarray) -> Members:
-    values = dict(zip(box, Spacing.of([*box.values()])(unit).T, strict=True))
-    return replace(_along("sample", values), units=units_of(given))

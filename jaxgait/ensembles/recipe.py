@@ -23,9 +23,9 @@ from jaxgait.ensembles.agreement import CAUSES, disagreement
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.driver import ensemble
 from jaxgait.ensembles.labels import VALUES, status_codes
-from jaxgait.ensembles.members import DRIVE, INITIAL, MOTION, zipped
+from jaxgait.ensembles.members import INITIAL, MOTIONS, zipped
 from jaxgait.ensembles.results import check_coordinates, flat, is_run, members_dims, open_result, rebuilt
-from jaxgait.ensembles.walks import recorded_motions
+from jaxgait.ensembles.walks import recorded, recorded_motions
 from jaxgait.fields import array_of
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
@@ -78,7 +78,7 @@ class Recipe:
         own = {n: x for n, x in self.of(member).items() if not n.startswith(INITIAL)}
         if self.motions is None:
             return model_of(self.model, own)
-        return model_of(restored(self.model, {"drive": json.loads(self.motions[member])}), own)
+        return model_of(restored(self.model, {"drive": self.motions[member]}), own)
 
     def runs(self, members: Sequence[int]) -> xr.Dataset:
         """Trajectories of some members, simulated together as one ensemble along `member`."""
@@ -140,7 +140,7 @@ def scan_recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.P
             for a scan without the values of its members.
     """
     dims = members_dims(scan)
-    shared = xr.Dataset(attrs={n: x for n, x in scan.attrs.items() if n != VALUES})
+    shared = xr.Dataset(attrs={n: x for n, x in scan.attrs.items() if n not in (VALUES, MOTIONS)})
     chosen = rebuilt(shared) if model is None else model
     options = _options(scan, chosen)
     asked: dict[str, Any] = {n: x for n, x in options.items() if n not in SAMPLING}
@@ -152,10 +152,12 @@ def scan_recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.P
     if retried.max(initial=0) > len(retries):
         raise ValueError(f"the result has members of retry {retried.max()}, but this version has {len(retries)}")
     found = source or scan.encoding.get("source")
+    check_coordinates(scan)
+    motions = recorded(scan)
     return Recipe(
-        chosen, _known_as(chosen), _values(scan, chosen, dims), options, retries, retried.clip(min=0), dims,
+        chosen, _known_as(chosen), _values(scan, chosen, dims, motions), options, retries, retried.clip(min=0), dims,
         shape, None if found is None else pathlib.Path(found).name,
-        _along(scan[MOTION], scan, dims) if MOTION in scan.coords else None, scan,
+        None if motions is None else _along(motions, scan, dims), scan,
     )  # fmt: skip
 
 
@@ -200,20 +202,18 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
     return scan_recipe(data.expand_dims("member").assign_coords(own), model).run(0)
 
 
-def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
+def _values(
+    scan: xr.Dataset, model: Model, dims: tuple[str, ...], motions: xr.DataArray | None
+) -> dict[str, np.ndarray]:
     names = [*parameters(model), *(INITIAL + n for n in _states(model))]
     known = {str(n): x for n, x in scan.coords.items()}  # without dimensions, too: fixed values of a part of a scan
     names += [n for n in known if n not in names and array_of(n) in names]  # elements of arrays
-    if MOTION in known:
-        along, shape = known[MOTION].dims, known[MOTION].shape
-        moving = recorded_motions(model, known[MOTION].values.ravel())
+    if motions is not None:
+        moving = recorded_motions(model, motions.values.ravel())
         for n, x in moving.items():
             extra = tuple(f"{n}_{i}" for i in range(x.ndim - 1))
-            known[n] = xr.DataArray(x.reshape((*shape, *x.shape[1:])), dims=along + extra)
+            known[n] = xr.DataArray(x.reshape((*motions.shape, *x.shape[1:])), dims=motions.dims + extra)
         names += moving
-    elif any(n.startswith(DRIVE) for n in known):
-        raise ValueError("its members were driven by different motions, which the file does not contain")
-    check_coordinates(scan)
     given = {n: known.get(f"{n}_values", known.get(n)) for n in names}
     found = {n: x for n, x in given.items() if x is not None}
     varied = {d for x in found.values() for d in x.dims}

@@ -15,8 +15,8 @@ from jaxgait.checks import warn_user
 from jaxgait.contents import restored
 from jaxgait.ensembles.checksums import damaged, damaged_labels, lost_records
 from jaxgait.ensembles.labels import VALUES
-from jaxgait.ensembles.members import DRIVE, MOTION
 from jaxgait.ensembles.store import MAX_NAMED, read_store
+from jaxgait.ensembles.walks import recorded
 from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
@@ -161,14 +161,12 @@ def rebuilt(run: xr.Dataset) -> Model:
     try:
         if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
             raise ValueError("its laws, choices and motion were not recorded")
-        recorded = json.loads(run.attrs["contents"])
+        held = json.loads(run.attrs["contents"])
         own = {str(n): x.item() for n, x in run.coords.items() if x.ndim == 0}  # for one member of a scan
-        if MOTION in own:
-            recorded["drive"] = json.loads(own[MOTION])
-        elif any(n.startswith(DRIVE) for n in own):
-            raise ValueError("its motion was not recorded")
         check_coordinates(run)
-        model = with_parameters(restored(kind, recorded), json.loads(run.attrs["parameters"]))
+        if (motion := recorded(run)) is not None:
+            held["drive"] = motion.item()
+        model = with_parameters(restored(kind, held), json.loads(run.attrs["parameters"]))
         known = parameters(model)
         if lost := [n for n, one in known.items() if one.value is None]:
             raise ValueError(f"its {lost[0]} was not recorded")

@@ -1,8 +1,9 @@
-"""How the values between two bounds are spread, linearly or in their logarithm, for samples and searches."""
+"""How values are spread between bounds, linearly or in their logarithm, for samples and searches; distributions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -63,6 +64,111 @@ def logarithmic(bounds: Mapping[str, Any]) -> list[str]:
         ['damper.c']
     """
     return [name for name, one in bounds.items() if isinstance(one, Log)]
+
+
+def is_distribution(values: Any) -> bool:
+    """Whether these are a distribution of `scipy.stats`, of any kind (see `check_distribution`).
+
+    Examples:
+        >>> from scipy import stats
+        >>> from jaxgait.ensembles.spacing import is_distribution
+        >>> is_distribution(stats.norm(loc=70.0, scale=5.0)), is_distribution((40.0, 100.0))
+        (True, False)
+    """
+    return hasattr(values, "rvs") or hasattr(values, "icdf")  # of scipy.stats, whose import takes long
+
+
+def check_distribution(name: str, given: Any) -> None:
+    """Checks that a distribution of a parameter is a frozen one of a single number, with possible arguments.
+
+    Raises:
+        ParameterError: otherwise.
+
+    Examples:
+        >>> from scipy import stats
+        >>> from jaxgait.ensembles.spacing import check_distribution
+        >>> check_distribution("mass", stats.norm(loc=70.0, scale=-5.0))
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: the distribution of 'mass' has no median: norm(loc=70.0, scale=-5.0)
+    """
+    if not (hasattr(given, "ppf") and hasattr(given, "dist")):
+        raise ParameterError(
+            f"{name!r} needs a frozen distribution of one number, such as scipy.stats.norm(loc=70, scale=5), got "
+            f"{type(given).__name__}; of correlated parameters, draw the values and give zipped(table)"
+        )
+    median = given.ppf(0.5)
+    if np.shape(median) or not np.isfinite(median):
+        raise ParameterError(f"the distribution of {name!r} has no median: {range_text(given)}")
+
+
+def range_text(given: Any) -> str:
+    """A range, or a distribution with all its arguments, in the unit of the parameter.
+
+    Examples:
+        >>> from scipy import stats
+        >>> from jaxgait import Log
+        >>> from jaxgait.ensembles.spacing import range_text
+        >>> [range_text(one) for one in ((40, 100), Log(10, 1e5), stats.lognorm(0.2, scale=70))]
+        ['(40.0, 100.0)', 'Log(10.0, 100000.0)', 'lognorm(s=0.2, loc=0.0, scale=70.0)']
+    """
+    if not is_distribution(given):
+        return f"{'Log' * isinstance(given, Log)}({', '.join(repr(float(x)) for x in given)})"
+    names = [*(given.dist.shapes or "").replace(",", " ").split(), "loc", "scale"]
+    own = {"loc": 0.0, "scale": 1.0} if hasattr(given.dist, "pdf") else {"loc": 0.0}
+    own |= {**dict(zip(names, given.args, strict=False)), **given.kwds}
+    found = {n: np.asarray(own[n], float).tolist() for n in names if n in own}
+    return f"{given.dist.name}({', '.join(f'{n}={x!r}' for n, x in found.items())})"
+
+
+def ranges_text(ranges: Mapping[str, Any], units: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Ranges and distributions by parameter name, as a dict is written; with the unit of those that are labelled.
+
+    Examples:
+        >>> from jaxgait.ensembles.spacing import ranges_text
+        >>> ranges_text({"mass": (4e4, 1e5), "stiffness": (15, 40)}, {"mass": "g"})
+        "{'mass': (40000.0, 100000.0) g, 'stiffness': (15.0, 40.0)}"
+    """
+    texts = (f"{n!r}: {range_text(one)}{f' {units[n]}' if n in units else ''}" for n, one in ranges.items())
+    return f"{{{', '.join(texts)}}}"
+
+
+def spread(ranges: Sequence[Any], unit: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
+    """Points of the unit box as values of parameters, in their units: within ranges, or quantiles of distributions.
+
+    Args:
+        ranges: of each parameter a pair of bounds, `Log`, or a frozen distribution of `scipy.stats`.
+        unit: the points (no dimension); the outermost 1e-10 of it counts as the edge of a distribution's quantiles,
+            which may be infinite at 0 and 1.
+
+    Examples:
+        >>> import numpy as np
+        >>> from scipy import stats
+        >>> from jaxgait.ensembles.spacing import spread
+        >>> spread([(0.0, 10.0), stats.norm(loc=70.0, scale=5.0)], np.array([[0.5, 0.5], [1.0, 0.84134475]])).round(3)
+        array([[ 5., 70.],
+               [10., 75.]])
+    """
+    values = Spacing.of([(0.0, 1.0) if is_distribution(one) else one for one in ranges])(unit)
+    for k, one in enumerate(ranges):
+        if is_distribution(one):
+            values[..., k] = one.ppf(0.5 + (1.0 - 1e-10) * (unit[..., k] - 0.5))
+    return values
+
+
+def deviations(ranges: Sequence[Any]) -> Float[np.ndarray, " n"]:
+    """Standard deviations of parameters in their units, each uniform in its range or of a distribution.
+
+    That of a logarithmic range is linearised about its centre.
+
+    Examples:
+        >>> from scipy import stats
+        >>> from jaxgait.ensembles.spacing import deviations
+        >>> deviations([(0.0, 12.0), stats.norm(loc=70.0, scale=5.0)]).round(3)
+        array([3.464, 5.   ])
+    """
+    uniform = lambda one: Spacing.of([one]).slopes(np.full(1, 0.5)).item() / np.sqrt(12.0)
+    return np.array([one.std() if is_distribution(one) else uniform(one) for one in ranges])
 
 
 class Spacing(NamedTuple):

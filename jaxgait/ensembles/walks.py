@@ -20,9 +20,10 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from jaxgait import xr
 from jaxgait.checks import by_name, shown, warn_user
 from jaxgait.contents import contents, restored
-from jaxgait.ensembles.members import DRIVE, MOTION, Members, drive_number
+from jaxgait.ensembles.members import DRIVE, MOTIONS, Members, drive_number
 from jaxgait.model import Model, as_model
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import FourierSeries, GaitDrive
@@ -140,9 +141,9 @@ def _members(
     moving = _numbers(driven)
     labels = {dim: ((dim,), marks)} | {n: ((dim,), x) for n, x in varying.items()}
     labels |= {n: ((dim,), moving[n]) for n in (f"{DRIVE}period", f"{DRIVE}speed")}
-    records = [json.dumps(contents(m)["drive"]) for m in driven]
-    labels[MOTION] = ((dim,), np.array(records, dtype=object))
-    return driven[0], Members((dim,), (len(driven),), varying | moving, labels)
+    records = {str(mark): contents(m)["drive"] for mark, m in zip(marks, driven, strict=True)}
+    attrs = {MOTIONS: json.dumps({dim: records})}
+    return driven[0], Members((dim,), (len(driven),), varying | moving, labels, attrs=attrs)
 
 
 def _plain(model: Any) -> Any:
@@ -153,8 +154,26 @@ def _plain(model: Any) -> Any:
     return eqx.tree_at(lambda m: m.drive, model, drive, is_leaf=lambda x: isinstance(x, GaitDrive))
 
 
-def recorded_motions(model: Model, records: Iterable[str]) -> dict[str, np.ndarray]:
-    """The numbers of motions from their records (the label "motion" of a result), in their own units.
+def recorded(data: xr.Dataset) -> xr.DataArray | None:
+    """The records of the motions of a result's members (`jaxgait.contents`), or of one member; None if all share one.
+
+    Raises:
+        ValueError: if they were not recorded, or under other labels than those of the result.
+    """
+    if MOTIONS not in data.attrs:
+        if any(str(name).startswith(DRIVE) for name in data.coords):
+            raise ValueError("its members were driven by different motions, which were not recorded")
+        return None
+    ((label, records),) = json.loads(data.attrs[MOTIONS]).items()
+    marks = data[label]
+    if lost := sorted({str(mark) for mark in marks.values.flat} - {*records}):
+        raise ValueError(f"it has the motions of {', '.join(records)}, not of {lost[0]}: leave {label!r} as it was")
+    own = np.array([records[str(mark)] for mark in marks.values.flat], dtype=object)
+    return xr.DataArray(own.reshape(marks.shape), dims=marks.dims)
+
+
+def recorded_motions(model: Model, records: Iterable[Any]) -> dict[str, np.ndarray]:
+    """The numbers of motions from their records (see `recorded`), in their own units.
 
     Returns:
         By name, such as "drive.thigh.a", each with a leading axis over the records.
@@ -162,7 +181,7 @@ def recorded_motions(model: Model, records: Iterable[str]) -> dict[str, np.ndarr
     Raises:
         ValueError: for records of another version.
     """
-    return _numbers([restored(model, {"drive": json.loads(text)}) for text in records])
+    return _numbers([restored(model, {"drive": record}) for record in records])
 
 
 def _numbers(models: Sequence[Any]) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from jaxgait import checks, xr
 from jaxgait.checks import shown
 from jaxgait.ensembles.conversion import in_own_units
-from jaxgait.ensembles.members import MOTION, Members, as_members, check_members
+from jaxgait.ensembles.members import Members, as_members, check_members
 from jaxgait.fields import array_of
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Extra, Runs
@@ -168,9 +168,7 @@ class RobustGoal(Goal):
             name: (members.dims, x.reshape(members.shape), {"units": unit or "1", "long_name": words})
             for name, (x, unit, words) in columns.items()
         }
-        marks = {
-            name: label for name, label in members.labels.items() if len(label[0]) == label[1].ndim and name != MOTION
-        }
+        marks = {name: label for name, label in members.labels.items() if len(label[0]) == label[1].ndim}
         names = np.array(self.scenarios.names, dtype=object).reshape(members.shape)
         return xr.Dataset(data, marks).assign_coords(scenario=(members.dims, names))
 

@@ -123,9 +123,26 @@ def test_ranges_may_be_logarithmic_and_labelled():
     assert float(found["mean"][0]) == pytest.approx(np.log(1e-2), abs=0.05)
 
 
+def test_parameters_may_have_distributions():
+    """With the known indices of a sum, where a range is a uniform distribution, and of a product of normal factors."""
+    factors = Measure("product", lambda run: run.model.x * run.model.z, "1", "of two")
+    over = {"x": stats.norm(1.0, 0.5), "y": (-1.0, 1.0), "z": stats.norm(loc=2.0, scale=0.4)}
+    found = sobol_indices(Function(), over, [factors, "plane"], count=1024, **QUICK)
+    both = 1.0 + 0.16 + 0.04  # variance of the product: of each factor times the other's mean, and their interaction
+    np.testing.assert_allclose(found["first"][0], [1.0 / both, 0.0, 0.16 / both], atol=0.05)
+    np.testing.assert_allclose(found["total"][0], [1.04 / both, 0.0, 0.2 / both], atol=0.05)
+    np.testing.assert_allclose(found["first"][1], [0.75, 0.25, 0.0], atol=0.05)
+    np.testing.assert_allclose(found["total"][1], [0.75, 0.25, 0.0], atol=0.05)
+    np.testing.assert_allclose(found.linear[1], [0.75, 0.25, 0.0], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(found["mean"], [2.0, 2.0], atol=0.05)
+    np.testing.assert_allclose(found["deviation"], np.sqrt([both, 4.0 / 3.0]), rtol=0.05)
+    assert found.over.values.tolist() == ["norm(loc=1.0, scale=0.5)", "(-1.0, 1.0)", "norm(loc=2.0, scale=0.4)"]
+
+
 @pytest.mark.slow
 def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(tmp_path):
-    request = {"over": {"x": (0.0, 1.0), "y": (0.0, 1.0)}, "count": 16, "store": tmp_path / "scan.zarr", **QUICK}
+    over = {"x": (0.0, 1.0), "y": stats.norm(0.5, 0.1)}
+    request = {"over": over, "count": 16, "store": tmp_path / "scan.zarr", **QUICK}
     for _ in range(2):
         one = sobol_indices(Function(), observe=["count", "plane"], **request)
         assert np.isnan(one.slope.sel(measure="count")).all() and one.total.sel(measure="count", parameter="x") > 0.9
@@ -173,6 +190,7 @@ def test_the_estimators_are_those_of_scipy():
         ({"observe": ["valu"]}, ValueError, "no measure 'valu': did you mean 'value'"),
         ({"observe": lambda run: {"x": run.ts[0]}}, TypeError, "needs measures or their names"),
         ({"over": {"w": (0.0, 1.0)}}, ValueError, "'w'"),
+        ({"over": {"x": stats.multivariate_normal([1.0, 2.0])}}, ValueError, "among correlated parameters no division"),
         ({"over": {"x": (1.0, 0.0)}}, ValueError, "x"),
         ({"count": 8}, ValueError, "count must be a whole number, at least 16"),
         ({"gradient": ["x"]}, ValueError, "sobol_indices does not take gradient: it sets that itself"),

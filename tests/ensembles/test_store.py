@@ -10,6 +10,7 @@ import random
 import shutil
 import signal
 import time
+import warnings
 
 import diffrax
 import jax
@@ -20,6 +21,7 @@ import xarray as xr
 
 from jaxgait import files, simulate
 from jaxgait.ensembles import StoreError, checksums, driver, ensemble, read_store, source, store, summary, workers
+from jaxgait.ensembles.fingerprint import differences
 from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.ensembles.results import DAMAGED, open_result
 from jaxgait.ensembles.store import store_library
@@ -165,6 +167,11 @@ def test_changed_equations_are_another_scan(whole):
         StoreError, match=r"Differences: model: jaxgait\.models\.bungee\.model\.Bungee in .*, Heavier now$"
     ):
         small_scan(whole, model=Heavier())
+
+
+def test_of_another_model_nothing_else_is_named():
+    stored, wanted = {"model": "Knee", "parameter k": 1.0, "rtol": 1e-4}, {"model": "Bungee", "rtol": 1e-5}
+    assert differences(stored, wanted) == ["model: Knee in the store, Bungee now"]
 
 
 def test_another_jax_continues(copy, whole, monkeypatch):
@@ -524,7 +531,15 @@ def test_ctrl_c_saves_and_the_message_names_how_to_continue(tmp_path, whole, mon
         with pytest.raises(KeyboardInterrupt, match=r"\d+ of 42 blocks are safe in .*same command"):
             small_scan(place, workers=1)
     assert blocks_done(place) == 7
-    assert (read_store(place).status == -1).sum() == 35, "readable while unfinished"
+    with pytest.warns(
+        UserWarning, match=r"35 members have not run \(status -1\): the scan was interrupted; the call that"
+    ):
+        assert (read_store(place).status == -1).sum() == 35, "readable while unfinished"
+    fcntl = pytest.importorskip("fcntl")
+    with open(place / ".jaxgait" / "lock", "r+") as other, warnings.catch_warnings():
+        warnings.simplefilter("error")  # as if another process were running it
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert open_result(place).status.size == 42
     small_scan(place)
     assert content(place) == content(whole)
 

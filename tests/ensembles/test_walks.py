@@ -44,6 +44,10 @@ def test_people_differ_in_motion_and_in_what_follows_from_it(walk_file):
     leg, who = people(Prosthesis(), [*REFERENCE_GAITS[:2], walk_file])
     assert who.dims == ("subject",) and list(who.labels["subject"][1]) == [*REFERENCE_GAITS[:2], "jo"]
     check_members(leg, who)
+    assert [name for name, (_, x) in who.labels.items() if x.dtype.kind == "O"] == ["subject"], (
+        "tables name each person"
+    )
+    assert repr(who).startswith("<Members {'subject': 3} with values of segments.thigh, ")
     assert who.values["drive.thigh.a"].shape == (3, 8) and np.all(who.values["drive.thigh.a"][2, 6:] == 0.0)
     alone = Prosthesis().driven(reference_gait(REFERENCE_GAITS[1]))
     assert who.values["height_offset"][1] == float(alone.height_offset)
