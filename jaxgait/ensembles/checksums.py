@@ -23,8 +23,22 @@ MANIFEST = ".jaxgait/manifest.jsonl"
 """The file with a line for each finished block."""
 METADATA = "zarr.json"
 """The file with the attributes of a store, and what readers take for the description of each array."""
+MAX_NAMED = 8
+"""Largest number of damaged blocks and files to name."""
+REPAIR = "repair=True (--repair) in the call that wrote them writes them again"
+"""What to do about damaged files."""
 _PART = f"{METADATA}: "
 """Begins the name of a part of the metadata in `LABELS`: other programs may add attributes and arrays."""
+
+
+def damage(path: str | os.PathLike[str]) -> str:
+    """What is damaged in a store, as a sentence; empty if nothing is, and for a store of another program."""
+    lost = lost_records(path)
+    found = [f"without {' and '.join(lost)}, its blocks cannot be checked"] if lost else []
+    if bad := [*(f"block {block}" for block in damaged(path)), *damaged_labels(path)]:
+        named = ", ".join(bad[:MAX_NAMED]) + ", ..." * (len(bad) > MAX_NAMED)
+        found += [f"do not trust {named}, whose files fail their checksum; {REPAIR}"]
+    return "; ".join(found)
 
 
 def damaged(path: str | os.PathLike[str]) -> list[int]:

@@ -86,7 +86,7 @@ class Estimate:
         yield f"time: about {duration(self.seconds)} ({found}), after {duration(self.compile_seconds)} to compile"
 
 
-def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any) -> Estimate:
+def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request: Any) -> Estimate:
     """Estimates the cost of `jaxgait.ensemble` with the same arguments by running a few blocks; keeps no results.
 
     The sample runs on this machine with its own number of workers, also where `cluster` is given. The time is only a

@@ -15,7 +15,7 @@ from jaxgait.model import Model
 from jaxgait.outcome import failures
 
 
-def float32_error(model: Model, members: Members | Mapping[str, Any], **request: Any) -> xr.Dataset:
+def float32_error(model: Model, members: Members | Mapping[str, Any] | Any, **request: Any) -> xr.Dataset:
     """Runs an ensemble in float32 and in float64 with the same request and compares.
 
     Args:

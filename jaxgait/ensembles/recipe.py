@@ -132,8 +132,8 @@ class Recipe:
             return {"initial_state": member_of(self.member_model(member), started)[1]} if started else {}
 
 
-def scan_recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLike[str] | None = None) -> Recipe:
-    """How to rerun the members of a scan, by default with the model and file that its attributes name.
+def scan_recipe(scan: xr.Dataset, model: Model | None = None) -> Recipe:
+    """How to rerun the members of a scan, by default with the model that its attributes name.
 
     Raises:
         ValueError: if the attributes do not suffice (unknown models, exchanged parts, special options of schemes), and
@@ -151,12 +151,11 @@ def scan_recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.P
     retries = scheme.retries(options["precision"], reference) if len(attempts) > 1 else ()
     if retried.max(initial=0) > len(retries):
         raise ValueError(f"the result has members of retry {retried.max()}, but this version has {len(retries)}")
-    found = source or scan.encoding.get("source")
     check_coordinates(scan)
     motions = recorded(scan)
     return Recipe(
         chosen, _known_as(chosen), _values(scan, chosen, dims, motions), options, retries, retried.clip(min=0), dims,
-        shape, None if found is None else pathlib.Path(found).name,
+        shape, _source(scan),
         None if motions is None else _along(motions, scan, dims), scan,
     )  # fmt: skip
 
@@ -272,6 +271,12 @@ def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _source(data: xr.Dataset) -> str | None:
+    """Name of the file that a result was read from."""
+    source = data.encoding.get("source")
+    return None if source is None else pathlib.Path(source).name
+
+
 def _known_as(model: Model) -> str:
     return registry.known_as(type(model).__name__, type(model).__module__)
 
@@ -288,8 +293,7 @@ def run_recipe(run: xr.Dataset, model: Model | None = None) -> Recipe:
     rounding = lambda x: 16.0 * np.finfo(x.dtype).eps  # compiled programs differ in the last bits
     differing = [n for n, x in start.items() if not np.allclose(x, own[n], rtol=rounding(x), atol=rounding(x))]
     values = {INITIAL + n: start[n][None] for n in differing}
-    source = run.encoding.get("source")
     return Recipe(
         chosen, _known_as(chosen), values, _options(run, chosen), (), np.zeros(1, dtype=int), (), (),
-        None if source is None else pathlib.Path(source).name,
+        _source(run),
     )  # fmt: skip

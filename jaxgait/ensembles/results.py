@@ -13,9 +13,9 @@ import numpy as np
 from jaxgait import registry, xr
 from jaxgait.checks import warn_user
 from jaxgait.contents import restored
-from jaxgait.ensembles.checksums import damaged, damaged_labels, lost_records
+from jaxgait.ensembles.checksums import REPAIR, damage
 from jaxgait.ensembles.labels import VALUES
-from jaxgait.ensembles.store import MAX_NAMED, read_store
+from jaxgait.ensembles.store import read_store
 from jaxgait.ensembles.walks import recorded
 from jaxgait.fields import declared
 from jaxgait.model import Model
@@ -47,18 +47,8 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
     path = pathlib.Path(result)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
-    bad = damaged(path) if path.is_dir() else []
-    repair = "repair=True (--repair) in the call that wrote it repairs it"
-    if bad:
-        blocks = f"block {', '.join(map(str, bad[:MAX_NAMED]))}{', ...' if len(bad) > MAX_NAMED else ''}"
-        warn_user(f"{path} is damaged: do not trust {blocks}, whose files fail their checksum; {repair}")
-    records = lost_records(path) if path.is_dir() else []
-    if records:
-        what = f"without {' and '.join(records)}, its blocks cannot be checked"
-        warn_user(f"{path} is damaged: {what}")
-    labels = damaged_labels(path) if path.is_dir() else []
-    if labels:
-        warn_user(f"{path} is damaged: do not trust {', '.join(labels)}; {repair}")
+    if harm := damage(path) if path.is_dir() else "":
+        warn_user(f"{path} is damaged: {harm}")
     if path.suffix.lower() == ".json":
         raise ValueError(
             f"{path} is a record of numbers, not a result that can be shown: give the file or the store that --out or "
@@ -72,11 +62,12 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         if path.is_file() and os.access(path, os.R_OK) and not _is_hdf5(path):
             why = ": give a file or a store that --out or --store wrote; `jaxgait motion` shows recordings of a walk"
         raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind}{why}") from error
-    for name, x in data.data_vars.items() if bad else ():
+    plain = [(name, x) for name, x in data.data_vars.items() if harm and not x.encoding.get("compressors")]
+    for name, x in plain:  # as a scan writes them
         size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize
         if any(file.stat().st_size != size for file in path.glob(f"{name}/c/**/*") if file.is_file()):
-            raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {repair}")
-    if bad or records or labels:
+            raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {REPAIR}")
+    if harm:
         data.encoding[DAMAGED] = True
     return data
 

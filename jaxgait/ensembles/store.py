@@ -41,7 +41,7 @@ from jaxgait.ensembles.plan import Plan, fill_value
 OF_FILES = (".nc", ".h5", ".hdf5", ".csv", ".json")
 """Endings of names that a new store must not have."""
 MAX_NAMED = 8
-"""Largest number of differences, damaged blocks and files to name."""
+"""Largest number of differences between two scans to name."""
 _ADVICE = {
     errno.ENOENT: "choose another path",
     errno.ENOSPC: "free some disk space",
@@ -223,8 +223,8 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         [0 0]
     """
     root = pathlib.Path(path)
-    if check:
-        _check_files(root)
+    if check and (damage := checksums.damage(root)):
+        raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if (left := checksums.pending(root)) and not _in_use(root):
         what = checks.count_of(left, "member has not run", "members have not run")
         checks.warn_user(f"{root}: {what} (status -1): the scan was interrupted; the call that began it continues it")
@@ -235,19 +235,6 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
     return with_promotions(data[[*names]])
-
-
-def _check_files(root: pathlib.Path) -> None:
-    if records := checksums.lost_records(root):
-        what = f"damaged: without {' and '.join(records)}, its blocks cannot be checked"
-        raise StoreError(f"{root}: {what}; read_store(path, check=False) reads them as they are")
-    blocks = [f"block {block}" for block in checksums.damaged(root)]
-    if lost := [*blocks, *checksums.damaged_labels(root)]:
-        listed = ", ".join(lost[:MAX_NAMED]) + ", ..." * (len(lost) > MAX_NAMED)
-        raise StoreError(
-            f"{root}: damaged: {listed}, whose files fail their checksum; repair=True (--repair) in the call that "
-            "wrote them writes them again, and read_store(path, check=False) reads them as they are"
-        )
 
 
 def _root(path: str | os.PathLike[str]) -> pathlib.Path:

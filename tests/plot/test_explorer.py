@@ -145,7 +145,7 @@ def test_a_member_driven_by_a_later_person_records_that_person():
     drives = [dataclasses.replace(reference_gait(), person=Person(0.42, x, m)) for x, m in ((0.43, 72.0), (0.45, 80.0))]
     leg, who = people(Prosthesis(), drives)
     made = provenance(leg, scheme_for(leg), "float64", Sampling.of(leg, 1, duration=None, samples=None))
-    walks = xr.Dataset({"status": ("subject", [0, 0])}, who.labels, made)
+    walks = xr.Dataset({"status": ("subject", [0, 0])}, who.labels, made | who.attrs)
     for one in (0, 1):
         person = scan_recipe(walks).member_model(one).drive.person
         assert [float(x) for x in person] == [float(x) for x in drives[one].person]

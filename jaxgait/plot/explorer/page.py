@@ -162,13 +162,13 @@ def explore(
     checks.count("members", members, least=0)
     if not isinstance(scan, xr.Dataset | str | os.PathLike):
         raise TypeError(f"explore shows a result of ensemble or simulate, or its file, got {type(scan).__name__}")
-    data, source = open_result(scan), None if isinstance(scan, xr.Dataset) else scan
+    data = open_result(scan)
     if is_run(data):
         if measure is not None:
             raise ValueError(f"measure colours the members of a scan, and this is one run: got {measure!r}")
         return _of_run(data, model)
     rows = table(data)
-    recipe, why = _recipe(data, model, source)
+    recipe, why = _recipe(data, model)
     if recipe is not None and not getattr(recipe.model, "scene", ""):
         why = f"{type(recipe.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and lines only."
     own = {} if recipe is None else recipe.model.search
@@ -214,11 +214,11 @@ def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
     return Explorer(None, recipe, {0: run}, header | _histories({0: run}, recipe))
 
 
-def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str] | None) -> tuple[Recipe | None, str]:
+def _recipe(scan: xr.Dataset, model: Model | None) -> tuple[Recipe | None, str]:
     if model is None and "model" not in scan.attrs:
         return None, "No member can be played: the result does not name its model; use explore(scan, model=...)."
     try:
-        return scan_recipe(scan, model, source), ""
+        return scan_recipe(scan, model), ""
     except ValueError as error:
         return None, f"No member can be played: {error}."
 
