@@ -1,13 +1,13 @@
 """Global sensitivity of measures to parameters: variance-based indices from one ensemble, and local slopes.
 
 Each parameter is uniform over its range, or has a distribution, and is independent of the others: among correlated
-parameters no division of the variance is unique. The first-order index of a parameter is the
-share of a measure's variance that fixing the parameter alone would remove; the total index is the share that remains
-while it alone varies, with all interactions (Sobol', Math. Comput. Simul. 55, 2001). Their difference is due to
-interactions. Estimators: Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and
-Jansen's (f) for the total; d parameters and n rows are n (d + 2) members. Confidence: percentiles of a bootstrap over
-rows. (`scipy.stats.sobol_indices` has the same estimators, but cannot leave out rows.) Estimates of small indices may
-be negative, within the error of the sample; a warning says where it is so large that even the interval is.
+parameters no division of the variance is unique. The first-order index of a parameter is the share of a measure's
+variance that fixing the parameter alone would remove; the total index is the share that remains while it alone varies,
+with all interactions (Sobol', Math. Comput. Simul. 55, 2001). Their difference is due to interactions. Estimators:
+Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and Jansen's (f) for the total; d
+parameters and n rows are n (d + 2) members. Confidence: percentiles of a bootstrap over rows.
+(`scipy.stats.sobol_indices` has the same estimators, but cannot leave out rows.) Estimates of small indices may be
+negative, within the error of the sample; a warning says where it is so large that even the interval is.
 
 Rows with a failed member, with a measure that is not finite there, or with one that is not defined for a member that
 ended early, are left out of the indices of that measure, which then apply to the part of the sample where it is
@@ -135,6 +135,7 @@ def sobol_indices(
 
 
 def _check_independent(over: Any) -> None:
+    """Checks that each parameter has a range or a distribution of its own."""
     parts = over.items() if isinstance(over, Mapping) and not is_table(over) else [(None, over)]
     if not all(isinstance(name, str) and (hasattr(x, "ppf") or not is_distribution(x)) for name, x in parts):
         raise ParameterError(

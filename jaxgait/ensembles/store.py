@@ -227,7 +227,8 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if (left := checksums.pending(root)) and not _in_use(root):
         what = checks.count_of(left, "member has not run", "members have not run")
-        checks.warn_user(f"{root}: {what} (status -1): the scan was interrupted; the call that began it continues it")
+        how = "the call or command that began it continues it"
+        checks.warn_user(f"{root}: {what} (status -1): the scan was interrupted; {how}")
     data = xr.open_zarr(path, chunks=None)
     try:
         declared = json.loads((root / PLAN).read_text())["results"]

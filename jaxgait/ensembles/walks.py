@@ -4,7 +4,8 @@
     ensemble(leg, product(walkers, grid({"damper.k": k})), strides=20)  # dimensions `subject` and `damper.k`
     leg, steps = single_strides(Prosthesis(), "anna.json")              # dimension `stride`
 
-Parameters that follow from the motion (a prosthesis is fitted to the person who walked) vary with it.
+Parameters that follow from the motion (a prosthesis is fitted to the person who walked) vary with it. Results hold the
+motions in an attribute, by `subject` or `stride`, so that any member can be simulated again, and tables stay short.
 """
 
 from __future__ import annotations
