@@ -81,8 +81,8 @@ def people(
     if unfitted := [n for n, d in zip(names, drives, strict=True) if d.person is None]:
         what = f"{', '.join(unfitted)}: the leg keeps the model's segments and masses"
         advice = (
-            "a JSON file of `jaxgait motion` fits it to that person, and for an embedded gait "
-            "reference_gait(NAME, with_person=True) in Python"
+            "a JSON file of `jaxgait motion` fits it to that person, as do thigh_m, shank_m and mass_kg in the "
+            "comments (attrs) of a table, and for an embedded gait reference_gait(NAME, with_person=True) in Python"
         )
         warn_user(MotionWarning(f"{what}; {advice}"))
     return _members(model, drives, ("subject", names), then)

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.checks import as_array, count_of, real, shown
-from jaxgait.motion import MotionFormatError
+from jaxgait.checks import as_array, count_of, real, shown, warn_user
+from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.embedded import gait_record
-from jaxgait.motion.table import Header, Table, named_columns, read_table
+from jaxgait.motion.gaps import without_gaps
+from jaxgait.motion.table import Header, Table, named_columns, read_chosen_columns
 
 SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}
 """The signals that a drive needs, with their units (see `motion.drive.GaitDrive`)."""
@@ -44,6 +45,9 @@ _ADVICE = {
     "hip_y_m": _PATH,
     "thigh_rad": "thigh_rad, from the vertical, is hip flexion less the forward tilt of the pelvis",
 }
+
+PERSON = {"thigh_m": (0.05, 1.0), "shank_m": (0.05, 1.0), "mass_kg": (2.0, 300.0)}
+"""What a table states about the person besides the speed, with the range of each."""
 
 _NUMBER = re.compile(r"(?P<number>[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?)\s*(?P<unit>.*)")
 
@@ -191,13 +195,19 @@ def sampled(series: Series, count: int) -> Float[np.ndarray, " count"]:
 def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stride:
     """Reads one stride from a text file: columns `time_s`, `SIGNALS` and, if measured, `LOAD`.
 
+    Angles may be in degrees instead, as `thigh_deg`, `knee_deg` and `ankle_deg`. Short gaps are filled (see
+    `motion.gaps`). The comments `thigh_m=...`, `shank_m=...` and `mass_kg=...` describe the person.
+
     Args:
         path: the file (see `motion.table`).
         speed: walking speed in m/s; by default from a comment `speed_m_s=...` in the file.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: if it cannot be read.
+        MotionFormatError: if it cannot be read, or has long gaps.
+
+    Warns:
+        MotionWarning: for gaps that are filled, and a mass without the lengths of thigh and shank.
 
     Examples:
         >>> import pandas as pd
@@ -208,15 +218,48 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
         >>> print(stride.name, stride.time.size, stride.lines[0])  # samples, and the line of the first
         stride 101 2
     """
-    table = read_table(path, ("time_s", *SIGNALS), tuple(LOAD), _ADVICE)
-    time = table.columns.pop("time_s")
+    table = read_chosen_columns(path, _columns, keep_gaps=True)
+    signals = _in_rad(table.columns)
+    time = signals.pop("time_s")
     stated = _remark(table, "T_s")
     speed = _remark(table, "speed_m_s") if speed is None else speed
     if speed is None:
         advice = "write the line '# speed_m_s=1.2' into the file (or give speed=, --speed of `jaxgait motion`)"
         raise MotionFormatError("no walking speed", advice, table.file)
     name = pathlib.Path(path).stem
-    return Stride(name, time, table.columns, speed, stated_period=stated, file=table.file, lines=table.lines)
+    person = _person({k: _remark(table, k) for k in PERSON}, table.file)
+    origin = {"file": table.file, "lines": table.lines}
+    return without_gaps(Stride(name, time, signals, speed, stated_period=stated, person=person, **origin))
+
+
+def _person(stated: Mapping[str, Any], file: str) -> Person | None:
+    """The person of a table, from its facts under the names of `PERSON`; None without the lengths."""
+    found: dict[str, float] = {}
+    for name, x in stated.items():
+        number, (low, high) = real(x), PERSON[name]
+        if x is not None and (number is None or not low <= number <= high):
+            what = f"{name} is {shown(x)}, not a number between {low:g} and {high:g}"
+            raise MotionFormatError(what, f"give it in {name.rpartition('_')[2]}", file)
+        found |= {} if number is None else {name: number}
+    if {"thigh_m", "shank_m"} <= set(found):
+        return Person(found["thigh_m"], found["shank_m"], found.get("mass_kg"))
+    if found:
+        what = f"{' and '.join(found)} without {' and '.join(k for k in ('thigh_m', 'shank_m') if k not in found)}"
+        warn_user(f"{file}: {what}: no leg is fitted to this person; state both lengths", MotionWarning)
+    return None
+
+
+def _columns(header: Header) -> dict[str, int]:
+    """Positions of the columns of a stride, angles in rad or else in deg."""
+    degrees = {k: k.removesuffix("_rad") + "_deg" for k, unit in SIGNALS.items() if unit == "rad"}
+    wanted = (degrees[k] if k not in header.names and degrees.get(k) in header.names else k for k in SIGNALS)
+    return named_columns(header, ("time_s", *wanted), tuple(LOAD), _ADVICE)
+
+
+def _in_rad(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Columns with angles in rad, under the names of `SIGNALS`."""
+    turned = {k: np.radians(x) if k.endswith("_deg") else x for k, x in columns.items()}
+    return {k.removesuffix("_deg") + "_rad" if k.endswith("_deg") else k: x for k, x in turned.items()}
 
 
 def table_stride(table: Any, *, speed: float | None = None, name: str = "table") -> Stride:
@@ -224,13 +267,17 @@ def table_stride(table: Any, *, speed: float | None = None, name: str = "table")
 
     Args:
         table: a DataFrame, a Dataset or a dict of arrays, each of shape (samples,): `time_s`, `SIGNALS` and, if
-            measured, `LOAD`. Other columns are ignored.
-        speed: walking speed in m/s; by default `attrs["speed_m_s"]`, or the entry `speed_m_s` of a dict.
+            measured, `LOAD`. Other columns are ignored. Angles in degrees and gaps are treated as in a file.
+        speed: walking speed in m/s; by default `attrs["speed_m_s"]`, or the entry `speed_m_s` of a dict. The person is
+            described there, too, by `thigh_m`, `shank_m` and `mass_kg`.
         name: of the stride.
 
     Raises:
-        MotionFormatError: for a column that is missing or has no numbers, columns of different lengths, and without a
-            speed.
+        MotionFormatError: for a column that is missing or has no numbers, columns of different lengths, long gaps,
+            and without a speed.
+
+    Warns:
+        MotionWarning: for gaps that are filled.
 
     Examples:
         >>> import pandas as pd
@@ -242,21 +289,22 @@ def table_stride(table: Any, *, speed: float | None = None, name: str = "table")
         1.26 101
     """
     keys = [*(getattr(table, "variables", table) if isinstance(table, Mapping) else table.columns)]
-    there = named_columns(Header(name, 0, [*map(str, keys)]), ("time_s", *SIGNALS), tuple(LOAD), _ADVICE)
+    there = _columns(Header(name, 0, [*map(str, keys)]))
     columns = {column: as_array(table[keys[at]]) for column, at in there.items()}
     for column, x in columns.items():
         if x.ndim != 1 or x.dtype.kind not in "fiu" or x.size != columns["time_s"].size:
             what = f"{x.dtype} of shape {x.shape}, where {columns['time_s'].size} numbers are needed"
             raise MotionFormatError(what, "give all columns as many numbers", name, column=column)
-    if speed is None:
-        speed = {**(table if isinstance(table, dict) else {}), **getattr(table, "attrs", {})}.get("speed_m_s")
+    facts = {**(table if isinstance(table, dict) else {}), **getattr(table, "attrs", {})}
+    speed = facts.get("speed_m_s") if speed is None else speed
     if speed is not None and real(speed) is None:
         raise MotionFormatError(f"speed_m_s is {shown(speed)}, not a number", "give it in m/s", name)
     if speed is None:
         advice = "set attrs['speed_m_s'] of the table, in a dict the entry 'speed_m_s', to that of the walk"
         raise MotionFormatError("no walking speed", advice, name)
-    signals = {column: x.astype(float) for column, x in columns.items()}
-    return Stride(name, signals.pop("time_s"), signals, float(speed))
+    signals = _in_rad({column: x.astype(float) for column, x in columns.items()})
+    person = _person({k: facts.get(k) for k in PERSON}, name)
+    return without_gaps(Stride(name, signals.pop("time_s"), signals, float(speed), person=person))
 
 
 def _remark(table: Table, name: str) -> float | None:
@@ -349,7 +397,7 @@ def _check_signals(stride: Stride, harmonics: int) -> None:
             raise stride.error(what, "give all signals the same times", k)
         if not np.isfinite(x).all():
             bad = int(np.argmin(np.isfinite(x)))
-            raise stride.error(f"sample {bad} is not finite", "fill gaps first", k, bad)
+            raise stride.error(f"sample {bad} is not finite", "fill gaps first (without_gaps)", k, bad)
     if harmonics < 1 or stride.time.size < 2 * harmonics + 2:
         what = f"{harmonics} harmonics need at least {2 * max(harmonics, 1) + 2} samples, got {stride.time.size}"
         raise stride.error(what, "sample the stride more finely" if harmonics > 0 else "keep 6 to 8 harmonics")

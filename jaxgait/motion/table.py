@@ -109,12 +109,15 @@ def read_table(
     return read_chosen_columns(path, lambda header: named_columns(header, required, optional, advice or {}))
 
 
-def read_chosen_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]]) -> Table:
+def read_chosen_columns(
+    path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]], *, keep_gaps: bool = False
+) -> Table:
     """Reads columns of numbers that are chosen by the header of a text file; others are ignored.
 
     Args:
         path: the file.
         choose: from the header, the positions of the columns, counted from 0, by name.
+        keep_gaps: whether to keep rows with gaps, which are NaN, without a warning.
 
     Raises:
         FileNotFoundError, MotionFormatError: as `read_table`, with its warnings.
@@ -156,7 +159,7 @@ def read_chosen_columns(path: str | pathlib.Path, choose: Callable[[Header], Map
     for i, row in chosen():
         values.extend(_number(cell, comma, file, i + 1, name) for name, cell in zip(names, row, strict=True))
     every = np.array(values).reshape(len(rows), len(names))
-    whole = _without_gaps(file, every, np.array(rows) + 1, list(names))
+    whole = np.s_[:] if keep_gaps else _without_gaps(file, every, np.array(rows) + 1, list(names))
     return Table(file, dict(zip(names, every[whole].T, strict=True)), np.array(rows)[whole] + 1, remarks, header)
 
 
@@ -210,7 +213,9 @@ def _instead(name: str, others: list[str]) -> str:
     same = [other for other in others if other.rpartition("_")[0] == quantity]
     if same:
         return f"convert {same[0][:40]!r} to {unit} and name it {name!r}"
-    return f"rename {near[0][:40]!r} to {name!r} if it is that" if near else ""
+    where = f", in {unit}" if unit else ""
+    other = f" ({quantity}_deg if in degrees)" if unit == "rad" else ""
+    return f"rename {near[0][:40]!r} to {name!r} if it is that{where}{other}" if near else ""
 
 
 def _whole_row(file: str, line: int, row: list[str], names: int) -> list[str]:

@@ -86,7 +86,9 @@ _spike = lambda x: x + 0.9 * (np.arange(N) == 40)
 BAD: dict[str, Bad] = {
     # Time.
     "uneven sampling": Bad(changed(time_s=_uneven), "s without a sample, where the others are"),
-    "a gap of ten samples": Bad(rows(lambda i: np.delete(i, np.s_[40:50])), "line 43, column time_s: 0.124 s without"),
+    "a gap of 20 samples": Bad(
+        rows(lambda i: np.delete(i, np.s_[40:60])), "line 43, column hip_x_m: no value for 0.225 s, where gaps of up"
+    ),
     "shuffled rows": Bad(rows(_shuffle), "column time_s: time goes back from"),
     "a row twice": Bad(rows(lambda i: np.insert(i, 7, 7)), "line 11, column time_s: time stands still at 0.07889"),
     "milliseconds": Bad(changed(time_s=lambda t: 1000 * t), "column time_s: a stride of 1127 s; milliseconds? divide"),
@@ -162,11 +164,13 @@ BAD: dict[str, Bad] = {
     "nine rows": Bad("\n".join(LINES[:11]).encode(), "8 harmonics need at least 18 samples, got 9"),
     "no header": Bad("\n".join([LINES[0], *LINES[2:]]).encode(), "line 2: numbers where the names of the columns"),
     "a column is missing": Bad(GOOD.replace("knee_rad", "shin").encode(), "column knee_rad: no column 'knee_rad'"),
-    "a name nearly right": Bad(GOOD.replace("knee_rad", "knee_deg").encode(), "convert 'knee_deg' to rad and name it"),
+    "a name nearly right": Bad(GOOD.replace("knee_rad", "knee").encode(), "'knee_rad' if it is that, in rad (knee_deg"),
+    "another unit": Bad(GOOD.replace("hip_y_m", "hip_y_mm").encode(), "convert 'hip_y_mm' to m and name it"),
+    "a thigh in cm": Bad(b"# thigh_m=41\n" + GOOD.encode(), "thigh_m is 41.0, not a number between 0.05 and 1"),
     "a name twice": Bad(GOOD.replace("ankle_rad", "knee_rad").encode(), "the name stands over columns 5 and 6"),
     "too few cells": Bad("\n".join([*LINES[:5], "0,0,0.9", *LINES[6:]]).encode(), "line 6: 3 values under 6 column"),
     "too many cells": Bad("\n".join([*LINES[:5], LINES[5] + ",1", *LINES[6:]]).encode(), "line 6: 7 values under 6"),
-    "half a column empty": Bad(_half_empty(), "line 3, column ankle_rad: 51 of 101 rows have gaps, this is the first"),
+    "half a column empty": Bad(_half_empty(), "line 3, column ankle_rad: 51 of 101 values are missing, this"),
     "a word": Bad(cell(7, "knee_rad", "abc"), "line 10, column knee_rad: 'abc' is not a number"),
     "a formula": Bad(cell(7, "hip_y_m", "=A3"), "line 10, column hip_y_m: '=A3' is not a number"),
     "an underscore": Bad(cell(7, "hip_y_m", "0_9"), "'0_9' is not a number"),

@@ -7,7 +7,14 @@ import numpy as np
 from jaxgait.checks import count_of
 from jaxgait.motion.capture.axes import Axes
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import MAX_GAP, cutoff_warnings, describe_lowpass, fill, lowpass
+from jaxgait.motion.capture.smoothing import (
+    MAX_GAP,
+    cutoff_warnings,
+    describe_lowpass,
+    described_gaps,
+    fill,
+    lowpass,
+)
 from jaxgait.motion.recording import Recording, runs
 
 HIP_IN_PELVIS = (-0.0707, -0.0661)
@@ -79,11 +86,13 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         what = f"no frame has all joint angles of the {side} leg; without any value: {', '.join(empty) or 'none'}"
         raise recording.error(what, "export the whole result of inverse kinematics")
     filled = fill(together, recording.rate, max_gap)
+    lost = {name: np.isnan(x) & np.isfinite(filled.values[:, 0]) for name, x in columns.items()}
     tilt, x, y, flexion, knee, ankle = lowpass(filled.values, recording.rate, cutoff).T
     notes = [
         f"from joint angles; the hip is {-1e3 * HIP_IN_PELVIS[0]:.0f} mm behind and {-1e3 * HIP_IN_PELVIS[1]:.0f} mm "
         "below the origin of the pelvis, as in the unscaled gait2392",
         f"gaps of up to {max_gap:g} s are filled: {count_of(filled.filled, 'frame', 'frames')}"
+        + (f" ({described_gaps(lost, recording.time, recording.rate)})" if filled.filled else "")
         + (f"; longer ones remain: {count_of(filled.left, 'frame', 'frames')}" if filled.left else ""),
         describe_lowpass(recording.rate, cutoff),
     ]

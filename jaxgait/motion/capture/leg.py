@@ -32,6 +32,7 @@ from jaxgait.motion.capture.smoothing import (
     MAX_GAP,
     cutoff_warnings,
     describe_lowpass,
+    described_gaps,
     fill,
     lowpass,
 )
@@ -262,7 +263,11 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
     filled = {name: fill(recording.markers[name], recording.rate, options.max_gap) for name in names}
     count = sum(f.filled for f in filled.values())
     left = {name: f.left for name, f in filled.items() if f.left}
-    notes.append(f"gaps of up to {options.max_gap:g} s are filled: {count_of(count, 'position', 'positions')}")
+    lost = {
+        k: np.isfinite(f.values).all(axis=1) & ~np.isfinite(recording.markers[k]).all(axis=1) for k, f in filled.items()
+    }
+    where = f" ({described_gaps(lost, recording.time, recording.rate)})" if count else ""
+    notes.append(f"gaps of up to {options.max_gap:g} s are filled: {count_of(count, 'position', 'positions')}{where}")
     if left:
         long = [f"{name} {frames / recording.rate:.2f} s" for name, frames in left.items()]
         notes.append(f"longer gaps remain: {first_few(long)}")

@@ -6,11 +6,13 @@ SciPy is imported where it is used: it is slow to import, and only recordings ne
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from jaxgait.checks import first_few
 from jaxgait.motion.recording import runs
 
 DEFAULT_CUTOFF = 8.0
@@ -68,6 +70,25 @@ def fill(values: Float[np.ndarray, "frames axes"], rate: float, max_gap: float =
         result[a:b] = _across(values, there, a, b, rate)
     filled = sum(b - a for a, b in short)
     return Filled(result, filled, sum(b - a for a, b in gaps) - filled)
+
+
+def described_gaps(
+    lost: Mapping[str, Bool[np.ndarray, " frames"]], time: Float[np.ndarray, " frames"], rate: float
+) -> str:
+    """The first gaps by name, length and start: `lost` are the frames in gaps, at times in s, with a rate in Hz.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.smoothing import described_gaps
+        >>> described_gaps({"knee": np.array([False, True, True, False])}, np.arange(4) / 100.0, rate=100.0)
+        'knee 0.02 s from 0.01 s'
+    """
+    found: dict[tuple[int, int], list[str]] = {}
+    for name, frames in lost.items():
+        for gap in runs(frames):
+            found.setdefault(gap, []).append(name)
+    every = lambda names: "all columns" if len(names) == len(lost) > 1 else ", ".join(names)
+    return first_few([f"{every(found[a, b])} {(b - a) / rate:.3g} s from {time[a]:.4g} s" for a, b in sorted(found)], 4)
 
 
 def _across(values: np.ndarray, there: np.ndarray, a: int, b: int, rate: float) -> np.ndarray:

@@ -1,0 +1,93 @@
+"""Gaps of a stride in columns, filled by the rule of recordings: the same for files, tables and markers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxgait.checks import warn_user
+from jaxgait.motion import MotionWarning, norms
+from jaxgait.motion.capture.smoothing import MAX_GAP, described_gaps, fill
+from jaxgait.motion.recording import runs
+
+if TYPE_CHECKING:
+    from jaxgait.motion.stride import Stride
+
+
+def without_gaps(stride: Stride) -> Stride:
+    """The stride with its gaps filled as those of a recording, if they are not longer (see `capture.smoothing.fill`).
+
+    Gaps are values that are NaN, and rows that are missing between rows at even times.
+
+    Raises:
+        MotionFormatError: for a gap of more than 0.2 s, one at the start or the end, and a signal of which half is
+            missing.
+
+    Warns:
+        MotionWarning: with the signals, times and lengths of the gaps that are filled.
+
+    Examples:
+        >>> import dataclasses
+        >>> from jaxgait.motion.gaps import without_gaps
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> gait = embedded_stride("rajagopal_1.26ms")
+        >>> knee = gait.signals["knee_rad"].copy()
+        >>> knee[40:45] = np.nan
+        >>> filled = without_gaps(dataclasses.replace(gait, signals=gait.signals | {"knee_rad": knee}))
+        >>> print(abs(filled.signals["knee_rad"] - gait.signals["knee_rad"]).max().round(3))  # rad
+        0.001
+    """
+    stride = _with_missing_rows(stride)
+    size, span = stride.time.size, float(stride.time[-1] - stride.time[0]) if stride.time.size else 0.0
+    lost = {k: np.isnan(x) for k, x in stride.signals.items() if x.shape == (size,)}
+    gaps = [k for k, there in lost.items() if there.any()]
+    if not gaps or not span > 0:
+        return stride
+    rate, filled = (size - 1) / span, dict(stride.signals)
+    # times that no stride has are in another unit, which the verdict names
+    longest = MAX_GAP * (1.0 if norms.inside(span, norms.PERIOD.possible) else span)
+    for k in gaps:
+        first = int(np.argmax(lost[k]))
+        if 2 * lost[k].sum() >= size:
+            what = f"{lost[k].sum()} of {size} values are missing, this is the first"
+            raise stride.error(what, "fill them, or leave the column out", k, first)
+        if lost[k][0] or lost[k][-1]:
+            at, end = (first, "start") if lost[k][0] else (size - 1, "end")
+            advice = "fill it, or leave this row out if the stride is whole without it"
+            raise stride.error(f"no value at the {end} of the stride", advice, k, at)
+        filled[k] = fill(stride.signals[k][:, None], rate, longest).values[:, 0]
+        if np.isnan(filled[k]).any():
+            a, b = runs(np.isnan(filled[k]))[0]
+            what = f"no value for {(b - a) / rate:.3g} s, where gaps of up to {MAX_GAP:g} s are filled"
+            raise stride.error(what, "fill it, or take another stride", k, a)
+    listed = described_gaps(lost, stride.time, rate)
+    warn_user(f"{stride.file or stride.name}: gaps are filled by splines: {listed}", MotionWarning)
+    return dataclasses.replace(stride, signals=filled)
+
+
+def _with_missing_rows(stride: Stride) -> Stride:
+    """The stride with rows that are NaN where rows are missing between others at even times, or have no time."""
+    timed = ~np.isnan(stride.time)
+    time = stride.time[timed]
+    steps = np.diff(time)
+    usual = float(np.median(steps)) if steps.size else 0.0
+    ratio = steps / usual if usual > 0 else np.ones(steps.size)
+    whole = np.round(ratio)
+    if not (np.all(whole > 0) and np.all(np.abs(ratio - whole) < 0.25) and whole.sum() < 2 * time.size):
+        whole = np.ones(steps.size)  # uneven times are interpolated by `close`, or an error
+    row = np.append(0, np.cumsum(whole)).astype(int)
+    if timed.all() and row[-1] == time.size - 1:
+        return stride
+    every = np.arange(row[-1] + 1)
+
+    def spread(x: np.ndarray) -> np.ndarray:
+        found = np.full(every.size, np.nan)
+        found[row] = x[timed]
+        return found
+
+    own = stride.lines
+    lines = None if own is None else own[timed][np.searchsorted(row, every)]  # of the row that follows a gap
+    signals = {k: spread(x) if x.shape == stride.time.shape else x for k, x in stride.signals.items()}
+    return dataclasses.replace(stride, time=np.interp(every, row, time), signals=signals, lines=lines)
