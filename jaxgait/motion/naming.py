@@ -22,7 +22,7 @@ from jaxgait.motion.stride import Stride, embedded_stride, read_stride, table_st
 from jaxgait.motion.verdict import judge
 from jaxgait.precision import float64_default
 
-_STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
+_STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|knee_rad", re.IGNORECASE)
 _MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
 """Labels of two markers or more, or the line of axes below them."""
 _TABLES = (".csv", ".tsv", ".txt", ".dat", "")

@@ -38,7 +38,10 @@ POINTS_PER_STRIDE = 101
 EVEN_WITHIN = 0.1
 """Largest deviation from even sample times, in steps, that counts as rounding (to 1 ms at 100 Hz: 0.05)."""
 
-_PATH = "hip_x_m and hip_y_m, the path of the hip, do not follow from joint angles: take those of an embedded gait"
+_PATH = (
+    "hip_x_m and hip_y_m, the path of the hip, do not follow from joint angles: take those of an embedded gait, or "
+    "name the angles of a whole trial hip_flexion_r, knee_angle_r, ankle_angle_r, and give its speed (--speed)"
+)
 _ADVICE = {
     "time_s": "time_s is the percentage of the cycle / 100 times the stride time in s",
     "hip_x_m": _PATH,

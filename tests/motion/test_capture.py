@@ -12,7 +12,7 @@ from jaxgait.ensembles import ensemble, people
 from jaxgait.models import Prosthesis
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import ground, maps
-from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS, NAMES, from_angles
+from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS, NAMES, from_angles, with_one_flexion
 from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
@@ -635,6 +635,21 @@ def test_the_sign_of_knee_angles_is_that_of_the_whole_recording():
         leg = from_angles(trial, side, None)
         np.testing.assert_allclose(leg.thigh - leg.shank, knee, atol=1e-12)
         assert any("its sign is changed" in note for note in leg.notes)
+
+
+def test_the_sign_of_knee_angles_is_that_of_all_recordings_of_a_person():
+    """A stiff knee's recording was read with the sign of its own range alone."""
+    trial = synthetic_recording(reference_gait())
+    turned = lambda name, factor: dataclasses.replace(
+        trial, file=f"{name}.mot", angles=trial.angles | {"knee_angle_r": factor * trial.angles["knee_angle_r"]}
+    )
+    stiff, bent = turned("stiff", -0.25), turned("bent", -1.0)
+    alone, sure = with_one_flexion([stiff, bent])
+    assert sure is bent and "as in the other recordings: its sign is changed" in alone.notes[-1]
+    np.testing.assert_array_equal(alone.angles["knee_angle_r"], -stiff.angles["knee_angle_r"])
+    assert with_one_flexion([stiff, trial]) == [stiff, trial]
+    with pytest.raises(MotionFormatError, match=r"bent\.mot: knee_angle is negative in flexion, in .*the opposite"):
+        measure([trial, bent])
 
 
 @pytest.mark.parametrize("column", ["pelvis_tx", "knee_angle_r"])

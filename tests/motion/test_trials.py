@@ -4,6 +4,7 @@ import dataclasses
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from jaxgait.motion import MotionFormatError
@@ -95,6 +96,10 @@ def test_pages_measure_recordings(page, tmp_path, monkeypatch):
     (tmp_path / "markers.trc").write_text(walker.trc(w))
     (tmp_path / "forces.mot").write_text(walker.forces(w))
     walker.c3d(w, tmp_path / "walk.c3d")
+    joints = {"hip_flexion_r": w.thigh, "knee_angle_r": w.knee, "ankle_angle_r": w.ankle}
+    pd.DataFrame({"time": w.time} | {k: np.degrees(x) for k, x in joints.items()}).to_csv(
+        tmp_path / "long.csv", index=False
+    )
     monkeypatch.chdir(tmp_path)
     reading = [block for block in blocks(ROOT / "docs" / page) if "read_recording(" in block]
     assert reading

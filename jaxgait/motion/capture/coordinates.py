@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+
 import numpy as np
 
 from jaxgait.checks import count_of
@@ -28,6 +31,7 @@ OBLIQUE_SINE = 0.5
 """Sine of the angle (30 deg) between the pelvis and the x axis above which pelvis_tx is not the path."""
 MOST_OVEREXTENSION = np.radians(20.0)
 """Angle in rad beyond which no knee is overextended: it is flexed there."""
+KNEES = ("knee_angle_r", "knee_angle_l")
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 
 
@@ -43,6 +47,18 @@ def has_angles(recording: Recording, side: str) -> bool:
         False
     """
     return all(name in recording.angles for name in angle_names(side))
+
+
+def has_joints(recording: Recording, side: str) -> bool:
+    """Whether a recording has the angles of hip, knee and ankle of a leg, with or without the pelvis.
+
+    Examples:
+        >>> from jaxgait.motion.capture.coordinates import has_joints
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> has_joints(synthetic_recording(reference_gait()), "right")
+        True
+    """
+    return all(name in recording.angles for name in angle_names(side)[3:])
 
 
 def angle_names(side: str) -> list[str]:
@@ -98,11 +114,12 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     ]
     warnings = cutoff_warnings(recording.rate, cutoff)
     knee = _flexion(recording, notes, warnings) * knee
-    forward = _forward(recording, x)
+    forward = facing(recording, x)
     if forward < 0:
         notes.append("the walker faces against pelvis_tx: x and the tilt of the pelvis, which is about z, are reversed")
     tilt = forward * tilt
-    hip = np.stack([forward * x + _turned(tilt, 0), y + _turned(tilt, 1)], axis=1)
+    ahead, above = hip_from_pelvis(tilt)
+    hip = np.stack([forward * x + ahead, y + above], axis=1)
     thigh = tilt + flexion
     height = float(np.nanmean(hip[:, 1])) / HIP_OF_HEIGHT
     segments = {name: share * height for name, share in FRACTIONS.items()}
@@ -129,15 +146,52 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     )
 
 
+def _knee_range(recording: Recording) -> tuple[float, float]:
+    """Lowest and highest angle in rad of both knees of a recording, but for half a percent; 0 without any."""
+    both = [recording.angles[name] for name in KNEES if name in recording.angles]
+    ranges = [np.nanpercentile(knee, [0.5, 99.5]) for knee in both if np.isfinite(knee).any()]
+    return (float(np.min(ranges)), float(np.max(ranges))) if ranges else (0.0, 0.0)
+
+
+def _certain_sign(low: float, high: float) -> float:
+    """The sign of flexion, 1 or -1, of a knee with this range in rad; 0 if it may be overextended."""
+    return -1.0 if low < -max(high, MOST_OVEREXTENSION) else 1.0 if high > max(-low, MOST_OVEREXTENSION) else 0.0
+
+
+def with_one_flexion(recordings: Sequence[Recording]) -> list[Recording]:
+    """The recordings of one person, all with the sign of knee flexion of those that show it beyond doubt.
+
+    Raises:
+        MotionFormatError: if some show one sign and some the other.
+    """
+    signs = [_certain_sign(*_knee_range(recording)) for recording in recordings]
+    if {1.0, -1.0} <= set(signs):
+        first = next(sign for sign in signs if sign)
+        same, other = recordings[signs.index(first)].file, recordings[signs.index(-first)]
+        what = f"knee_angle is {'negative' if first > 0 else 'positive'} in flexion, in {same} it is the opposite"
+        raise other.error(what, "change the sign of this column in one of them")
+    if -1.0 not in signs:
+        return [*recordings]
+    note = "knee_angle is negative in flexion, as in the other recordings: its sign is changed"
+    return [
+        recording
+        if sign or not set(KNEES) & set(recording.angles)
+        else dataclasses.replace(
+            recording,
+            angles=recording.angles | {k: -recording.angles[k] for k in KNEES if k in recording.angles},
+            notes=(*recording.notes, note),
+        )
+        for sign, recording in zip(signs, recordings, strict=True)
+    ]
+
+
 def _flexion(recording: Recording, notes: list[str], warnings: list[str]) -> float:
     """The sign of flexion, 1 or -1, in all knee angles of a recording, by the range of all of them.
 
     A note tells if it is -1, a warning if it is not certain.
     """
-    both = [recording.angles[name] for name in ("knee_angle_r", "knee_angle_l") if name in recording.angles]
-    ranges = [np.nanpercentile(knee, [0.5, 99.5]) for knee in both if np.isfinite(knee).any()]
-    low, high = np.min(ranges), np.max(ranges)
-    if low < -max(high, MOST_OVEREXTENSION):
+    low, high = _knee_range(recording)
+    if _certain_sign(low, high) < 0:
         notes.append("knee_angle is negative in flexion, as in gait2392: its sign is changed")
         return -1.0
     if low < -max(high, 0.0):
@@ -146,20 +200,39 @@ def _flexion(recording: Recording, notes: list[str], warnings: list[str]) -> flo
     return 1.0
 
 
-def _turned(tilt: np.ndarray, axis: int) -> np.ndarray:
-    """Forward or upward component of the hip from the origin of the tilted pelvis, in m."""
+def hip_from_pelvis(tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far in m the hip is forward of and above the origin of a pelvis that is tilted by an angle in rad.
+
+    Examples:
+        >>> from jaxgait.motion.capture.coordinates import hip_from_pelvis
+        >>> print([round(float(x), 4) for x in hip_from_pelvis(0.0)])
+        [-0.0707, -0.0661]
+    """
     a, b = HIP_IN_PELVIS
-    return (a * np.cos(tilt) - b * np.sin(tilt)) if axis == 0 else (a * np.sin(tilt) + b * np.cos(tilt))
+    return a * np.cos(tilt) - b * np.sin(tilt), a * np.sin(tilt) + b * np.cos(tilt)
 
 
-def _forward(recording: Recording, x: np.ndarray) -> float:
-    """1 for a walker who faces along x, -1 against it: by the rotation of the pelvis, else where the pelvis moves."""
-    facing = recording.angles.get("pelvis_rotation", np.zeros(0))
-    if np.isfinite(facing).any():
-        if np.nanmedian(np.abs(np.sin(facing))) > OBLIQUE_SINE:
-            what = f"the pelvis is turned by {np.degrees(np.nanmedian(facing)):.0f} deg, and does not face along x"
+def facing(recording: Recording, x: np.ndarray) -> float:
+    """1 for a walker who faces along x, -1 against it: by the rotation of the pelvis, else where the pelvis moves.
+
+    `x` are positions of the pelvis in m.
+
+    Raises:
+        MotionFormatError: for a pelvis that faces neither.
+
+    Examples:
+        >>> from jaxgait.motion.capture.coordinates import facing
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> trial = synthetic_recording(reference_gait())
+        >>> facing(trial, trial.angles["pelvis_tx"])
+        1.0
+    """
+    turned = recording.angles.get("pelvis_rotation", np.zeros(0))
+    if np.isfinite(turned).any():
+        if np.nanmedian(np.abs(np.sin(turned))) > OBLIQUE_SINE:
+            what = f"the pelvis is turned by {np.degrees(np.nanmedian(turned)):.0f} deg, and does not face along x"
             raise recording.error(what, "turn the trial so that the walk goes along x", "pelvis_rotation")
-        return 1.0 if np.nanmedian(np.cos(facing)) > 0 else -1.0
+        return 1.0 if np.nanmedian(np.cos(turned)) > 0 else -1.0
     start, end = max(runs(np.isfinite(x)), key=lambda run: run[1] - run[0])
     return -1.0 if (x[end - 1] - x[start]) / max((end - start) / recording.rate, 1e-9) < -0.3 else 1.0
 

@@ -263,9 +263,8 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
     filled = {name: fill(recording.markers[name], recording.rate, options.max_gap) for name in names}
     count = sum(f.filled for f in filled.values())
     left = {name: f.left for name, f in filled.items() if f.left}
-    lost = {
-        k: np.isfinite(f.values).all(axis=1) & ~np.isfinite(recording.markers[k]).all(axis=1) for k, f in filled.items()
-    }
+    seen = lambda x: np.asarray(np.isfinite(x).all(axis=1))
+    lost = {name: seen(f.values) & ~seen(recording.markers[name]) for name, f in filled.items()}
     where = f" ({described_gaps(lost, recording.time, recording.rate)})" if count else ""
     notes.append(f"gaps of up to {options.max_gap:g} s are filled: {count_of(count, 'position', 'positions')}{where}")
     if left:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.motion.capture.coordinates import has_angles
+from jaxgait.motion.capture.coordinates import has_joints
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.recording import Recording, with_forces
 from jaxgait.motion.text import distinct
@@ -25,7 +25,7 @@ def has_leg(found: Recording) -> bool:
         >>> has_leg(synthetic_recording(reference_gait()))  # of the right one
         True
     """
-    return has_angles(found, "right") or has_angles(found, "left")
+    return has_joints(found, "right") or has_joints(found, "left")
 
 
 def together(found: Sequence[Recording]) -> list[Recording]:

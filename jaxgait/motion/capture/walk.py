@@ -16,8 +16,10 @@ from jaxtyping import Float
 from jaxgait import checks, xr
 from jaxgait.motion.capture import agreement, footing, leg_warnings, plates
 from jaxgait.motion.capture import strides as cutting
+from jaxgait.motion.capture.coordinates import with_one_flexion
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.events import StrideEvents, source_warnings
+from jaxgait.motion.capture.hip_path import with_hip_path
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.sides import SideStrides, Trial, lengths_of, segments_of, sides_of
@@ -147,7 +149,7 @@ def measure(
         side: right or left.
         options: marker map, standing trial, regression, cut-off and gaps.
         speed: walking speed in m/s, to which those of single strides are scaled; by default that of hip and standing
-            foot.
+            foot. Joint angles without the path of the pelvis need it (see `motion.capture.hip_path`).
         mass: of the person in kg; by default from the file, or from the ground forces.
 
     Raises:
@@ -233,6 +235,11 @@ def _measured(
     mass = check_mass(mass)
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
     recordings, twice = with_own_names(together(recordings))
+    recordings = with_one_flexion(recordings)
+    moved = [with_hip_path(recording, sides, options, speed) for recording in recordings]
+    if all(one is not other for one, other in zip(recordings, moved, strict=True)):
+        speed = None  # it is that of the hips already
+    recordings = moved
     found, failed = sides_of(recordings, sides, options, mass)
     if not found:
         raise failed[sides[0]]

@@ -1,0 +1,60 @@
+"""The path of the hip for joint angles without one: that of an embedded gait, from heel strike to heel strike."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxgait.motion.capture.coordinates import facing, from_angles, has_joints, hip_from_pelvis
+from jaxgait.motion.capture.events import events_of
+from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.recording import Recording
+from jaxgait.motion.stride import embedded_stride
+
+
+def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, speed: float | None) -> Recording:
+    """The recording of joint angles with `pelvis_tx` and `pelvis_ty`, if it has hip, knee and ankle of a leg but these.
+
+    The hip progresses at the walking speed, in m/s, and moves in every stride as in the embedded gait of the nearest
+    speed; a pelvis that was not recorded is level. A warning says so. Heel strikes are those that are marked, otherwise
+    by the motion.
+
+    Raises:
+        MotionFormatError: without a speed, and for fewer than two heel strikes.
+    """
+    side = next((side for side in sides if has_joints(recording, side)), None)
+    if recording.markers or side is None or {"pelvis_tx", "pelvis_ty"} <= set(recording.angles):
+        return recording
+    if speed is None:
+        what = "joint angles without the path of the pelvis (pelvis_tx, pelvis_ty)"
+        call = (
+            f"`jaxgait motion {recording.file} --speed 1.2 --out walk.json`, in Python measure(recordings, speed=1.2)"
+        )
+        advice = f"give the walking speed in m/s, and the hip moves as in an embedded gait: {call}"
+        raise recording.error(what, advice)
+    gait = min((embedded_stride(name) for name in REFERENCE_GAITS), key=lambda gait: abs(gait.speed - speed))
+    tilt = recording.angles.get("pelvis_tilt", np.zeros(recording.frames))
+    height, still = float(np.mean(gait.signals["hip_y_m"])), np.zeros(recording.frames)
+    angles = recording.angles | {"pelvis_tilt": tilt, "pelvis_tx": still, "pelvis_ty": still + height}
+    alone = dataclasses.replace(recording, angles=angles)
+    strikes = events_of(from_angles(alone, side, options.cutoff, options.max_gap), None).strikes
+    if strikes.size < 2:
+        what = f"no whole stride: heel strikes of the {side} leg at {', '.join(f'{t:.2f}' for t in strikes) or 'no'} s"
+        raise recording.error(what, "give a longer trial, or the times of heel strikes (motion.recording.with_strikes)")
+    time, usual = recording.time, float(np.median(np.diff(strikes)))
+    more = usual * np.arange(1, 2 + (time[-1] - time[0]) // usual)
+    ends = np.concatenate([strikes[0] - more[::-1], strikes, strikes[-1] + more])
+    share = np.interp(time, ends, np.arange(ends.size)) % 1.0
+    sway, up = (np.interp(share, gait.time / gait.time[-1], gait.signals[k]) for k in ("hip_x_m", "hip_y_m"))
+    forward = facing(recording, still)
+    ahead, above = hip_from_pelvis(forward * tilt)
+    angles |= {"pelvis_tx": forward * (speed * (time - time[0]) + sway - ahead), "pelvis_ty": up - above}
+    level = "" if "pelvis_tilt" in recording.angles else ", and the pelvis as level: the thigh is at hip_flexion"
+    warning = (
+        f"the path of the hip was not recorded: at {speed:g} m/s it is taken from {gait.name}, {height:.2f} m high"
+        f"{level}; the load on a leg depends on this"
+    )
+    return dataclasses.replace(recording, angles=angles, warnings=(*recording.warnings, warning))
