@@ -602,6 +602,7 @@ def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path)
     short, long = leg_of(holed, "right"), leg_of(holed, "right", Options(max_gap=0.5))
     assert np.isnan(short.shank).sum() == 40 and np.isfinite(long.shank).all()
     assert any("longer ones remain: 40 frames" in note for note in short.notes)
+    assert any("40 frames (knee_angle_r 0.4 s from 1.5 s)" in note for note in long.notes)
 
 
 @pytest.mark.parametrize(

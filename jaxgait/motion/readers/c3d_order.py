@@ -6,9 +6,12 @@ DEC's floats have their halves swapped and are four times as large; MIPS is big-
 
 from __future__ import annotations
 
+import math
 import pathlib
 import shutil
 import struct
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +26,48 @@ _HEADER_INTEGERS = ((2, 5), (16, 2), (294, 5))
 _HEADER_FLOATS = ((12, 1), (20, 1), (304, 18))
 """The same of floats of 32 bits: the scale, the rate, the times of events."""
 _VALUES_AT_ONCE = 2**20
+
+
+class Record(NamedTuple):
+    """A group, or a parameter with its values, among the parameters of a file."""
+
+    number: int
+    """Of the group; negative for the group itself."""
+    name: str
+    after: int
+    """Where its name ends, and the number of bytes to the next one stands."""
+    kind: int
+    """Bytes per value: 1, 2 (integers) or 4 (floats), and -1 for text; 0 for a group."""
+    count: int
+    """Number of values."""
+    first: int
+    """Where they begin."""
+
+
+def records(raw: bytes | memoryview, at: int, integer: str = "<H") -> Iterator[Record]:
+    """Groups and parameters in bytes from a position on, in which 16-bit integers are stored in a format of `struct`.
+
+    Raises:
+        struct.error: for one that the bytes cut off.
+
+    Examples:
+        >>> from jaxgait.motion.readers.c3d_order import records
+        >>> [(one.name, one.number) for one in records(bytes([5, 255]) + b"POINT" + bytes(3), at=0)]
+        [('POINT', -1)]
+    """
+    while 0 <= at <= len(raw) - 2:
+        length, number = struct.unpack_from("bb", raw, at)
+        if not (length and number):
+            return
+        after = at + 2 + abs(length)
+        (step,) = struct.unpack_from(integer, raw, after)
+        kind, dimensions = struct.unpack_from("bB", raw, after + 2) if number > 0 else (0, 0)
+        first = after + 4 + dimensions
+        name = bytes(raw[at + 2 : after]).decode("latin-1").strip().upper()
+        yield Record(number, name, after, kind, math.prod(raw[after + 4 : first]), first)
+        if not step:
+            return
+        at = after + step
 
 
 def as_intel(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
@@ -65,37 +110,16 @@ def _convert(raw: np.ndarray, processor: int) -> None:
         turn.integers(at, count)
     for at, count in _HEADER_FLOATS:
         turn.floats(at, count)
-    at = _parameters_at(raw) + 4
     data = BLOCK * (struct.unpack_from("<H", raw.data, 16)[0] - 1)
-    while 0 < at < raw.size - 2:
-        step = _convert_record(turn, at)
-        if not step:
-            break
-        at += step
+    for one in records(raw.data, _parameters_at(raw) + 4, ">H" if processor == MIPS else "<H"):
+        turn.integers(one.after, 1)
+        if one.kind in (2, 4):
+            (turn.integers if one.kind == 2 else turn.floats)(one.first, one.count)
     raw[_parameters_at(raw) + 3] = INTEL
     if not 0 < data < raw.size:
         raise ValueError("no data")
     is_float = struct.unpack_from("<f", raw.data, 12)[0] < 0.0
     (turn.floats if is_float else turn.integers)(data, (raw.size - data) // (4 if is_float else 2))
-
-
-def _convert_record(turn: _Turn, at: int) -> int:
-    """Converts a group or a parameter; returns the number of bytes to the next one, 0 behind the last one."""
-    length, number = struct.unpack_from("bb", turn.raw.data, at)
-    if not (length and number):
-        return 0
-    after = at + 2 + abs(length)
-    turn.integers(after, 1)
-    step = struct.unpack_from("<H", turn.raw.data, after)[0]
-    if number > 0:
-        kind, dimensions = struct.unpack_from("bB", turn.raw.data, after + 2)
-        first = after + 4 + dimensions
-        count = int(np.prod(turn.raw[after + 4 : first], dtype=np.int64))
-        if kind == 2:
-            turn.integers(first, count)
-        elif kind == 4:
-            turn.floats(first, count)
-    return step and after - at + step
 
 
 class _Turn:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.readers.c3d_order import BLOCK
+from jaxgait.motion.readers.c3d_order import BLOCK, records
 
 _TEXT, _INTEGER, _FLOAT = -1, 2, 4
 """Types of parameters: their bytes per value, and -1 for text."""
@@ -139,25 +139,13 @@ def _head(path: pathlib.Path) -> _File | None:
 
 def _parameters(section: bytes, start: int) -> Iterator[tuple[str, _Stored]]:
     """The parameters by name; `start` is the position of the section in the file. They may stand before their group."""
-    groups, found, at = {}, [], 0
-    while at + 2 <= len(section):
-        length, number = struct.unpack_from("bb", section, at)
-        after = at + 2 + abs(length)
-        name = section[at + 2 : after].decode("latin-1").strip().upper()
-        if number < 0:
-            groups[-number] = name
-        elif number > 0:
-            kind, dimensions = struct.unpack_from("bB", section, after + 2)
-            shape = section[after + 4 : after + 4 + dimensions]
-            begin, size = after + 4 + dimensions, abs(kind)
-            for count in shape:
-                size *= count
-            found.append((number, name, _Stored(kind, start + begin, section[begin : begin + size])))
-        step = struct.unpack_from("<H", section, after)[0]
-        if not (length and number and step):
-            break
-        at = after + step
-    return ((f"{groups[number]}:{name}", one) for number, name, one in found if number in groups)
+    every = [*records(section, 0)]
+    groups = {-one.number: one.name for one in every if one.number < 0}
+    return (
+        (f"{groups[n]}:{name}", _Stored(kind, start + at, section[at : at + count * abs(kind)]))
+        for n, name, _, kind, count, at in every
+        if n in groups
+    )
 
 
 def _channels(head: _File) -> int:
