@@ -163,6 +163,16 @@ def with_one_flexion(recordings: Sequence[Recording]) -> list[Recording]:
 
     Raises:
         MotionFormatError: if some show one sign and some the other.
+
+    Examples:
+        >>> import dataclasses
+        >>> from jaxgait.motion.capture.coordinates import with_one_flexion
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> trial = synthetic_recording(reference_gait())
+        >>> knee = trial.angles["knee_angle_r"]
+        >>> bent, stiff = (dataclasses.replace(trial, angles={"knee_angle_r": k * knee}) for k in (-1.0, -0.1))
+        >>> with_one_flexion([bent, stiff])[1].notes
+        ('knee_angle is negative in flexion, as in the other recordings: its sign is changed',)
     """
     signs = [_certain_sign(*_knee_range(recording)) for recording in recordings]
     if {1.0, -1.0} <= set(signs):

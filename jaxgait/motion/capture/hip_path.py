@@ -24,6 +24,17 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
 
     Raises:
         MotionFormatError: without a speed, and for fewer than two heel strikes.
+
+    Examples:
+        >>> import dataclasses
+        >>> from jaxgait.motion.capture.hip_path import with_hip_path
+        >>> from jaxgait.motion.capture.leg import Options
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> trial = synthetic_recording(reference_gait())
+        >>> joints = {name: x for name, x in trial.angles.items() if "pelvis" not in name}
+        >>> found = with_hip_path(dataclasses.replace(trial, angles=joints), ["right"], Options(), speed=1.25)
+        >>> print(round(float(found.angles["pelvis_ty"].mean()), 2), found.warnings[0][:39])  # m
+        0.99 the path of the hip was not recorded: a
     """
     side = next((side for side in sides if has_joints(recording, side)), None)
     if recording.markers or side is None or {"pelvis_tx", "pelvis_ty"} <= set(recording.angles):
