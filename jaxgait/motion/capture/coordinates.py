@@ -214,9 +214,10 @@ def hip_from_pelvis(tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How far in m the hip is forward of and above the origin of a pelvis that is tilted by an angle in rad.
 
     Examples:
+        >>> import numpy as np
         >>> from jaxgait.motion.capture.coordinates import hip_from_pelvis
-        >>> print([round(float(x), 4) for x in hip_from_pelvis(0.0)])
-        [-0.0707, -0.0661]
+        >>> print(*hip_from_pelvis(np.zeros(1)))
+        [-0.0707] [-0.0661]
     """
     a, b = HIP_IN_PELVIS
     return a * np.cos(tilt) - b * np.sin(tilt), a * np.sin(tilt) + b * np.cos(tilt)
