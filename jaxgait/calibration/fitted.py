@@ -14,8 +14,9 @@ from scipy import stats
 
 from jaxgait import files
 from jaxgait.calibration.laplace import open_directions
-from jaxgait.calibration.problem import FitEnd, Problem
+from jaxgait.calibration.problem import Problem
 from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, Part, best_of, per_degree, remarks
+from jaxgait.calibration.search import FitEnd
 from jaxgait.checks import listed, positive
 from jaxgait.model import Model
 from jaxgait.outcome import NoResult

@@ -11,7 +11,8 @@ from jaxtyping import Float
 from jaxgait import checks
 from jaxgait.calibration.fitted import Fit, check_points, summarise
 from jaxgait.calibration.measured import MeasuredData
-from jaxgait.calibration.problem import Output, Problem, Stopping, search
+from jaxgait.calibration.problem import Output, Problem
+from jaxgait.calibration.search import Stopping, search
 from jaxgait.calibration.trials import Trial, checked, problem_of
 from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run

@@ -16,7 +16,8 @@ import xarray as xr
 from jaxgait import checks
 from jaxgait.calibration.fitted import Fit, quantile
 from jaxgait.calibration.laplace import ON_A_BOUND
-from jaxgait.calibration.problem import AskFrom, Stopping, search
+from jaxgait.calibration.problem import AskFrom
+from jaxgait.calibration.search import Stopping, search
 from jaxgait.report import labels
 
 FIRST_STEP_ERRORS = 0.5

@@ -13,7 +13,8 @@ from scipy import stats
 
 from jaxgait.calibration.laplace import Laplace, free_parameters, further_fall, laplace
 from jaxgait.calibration.measured import MeasuredCurve
-from jaxgait.calibration.problem import FitEnd, Problem, Residuals, TrialData
+from jaxgait.calibration.problem import Problem, Residuals, TrialData
+from jaxgait.calibration.search import FitEnd
 from jaxgait.checks import listed
 from jaxgait.units import alike, factor
 

@@ -18,8 +18,9 @@ from jaxgait.calibration import as_dataset, over_phase, over_time, profile, samp
 from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
-from jaxgait.calibration.problem import Interpolation, Problem, Stopping, TrialData
+from jaxgait.calibration.problem import Interpolation, Problem, TrialData
 from jaxgait.calibration.sampling import _starts
+from jaxgait.calibration.search import Stopping
 from jaxgait.ensembles.spacing import Log
 from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.embedded import gait_record
