@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxgait.calibration.fitted import Fit, FittedTrial, error_text
-from jaxgait.calibration.profile import REACHED, Profile
+from jaxgait.calibration.fitted import Fit, FittedTrial
 from jaxgait.parameters import get_parameter
 from jaxgait.units import with_unit
 
 
 def describe(fit: Fit) -> Iterator[str]:
-    """Lines on a fit: parameters with units and errors, and how far to trust them."""
+    """Lines on a fit, which `print(fit)` and `jaxgait fit` print: the parameters, and how far to trust them."""
     width = max(map(len, fit.best))
     if fit.minimum:  # otherwise the first caveat
         yield verdict(fit)
-    yield from caveats(fit)
+    yield from (*fit.undetermined, *fit.remarks)
     yield from (f"{name:{width}} = {_parameter_line(fit, name)}" for name in fit.best)
     yield from (f"  {line}" for line in quality(fit))
     if len(fit.best) > 1:
@@ -32,9 +31,21 @@ def _parameter_line(fit: Fit, name: str) -> str:
     """A parameter with its standard error, its interval and its initial value, in its unit."""
     own, error = float(get_parameter(fit.problem.model, name)), fit.standard_error[name]
     low, high = (_rounded(x, error) for x in fit.interval(name))
-    known = np.isfinite(error)
-    firm = with_unit(f"{_rounded(fit.best[name], error)}{f' ± {error:.2g}' if known else ''}", fit.units[name])
-    return f"{firm} ({f'95 %: {low} to {high}' if known else error_text(error)}), was {own:.6g}"
+    interval = f" (95 %: {low} to {high})" if np.isfinite(error) else ""
+    return f"{value_text(fit, name)}{interval}, was {own:.6g}"
+
+
+def value_text(fit: Fit, name: str) -> str:
+    """A parameter with its standard error, or why there is none, in its unit."""
+    value, error = _rounded(fit.best[name], fit.standard_error[name]), fit.standard_error[name]
+    if np.isfinite(error):
+        return with_unit(f"{value} ± {error_text(error)}", fit.units[name])
+    return f"{with_unit(value, fit.units[name])} ({error_text(error)})"
+
+
+def error_text(error: float) -> str:
+    """A standard error in the unit of its parameter as text, or why there is none."""
+    return f"{error:.2g}" if np.isfinite(error) else "on its bound" if np.isnan(error) else "not determined"
 
 
 def _rounded(value: float, error: float) -> str:
@@ -44,21 +55,25 @@ def _rounded(value: float, error: float) -> str:
 
 
 def quality(fit: Fit) -> list[str]:
-    """The distance of the curve from the data, with units; of several trials, that of each first."""
+    """The distance of the curve from the data, with units, of several trials that of each first; and a robust loss."""
     if len(fit.trials) == 1:
-        return [_distance(next(iter(fit.trials.values())), fit)]
-    each = [f"{name}: {_distance(one, fit)}" for name, one in fit.trials.items()]
-    return each if fit.noise_estimated else [*each, f"all: {_chi_square(fit)}"]
+        lines = [_distance(next(iter(fit.trials.values())), fit)]
+    else:
+        lines = [f"{name}: {_distance(one, fit)}" for name, one in fit.trials.items()]
+        lines += [] if fit.noise_estimated else [f"all: {_chi_square(fit)}"]
+    robust = f"loss: {fit.loss}, f_scale {fit.f_scale:g} (standard deviations); standard errors of an M-estimate"
+    return [*lines, robust] if fit.problem.loss.robust else lines
 
 
 def _distance(trial: FittedTrial, fit: Fit) -> str:
     residual = trial.curve.residual
     unit, rms = residual.attrs["units"], float(np.sqrt(np.mean(residual**2)))
     text = f"residual: {rms:.3g} {unit} (root mean square)"
-    if fit.noise_estimated:
-        source = "it" if len(fit.trials) == 1 else "those of all trials"
-        return f"{text}; noise, from {source}: {fit.noise[trial.points][0]:.3g} {unit}"
-    return f"{text}; {_chi_square(trial)}"
+    if not fit.noise_estimated:
+        return f"{text}; {_chi_square(trial)}"
+    noise = fit.noise[trial.points][0]
+    text += f"; noise, from it: {np.sqrt(trial.reduced) * noise:.3g} {unit}"
+    return text if len(fit.trials) == 1 else f"{text}, from all trials: {noise:.3g} {unit}"
 
 
 def _chi_square(of: Fit | FittedTrial) -> str:
@@ -81,23 +96,5 @@ def verdict(fit: Fit) -> str:
     count = len(fit.undetermined)
     what = f"directions left open: {count}" if count else "all directions are determined"
     condition = f"condition number {fit.condition:.3g}"
-    return f"a minimum: another step would reduce chi-square by {fit.fall:.1g}; {what} ({condition})"
-
-
-def caveats(fit: Fit) -> list[str]:
-    """Caveats about a fit, one sentence each."""
-    return [*fit.undetermined, *fit.remarks]
-
-
-def describe_profile(profile: Profile) -> str:
-    """The interval of a profile, with its unit."""
-    text = lambda end: f"{end:.6g}" if np.isfinite(end) else "open"
-    low, high = map(text, profile.interval)
-    line = (
-        f"profile of {profile.parameter}: {with_unit(f'{low} to {high}', profile.unit)} ({100.0 * profile.level:g} %)"
-    )
-    ends = list(zip(("below", "above"), profile.interval, profile.why, strict=True))
-    opened = [f"{side} because {why}" for side, end, why in ends if not np.isfinite(end)]
-    line += f"; open {', '.join(opened)}" if opened else ""
-    line += "".join(f"; {side}, {why}" for side, end, why in ends if np.isfinite(end) and why != REACHED)
-    return line + ("; the profile found a better fit: fit again with more starts" if profile.better else "")
+    step = f"another step would reduce {fit.problem.loss.statistic} by {fit.fall:.1g}"
+    return f"a minimum: {step}; {what} ({condition})"

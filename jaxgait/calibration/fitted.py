@@ -14,6 +14,7 @@ from scipy import stats
 
 from jaxgait import files
 from jaxgait.calibration.laplace import open_directions
+from jaxgait.calibration.losses import Loss
 from jaxgait.calibration.problem import Problem
 from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, Part, best_of, per_degree, remarks
 from jaxgait.calibration.search import FitEnd
@@ -22,7 +23,6 @@ from jaxgait.model import Model
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
-from jaxgait.units import with_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +90,9 @@ class Fit:
     best: dict[str, float]
     units: dict[str, str]
     standard_error: dict[str, float]
-    """In the parameters' units (Laplace), with those on bounds held there; infinite for parameters that take part in a
-    direction that the data do not determine, otherwise NaN for those on a bound."""
+    """In the parameters' units (Laplace; those of an M-estimate if the loss is robust), with those on bounds held
+    there; infinite for parameters that take part in a direction that the data do not determine, otherwise NaN for those
+    on a bound."""
     covariance: xr.DataArray
     """In products of the units of the parameters."""
     correlation: xr.DataArray
@@ -101,7 +102,7 @@ class Fit:
     noise_estimated: bool
     """Whether it was estimated from the residual; then chi-square does not show whether the model is right."""
     chi_square: float
-    """Sum of the squared residuals over the squared noise."""
+    """Sum of the squared residuals over the squared noise; also with a robust loss, which does not minimise it."""
     degrees: int
     """Degrees of freedom: points minus the rank of the Jacobian by the parameters that are not on bounds."""
     fall: float
@@ -121,7 +122,7 @@ class Fit:
     why_stopped: list[str]
     """One sentence per start."""
     ends: xr.Dataset
-    """Over `start`: where each search ended, its chi-square, and its number of evaluations."""
+    """Over `start`: where each search ended, its chi-square (or the sum of its loss), and its number of evaluations."""
     gradient: str
     problem: Problem = field(repr=False, compare=False)
     """For `profile` and `sample`."""
@@ -141,10 +142,27 @@ class Fit:
         return next(iter(self.trials.values())).curve
 
     def __repr__(self) -> str:
-        found = (self._line(name, "g") for name in self.best)
+        from jaxgait.calibration.describe import value_text
+
+        found = (f"{name} = {value_text(self, name)}" for name in self.best)
         caveats = "".join(f"\n  {text}" for text in (*self.undetermined, *self.remarks))
         to = f" to {len(self.trials)} trials" if len(self.trials) > 1 else ""
         return f"<Fit of {type(self.model).__name__}{to}: {', '.join(found)} (standard errors){caveats}>"
+
+    @property
+    def loss(self) -> str:
+        """What was minimised: "linear" is chi-square, any other a robust loss."""
+        return self.problem.loss.name
+
+    @property
+    def f_scale(self) -> float:
+        """The residual, in standard deviations of the noise, from which a robust loss grows more slowly."""
+        return self.problem.loss.scale
+
+    @property
+    def residuals(self) -> Float[np.ndarray, " points"]:
+        """Fitted minus measured values over their noise, trial after trial; no dimension."""
+        return np.concatenate([one.curve.residual.values for one in self.trials.values()]) / self.noise
 
     @property
     def condition(self) -> float:
@@ -198,7 +216,9 @@ class Fit:
         """The entire result for JSON, with None for numbers that are not finite."""
         names = ("best", "units", "standard_error", "noise", "noise_estimated", "chi_square", "degrees", "fall")
         names += ("minimum", "determined", "singular_values", "directions", "undetermined", "remarks", "active")
-        record: dict[str, Any] = {name: getattr(self, name) for name in (*names, "why_stopped", "gradient")}
+        record: dict[str, Any] = {
+            name: getattr(self, name) for name in (*names, "why_stopped", "gradient", "loss", "f_scale")
+        }
         record |= {"covariance": self.covariance.values, "correlation": self.correlation.values}
         if len(self.trials) > 1:
             record["trials"] = {name: _record(one) for name, one in self.trials.items()}
@@ -208,28 +228,9 @@ class Fit:
         return files.plain(record | {"ends": {name: x.values for name, x in self.ends.data_vars.items()}})
 
     def __str__(self) -> str:
-        rows = [self._line(name, ".6g") for name in self.best]
-        several = self.trials if len(self.trials) > 1 else {}
-        if self.noise_estimated:
-            rows.append(f"noise, from the residual: {self.noise[0]:.3g} {self.problem.measured.unit}")
-            each = [f"{self._noise_of(one)} from that of {name}" for name, one in several.items()]
-        else:
-            rows.append(f"chi-square per degree of freedom: {self.reduced:.3g}")
-            each = [f"{one.reduced:.3g} of {name}" for name, one in several.items()]
-        rows[-1] += f" ({listed(each, 'and')})" if each else ""
-        return "\n".join([*rows, *self.undetermined, *self.remarks])
+        from jaxgait.calibration.describe import describe  # (which describes this class)
 
-    def _noise_of(self, trial: FittedTrial) -> str:
-        """The noise that the residual of one trial alone estimates, with its unit."""
-        size = np.sqrt(trial.reduced) * self.noise[trial.points][0]
-        return f"{size:.3g} {trial.curve.measured.attrs['units']}"
-
-    def _line(self, name: str, form: str) -> str:
-        """A parameter with its standard error, or why there is none."""
-        value, error, unit = format(self.best[name], form), self.standard_error[name], self.units[name]
-        if np.isfinite(error):
-            return with_unit(f"{name} = {value} ± {error:.2g}", unit)
-        return f"{with_unit(f'{name} = {value}', unit)} ({error_text(error)})"
+        return "\n".join(describe(self))
 
 
 def _record(one: FittedTrial) -> dict[str, Any]:
@@ -239,11 +240,6 @@ def _record(one: FittedTrial) -> dict[str, Any]:
     return {**facts, "unit": one.curve.measured.attrs["units"], "curve": curve}
 
 
-def error_text(error: float) -> str:
-    """A standard error in the unit of its parameter as text, or why there is none."""
-    return f"{error:.2g}" if np.isfinite(error) else "on its bound" if np.isnan(error) else "not determined"
-
-
 def quantile(fit: Fit, level: float) -> float:
     """Half width, in standard errors (no dimension), of an interval with the probability `level`.
 
@@ -251,21 +247,27 @@ def quantile(fit: Fit, level: float) -> float:
         ValueError: for anything but a number between 0 and 1.
     """
     level = positive("level", level, below=1.0)
-    law = stats.t(fit.degrees) if fit.noise_estimated else stats.norm()
-    return float(law.ppf(0.5 * (1.0 + level)))
+    return float(_law(fit.problem, fit.noise_estimated, fit.degrees).ppf(0.5 * (1.0 + level)))
 
 
-def check_points(points: int, parameters: int) -> None:
-    """Checks that there are enough points to estimate the noise and this many parameters.
+def _law(problem: Problem, estimated: bool, degrees: int) -> Any:
+    """The law of an error over its standard error, of which the size is known or follows from the residuals."""
+    return stats.t(degrees) if estimated or problem.loss.robust else stats.norm()
+
+
+def check_points(points: int, parameters: int, loss: Loss) -> None:
+    """Checks that there are enough points to estimate the size of the residuals and this many parameters.
 
     Raises:
         ValueError: if there are too few.
     """
-    if points <= parameters:
-        raise ValueError(
-            f"{points} points are too few to estimate {parameters} parameters and the noise: give the noise (the "
-            f"result then lists undetermined directions), or at least {parameters + 1} points"
-        )
+    if points > parameters:
+        return
+    size, instead = ("noise", "give the noise") if not loss.robust else ("size of the errors", "give loss='linear'")
+    raise ValueError(
+        f"{points} points are too few to estimate {parameters} parameters and the {size}: {instead} (the result then "
+        f"lists undetermined directions), or at least {parameters + 1} points"
+    )
 
 
 def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequence[FitEnd], estimated: bool) -> Fit:
@@ -280,8 +282,8 @@ def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
     Raises:
         jaxgait.outcome.NoResult: if no run of any start completed.
     """
-    end = min(ended, key=lambda end: end.squares)
-    if not np.isfinite(end.squares):
+    end = min(ended, key=lambda end: end.total)
+    if not np.isfinite(end.total):
         raise NoResult(f"no start could be fitted ({ended[0].why}): try other bounds or more starts")
     best, space, named = best_of(problem, end, estimated), problem.space, problem.space.named(end.x)
     return Fit(
@@ -339,8 +341,8 @@ def _trial(best: Best, part: Part, at: slice, named: dict[str, float]) -> Fitted
 
 def _curve(best: Best, part: Part) -> xr.Dataset:
     measured, simulated = part.trial.measured, part.simulated
-    law = stats.t(best.degrees) if best.estimated else stats.norm()
-    band = float(law.ppf(0.975)) * np.sqrt(part.leverage) * part.trial.noise
+    reach = best.widening * float(_law(best.problem, best.estimated, best.degrees).ppf(0.975))
+    band = reach * np.sqrt(part.leverage) * part.trial.noise
     columns = {
         "measured": (measured.values, "measured curve"),
         "fitted": (simulated, "fitted curve"),
@@ -355,12 +357,13 @@ def _curve(best: Best, part: Part) -> xr.Dataset:
 
 
 def _ends(problem: Problem, x: np.ndarray, ended: Sequence[FitEnd], noise: float) -> xr.Dataset:
-    """The ends of the searches, whose squares are those of the problem; `noise` is the factor to the noise found."""
+    """The ends of the searches of a problem; `noise` is the factor from its noise to the one that was found."""
     space = problem.space
     begun, at = space.physical(x), space.physical(np.stack([end.x for end in ended]))
     columns = {name: (at[:, k], space.units[k], "where it ended") for k, name in enumerate(space.names)}
     columns |= {f"start[{n}]": (begun[:, k], space.units[k], "where it began") for k, n in enumerate(space.names)}
-    columns["squares"] = (np.array([end.squares for end in ended]) / noise**2, "1", "sum of the weighted squares")
+    what = "sum of the loss" if problem.loss.robust else "sum of the weighted squares"
+    columns["squares"] = (np.array([end.total for end in ended]) / noise**2, "1", what)
     columns["multiplier"] = (
         np.array([float(end.residuals.multiplier) for end in ended]),
         "1",

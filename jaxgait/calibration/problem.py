@@ -19,6 +19,7 @@ from scipy.interpolate import CubicSpline
 from tqdm import tqdm
 
 from jaxgait.calibration.conditions import Conditions
+from jaxgait.calibration.losses import LEAST_SQUARES, Loss
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
@@ -258,6 +259,8 @@ class Problem:
     trials: tuple[TrialData, ...]
     stability: float = np.inf
     """Modulus of the largest Floquet multiplier at which a gait counts as failed."""
+    loss: Loss = LEAST_SQUARES
+    """What a search minimises."""
 
     @property
     def measured(self) -> MeasuredCurve:
@@ -288,6 +291,10 @@ class Problem:
         """Residuals at points of the unit box (no dimension), requested by `searches`."""
         found = [group.each(np.asarray(searches), x).judged(self.stability) for group in self.groups]
         return Residuals.joined([one.residuals(found[one.group].at((slice(None), one.run))) for one in self.trials])
+
+    def total(self, found: Residuals) -> Float[Any, "*b"]:
+        """Chi-square, or the sum of another loss, of residuals; infinite where a run failed. No dimension."""
+        return np.where(found.valid, self.loss.total(found.values), np.inf)
 
     def beginning_at(self, values: Float[np.ndarray, " n"]) -> Problem:
         """The problem in a box whose lowest corner has the given values of the parameters, in their units."""
@@ -323,8 +330,9 @@ class Problem:
         def answer(asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Residuals]:
             self.recall({i: guesses[i] for i in asking})
             found = self(asking, np.concatenate(questions))
-            least.append(min([float(found.squares.min()), *least[-1:]]))
-            bar.set_postfix_str(f"least sum of squares {least[-1]:.5g}, active searches: {len(asking)}", False)
+            least.append(min([float(self.total(found).min()), *least[-1:]]))
+            what = self.loss.objective.removeprefix("the ")
+            bar.set_postfix_str(f"least {what} {least[-1]:.5g}, active searches: {len(asking)}", False)
             bar.update(len(asking))
             return [found.at(k, self.memory(i)) for k, i in enumerate(asking)]
 

@@ -1,8 +1,8 @@
 """The profile of one parameter: the least chi-square at each of its values, with all other parameters refitted.
 
-If the curve is nonlinear in the parameters, the interval in which chi-square rises by at most its quantile is more
-accurate than that from the standard error; it is open where the data set no limit. Both sides are traced outwards in
-parallel, from fit to fit.
+With a robust loss, it is the least sum of the loss. If the curve is nonlinear in the parameters, the interval in which
+that rises by at most its quantile is more accurate than the one from the standard error; it is open where the data set
+no limit. Both sides are traced outwards in parallel, from fit to fit.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jaxgait.calibration.laplace import ON_A_BOUND
 from jaxgait.calibration.problem import AskFrom
 from jaxgait.calibration.search import Stopping, search
 from jaxgait.report import labels
+from jaxgait.units import with_unit
 
 FIRST_STEP_ERRORS = 0.5
 """First step, in standard errors."""
@@ -34,7 +35,7 @@ MAX_RETRIES = 4
 """Number of times that a step to a failed run is halved before the trace ends."""
 FALLBACK_FRACTIONS = (0.25, 0.75)
 """Fractions of the interval to try if the run in between fails."""
-REACHED = "chi-square reached its threshold"
+REACHED = "the threshold was reached"
 """Why a trace ended, in the ordinary case."""
 BETTER_FIT = 1e-3
 """Fall of chi-square, compared with the fit, that counts as a better fit."""
@@ -51,8 +52,8 @@ class Profile:
         >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
         ...             duration=10.0, samples=100, starts=1)
         >>> drawn = profile(found, "stiffness", steps=4)
-        >>> print(drawn.parameter, drawn.unit, drawn.better)
-        stiffness N/m False
+        >>> print(drawn)
+        profile of stiffness: 25.9868 to 26.0132 N/m (95 %)
     """
 
     parameter: str
@@ -60,17 +61,26 @@ class Profile:
     level: float
     """Probability that the interval contains the true value."""
     threshold: float
-    """Rise of chi-square at the ends of the interval."""
+    """Rise of chi-square (of the loss, if it is robust) at the ends of the interval."""
     interval: tuple[float, float]
     """In the parameter's unit; minus or plus infinity where it is open."""
     laplace: tuple[float, float]
     """The interval from the standard error."""
     curve: xr.Dataset
-    """Over the parameter: `rise` of chi-square, and the refitted other parameters."""
+    """Over the parameter: the `rise` of chi-square or of the loss, and the refitted other parameters."""
     why: tuple[str, str]
     """Why the trace ended below and above."""
     better: bool
     """Whether a better fit was found, so that the fit should be repeated with more starts."""
+
+    def __str__(self) -> str:
+        low, high = (f"{end:.6g}" if np.isfinite(end) else "open" for end in self.interval)
+        line = f"profile of {self.parameter}: {with_unit(f'{low} to {high}', self.unit)} ({100.0 * self.level:g} %)"
+        ends = list(zip(("below", "above"), self.interval, self.why, strict=True))
+        opened = [f"{side} because {why}" for side, end, why in ends if not np.isfinite(end)]
+        line += f"; open {', '.join(opened)}" if opened else ""
+        line += "".join(f"; {side}, {why}" for side, end, why in ends if np.isfinite(end) and why != REACHED)
+        return line + ("; the profile found a better fit: fit again with more starts" if self.better else "")
 
 
 class _Point(NamedTuple):
@@ -86,7 +96,7 @@ class _Side:
 
     def __init__(self, ask: AskFrom, fit: Fit, start: np.ndarray, along: int, stopping: Stopping):
         self._ask, self._problem, self._stopping = ask, fit.problem, stopping
-        self._squares, self._i = fit.chi_square, along
+        self._best, self._i = float(fit.problem.loss.total(fit.residuals)), along
         self._free = np.arange(len(start)) != along
         self.points = [_Point(start, 0.0, fit.memory)]
 
@@ -100,12 +110,12 @@ class _Side:
             x = np.clip(guess, 0.0, 1.0)
             x[self._i] = at
             ends.append(search(self._ask, x, self._free, self._stopping, self._problem, last.memory))
-            if ends[-1].squares - self._squares < threshold:
+            if ends[-1].total - self._best < threshold:
                 break
-        best = min(ends, key=lambda end: end.squares)
-        if not np.isfinite(best.squares):
+        best = min(ends, key=lambda end: end.total)
+        if not np.isfinite(best.total):
             return None
-        return _Point(best.x, best.squares - self._squares, best.residuals.memory)
+        return _Point(best.x, best.total - self._best, best.residuals.memory)
 
     def _guess(self, at: float) -> np.ndarray:
         """A guess on the line through the last two points."""
@@ -137,7 +147,7 @@ class _Side:
             self.points.append(point)
             if not failed and _root(point.rise) - _root(before.rise) < SLOW_RISE * np.sqrt(threshold):
                 step *= 2.0
-        return sign * np.inf, f"chi-square did not reach its threshold in {max_steps} steps"
+        return sign * np.inf, f"the threshold was not reached in {max_steps} steps"
 
     def _between(self, inside: _Point, outside: _Point, threshold: float) -> tuple[float, str]:
         """The limit between two points, alternating false position in the root of the rise with halving.
@@ -195,7 +205,8 @@ def profile(
     Args:
         fit: the fit.
         name: the parameter.
-        level: probability that the interval contains the true value (for independent normal noise).
+        level: probability that the interval contains the true value (for independent noise, which is normal unless the
+            loss is robust).
         steps: largest number of steps to each side.
         iterations: largest number of evaluations of each fit.
         progress: whether to show a progress bar; None: only on a terminal.
@@ -214,7 +225,8 @@ def profile(
         >>> print([round(end, 2) for end in drawn.interval], round(drawn.threshold, 2))  # N/m; rise of chi-square
         [25.99, 26.01] 3.84
     """
-    laplace, threshold = fit.interval(name, level), quantile(fit, level) ** 2
+    laplace = fit.interval(name, level)
+    threshold = quantile(fit, level) ** 2 * fit.problem.loss.threshold(fit.residuals, fit.degrees)
     checks.count("steps", steps)
     checks.count("iterations", iterations)
     problem, space = fit.problem, fit.problem.space
@@ -256,7 +268,7 @@ def _curve(fit: Fit, points: list[_Point], i: int) -> xr.Dataset:
     _, once = np.unique(x[:, i], return_index=True)
     named = xr.DataArray(x[once, i], dims="value", attrs=labels(space.units[i], space.names[i]))
     rise = np.array([p.rise for p in points])[once]
-    columns = {"rise": ("value", rise, labels("1", "rise of chi-square"))}
+    columns = {"rise": ("value", rise, labels("1", f"rise of {fit.problem.loss.statistic}"))}
     for k, other in enumerate(space.names):
         if k != i:
             columns[other] = ("value", x[once, k], labels(space.units[k], f"{other}, refitted"))

@@ -12,14 +12,20 @@ from jaxtyping import Bool, Float
 from scipy import stats
 
 from jaxgait.calibration.laplace import Laplace, free_parameters, further_fall, laplace
+from jaxgait.calibration.losses import Loss
 from jaxgait.calibration.measured import MeasuredCurve
+from jaxgait.calibration.outliers import outliers
 from jaxgait.calibration.problem import Problem, Residuals, TrialData
 from jaxgait.calibration.search import FitEnd
 from jaxgait.checks import listed
-from jaxgait.units import alike, factor
+from jaxgait.units import alike, factor, with_unit
 
 UNLIKELY_PROBABILITY = 1e-3
 """Probability of a chi-square as large, or as small, below which the residual is reported not to fit the noise."""
+NORMAL_MEDIAN = float(stats.norm.ppf(0.75))
+"""Median size of normal noise, in standard deviations."""
+NAMED_OUTLIERS = 3
+"""Largest number of outliers of a curve that are named."""
 UNFINISHED_FALL = 0.1
 """Predicted further fall of chi-square above which a fit is not a minimum; 1 is a distance of one standard error."""
 SIGNIFICANT_DEVIATIONS = 2.0
@@ -70,6 +76,8 @@ class Part(NamedTuple):
     """Degrees of freedom: its points minus its share of the fitted parameters, the sum of the leverage."""
     estimated: bool
     """Whether the noise was estimated from the residual."""
+    loss: Loss
+    """What was minimised."""
 
     @property
     def squares(self) -> float:
@@ -94,13 +102,21 @@ class Part(NamedTuple):
 
     @property
     def far(self) -> bool:
-        """Whether the residuals are too large for the given noise."""
+        """Whether the residuals, of which a robust loss may leave some large, are too large for the given noise."""
+        if self.loss.robust:
+            above = int((np.abs(self.values) > NORMAL_MEDIAN).sum())
+            return bool(stats.binom.sf(above - 1, len(self.values), 0.5) < UNLIKELY_PROBABILITY)
         return self._judged and bool(stats.chi2.sf(self.squares, self.degrees) < UNLIKELY_PROBABILITY)
 
     @property
+    def median(self) -> float:
+        """Median of the sizes of the residuals, in standard deviations of the noise."""
+        return float(np.median(np.abs(self.values)))
+
+    @property
     def correlation(self) -> float:
-        """Correlation of neighbouring residuals, no dimension; zero where they do not matter."""
-        r = self.values
+        """Correlation of neighbouring residuals as they pull the parameters, no dimension; zero where unimportant."""
+        r = self.loss.psi(self.values)
         return 0.0 if self.exact or self.near or not r.any() else float(r[1:] @ r[:-1] / (r @ r))
 
     @property
@@ -110,8 +126,8 @@ class Part(NamedTuple):
 
     @property
     def _judged(self) -> bool:
-        """Whether chi-square says anything about the noise."""
-        return not self.estimated and self.degrees > 0.0
+        """Whether chi-square says anything about the noise: a robust loss does not minimise it."""
+        return not (self.estimated or self.loss.robust) and self.degrees > 0.0
 
     def apart(self, curve: Float[np.ndarray, " points"]) -> float:
         """Root mean square of the distance of a curve from the fitted one, in standard deviations of the noise."""
@@ -133,24 +149,27 @@ class Best(NamedTuple):
     """Degrees of freedom: points minus the rank of the Jacobian by the free parameters."""
     estimated: bool
     """Whether the noise was estimated from the residual."""
+    widening: float
+    """Ratio of the standard errors to those of least squares with this noise; 1 unless the loss is robust."""
 
     @property
     def parts(self) -> list[Part]:
         """The parts of the trials; their chi-squares and degrees of freedom sum to those of the fit."""
-        found, leverage, parts = self.residuals, self.local.leverage, []
+        found, leverage, loss, parts = self.residuals, self.local.leverage, self.problem.loss, []
         for trial, at in zip(self.problem.trials, self.problem.points, strict=True):
             own = round(len(trial.noise) - float(leverage[at].sum()), 9)  # exactly zero for points that are used up
             degrees = own if len(self.problem.trials) > 1 else float(self.degrees)
             curves = (found.values[at], found.simulated[at], found.coarse[at], found.earlier[at], leverage[at])
-            parts.append(Part(trial, *curves, degrees, self.estimated))
+            parts.append(Part(trial, *curves, degrees, self.estimated, loss))
         return parts
 
     @property
     def fall(self) -> float:
-        """Predicted further fall of chi-square to the bottom of the parabola, no dimension."""
+        """Predicted further fall of chi-square or of the loss to the bottom of its parabola, no dimension."""
         if all(part.exact for part in self.parts):
             return 0.0
-        return further_fall(self.residuals.values, self.residuals.slopes[:, self.free])
+        values, slopes = self.problem.loss.as_squares(self.residuals.values, self.residuals.slopes)
+        return further_fall(values, slopes[:, self.free])
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -169,13 +188,13 @@ def best_of(problem: Problem, end: FitEnd, estimated: bool) -> Best:
         estimated: whether to estimate the noise from the residual.
     """
     found = end.residuals
-    free = free_parameters(found.values, found.slopes, end.x)
-    local = laplace(found.slopes, free)
-    degrees = len(problem.noise) - local.rank
+    free = free_parameters(*problem.loss.as_squares(found.values, found.slopes), end.x)
+    degrees = len(problem.noise) - laplace(found.slopes, free).rank
     if estimated:
         problem, found = _with_noise(problem, found, degrees)
-        local = laplace(found.slopes, free)
-    return Best(problem, end.x, found, free, local, degrees, estimated)
+    widening = problem.loss.widening(found.values, degrees)
+    local = laplace(found.slopes / widening, free)
+    return Best(problem, end.x, found, free, local, degrees, estimated, widening)
 
 
 def remarks(best: Best) -> tuple[str, ...]:
@@ -218,8 +237,8 @@ def _unfinished(best: Best) -> str:
     if best.fall <= UNFINISHED_FALL:
         return ""
     return (
-        f"this is not a minimum: another step would reduce chi-square by about {best.fall:.2g} (see why_stopped), and "
-        "the standard errors are not valid"
+        f"this is not a minimum: another step would reduce {best.problem.loss.statistic} by about {best.fall:.2g} (see "
+        "why_stopped), and the standard errors are not valid"
     )
 
 
@@ -228,9 +247,31 @@ def _exact(part: Part) -> str:
     return text if part.exact else ""
 
 
+def _outlying(part: Part) -> str:
+    trial, unit = part.trial, part.trial.measured.unit
+    found = [] if part.exact else outliers(trial.measured.values, part.simulated, trial.noise, not part.estimated)
+    if not found:
+        return ""
+    at = lambda i: f"{trial.measured.at[i]:.6g}" + (" s" if trial.measured.axis == "time" else " of the stride")
+    side = lambda above: f"{with_unit(f'{abs(above):.3g}', unit)} {'above' if above > 0.0 else 'below'} the fit"
+    each = [f"{at(i)} ({side(above)}, {size:.3g} standard deviations)" for i, above, size in found]
+    named = [*each[:NAMED_OUTLIERS], *([f"{len(found) - NAMED_OUTLIERS} more"] if len(found) > NAMED_OUTLIERS else [])]
+    text = f"the measured {trial.output} stands out from its neighbours at {listed(named, 'and')}: outliers"
+    if part.loss.robust:
+        return f"{text}, which pull the parameters less with the loss {part.loss.name} than by least squares"
+    noise = abs(found[0].above) / found[0].deviations
+    first = f"with the noise (about {with_unit(f'{noise:.2g}', unit)}) and " if part.estimated else "with "
+    return f"{text} pull the parameters; correct them, leave them out, or fit {first}a robust loss such as soft_l1"
+
+
 def _far(part: Part) -> str:
     if not part.far:
         return ""
+    if part.loss.robust:
+        return (
+            f"half of the residuals exceed {part.median:.2g} standard deviations, of normal noise {NORMAL_MEDIAN:.2g}: "
+            "the model does not fit the data within the noise, and the loss treats ordinary residuals as outliers"
+        )
     return (
         f"chi-square per degree of freedom is {part.reduced:.3g}: the model does not fit the data within the noise, "
         "which the standard errors ignore"
@@ -239,8 +280,8 @@ def _far(part: Part) -> str:
 
 def _far_together(best: Best) -> str:
     """Trials, each within the bounds of chance, that are too far from the model together."""
-    squares, judged = float(best.residuals.squares), not best.estimated and best.degrees > 0
-    if not judged or any(part.far for part in best.parts):
+    squares, loose = float(best.residuals.squares), best.estimated or best.problem.loss.robust
+    if loose or best.degrees <= 0 or any(part.far for part in best.parts):
         return ""
     if stats.chi2.sf(squares, best.degrees) > UNLIKELY_PROBABILITY:
         return ""
@@ -358,6 +399,7 @@ def _unsettled(part: Part) -> str:
 
 
 _DOUBTS: tuple[Doubts, ...] = (
-    *(_whole(_unfinished), _each(_exact), _each(_far), _whole(_far_together), _whole(_uneven), _each(_near)),
-    *(_each(_correlated), _each(_unlike), _whole(_unstable), _whole(_held), _each(_unsettled), _each(_coarse)),
+    *(_whole(_unfinished), _each(_exact), _each(_outlying), _each(_far), _whole(_far_together), _whole(_uneven)),
+    *(_each(_near), _each(_correlated), _each(_unlike)),
+    *(_whole(_unstable), _whole(_held), _each(_unsettled), _each(_coarse)),
 )

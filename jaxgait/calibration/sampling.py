@@ -44,7 +44,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
 
     Raises:
         ModuleNotFoundError: without blackjax.
-        ValueError: for impossible counts, and a fit that was not made through the run.
+        ValueError: for impossible counts, a fit that was not made through the run, and one with a robust loss.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -58,6 +58,8 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
     """
     for name, value, least in (("draws", draws, 4), ("warmup", warmup, 20), ("chains", chains, 2), ("seed", seed, 0)):
         checks.count(name, value, least=least)
+    if fit.problem.loss.robust:
+        raise ValueError(f"sample needs normal noise, got a fit with the robust loss {fit.loss}: use its profiles")
     blackjax = checks.library("blackjax", "sampling needs", '"jaxgait[bayes]"')
     if not all(isinstance(group.evaluate, Transient) for group in fit.problem.groups):
         raise ValueError(f"sample needs a fit through whole runs, got one {fit.gradient}: fit with gradient='run'")

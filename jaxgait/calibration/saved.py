@@ -33,12 +33,12 @@ def as_dataset(fit: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
 
 def _facts(fit: Fit) -> dict[str, str | float]:
     """The outcome of the fit; flags are 0 or 1."""
-    names = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated")
+    names = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated", "f_scale")
     facts: dict[str, str | float] = {name: float(getattr(fit, name)) for name in names}
     lines = {name: "\n".join(getattr(fit, name)) for name in ("undetermined", "remarks", "active", "why_stopped")}
     spread = logarithmic(fit.problem.space.bounds)
     lines |= {"logarithmic": "\n".join(spread)} if spread else {}
-    return {"model": type(fit.model).__name__, "gradient": fit.gradient, **facts, **lines}
+    return {"model": type(fit.model).__name__, "gradient": fit.gradient, "loss": fit.loss, **facts, **lines}
 
 
 def _curves(fit: Fit) -> xr.Dataset:

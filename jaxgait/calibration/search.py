@@ -1,4 +1,4 @@
-"""The search for the least sum of squares from one start, by SciPy.
+"""The search for the least sum of squares, or of another loss, from one start, by SciPy.
 
 It is SciPy's `least_squares`: Gauss-Newton steps in a trust region within the bounds of the unit box. Steps to points
 where a run fails are rejected.
@@ -20,10 +20,10 @@ MIN_BOUND_DISTANCE = 1e-3
 """Least distance of a start from the bounds, because the library's search stays inside and leaves bounds slowly."""
 _WHY = {
     0: "the limit of evaluations (`iterations`) was reached",
-    1: "the slope of the sum of squares vanished",
-    2: "the sum of squares changed by less than the tolerance",
+    1: "the slope of {} vanished",
+    2: "{} changed by less than the tolerance",
     3: "the parameters changed by less than the tolerance",
-    4: "sum of squares and parameters changed by less than the tolerance",
+    4: "{} and the parameters changed by less than the tolerance",
 }
 
 
@@ -33,7 +33,7 @@ class Stopping(NamedTuple):
     iterations: int = 50
     """Largest number of evaluations."""
     tolerance: float = 1e-8
-    """Relative change of the sum of squares and of the parameters; norm of the slope. No dimension."""
+    """Relative change of the loss and of the parameters; norm of the slope. No dimension."""
 
 
 class FitEnd(NamedTuple):
@@ -42,24 +42,21 @@ class FitEnd(NamedTuple):
     x: Float[np.ndarray, " n"]
     """The best point, in the unit box."""
     residuals: Residuals
+    total: float
+    """Chi-square, or the sum of another loss, at the best point (no dimension); infinite if no run completed."""
     why: str
     evaluations: int
     failed: int
     """Evaluations whose run failed."""
 
-    @property
-    def squares(self) -> float:
-        """Chi-square at the best point, without dimension; infinite if no run completed."""
-        return float(self.residuals.squares)
-
 
 class _Asked:
     """Evaluates what a library's search requests: values, then slopes at the same point."""
 
-    def __init__(self, ask: AskFrom, x: np.ndarray, free: np.ndarray, memory: Any, runs: str):
-        self._ask, self._x, self._free, self._memory, self._runs = ask, x.copy(), free, memory, runs
+    def __init__(self, ask: AskFrom, x: np.ndarray, free: np.ndarray, memory: Any, problem: Problem):
+        self._ask, self._x, self._free, self._memory, self._problem = ask, x.copy(), free, memory, problem
         self._last: tuple[bytes, Residuals] | None = None
-        self.best: tuple[np.ndarray, Residuals] | None = None
+        self.best: tuple[np.ndarray, Residuals, float] | None = None
         self.evaluations, self.failed, self.unstable = 0, 0, 0
 
     def residuals(self, part: np.ndarray) -> Residuals:
@@ -71,8 +68,9 @@ class _Asked:
             self.evaluations, self.failed = self.evaluations + 1, self.failed + int(not found.valid)
             self.unstable += int(found.status == UNSTABLE)
             self._last = (part.tobytes(), found)
-            if self.best is None or found.squares < self.best[1].squares:
-                self.best, self._memory = (x, found), found.memory if found.valid else self._memory
+            total = float(self._problem.total(found))
+            if self.best is None or total < self.best[2]:
+                self.best, self._memory = (x, found, total), found.memory if found.valid else self._memory
         return self._last[1]
 
     def values(self, part: np.ndarray) -> np.ndarray:
@@ -87,7 +85,8 @@ class _Asked:
         assert self.best is not None
         if self.failed and self.evaluations > 1:
             unstable = f", {self.unstable} of them with unstable gaits" if self.unstable else ""
-            why += f"; {self.failed} of {self.evaluations} {self._runs} failed{unstable}"
+            runs = "runs" if len(self._problem.trials) == 1 else "evaluations"
+            why += f"; {self.failed} of {self.evaluations} {runs} failed{unstable}"
         return FitEnd(*self.best, why, self.evaluations, self.failed)
 
 
@@ -111,17 +110,17 @@ def search(
     problem: Problem,
     memory: Any = None,
 ) -> FitEnd:
-    """Minimises the sum of squares from one point of the unit box; points have no dimension.
+    """Minimises the loss of a problem from one point of the unit box; points have no dimension.
 
     Args:
         ask: evaluates the residuals at one point.
         x: the start.
         free: coordinates that may move.
         stopping: when to stop.
-        problem: the problem, for messages about failed runs.
+        problem: the problem, for its loss and for messages about failed runs.
         memory: the first guess of the gaits.
     """
-    asked = _Asked(ask, x, free, memory, "runs" if len(problem.trials) == 1 else "evaluations")
+    asked, loss = _Asked(ask, x, free, memory, problem), problem.loss
     begin = np.clip(x[free], MIN_BOUND_DISTANCE, 1.0 - MIN_BOUND_DISTANCE)
     first = asked.residuals(begin)
     if not first.valid:
@@ -135,9 +134,11 @@ def search(
         jac=asked.slopes,  # type: ignore[arg-type]
         bounds=(0.0, 1.0),
         method="trf",
+        loss=loss.name,
+        f_scale=loss.scale,
         ftol=t,
         xtol=t,
         gtol=t,
         max_nfev=stopping.iterations,
     )
-    return asked.ended(_WHY[int(found.status)])
+    return asked.ended(_WHY[int(found.status)].format(loss.objective))

@@ -193,6 +193,10 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     """Output that was measured (see `jaxgait run MODEL --list`); by default the name of each file's column."""
     noise: float | None = None
     """Standard deviation of the values in their unit, if not in the files; by default estimated from the residual."""
+    loss: Literal["linear", "soft_l1", "huber", "cauchy"] = "linear"
+    """What is minimised: squares (linear), or a robust loss, which outliers pull less and which needs the noise."""
+    f_scale: float = 1.0
+    """Residual from which a robust loss grows more slowly than its square, in standard deviations of the noise."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or differences; auto: of the gait for data over the stride."""
     starts: int = 4

@@ -10,8 +10,7 @@ import numpy as np
 
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile
-from jaxgait.calibration.describe import caveats, describe_profile, quality, verdict
-from jaxgait.calibration.fitted import error_text
+from jaxgait.calibration.describe import error_text, quality, verdict
 from jaxgait.cli import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
@@ -64,7 +63,7 @@ _CURVES = (
     "measured. Right: correlation of the parameters' errors; near 1 or -1 only a combination of them is determined. "
     "For two parameters, the joint 95 % region from their standard errors."
 )
-_PROFILE = "Rise of chi-square with {} fixed at other values and all other parameters refitted. {}."
+_PROFILE = "{} with {} fixed at other values and all other parameters refitted. {}."
 
 
 def write(
@@ -76,7 +75,7 @@ def write(
     parts = [
         *(page.paragraph(f"{curve_line(one)}.") for one in curves.values()),
         page.paragraph(" ".join(map(_sentence, [*quality(found), verdict(found)]))),
-        page.listed([_sentence(text) for text in caveats(found)]),
+        page.listed([_sentence(text) for text in (*found.undetermined, *found.remarks)]),
         _parameters(found, profiles),
         picture("curves", fits.fitted(found, outputs(curves), found.before()), _CURVES),
         "<h2>Uncertainty</h2>",
@@ -100,7 +99,8 @@ def _file(found: Profile) -> str:
 
 
 def _caption(found: Profile) -> str:
-    return _PROFILE.format(found.parameter, _sentence(describe_profile(found))[:-1])
+    rise = found.curve.rise.attrs["long_name"].capitalize()
+    return _PROFILE.format(rise, found.parameter, _sentence(str(found))[:-1])
 
 
 def _parameters(found: Fit, profiles: Sequence[Profile]) -> str:
@@ -142,6 +142,5 @@ def _starts(found: Fit) -> str:
         ]
         for i, why in enumerate(found.why_stopped)
     ]
-    kind = "sum of squares" if found.noise_estimated else "chi-square"
-    head = ["start", *names, kind, "evaluations", "why it stopped"]
+    head = ["start", *names, ends.squares.attrs["long_name"], "evaluations", "why it stopped"]
     return "<h2>Starts</h2>" + page.paragraph(f"Derivatives: {found.gradient}.") + page.table(head, rows)

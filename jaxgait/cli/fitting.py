@@ -10,7 +10,6 @@ import numpy as np
 
 from jaxgait import checks, files
 from jaxgait.calibration import CurveTable, Fit, Profile, Trial, as_dataset, fit, profile, read_curve
-from jaxgait.calibration.describe import describe, describe_profile
 from jaxgait.calibration.measured import measured_curve
 from jaxgait.cli import fit_page, parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
@@ -55,14 +54,15 @@ def run_fit(request: Any) -> int:
     print("\n".join(_data_lines(curves, run)), flush=True)
     points = sum(len(one.read.curve.values) for one in curves.values())
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {points} points")
-    wanted = {"starts": request.starts, "iterations": request.iterations, "gradient": request.gradient}
+    names = ("starts", "iterations", "gradient", "loss", "f_scale")
+    wanted = {name: getattr(request, name) for name in names}
     found = fit(model, trials, over=box, initial=start, **wanted, **run)
-    print("\n".join([*describe(found), f"  as parameters: {_options(found)}"]), flush=True)
+    print(found, f"  as parameters: {_options(found)}", sep="\n", flush=True)
     profiles: list[Profile] = []
     try:
         for name in box if request.profile else ():
             profiles.append(profile(found, name))
-            print(f"  {describe_profile(profiles[-1])}", flush=True)
+            print(f"  {profiles[-1]}", flush=True)
     finally:  # after an interruption, writes what is finished
         _write(request, found, curves, profiles)
     return DONE if found.determined else NOT_ALL

@@ -155,7 +155,7 @@ def profiled(found: Profile) -> Figure:
                 ax.axvline(end, color=BLUE, lw=0.8, ls=":")
         ax.set_ylim(-0.05 * found.threshold, 2.0 * found.threshold)
         ax.set_xlabel(axis_label(found.parameter, found.unit))
-        ax.set_ylabel("rise of chi-square")
+        ax.set_ylabel(found.curve.rise.attrs["long_name"])
         ax.set_title(f"red: the threshold of the {100.0 * found.level:g} % interval", loc="left", fontsize=8)
         ax.legend()
     return figure

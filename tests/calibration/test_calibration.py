@@ -66,6 +66,13 @@ def toy(curve, slopes, values, noise=0.1, box=BOX, fails=lambda theta: False):
     return Problem(Bungee(), space, (Conditions(Known(space, curve, slopes, fails)),), (trial,))
 
 
+def joined(*problems, names=("a", "b", "c")):
+    """The problem of several toys as trials, each a group of its own."""
+    groups = tuple(group for one in problems for group in one.groups)
+    trials = tuple(replace(one.trials[0], name=names[i], group=i) for i, one in enumerate(problems))
+    return Problem(problems[0].model, problems[0].space, groups, trials)
+
+
 def with_data(problem, **changes):
     """The problem with other data of its only trial."""
     return replace(problem, trials=(replace(problem.trials[0], **changes),))
@@ -137,6 +144,7 @@ def test_a_profile_of_a_line_is_the_parabola_of_its_standard_error():
     got = found(toy(line, line_slopes, NOISY))
     drawn = profile(got, "stiffness")
     np.testing.assert_allclose(drawn.interval, drawn.laplace, rtol=1e-4)
+    assert str(drawn).startswith("profile of stiffness: 3.79") and str(drawn).endswith(" N/m (95 %)")
     rise = ((drawn.curve["value"] - got.best["stiffness"]) / got.standard_error["stiffness"]) ** 2
     np.testing.assert_allclose(drawn.curve.rise, rise, atol=1e-6)
     assert drawn.threshold == pytest.approx(3.8415, abs=1e-4) and not drawn.better
@@ -168,7 +176,7 @@ def test_a_profile_along_an_open_direction_ends_where_the_box_does():
     assert profile(got, "mass").interval == (-np.inf, np.inf)
     drawn = profile(got, "stiffness")
     np.testing.assert_allclose(drawn.interval, (8.0 / 5.0, 8.0), rtol=1e-3)  # where mass is 5 and 1
-    assert drawn.why == 2 * ("chi-square reached its threshold, with mass on its bound",)
+    assert drawn.why == 2 * ("the threshold was reached, with mass on its bound",)
 
 
 def test_failed_runs_are_rejected_steps():
@@ -195,7 +203,7 @@ def test_a_parameter_on_its_bound_is_named_and_has_no_standard_error():
     got = found(toy(line, line_slopes, NOISY, box={"stiffness": (1.0, 3.0), "mass": (1.0, 5.0)}))
     assert got.active == ("stiffness = 3",) and np.isnan(got.standard_error["stiffness"])
     assert 0.0 < got.standard_error["mass"] < 0.1 and "does not fit the data" in got.remarks[0]
-    assert str(got).startswith("stiffness = 3 N/m (on its bound)\nmass = ")
+    assert "\nstiffness = 3 N/m (on its bound), was 20\nmass      = " in str(got)
     held = "the fit lies on the bound stiffness = 3: the standard errors of the other parameters assume that this value"
     assert got.remarks[-1] == f"{held} is true; without it, that of mass would be 1.9 times as large"
 
@@ -409,6 +417,10 @@ METRES = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
         ({"durations": 8.0}, "fit has no argument 'durations': did you mean 'duration'"),
         ({"stability": 0.0}, "stability must be a positive number"),
         ({"iterations": 0}, "iterations must be a whole number"),
+        ({"loss": "l1"}, "loss must be 'linear' or 'soft_l1' or 'huber' or 'cauchy', got 'l1'"),
+        ({"f_scale": 0.0}, "f_scale must be a positive number"),
+        ({"loss": "huber"}, "parameters and the size of the errors: give loss='linear'"),
+        ({"loss": "huber", "noise": None}, "loss='huber' counts residuals in standard deviations of the noise: give"),
     ],
 )
 def test_impossible_requests_say_what_would_be_right(change, message):

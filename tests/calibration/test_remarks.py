@@ -1,18 +1,23 @@
 """What a fit and a profile report where their numbers are not valid: bounds, noise, samples, strides, failed runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
+from scipy.optimize import least_squares
 from scipy.special import expit
 
 from jaxgait import fit, simulate, with_parameters
-from jaxgait.calibration import over_phase, over_time, profile
-from jaxgait.calibration.describe import describe_profile
+from jaxgait.calibration import over_phase, over_time, profile, sample
 from jaxgait.calibration.laplace import laplace
+from jaxgait.calibration.losses import Loss
+from jaxgait.calibration.outliers import outliers
 from jaxgait.calibration.problem import Interpolation
 from jaxgait.calibration.sampling import _starts
 from jaxgait.calibration.trials import noise_of
-from tests.calibration.test_calibration import NOISY, T, found, line, line_slopes, toy, with_data
+from tests.calibration.test_calibration import NOISY, T, found, joined, line, line_slopes, toy, with_data
 from tests.oscillator import Oscillator
 
 
@@ -31,7 +36,7 @@ def test_a_bound_does_not_determine_what_the_data_leave_open():
     got = found(toy(curve, slopes, curve([3.0, 4.0, 0.8]), noise=0.02, box=box), start=(0.4, 0.7, 0.3))
     assert got.active == ("mass = 5", "linear_drag = 1.1") and not got.determined and got.degrees == 20
     assert all(np.isinf(error) for error in got.standard_error.values())
-    assert "stiffness = 3.67317 N/m (not" in str(got) and str(got).count("(not determined)") == 3
+    assert "stiffness   = 3.67317 N/m (not" in str(got) and str(got).count("(not determined)") == 3
     assert got.remarks[-1] == "the fit lies on the bounds mass = 5, linear_drag = 1.1"
     begun = expit(_starts(got, 8, 0))
     assert (begun[:, 1] < 0.99).all()  # chains do not start in the corner
@@ -88,6 +93,71 @@ def test_interpolation_is_judged_at_every_point_by_its_own_noise():
     assert messages(found(coarse), "give more samples") and not messages(found(problem), "give more samples")
 
 
+# --- outliers -------------------------------------------------------------------------------------------------------
+
+
+def test_a_single_value_that_stands_out_is_named_and_no_smooth_error_of_the_model():
+    rng, t = np.random.default_rng(0), np.linspace(0.0, 2.0, 201)
+    smooth = 3.0 * np.sin(9.0 * t) + 2.0 * np.exp(-0.5 * ((t - 0.5) / 0.01) ** 2)  # the width of one sample
+    jump, late = np.where(t > 1.003, 20.0, 0.0), np.where(t > 1.013, 20.0, 0.0)
+    one, noise = np.full(201, 1.0), rng.normal(size=201)
+    for error in (0.0 * t, smooth, -20.0 * np.abs(t - 1.0), 0.1 * np.round(10.0 * smooth) - smooth, jump - late):
+        for size in (0.0, 0.01, 0.1):
+            values = late + error + size * noise
+            assert not outliers(values, late, one, known=False), (error, size)
+            values[120] -= 30.0
+            (found,) = outliers(values, late, one, known=False)
+            assert found.point == 120 and found.above == values[120] - late[120]
+    assert found.deviations > 10.0 and not outliers(values, late, 10.0 * one, known=True)
+
+
+def test_an_outlier_is_named_by_its_trial_time_and_size():
+    spiked = NOISY + 5.0 * (T == 0.5)
+    got = found(joined(toy(line, line_slopes, NOISY), toy(line, line_slopes, spiked)))
+    text = (
+        "b: the measured curve stands out from its neighbours at 0.5 s (4.88 m above the fit, 48.8 standard deviations)"
+    )
+    assert got.remarks[0].startswith(f"{text}: outliers pull the parameters")
+    alone = found(toy(line, line_slopes, spiked, noise=1.0), estimated=True)
+    assert "fit with the noise (about 0.06 m) and a robust loss such as soft_l1" in alone.remarks[0]
+
+
+@pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy"])
+def test_a_robust_loss_is_that_of_scipy_and_leaves_an_outlier_little_pull(loss):
+    spiked = NOISY + 5.0 * (T == 0.5)
+    problem = replace(toy(line, line_slopes, spiked), loss=Loss(loss, 1.5))
+    got, plain = found(problem), found(toy(line, line_slopes, NOISY))
+    residuals = lambda theta: (line(theta) - spiked) / 0.1
+    scipys = least_squares(residuals, [4.0, 2.0], loss=loss, f_scale=1.5, xtol=1e-12, ftol=1e-12)
+    np.testing.assert_allclose(list(got.best.values()), scipys.x, rtol=1e-5)
+    assert float(got.ends.squares[0]) == pytest.approx(2.0 * scipys.cost)
+    assert abs(got.best["mass"] - plain.best["mass"]) < 0.04 and got.minimum and got.fall < 1e-6
+    assert got.chi_square > 2000.0 and "less with the loss" in got.remarks[0] and len(got.remarks) == 1
+    assert f"  loss: {loss}, f_scale 1.5" in str(got) and got.as_dict()["loss"] == loss
+    drawn = profile(got, "stiffness")
+    np.testing.assert_allclose(drawn.interval, drawn.laplace, atol=0.25 * got.standard_error["stiffness"])
+    assert drawn.curve.rise.attrs["long_name"] == "rise of the loss"
+    with pytest.raises(ValueError, match=f"sample needs normal noise, got a fit with the robust loss {loss}"):
+        sample(got)
+    off = found(replace(toy(line, line_slopes, NOISY, noise=0.005), loss=problem.loss))
+    assert messages(off, "half of the residuals exceed") and off.standard_error["mass"] > 0.01
+
+
+def test_errors_of_a_robust_loss_hold_without_the_normal_law():
+    """Against SciPy's moments of Student's law of 3 degrees, by the textbook: E psi^2 / (E psi')^2."""
+    law, loss = stats.t(3), Loss("huber", 1.345)
+    r = law.ppf((np.arange(100_000) + 0.5) / 100_000)
+    inside = law.cdf(1.345) - law.cdf(-1.345)
+    square = law.expect(lambda x: x**2, lb=-1.345, ub=1.345) + 1.345**2 * (1.0 - inside)
+    assert loss.widening(r, len(r)) == pytest.approx(np.sqrt(square) / inside, rel=1e-3)
+    assert loss.threshold(r, len(r)) == pytest.approx(square / inside, rel=1e-3)
+    values, slopes = loss.as_squares(r[::1000], np.ones((100, 1)))
+    assert values @ slopes[:, 0] == pytest.approx(loss.psi(r[::1000]).sum(), abs=1e-9)
+    step = 1e-6
+    rise = (loss.total(r[::1000] + step) - loss.total(r[::1000] - step)) / (4.0 * step)
+    assert rise == pytest.approx(loss.psi(r[::1000]).sum(), abs=1e-6)
+
+
 # --- strides --------------------------------------------------------------------------------------------------------
 
 
@@ -126,5 +196,5 @@ def test_failed_runs_around_the_limit_of_a_profile_are_passed_or_named(gap):
         assert drawn.interval[1] == pytest.approx(true, rel=1e-4) and "failed" not in drawn.why[1]
     else:
         assert true < gap[1] <= drawn.interval[1] < true + 0.01
-        assert drawn.why[1].startswith("chi-square reached its threshold somewhere between 4.0")
-        assert "; above, chi-square reached its threshold somewhere between" in describe_profile(drawn)
+        assert drawn.why[1].startswith("the threshold was reached somewhere between 4.0")
+        assert "; above, the threshold was reached somewhere between" in str(drawn)

@@ -110,7 +110,7 @@ def jumps(tmp_path_factory):
 
 
 def test_several_curves_give_the_fit_of_their_trials(jumps, tmp_path, capsys):
-    known = "--given mass=62000,84000g --noise 0.2 --starts 1"
+    known = "--given mass=62000,84000g --noise 0.2 --starts 1 --loss huber --f-scale 2"
     files = f"--json {tmp_path}/f.json --out {tmp_path}/f.nc --report {tmp_path}/r"
     cli.main(
         f"fit bungee --measured {jumps[0]} {jumps[1]} --over stiffness=15:40 rope_length=24:34 {known} {files}".split()
@@ -127,6 +127,7 @@ def test_several_curves_give_the_fit_of_their_trials(jumps, tmp_path, capsys):
     assert own["given"] == {"mass": 84.0} and own["measured"] == str(jumps[1]) and own["output"] == "height"
     assert len(own["curve"]["before"]) == 41 and np.std(own["curve"]["before"]) > 5.0
     data = xr.load_dataset(tmp_path / "f.nc", engine="h5netcdf")
+    assert (data.attrs["loss"], data.attrs["f_scale"]) == (record["loss"], record["f_scale"]) == ("huber", 2.0)
     assert data.attrs["measured"] == f"{jumps[0]}, {jumps[1]}" and data["fitted[ben]"].attrs["given"] == "mass = 84."
     assert record["parameters"]["mass"] == {"value": [62.0, 84.0], "unit": "kg"}
     assert record["parameters"]["stiffness"]["value"] == record["best"]["stiffness"]
@@ -220,4 +221,5 @@ def test_bad_requests_are_one_line(options, message, tmp_path, capsys):
 
 def test_the_command_has_the_names_of_pythons_arguments():
     named = set(inspect.signature(fit).parameters) & set(Fit.__dataclass_fields__)
-    assert named == {"model", "measured", "over", "output", "noise", "gradient", "initial", "starts", "iterations"}
+    options = "model measured over output noise loss f_scale gradient initial starts iterations"
+    assert named == set(options.split())
