@@ -58,6 +58,12 @@ class FittedTrial:
     the parameters that this trial determines."""
 
     @property
+    def quantity(self) -> str:
+        """The measured output in words, such as "knee flexion"; its name if it has none."""
+        known = self.model.variables.get(self.output)
+        return self.output if known is None else known.long_name or self.output
+
+    @property
     def reduced(self) -> float:
         """Chi-square per degree of freedom, without dimension; NaN if there are none."""
         return per_degree(self.chi_square, self.degrees)

@@ -54,7 +54,7 @@ def _curve(trial: FittedTrial, before: np.ndarray, noise: np.ndarray) -> xr.Data
     axis, unit = measured.dims[0], measured.attrs["units"]
     given = ", ".join(f"{one} = {np.array2string(np.asarray(x))}" for one, x in trial.given.items())
     return trial.curve.assign(
-        fitted=trial.curve.fitted.assign_attrs(output=trial.output, given=given),
+        fitted=trial.curve.fitted.assign_attrs(output=trial.output, quantity=trial.quantity, given=given),
         before=(axis, before, labels(unit, "curve of the model before the fit")),
         noise=(axis, noise, labels(unit, "standard deviation of the measured values")),
     )

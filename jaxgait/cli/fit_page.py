@@ -60,7 +60,7 @@ MAX_NAMES = 3
 """Number of parameters named for each direction."""
 _CURVES = (
     "Top: each measured curve, the initial curve of the model, and the fitted one. Bottom: the residual, fitted minus "
-    "measured. Right: correlation of the parameters' errors; near 1 or -1 only a combination of them is determined. "
+    "measured. Last: correlation of the parameters' errors; near 1 or -1 only a combination of them is determined. "
     "For two parameters, the joint 95 % region from their standard errors."
 )
 _PROFILE = "{} with {} fixed at other values and all other parameters refitted. {}."
@@ -77,7 +77,7 @@ def write(
         page.paragraph(" ".join(map(_sentence, [*quality(found), verdict(found)]))),
         page.listed([_sentence(text) for text in (*found.undetermined, *found.remarks)]),
         _parameters(found, profiles),
-        picture("curves", fits.fitted(found, outputs(curves), found.before()), _CURVES),
+        picture("curves", fits.fitted(found, before=found.before()), _CURVES),
         "<h2>Uncertainty</h2>",
         picture("bounds", fits.bounded(found), "Each parameter within its bounds."),
         _directions(found),

@@ -18,11 +18,12 @@ CHI_SQUARE_95 = 5.991
 """95 % quantile of chi-square of two degrees of freedom."""
 
 
-def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " points"] | None = None) -> Figure:
+def fitted(found: Fit, quantity: str = "", before: Float[np.ndarray, " points"] | None = None) -> Figure:
     """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters' errors.
 
-    `quantity` labels the axis; `before` is the initial curve (`Fit.before`), in the unit of the measured one. Several
-    trials are drawn in rows, each with its name and output, those of one output at one scale.
+    `quantity` labels the axis instead of the long name of the output; `before` is the initial curve (`Fit.before`), in
+    the unit of the measured one. Several trials are drawn in rows, those of one output at one scale. Angles are in
+    degrees.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -30,15 +31,15 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
         >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
         >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
         ...             duration=10.0, samples=100, starts=1)
-        >>> fitted(found, "height").axes[0].get_ylabel()
-        'height (m)'
+        >>> fitted(found).axes[0].get_ylabel()
+        'height above the ground (m)'
     """
     several = len(found.trials) > 1
     trials = [
         Curves(
             name if several else "",
             one.curve,
-            one.output if several else quantity,
+            one.quantity if quantity in ("", one.output) else quantity,
             None if before is None else before[one.points],
             found.noise[one.points],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,10 +14,12 @@ from matplotlib.figure import Figure
 
 from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.sensitivities import shares, tornado
-from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, displayed, style
 
 ONE, EACH, PER_ROW = (6.8, 5.0), (3.6, 3.4), 3
 """Width and height in inches of the curves of the only trial of a fit, and of each of several; most side by side."""
+BESIDE = 4.0
+"""Width in inches of a further panel beside the only trial."""
 
 
 class Study(NamedTuple):
@@ -45,7 +48,8 @@ def study(data: xr.Dataset) -> Study | None:
 def saved_fit(data: xr.Dataset) -> Figure:
     """Curves and residuals of a result of `jaxgait.calibration.as_dataset`, also from its file: see `draw_curves`."""
     found = {name: _trial(data, name) for name in _trials(data)} or {"": data}
-    quantity = lambda one: str(one.fitted.attrs.get("output", data.attrs.get("output", "curve")))
+    facts = lambda one: data.attrs | one.fitted.attrs
+    quantity = lambda one: str(facts(one).get("quantity", facts(one).get("output", "curve")))
     with style():
         figure, _ = draw_curves(
             [Curves(name, one, quantity(one), one.get("before"), one.get("noise")) for name, one in found.items()]
@@ -82,26 +86,29 @@ class Curves(NamedTuple):
 
 
 def draw_curves(trials: Sequence[Curves], side_panel: bool = False) -> tuple[Figure, Axes | None]:
-    """Measured and fitted curves above their residuals, several trials in rows; those of one quantity have one scale.
+    """Measured and fitted curves above their residuals, angles in degrees, several trials in about a square.
+
+    Those of one quantity have one scale.
 
     Args:
         trials: at least one.
-        side_panel: whether to leave room for a further panel to the right of the first row.
+        side_panel: whether to leave room for a further panel after the last trial.
 
     Returns:
         The figure, and the further panel if there is one.
     """
-    rows = -(-len(trials) // PER_ROW)
-    columns = -(-len(trials) // rows)
-    (width, high), wide = (ONE, 1.7) if len(trials) == 1 else (EACH, 1.0)
-    figure = plt.figure(figsize=(width * (columns + side_panel / wide), high * rows))
-    ratios = {"width_ratios": columns * [wide] + side_panel * [1.0], "height_ratios": rows * (2.2, 1.0)}
-    grid = figure.add_gridspec(2 * rows, columns + side_panel, **ratios)
+    cells, (width, high) = len(trials) + side_panel, ONE if len(trials) == 1 else EACH
+    columns = min(math.ceil(math.sqrt(cells)), PER_ROW)
+    rows = math.ceil(cells / columns)
+    widths = [width, BESIDE][:columns] if len(trials) == 1 else columns * [width]
+    figure = plt.figure(figsize=(sum(widths), high * rows))
+    grid = figure.add_gridspec(2 * rows, columns, width_ratios=widths, height_ratios=rows * (2.2, 1.0))
+    cell = lambda i: (2 * (i // columns), i % columns)
     of_quantity: dict[Any, tuple[Axes, Axes]] = {}  # the first of each
     over: dict[str, Axes] = {}
     for i, one in enumerate(trials):
-        row, column = 2 * (i // columns), i % columns
-        axis, quantity = _axis(one.curve), (one.quantity, one.curve.fitted.attrs.get("units"))
+        (row, column), axis = cell(i), _axis(one.curve)
+        quantity = one.quantity, displayed(one.curve.fitted).attrs.get("units")
         own = of_quantity.get(quantity, (None, None))
         upper = figure.add_subplot(grid[row, column], sharex=over.get(axis), sharey=own[0])
         lower = figure.add_subplot(grid[row + 1, column], sharex=upper, sharey=own[1])
@@ -111,7 +118,8 @@ def draw_curves(trials: Sequence[Curves], side_panel: bool = False) -> tuple[Fig
         upper.set_title(one.name, loc="right", fontsize=9)
     named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=len(named))
-    return figure, figure.add_subplot(grid[:2, columns]) if side_panel else None
+    row, column = cell(len(trials))
+    return figure, figure.add_subplot(grid[row : row + 2, column]) if side_panel else None
 
 
 def _axis(curve: xr.Dataset) -> str:
@@ -119,20 +127,23 @@ def _axis(curve: xr.Dataset) -> str:
 
 
 def _draw(upper: Axes, lower: Axes, one: Curves) -> None:
-    curve, unit = one.curve, one.curve.fitted.attrs.get("units")
-    axis, before, noise = _axis(curve), one.before, one.noise
-    x = curve[axis].values
-    if before is not None and np.isfinite(before).any():
-        upper.plot(x, before, "--", color=ORANGE, lw=1.2, label="before")
-    upper.plot(x, curve.measured, "o", color=GREY, ms=3, label="measured")
-    upper.plot(x, curve.fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
-    upper.fill_between(x, curve.fitted - curve.band, curve.fitted + curve.band, color=BLUE, alpha=0.3, lw=0)
+    shown = lambda values: displayed(one.curve.fitted.copy(data=values))
+    measured, fitted, band, residual = (shown(one.curve[n].values) for n in ("measured", "fitted", "band", "residual"))
+    axis, unit = _axis(one.curve), fitted.attrs.get("units")
+    x, over = one.curve[axis].values, axis_label(axis, "s")
+    if axis == "phase":
+        x, over = 100.0 * x, axis_label("stride", "%")
+    upper.plot(x, measured, "o", color=GREY, ms=3.5, label="measured")
+    upper.plot(x, fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
+    upper.fill_between(x, fitted - band, fitted + band, color=BLUE, alpha=0.3, lw=0)
+    if one.before is not None and np.isfinite(one.before).any():
+        upper.plot(x, shown(np.asarray(one.before)), "--", color=ORANGE, lw=1.2, label="before")
     upper.set_ylabel(axis_label(one.quantity, unit))
     upper.tick_params(labelbottom=False)
-    if noise is not None:
-        label = "noise, two standard deviations"
+    if one.noise is not None:
+        noise, label = shown(np.asarray(one.noise)), "noise, two standard deviations"
         lower.fill_between(x, -2 * noise, 2 * noise, color=GREY, alpha=0.25, lw=0, label=label)
-    lower.plot(x, curve.residual, ".-", color=BLUE, lw=0.8, ms=3)
+    lower.plot(x, residual, ".-", color=BLUE, lw=0.8, ms=3)
     lower.axhline(0.0, color="black", lw=0.8)
-    lower.set_xlabel("phase of the stride" if axis == "phase" else axis_label(axis, "s"))
+    lower.set_xlabel(over)
     lower.set_ylabel(axis_label("residual", unit))

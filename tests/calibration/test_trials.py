@@ -227,7 +227,7 @@ def test_a_fit_to_trials_is_written_read_and_drawn(swung, tmp_path):
     study = studies.study(data)
     assert study is not None and len(study.draw(data).axes) == 4
     axes = fits.fitted(swung, before=swung.before()).axes
-    assert [axes[0].get_ylabel(), axes[2].get_ylabel()] == ["x (m)", "energy (J)"] and len(axes) == 5
+    assert [axes[0].get_ylabel(), axes[2].get_ylabel()] == ["position (m)", "energy (J)"] and len(axes) == 5
     assert axes[0].get_title(loc="right") == "swing"
     plt.close("all")
     text = str(swung)

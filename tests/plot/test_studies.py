@@ -55,9 +55,24 @@ def test_many_trials_are_drawn_in_rows_with_one_scale_for_each_quantity():
         limits = [ax.get_ylim() for ax in panels]
         assert len({*limits[:10]}) == len({*limits[10:]}) == 1 and limits[0] != limits[-1]
     (legend,) = figure.legends
-    names = ["before", "measured", "fitted, with its 95 % band"]
+    names = ["measured", "fitted, with its 95 % band", "before"]
     assert [text.get_text() for text in legend.get_texts()] == names, "one for all"
     assert legend.get_window_extent().x1 < figure.bbox.x1
+
+
+def test_a_fit_is_drawn_in_degrees_over_percent_of_the_stride_with_the_curve_before_on_top():
+    phase = {"phase": ("phase", [0.0, 0.25, 0.5], {"units": "1"})}
+    data = xr.Dataset({n: ("phase", x[1], {"units": "rad"}) for n, x in CURVES.items()}, phase)
+    data["noise"] = data.band / 10.0
+    data.fitted.attrs |= {"output": "knee_angle", "quantity": "knee flexion"}
+    upper, lower = saved_fit(data).axes
+    assert (upper.get_ylabel(), lower.get_xlabel()) == ("knee flexion (deg)", "stride (%)")
+    assert [line.get_label().partition(",")[0] for line in upper.lines] == ["measured", "fitted", "before"]
+    expected = np.transpose([[0.0, 25.0, 50.0], np.degrees(CURVES["fitted"][1])])
+    for line in (*upper.lines, lower.lines[0]):
+        np.testing.assert_allclose(line.get_xydata(), expected)
+    band = lower.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx(np.degrees(0.2))
 
 
 def test_a_run_and_a_scan_are_no_studies():
