@@ -12,7 +12,7 @@ import xarray as xr
 
 from jaxgait import registry
 from jaxgait.cli import parsing
-from jaxgait.cli.console import DONE, note, write_json
+from jaxgait.cli.console import DONE, STDOUT, note, write_json
 from jaxgait.cli.following import follow_ups, from_the_start
 from jaxgait.cli.options import FollowUpOptions
 from jaxgait.cli.records import dataset_record, origin
@@ -84,7 +84,7 @@ def search(request: Any, options: Mapping[str, Any]) -> Request:
 def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | None, further: FollowUpOptions) -> int:
     """Runs a search and its follow-ups, prints the results and writes the requested files.
 
-    If a follow-up fails, the results so far are still written.
+    The results of the search are written before the follow-ups, and again with what these add.
 
     Raises:
         ValueError: for an impossible follow-up, before anything runs.
@@ -99,23 +99,30 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
     begin = time.perf_counter()
     found = optimize(wanted.model, **arguments)
     seconds, extras, reached = time.perf_counter() - begin, dict[str, xr.Dataset](), ""
-    print("\n".join(description(found)), flush=True)
-    try:
-        if reached := from_the_start(found, arguments):
-            print(f"  {reached}", flush=True)
-        for name, one in follows.items():
-            print(one.announcement(found, seconds), flush=True)
-            extras[name] = one.run(found)
-            print("\n".join(one.lines(extras[name], found)), flush=True)
-    finally:
+    across = arguments.get("across")
+    differing = {} if across is None else {name: x.tolist() for name, x in across.values.items()}
+
+    def save(json: pathlib.Path | None) -> None:
+        """Writes what is known so far."""
         more = {name: dataset_record(data) for name, data in extras.items()} | {"from_the_start": reached or None}
-        across = arguments.get("across")
-        differing = {} if across is None else {name: x.tolist() for name, x in across.values.items()}
         write_json(json, found.as_dict() | more | origin(found.model, arguments["over"], differing))
         if further.report is not None:
             from jaxgait.cli.design_page import write
 
             print(f"wrote {write(further.report, wanted.model, arguments, found, wanted.show, extras, reached)}")
+
+    print("\n".join(description(found)), flush=True)
+    try:
+        if reached := from_the_start(found, arguments):
+            print(f"  {reached}", flush=True)
+        if follows:  # which may take long, or more memory than there is
+            save(None if json == STDOUT else json)
+        for name, one in follows.items():
+            print(one.announcement(found, seconds), flush=True)
+            extras[name] = one.run(found)
+            print("\n".join(one.lines(extras[name], found)), flush=True)
+    finally:
+        save(json)
     return DONE
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, value_at
 from jaxgait.fields import declared, value_named
@@ -28,8 +28,12 @@ from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.states import state_variables, with_state_variables
 
-FORWARD_UP_TO = 20
-"""Largest number of parameters for forward mode: its batched tangents share the primal solve (10-40x on CPUs)."""
+FORWARD_UP_TO = 128
+"""Largest number of parameters for forward mode: XLA takes many minutes for the reverse mode of the knee."""
+DIRECTIONS_TOGETHER = 8
+"""Largest number of parameters whose derivatives one lane computes beside the run."""
+DIRECTIONS_PER_LANE = 4
+"""With more parameters, each lane computes so many derivatives: a program with all of them is too long for a kernel."""
 
 _PROGRAMS = 16
 """Compiled programs kept in memory."""
@@ -58,24 +62,71 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
     """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
     if not job.gradient:
         return _results(model, values, job)[0]
+    theta = _differentiated(model, values, job)
+    differentiate = jax.jacfwd if job.forward else jax.jacrev
+    gradient, aux = differentiate(_observables(model, values, job), has_aux=True)(theta)
+    stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
+    return _with_gradient(stacked, *aux, job)
+
+
+def run_members(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
+    """Trajectories of members with their results, as of `run_member` with a leading axis over members."""
+    n = len(job.gradient)
+    if n <= DIRECTIONS_TOGETHER or not job.forward:
+        return jax.vmap(looped(lambda own: run_member(model, own, job), assured=REDUNDANT_CHECKS))(values)
+    groups = -(-n // DIRECTIONS_PER_LANE)
+    members = len(next(iter(values.values())))
+    directions = jnp.eye(groups * DIRECTIONS_PER_LANE, n).reshape(groups, DIRECTIONS_PER_LANE, n)
+    lanes = ({name: jnp.repeat(x, groups, axis=0) for name, x in values.items()}, jnp.tile(directions, (members, 1, 1)))
+    along = looped(lambda own: _run_along(model, own[0], own[1], job), assured=REDUNDANT_CHECKS)
+    found = jax.tree.map(lambda x: x.reshape(members, groups, *x.shape[1:]), jax.vmap(along)(lanes))
+    slopes = {name: jnp.moveaxis(x, 1, -2) for name, x in found.pop("gradient").items()}
+    slopes = {name: x.reshape(*x.shape[:-2], -1)[..., :n] for name, x in slopes.items()}
+    return {**jax.tree.map(lambda x: x[:, 0], found), "gradient": slopes}
+
+
+def _run_along(
+    model: Model, values: dict[str, Array], directions: Float[Array, "k n"], job: Job
+) -> dict[str, dict[str, Array]]:
+    """As `run_member`, with the derivatives along some directions instead of by all parameters of the gradient."""
+    theta = _differentiated(model, values, job)
+
+    def along(steps: Array) -> Any:
+        moved = zip(theta.items(), steps @ directions, strict=True)
+        return _observables(model, values, job)({name: x + step for (name, x), step in moved})
+
+    gradient, aux = jax.jacfwd(along, has_aux=True)(jnp.zeros(len(directions), directions.dtype))
+    return _with_gradient(gradient, *aux, job)
+
+
+def _differentiated(model: Model, values: dict[str, Array], job: Job) -> dict[str, Array]:
+    """The values by which one member is differentiated."""
     others = [n for n in job.gradient if n not in values]
     own, y0 = member_of(model, values) if others else (model, None)  # the member's: others depend on what varies
-    theta = {n: own_value(own, n, y0) if n in others else values[n] for n in job.gradient}
+    return {n: own_value(own, n, y0) if n in others else values[n] for n in job.gradient}
+
+
+def _observables(model: Model, values: dict[str, Array], job: Job) -> Callable[[dict[str, Array]], Any]:
+    """What is differentiated by some values of one member, and beside it all results and how the run ended."""
 
     def observables(theta: dict[str, Array]) -> tuple[dict[str, Array], tuple[dict[str, dict[str, Array]], Array]]:
         results, ended = _results(model, {**values, **theta}, job)
         real = {n: x for n, x in results["observed"].items() if jnp.issubdtype(x.dtype, jnp.inexact)}
         return real, (results, ended)
 
-    differentiate = jax.jacfwd if job.forward else jax.jacrev
-    gradient, (results, ended) = differentiate(observables, has_aux=True)(theta)
-    stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
+    return observables
+
+
+def _with_gradient(
+    slopes: dict[str, Array], results: dict[str, dict[str, Array]], ended: Array, job: Job
+) -> dict[str, dict[str, Array]]:
+    """The results with the derivatives that exist; `slopes` have directions as their last axis."""
     # A NaN that `jnp.where` chose has the derivative zero.
-    known = {name: ~jnp.isnan(results["observed"][name])[..., None] for name in stacked}
-    stacked = {name: jnp.where(known[name], slope, jnp.nan) for name, slope in stacked.items()}
+    known = {name: ~jnp.isnan(results["observed"][name])[..., None] for name in slopes}
+    slopes = {name: jnp.where(known[name], slope, jnp.nan) for name, slope in slopes.items()}
     # Where the time of an early end is that of a step, nothing that is measured until then has a derivative.
-    early = frozenset(stacked) if job.scheme.exact_ends else frozenset()
-    return {**results, "gradient": mask(stacked, ended, early)}
+    early = frozenset(slopes) if job.scheme.exact_ends else frozenset()
+    return {**results, "gradient": mask(slopes, ended, early)}
 
 
 def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str, dict[str, Array]], Array]:
@@ -239,7 +290,7 @@ def _function(static: Any, job: Job) -> Callable[[Any, dict[str, Array], Any], A
         model = eqx.combine(dynamic, static)
         scheme, sampling = with_numbers(job.scheme, job.sampling, numbers)
         complete = replace(job, scheme=scheme, sampling=sampling)
-        return jax.vmap(looped(lambda v: run_member(model, v, complete), assured=REDUNDANT_CHECKS))(values)
+        return run_members(model, values, complete)
 
     return run
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from jaxgait import ensemble, simulate
+from jaxgait.ensembles import batch
 from jaxgait.measure import Measure, MeasureError, known
 from jaxgait.models import Bungee, Creeper, RollingWalker
 from jaxgait.native import stored
@@ -168,3 +169,20 @@ def test_the_error_of_a_measure_that_branches_names_the_remedy():
     request = {"duration": 1.0, "samples": 10, "observe": lambda run: {"deep": 1.0 if run["x"][-1] > 0.0 else 0.0}}
     with pytest.raises(MeasureError, match=r"the function `observe` needs a value .* \(line \d+ of .*test_batch.py"):
         ensemble(Bungee(), {"mass": [60.0, 80.0]}, **request)
+
+
+def end_and_drop(run):
+    return {"end": jnp.stack([run["x"][-1], run["v"][-1]]), "drop": run["x"][-1] - run["x"][0]}
+
+
+def test_derivatives_by_many_parameters_are_those_by_few_of_them(monkeypatch):
+    """They are computed in groups, each beside a run of its own."""
+    run = {"duration": 1.0, "samples": 8, "observe": end_and_drop}
+    few, many = ["initial.x", "stiffness"], ["mass", "stiffness", "initial.x"]
+    some = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, **run, gradient=few)
+    monkeypatch.setattr(batch, "DIRECTIONS_TOGETHER", 2)
+    monkeypatch.setattr(batch, "DIRECTIONS_PER_LANE", 2)
+    grouped = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, **run, gradient=many)
+    for name in ("end_gradient", "drop_gradient"):
+        np.testing.assert_allclose(grouped[name].sel(parameter=few), some[name], rtol=1e-9)
+    np.testing.assert_array_equal(grouped.x_end, some.x_end)
