@@ -155,6 +155,9 @@ def continuation(
         Two bifurcations of the same kind between neighbouring points (such as a short interval of doubled period)
         cancel and are not found: `step` must be shorter than such an interval.
 
+    Warns:
+        UserWarning: if there is no gait at the start, so that the branch is empty.
+
     Raises:
         ValueError: in float32; for an empty span, a start outside it, an impossible order, step or number of points.
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a span outside its bounds.
@@ -187,6 +190,7 @@ def continuation(
         first = correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
         if not np.isfinite(first.x).all():
             nothing = Walk(first.x[:0], first.linear[:0], f"no gait found at {name} = {start:g}")
+            checks.warn_user(f"{nothing.why_stopped}, near z0 = {z0}: the branch is empty")
             return _branch(system, name, order, scale, span, nothing)
         along = tangents(first.linear, along)
     else:

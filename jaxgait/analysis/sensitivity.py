@@ -7,7 +7,7 @@ with all interactions (Sobol', Math. Comput. Simul. 55, 2001). Their difference 
 Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and Jansen's (f) for the total; d
 parameters and n rows are n (d + 2) members. Confidence: percentiles of a bootstrap over rows.
 (`scipy.stats.sobol_indices` has the same estimators, but cannot leave out rows.) Estimates of small indices may be
-negative, within the error of the sample; a warning says where it is so large that even the interval is.
+negative, within the error of the sample; a warning says where that error is so large that they mean nothing.
 
 Rows with a failed member, with a measure that is not finite there, or with one that is not defined for a member that
 ended early, are left out of the indices of that measure, which then apply to the part of the sample where it is
@@ -88,7 +88,7 @@ def sobol_indices(
         Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` used.
 
     Warns:
-        UserWarning: if the interval of an index is below zero, where no index is.
+        UserWarning: if rows are left out, and if the interval of an index is outside 0 to 1, or longer than that.
 
     Raises:
         jaxgait.parameters.ParameterError: for unknown and correlated parameters, impossible ranges, and, unless
@@ -127,6 +127,7 @@ def sobol_indices(
     parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
     data = xr.concat(parts, "measure").assign_coords(measure=[m.name for m in measures], parameter=names)
     data["bound"] = ["low", "high"]
+    _warn_of_rows(data, count)
     _warn_of_impossible(data)
     units = {"parameter_unit": ("parameter", [parameter_info(model, n).unit for n in names])}
     units["measure_unit"] = ("measure", [m.unit for m in measures])
@@ -240,16 +241,34 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
     )
 
 
-def _warn_of_impossible(data: xr.Dataset) -> None:
-    """Warns of first-order indices whose interval contains no possible value."""
-    for i, j in np.argwhere(data.first_interval.sel(bound="high").values < 0.0):
-        one = data.isel(measure=i, parameter=j)
-        low, high = one.first_interval.values
+def _warn_of_rows(data: xr.Dataset, count: int) -> None:
+    """Warns of measures whose indices apply to a part of the sample only."""
+    fewer = [
+        f"{name} ({count - n})" for name, n in zip(data.measure.values, data.rows.values, strict=True) if n < count
+    ]
+    if fewer:
         checks.warn_user(
-            f"the first-order index of {one.parameter.item()} for {one.measure.item()} is {one.first.item():.2g} "
-            f"({low:.2g} to {high:.2g}), but none is below zero: the sample is too small for this measure (give a "
-            "larger count)"
+            f"of {count} rows, those with a member that failed or ended early are left out: {', '.join(fewer)}; the "
+            "indices apply to the remaining part of the ranges, in which the parameters are no longer independent"
         )
+
+
+def _warn_of_impossible(data: xr.Dataset) -> None:
+    """Warns of indices whose interval contains no possible value, or is longer than that of all possible ones."""
+    for measure in data.measure.values:
+        found = []
+        for kind, order in (("first", "first-order"), ("total", "total")):
+            one = data.sel(measure=measure)
+            for name, value, (low, high) in zip(
+                data.parameter.values, one[kind].values, one[f"{kind}_interval"].values, strict=True
+            ):
+                if high < 0.0 or low > 1.0 or high - low > 1.0:
+                    found.append(f"the {order} index of {name} is {value:.2g} ({low:.2g} to {high:.2g})")
+        if found:
+            checks.warn_user(
+                f"the sample does not determine the Sobol indices of {measure}, which lie between 0 and 1: "
+                f"{'; '.join(found)}. Give a larger count; a measure with a few extreme values needs many rows"
+            )
 
 
 def _local(

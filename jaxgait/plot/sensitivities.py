@@ -121,7 +121,8 @@ def shares(found: xr.Dataset) -> Figure:
                 ax.plot(one[kind], at + shift, "o", color=colour, label=text)
             if "linear" in one:
                 ax.plot(one["linear"], at, "x", color=GREY, label="from slopes at the centre")
-            ax.set(title=str(name).replace("_", " "), xlabel="share of the variance")
+            rows = "" if one.rows == found.attrs["rows"] else f" ({int(one.rows)} of {found.attrs['rows']} rows)"
+            ax.set(title=str(name).replace("_", " ") + rows, xlabel="share of the variance")
             ax.axvline(0.0, color=GREY, lw=0.8)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure

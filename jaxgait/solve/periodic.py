@@ -387,7 +387,15 @@ class Closing:
     order: int
 
     def __call__(self, z: Point, model: Any) -> Point:
-        """Zero for a periodic orbit."""
+        """Zero for a periodic orbit.
+
+        Raises:
+            ValueError: if the map returns a point of another size.
+        """
+        returned = jax.eval_shape(self.return_map, model, z)
+        if returned.shape != z.shape:
+            size = checks.count_of(returned.size, "number", "numbers")
+            raise ValueError(f"a point on the section has {size}, got {z.size} as the first guess z0")
         return iterated(self.return_map, self.order)(model, z) - z
 
 

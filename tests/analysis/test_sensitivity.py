@@ -101,8 +101,17 @@ def test_known_indices_lie_in_their_intervals(found):
 
 
 def test_an_interval_below_zero_is_warned_of():
-    with pytest.warns(UserWarning, match=r"of z for value is -0\.12 \(-0\.23 to -0\.018\), .* a larger count"):
+    with pytest.warns(UserWarning, match=r"of value, .* of z is -0\.12 \(-0\.23 to -0\.018\)\. Give a larger count"):
         sobol_indices(Function(), BOX, "value", count=256, **QUICK)
+
+
+def test_indices_of_part_of_the_sample_and_those_that_it_leaves_open_are_warned_of():
+    rare = Measure("rare", lambda run: jnp.exp(4.0 * _half(run) * run.model.z), "1", "a few large values")
+    with pytest.warns(UserWarning) as caught:
+        sobol_indices(Function(), BOX, rare, count=64, **QUICK)
+    left_out, open_ = (str(one.message) for one in caught if one.category is UserWarning)
+    assert "of 64 rows, those with a member that failed or ended early are left out: rare (2" in left_out
+    assert "does not determine the Sobol indices of rare, which lie between 0 and 1: the total index of" in open_
 
 
 def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):

@@ -326,6 +326,7 @@ def test_failed_searches_are_nan():
     ("z0", "options", "message"),
     [
         ([0.5, np.nan], {}, "z0 must be finite"),
+        ([0.5, 0.2, 0.1], {}, "a point on the section has 2 numbers, got 3 as the first guess z0"),
         ([0.5, 0.2], {"order": 0}, "order must be a whole number, at least 1, got 0"),
         ([0.5, 0.2], {"max_iterations": -1}, "max_iterations must be a whole number"),
         ([0.5, 0.2], {"tolerance": 0.0}, "tolerance must be one number"),
