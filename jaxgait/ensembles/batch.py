@@ -64,9 +64,9 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
         return _results(model, values, job)[0]
     theta = _differentiated(model, values, job)
     differentiate = jax.jacfwd if job.forward else jax.jacrev
-    gradient, aux = differentiate(_observables(model, values, job), has_aux=True)(theta)
+    gradient, (results, ended) = differentiate(_observables(model, values, job), has_aux=True)(theta)
     stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
-    return _with_gradient(stacked, *aux, job)
+    return _with_gradient(stacked, results, ended, job)
 
 
 def run_members(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
@@ -95,8 +95,8 @@ def _run_along(
         moved = zip(theta.items(), steps @ directions, strict=True)
         return _observables(model, values, job)({name: x + step for (name, x), step in moved})
 
-    gradient, aux = jax.jacfwd(along, has_aux=True)(jnp.zeros(len(directions), directions.dtype))
-    return _with_gradient(gradient, *aux, job)
+    slopes, (results, ended) = jax.jacfwd(along, has_aux=True)(jnp.zeros(len(directions), directions.dtype))
+    return _with_gradient(slopes, results, ended, job)
 
 
 def _differentiated(model: Model, values: dict[str, Array], job: Job) -> dict[str, Array]:
