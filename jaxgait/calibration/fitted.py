@@ -35,8 +35,8 @@ class FittedTrial:
         >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
         ...             duration=10.0, samples=100, starts=1)
         >>> one = found.trials["trial 0"]
-        >>> print(one.output, one.points, round(one.degrees, 3), round(one.reduced, 3))
-        height slice(0, 101, None) 100.0 0.0
+        >>> print(one.output, one.quantity, one.points, round(one.degrees, 3), round(one.reduced, 3))
+        height height above the ground slice(0, 101, None) 100.0 0.0
         >>> print(round(float(one.model.stiffness), 3))  # N/m
         26.0
     """
@@ -85,6 +85,8 @@ class Fit:
         1.0 0.0
         >>> found.minimum, found.determined
         (True, True)
+        >>> print(found.loss, found.f_scale, found.residuals.shape)
+        linear 1.0 (101,)
         >>> found.curve.sizes["time"], found.before().shape  # the curves after and before the fit
         (101, (101,))
         >>> found.to_json("fit.json")

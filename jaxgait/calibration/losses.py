@@ -96,16 +96,22 @@ class Loss:
         """
         if not self.robust:
             return 1.0
-        bend = self._bend(r)
-        mean = max(float(bend.mean()), LEAST_SLOPE)
-        few = 1.0 + (len(r) - degrees) / len(r) * float(bend.var()) / mean**2
-        return few * float(np.sqrt(np.sum(self.psi(r) ** 2) / degrees)) / mean
+        variance, slope = self._variance(r, degrees)
+        return float(np.sqrt(variance)) / slope
 
     def threshold(self, r: Float[np.ndarray, " points"], degrees: int) -> float:
         """The rise of the loss at a distance of one standard error from the best fit; arguments as of `widening`."""
         if not self.robust:
             return 1.0
-        return float(np.sum(self.psi(r) ** 2)) / degrees / max(float(self._bend(r).mean()), LEAST_SLOPE)
+        variance, slope = self._variance(r, degrees)
+        return variance / slope
+
+    def _variance(self, r: Float[np.ndarray, " points"], degrees: int) -> tuple[float, float]:
+        """Variance of psi with the correction for few points, and the mean slope of psi; arguments as of `widening`."""
+        bend = self._bend(r)
+        slope = max(float(bend.mean()), LEAST_SLOPE)
+        few = 1.0 + (len(r) - degrees) / len(r) * float(bend.var()) / slope**2
+        return few**2 * float(np.sum(self.psi(r) ** 2)) / degrees, slope
 
     def _rho(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return LOSSES[self.name]((r / self.scale) ** 2)

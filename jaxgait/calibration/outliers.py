@@ -64,7 +64,7 @@ def outliers(
     distance = np.minimum(apart, _beyond(measured[2:-2], sliding_window_view(fitted, 5)[:, 1:4]))
     single = np.flatnonzero((apart > ISOLATION * np.ptp(others, axis=1)) & (distance > 0.0))
     gaps = np.diff(np.unique(measured))
-    rounding, found = float(np.median(gaps)) / np.sqrt(12.0) if gaps.size else 0.0, []
+    rounding, found = float(gaps.min(initial=np.inf)) / np.sqrt(12.0) if gaps.size else 0.0, []
     for i in map(int, single + 2):
         size = max(_noise_around(residual / noise, i), float(known)) * noise[i]
         if distance[i - 2] > OUTLIER_DEVIATIONS * max(size, rounding):

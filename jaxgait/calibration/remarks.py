@@ -115,7 +115,7 @@ class Part(NamedTuple):
 
     @property
     def correlation(self) -> float:
-        """Correlation of neighbouring residuals as they pull the parameters, no dimension; zero where unimportant."""
+        """Correlation of psi of neighbouring residuals, no dimension; zero for a fit within the noise."""
         r = self.loss.psi(self.values)
         return 0.0 if self.exact or self.near or not r.any() else float(r[1:] @ r[:-1] / (r @ r))
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def without_gaps(stride: Stride) -> Stride:
     """The stride with its gaps filled as those of a recording, if they are not longer (see `capture.smoothing.fill`).
 
+    Only forces are interpolated linearly, because splines overshoot their steps.
+
     Gaps are values that are NaN, and rows that are missing between rows at even times.
 
     Raises:
@@ -63,14 +65,31 @@ def without_gaps(stride: Stride) -> Stride:
             a, b = runs(np.isnan(filled[k]))[0]
             what = f"no value for {(b - a) / rate:.3g} s, where gaps of up to {MAX_GAP:g} s are filled"
             raise stride.error(what, "fill it, or take another stride", k, a)
+        if k.endswith("_N"):  # a spline would overshoot the steps of a force
+            there = ~lost[k]
+            filled[k] = np.interp(np.arange(size), np.flatnonzero(there), stride.signals[k][there])
     listed = described_gaps(lost, stride.time, rate)
-    warn_user(f"{stride.file or stride.name}: gaps are filled by splines: {listed}", MotionWarning)
+    warn_user(f"{stride.file or stride.name}: gaps are filled: {listed}", MotionWarning)
     return dataclasses.replace(stride, signals=filled)
+
+
+def _check_ends(stride: Stride, timed: np.ndarray) -> None:
+    """Checks that rows without a time before the first or after the last one with a time are empty."""
+    if stride.time.size and not timed.any():
+        raise stride.error("no times", "give the time of every row in s", "time_s", 0)
+    within = np.logical_or.accumulate(timed) & np.logical_or.accumulate(timed[::-1])[::-1]
+    columns = [x for x in stride.signals.values() if x.shape == timed.shape]
+    for i in np.flatnonzero(~within):
+        if any(not np.isnan(x[i]) for x in columns):
+            end = "start" if i < np.argmax(timed) else "end"
+            advice = "give it, or leave this row out if the stride is whole without it"
+            raise stride.error(f"no time at the {end} of the stride", advice, "time_s", int(i))
 
 
 def _with_missing_rows(stride: Stride) -> Stride:
     """The stride with rows that are NaN where rows are missing between others at even times, or have no time."""
     timed = ~np.isnan(stride.time)
+    _check_ends(stride, timed)
     time = stride.time[timed]
     steps = np.diff(time)
     usual = float(np.median(steps)) if steps.size else 0.0
@@ -83,12 +102,12 @@ def _with_missing_rows(stride: Stride) -> Stride:
         return stride
     every = np.arange(row[-1] + 1)
 
-    def spread(x: np.ndarray) -> np.ndarray:
+    def with_gaps(x: np.ndarray) -> np.ndarray:
         found = np.full(every.size, np.nan)
         found[row] = x[timed]
         return found
 
     own = stride.lines
     lines = None if own is None else own[timed][np.searchsorted(row, every)]  # of the row that follows a gap
-    signals = {k: spread(x) if x.shape == stride.time.shape else x for k, x in stride.signals.items()}
+    signals = {k: with_gaps(x) if x.shape == stride.time.shape else x for k, x in stride.signals.items()}
     return dataclasses.replace(stride, time=np.interp(every, row, time), signals=signals, lines=lines)

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait.checks import as_array, one_of, real, shown
+from jaxgait.checks import as_array, real, shown
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.text import number
 
@@ -146,27 +145,6 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
         notes=(*recording.notes, f"ground forces of {other.file}", *other.notes),
         warnings=recording.warnings + other.warnings,
     )
-
-
-def with_strikes(recording: Recording, side: str, times: Sequence[float] | Float[np.ndarray, " strikes"]) -> Recording:
-    """The recording with heel strikes of a foot at some times in s, as if the laboratory had marked them.
-
-    Raises:
-        ValueError: for another side than right or left, and for times outside of the recording.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.motion.recording import Recording, with_strikes
-        >>> trial = Recording("walk", "walk.csv", 100.0, np.linspace(0.0, 3.0, 301))
-        >>> print(with_strikes(trial, "right", [0.42, 1.55, 2.68]).marks[0])
-        Mark(side='right', label='heel strike', time=0.42)
-    """
-    one_of("side", side, ("right", "left"))
-    first, last = float(recording.time[0]), float(recording.time[-1])
-    if outside := [t for t in times if not first <= t <= last]:
-        raise ValueError(f"a heel strike at {outside[0]:g} s is outside of {recording.file}, {first:g} to {last:g} s")
-    marks = tuple(Mark(side, "heel strike", float(t)) for t in times)
-    return dataclasses.replace(recording, marks=recording.marks + marks)
 
 
 def upward(recording: Recording, up: Float[np.ndarray, " 3"]) -> tuple[Recording, tuple[str, ...]]:

@@ -38,10 +38,7 @@ POINTS_PER_STRIDE = 101
 EVEN_WITHIN = 0.1
 """Largest deviation from even sample times, in steps, that counts as rounding (to 1 ms at 100 Hz: 0.05)."""
 
-_PATH = (
-    "hip_x_m and hip_y_m, the path of the hip, do not follow from joint angles: take those of an embedded gait, or "
-    "name the angles of a whole trial hip_flexion_r, knee_angle_r, ankle_angle_r, and give its speed (--speed)"
-)
+_PATH = "joint angles have no path of the hip: name them hip_flexion_r, knee_angle_r, ankle_angle_r, with --speed"
 _ADVICE = {
     "time_s": "time_s is the percentage of the cycle / 100 times the stride time in s",
     "hip_x_m": _PATH,
@@ -261,8 +258,8 @@ def _columns(header: Header) -> dict[str, int]:
 
 def _in_rad(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Columns with angles in rad, under the names of `SIGNALS`."""
-    turned = {k: np.radians(x) if k.endswith("_deg") else x for k, x in columns.items()}
-    return {k.removesuffix("_deg") + "_rad" if k.endswith("_deg") else k: x for k, x in turned.items()}
+    converted = {k: np.radians(x) if k.endswith("_deg") else x for k, x in columns.items()}
+    return {k.removesuffix("_deg") + "_rad" if k.endswith("_deg") else k: x for k, x in converted.items()}
 
 
 def table_stride(table: Any, *, speed: float | None = None, name: str = "table") -> Stride:
@@ -277,10 +274,10 @@ def table_stride(table: Any, *, speed: float | None = None, name: str = "table")
 
     Raises:
         MotionFormatError: for a column that is missing or has no numbers, columns of different lengths, long gaps,
-            and without a speed.
+            for a segment or a mass out of range, and without a speed.
 
     Warns:
-        MotionWarning: for gaps that are filled.
+        MotionWarning: for gaps that are filled, and for a mass or a segment of a person whose leg is not known.
 
     Examples:
         >>> import pandas as pd

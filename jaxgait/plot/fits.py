@@ -35,6 +35,8 @@ def fitted(found: Fit, quantity: str = "", before: Float[np.ndarray, " points"] 
         'height above the ground (m)'
     """
     several = len(found.trials) > 1
+    if len({one.output for one in found.trials.values()}) > 1:
+        quantity = ""  # it names one of them
     trials = [
         Curves(
             name if several else "",

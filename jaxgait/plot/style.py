@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from cycler import cycler
 from jaxtyping import Float, Num
+from matplotlib.collections import Collection, PathCollection
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
@@ -49,7 +50,7 @@ _SAVED: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype":
 """TrueType, as journals require; text that can be searched and edited; the same names in every file."""
 _UNDATED: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "svgz": {"Date": None}, "pdf": {"CreationDate": None}}
 """Without the time: the same picture is the same file."""
-_LARGEST, _PRINTED = 8.0, 7.0 / 8.0
+_LARGEST, _PRINTED, _SMALLEST = 8.0, 7.0 / 8.0, 6.0
 """Of a picture for print: the size of letters, in points, to which larger ones are reduced, and the scale of all."""
 _LETTERS, _HANDLE = 1.45, 7
 """Of legends: letters per font size, and how many of them fit where the line and the gap before the next one are."""
@@ -191,7 +192,12 @@ def save(
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn = io.BytesIO()
     with mpl.rc_context(_SAVED):
-        figure.savefig(drawn, dpi=dpi or (600 if width_mm else 150), format=kind, metadata=_UNDATED.get(kind))
+        figure.savefig(
+            drawn,
+            dpi=(600 if width_mm else 150) if dpi is None else positive("dpi", dpi, "dots per inch"),
+            format=kind,
+            metadata=_UNDATED.get(kind),
+        )
     files.data(path, drawn.getvalue())
     plt.close(figure)
     return path
@@ -204,9 +210,13 @@ def _resize(figure: Figure, width_mm: float, height_mm: float | None) -> None:
     panels = {ax: spec.get_gridspec().nrows for ax in figure.axes if (spec := ax.get_subplotspec()) is not None}
     heights = {ax: thinner * ax.bbox.height for ax in panels}
     for text in figure.findobj(Text):
-        text.set(fontsize=_PRINTED * min(float(text.get_fontsize()), _LARGEST), wrap=True)
+        text.set(fontsize=max(_SMALLEST, _PRINTED * min(float(text.get_fontsize()), _LARGEST)), wrap=True)
     for line in figure.findobj(Line2D):
         line.set(linewidth=thinner * line.get_linewidth(), markersize=thinner * line.get_markersize())
+    for drawn in figure.findobj(Collection):
+        drawn.set_linewidth((thinner * np.asarray(drawn.get_linewidth())).tolist())
+        if isinstance(drawn, PathCollection):
+            drawn.set_sizes(thinner**2 * drawn.get_sizes())
     figure.set_size_inches(width_mm / 25.4, thinner * figure.get_figheight() if height_mm is None else height_mm / 25.4)
     _narrow_legends(figure)
     for _ in range(0 if height_mm else 2):  # titles in more lines move the panels
@@ -235,4 +245,4 @@ def _narrow_legends(figure: Figure) -> None:
         names = [textwrap.fill(name, letters - _HANDLE) for name in names]
         looks: dict[str, Any] = {"fontsize": size, "frameon": False, "ncols": columns, "loc": f"outside {where} center"}
         legend.remove()
-        figure.legend(legend.legend_handles, names, **looks)
+        figure.legend(legend.legend_handles, names, title=legend.get_title().get_text() or None, **looks)

@@ -109,6 +109,9 @@ def test_a_single_value_that_stands_out_is_named_and_no_smooth_error_of_the_mode
             (found,) = outliers(values, late, one, known=False)
             assert found.point == 120 and found.above == values[120] - late[120]
     assert found.deviations > 10.0 and not outliers(values, late, 10.0 * one, known=True)
+    steep = np.linspace(0.0, 100.0, 20)
+    (found,) = outliers(steep + 0.1 * noise[:20] + 10.0 * (np.arange(20) == 9), steep, 0.1 * one[:20], known=True)
+    assert found.point == 9 and found.deviations > 50.0  # the steps of the curve are not its rounding
 
 
 def test_an_outlier_is_named_by_its_trial_time_and_size():
@@ -151,6 +154,10 @@ def test_errors_of_a_robust_loss_hold_without_the_normal_law():
     square = law.expect(lambda x: x**2, lb=-1.345, ub=1.345) + 1.345**2 * (1.0 - inside)
     assert loss.widening(r, len(r)) == pytest.approx(np.sqrt(square) / inside, rel=1e-3)
     assert loss.threshold(r, len(r)) == pytest.approx(square / inside, rel=1e-3)
+    few = r[2500::5000]  # 20 points, one parameter, the mean: the loss rises by the threshold at one standard error
+    error = loss.widening(few, 19) / np.sqrt(20.0)
+    curvature = float(loss._bend(few).sum())
+    assert curvature * error**2 == pytest.approx(loss.threshold(few, 19), rel=1e-12)
     values, slopes = loss.as_squares(r[::1000], np.ones((100, 1)))
     assert values @ slopes[:, 0] == pytest.approx(loss.psi(r[::1000]).sum(), abs=1e-9)
     step = 1e-6

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.events import with_strikes
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import with_strikes
 
 DRIVE = reference_gait()
 PERIOD = float(DRIVE.period)
@@ -49,6 +49,8 @@ def test_given_heel_strikes_begin_the_strides(trial):
     given = np.array([0.0, 1.0, 2.0, 3.0, 4.0]) * PERIOD
     walk = measure([with_strikes(trial, "right", given)], speed=1.25)
     assert [s.start for s in walk.kept] == pytest.approx(given[:4])
+    again = with_strikes(with_strikes(with_strikes(trial, "left", [1.0]), "right", given + 0.03), "right", given)
+    assert [mark.time for mark in again.marks] == [1.0, *given]  # they replace those of the same foot
     with pytest.raises(ValueError, match=r"a heel strike at 7 s is outside of .*long\.csv, 0 to 4\.99 s"):
         with_strikes(trial, "right", [7.0])
 
@@ -59,5 +61,5 @@ def test_without_a_speed_the_call_to_make_is_named(trial):
     ):
         motion_drive(trial.file)
     short = dataclasses.replace(trial, time=trial.time[:90], angles={k: x[:90] for k, x in trial.angles.items()})
-    with pytest.raises(MotionFormatError, match=r"no whole stride: heel strikes of the right leg at .*with_strikes"):
+    with pytest.raises(MotionFormatError, match=r"no whole stride, .* heel strike of the right leg.*with_strikes"):
         measure([short], speed=1.25)

@@ -97,7 +97,7 @@ def test_warnings_point_at_the_line_of_the_user(tmp_path):
         motion_drive(measure([read_recording(tmp_path / "a.trc")]))
     lines = GOOD.splitlines()
     (tmp_path / "gap.csv").write_text("\n".join([*lines[:40], *lines[41:]]))
-    with pytest.warns(MotionWarning, match=r"gaps are filled by splines: all columns 0\.0113 s from") as gap:
+    with pytest.warns(MotionWarning, match=r"gaps are filled: all columns 0\.0113 s from") as gap:
         motion_drive(tmp_path / "gap.csv")
     assert {w.filename for w in (*caught, *more, *gap)} == {__file__}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import first_few
+from jaxgait.checks import first_few, one_of
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.recording import Mark, Recording
@@ -149,6 +150,29 @@ def _event(mark: Mark) -> tuple[str, str] | None:
     words = {first and first[0], found["before"], found["after"], *found["rest"].split()}
     sides = {_SIDES[word] for word in words if word in _SIDES}
     return (sides.pop(), "strike" if found["strike"] else "off") if len(sides) == 1 else None
+
+
+def with_strikes(recording: Recording, side: str, times: Sequence[float] | Float[np.ndarray, " strikes"]) -> Recording:
+    """The recording with heel strikes of a foot at some times in s, instead of those that the laboratory marked.
+
+    Raises:
+        ValueError: for another side than right or left, and for times outside of the recording.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.events import with_strikes
+        >>> from jaxgait.motion.recording import Recording
+        >>> trial = Recording("walk", "walk.csv", 100.0, np.linspace(0.0, 3.0, 301))
+        >>> print(with_strikes(trial, "right", [0.42, 1.55, 2.68]).marks[0])
+        Mark(side='right', label='heel strike', time=0.42)
+    """
+    one_of("side", side, ("right", "left"))
+    first, last = float(recording.time[0]), float(recording.time[-1])
+    if outside := [t for t in times if not first <= t <= last]:
+        raise ValueError(f"a heel strike at {outside[0]:g} s is outside of {recording.file}, {first:g} to {last:g} s")
+    marks = tuple(Mark(side, "heel strike", float(t)) for t in times)
+    kept = [mark for mark in recording.marks if _event(mark) != (side, "strike")]
+    return dataclasses.replace(recording, marks=(*kept, *marks))
 
 
 def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarray, list[str], float]:

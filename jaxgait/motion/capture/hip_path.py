@@ -36,9 +36,10 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
         >>> print(round(float(found.angles["pelvis_ty"].mean()), 2), found.warnings[0][:39])  # m
         0.99 the path of the hip was not recorded: a
     """
-    side = next((side for side in sides if has_joints(recording, side)), None)
-    if recording.markers or side is None or {"pelvis_tx", "pelvis_ty"} <= set(recording.angles):
+    path = {"pelvis_tx", "pelvis_ty"} & set(recording.angles)
+    if recording.markers or not any(has_joints(recording, side) for side in sides) or len(path) == 2:
         return recording
+    side = "right" if has_joints(recording, "right") else "left"  # whichever legs are asked for: they share the path
     if speed is None:
         what = "joint angles without the path of the pelvis (pelvis_tx, pelvis_ty)"
         call = (
@@ -53,8 +54,9 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
     alone = dataclasses.replace(recording, angles=angles)
     strikes = events_of(from_angles(alone, side, options.cutoff, options.max_gap), None).strikes
     if strikes.size < 2:
-        what = f"no whole stride: heel strikes of the {side} leg at {', '.join(f'{t:.2f}' for t in strikes) or 'no'} s"
-        raise recording.error(what, "give a longer trial, or the times of heel strikes (motion.recording.with_strikes)")
+        found = "".join(f", only one heel strike of the {side} leg, at {t:.2f} s" for t in strikes)
+        what = f"no whole stride{found or f', no heel strike of the {side} leg'}"
+        raise recording.error(what, "give a longer trial, or the times of heel strikes (capture.events.with_strikes)")
     time, usual = recording.time, float(np.median(np.diff(strikes)))
     more = usual * np.arange(1, 2 + (time[-1] - time[0]) // usual)
     ends = np.concatenate([strikes[0] - more[::-1], strikes, strikes[-1] + more])
@@ -64,8 +66,11 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
     ahead, above = hip_from_pelvis(forward * tilt)
     angles |= {"pelvis_tx": forward * (speed * (time - time[0]) + sway - ahead), "pelvis_ty": up - above}
     level = "" if "pelvis_tilt" in recording.angles else ", and the pelvis as level: the thigh is at hip_flexion"
+    unused = "".join(
+        f" ({name} of the file is not used: pelvis_tx and pelvis_ty are both needed)" for name in sorted(path)
+    )
     warning = (
-        f"the path of the hip was not recorded: at {speed:g} m/s it is taken from {gait.name}, {height:.2f} m high"
-        f"{level}; the load on a leg depends on this"
+        f"the path of the hip was not recorded{unused}: at {speed:g} m/s it is taken from {gait.name}, "
+        f"{height:.2f} m high{level}; the load on a leg depends on this"
     )
     return dataclasses.replace(recording, angles=angles, warnings=(*recording.warnings, warning))
