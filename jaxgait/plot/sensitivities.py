@@ -121,8 +121,9 @@ def shares(found: xr.Dataset) -> Figure:
                 ax.plot(one[kind], at + shift, "o", color=colour, label=text)
             if "linear" in one:
                 ax.plot(one["linear"], at, "x", color=GREY, label="from slopes at the centre")
-            rows = "" if one.rows == found.attrs["rows"] else f" ({int(one.rows)} of {found.attrs['rows']} rows)"
-            ax.set(title=str(name).replace("_", " ") + rows, xlabel="share of the variance")
+            kept, drawn = int(one["rows"]), int(found.attrs["rows"])
+            part = "" if kept == drawn else f" ({kept} of {drawn} rows)"
+            ax.set(title=str(name).replace("_", " ") + part, xlabel="share of the variance")
             ax.axvline(0.0, color=GREY, lw=0.8)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure

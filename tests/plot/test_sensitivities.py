@@ -62,12 +62,14 @@ def test_indices_have_their_intervals_and_slopes_next_to_them():
     values, interval = np.array([[0.2, 0.7]]), np.array([[[0.1, 0.3], [0.6, 0.8]]])
     data = {"first": (both, values), "total": (both, values + 0.1), "linear": (both, values - 0.1)}
     data |= {"first_interval": (along, interval), "total_interval": (along, interval + 0.1)}
-    found = xr.Dataset(data, {"measure": ["peak_flexion"], "parameter": ["a", "b"]})
+    data["rows"] = ("measure", [128])
+    found = xr.Dataset(data, {"measure": ["peak_flexion"], "parameter": ["a", "b"]}, {"rows": 128})
     (ax,) = shares(found).axes
     first, total, linear, _ = ax.lines
     assert first.get_xdata().tolist() == [0.2, 0.7] and linear.get_marker() == "x"
     np.testing.assert_allclose(total.get_xdata(), [0.3, 0.8])
     assert ax.get_title() == "peak flexion" and len(shares(found.drop_vars("linear")).axes[0].lines) == 3
+    assert shares(found.assign_attrs(rows=256)).axes[0].get_title() == "peak flexion (128 of 256 rows)"
     five = xr.concat([found.assign_coords(measure=[f"m{i}"]) for i in range(5)], "measure")
     assert [ax.get_visible() for ax in shares(five).axes] == [True] * 5 + [False], "in rows"
     assert shares(five).get_figwidth() < 12.0
