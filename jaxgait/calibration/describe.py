@@ -31,7 +31,7 @@ def _parameter_line(fit: Fit, name: str) -> str:
     """A parameter with its standard error, its interval and its initial value, in its unit."""
     own, error = float(get_parameter(fit.problem.model, name)), fit.standard_error[name]
     low, high = (_rounded(x, error) for x in fit.interval(name))
-    interval = f" (95 %: {low} to {high})" if np.isfinite(error) else ""
+    interval = f" (95 %: {low} to {high})" if fit.minimum and np.isfinite(error) else ""
     return f"{value_text(fit, name)}{interval}, was {own:.6g}"
 
 

@@ -23,7 +23,7 @@ Of 100 curves with 10 to 1000 values and normal noise, fewer than one has a valu
 ISOLATION = 2.0
 """The same distance in widths of that range; of a smooth residual it is less than 1."""
 LEAST_POINTS = 10
-"""Number of points below which the size of the noise around a value cannot be told."""
+"""Least number of points for an estimate of the noise around a value."""
 NEARBY = 10
 """Number of points to each side from which the size of the noise around a value follows."""
 QUANTILE = 0.75

@@ -19,7 +19,7 @@ from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
 from jaxgait.ensembles.columns import one_of
 from jaxgait.ensembles.conversion import in_own_units
-from jaxgait.ensembles.gaps import warn_of_failures, warn_of_gaps, warn_of_gradients
+from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_gradients
 from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
 from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
 from jaxgait.ensembles.plan import (
@@ -139,8 +139,8 @@ def ensemble(
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed;
-            if runs that completed do not contain what a measure needs, so that it is NaN there (not for measures that
-            are defined for early ends).
+            if some end in the model's own ways, so that a measure has no value there, or complete without what it needs
+            (not for measures that are defined for early ends).
         UserWarning: if members of a scan in float32 had to be computed in float64, or if a store has other batches.
 
     Raises:
@@ -166,9 +166,10 @@ def ensemble(
         data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
         data = _into_store(plan, store, batch, repair, workers, cluster, progress)
-    warn_of_failures(data, plan.rejection)
     early = getattr(plan.job.observe, "early", ())
-    warn_of_gaps(data, [n for n, r in plan.results.items() if r.group == "observed" and n not in early])
+    whole = [n for n, r in plan.results.items() if r.group == "observed" and n not in early]
+    warn_of_early_ends(data, plan.rejection, whole)
+    warn_of_gaps(data, whole)
     warn_of_gradients(data)
     if "promoted" in data:
         checks.warn_user(f"precision: {data.attrs['precision']}")

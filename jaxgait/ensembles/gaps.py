@@ -42,18 +42,23 @@ def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def warn_of_failures(data: xr.Dataset, rejection: str) -> None:
-    """Warns once of all members that failed; the model's own terminations are results, not failures.
+def warn_of_early_ends(data: xr.Dataset, rejection: str, names: Sequence[str]) -> None:
+    """Warns once of members that failed, or ended in their model's own ways without a value of some results.
 
-    `rejection` is why the model rejects the first invalid one.
+    Args:
+        data: result of `ensemble`.
+        rejection: why the model rejects the first invalid member.
+        names: results that only members that complete have, in their units. Means would leave out the others unnoticed.
     """
     ended = summary(data)
     completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
-    failed_members = int(failures(data["status"].to_numpy()).sum())
-    if failed_members or not completed:
+    failed = bool(failures(data["status"].to_numpy()).any())
+    if failed or not completed or (completed < total and names):
         why = {INVALID_TEXT: f" (the first: {rejection})"}
         others = "; ".join(f"{n}: {text}{why.get(text, '')}" for text, n in ended.items() if text != COMPLETED_TEXT)
-        warn_user(f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}", IncompleteRun)
+        lost = f"; these have no {', '.join(names)}" if names else ""
+        how = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
+        warn_user(how + lost, IncompleteRun)
 
 
 def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from jaxgait.units import with_unit
 
 _MIN_DISTANCE = 1e-6
 """Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""
+_LINES = ("-", "--", ":", "-.")
+"""Of several quantities in one panel."""
 HIGH = 36
 """Characters of a label that fit next to a panel of these pictures."""
 
@@ -240,20 +243,25 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
     with style():
         figure, axes = plt.subplots(len(panels), 1, figsize=(7.2, 3.0 * len(panels) + 0.4), squeeze=False)
         for ax, (unit, names) in zip(axes[:, 0], panels.items(), strict=True):
-            for name in names:
-                _compared(ax, before, after, name, alone=len(names) == 1)
+            for name, line in zip(names, itertools.cycle(_LINES)):
+                _compared(ax, before, after, name, line, alone=len(names) == 1)
             quantities = dict.fromkeys(str(after[name].attrs.get("long_name", name)) for name in names)
             ax.set_ylabel(textwrap.fill(axis_label(", ".join(quantities), unit), HIGH))
-            ax.legend(ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+            if ax.lines:
+                ax.legend(ncols=2, loc="lower left", bbox_to_anchor=(0.0, 1.0))
         axes[-1, 0].set_xlabel(axis_label("time", "s"))
     return figure
 
 
-def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, alone: bool) -> None:
+def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, line: str, alone: bool) -> None:
     """One variable before and after; drawn once if unchanged, such as a measured curve."""
     prefix = "" if alone else f"{name}, "
     if np.array_equal(before[name], after[name], equal_nan=True):
         ax.plot(after.time, after[name], "--", color="black", lw=1.0, label=name)
         return
-    ax.plot(before.time, before[name], color=ORANGE, lw=1.2, label=f"{prefix}before")
-    ax.plot(after.time, after[name], color=BLUE, lw=1.2, label=f"{prefix}after")
+    for run, colour, when, height in ((before, ORANGE, "before", 0.12), (after, BLUE, "after", 0.03)):
+        if np.isfinite(run[name]).any():
+            ax.plot(run.time, run[name], line, color=colour, lw=1.2, label=f"{prefix}{when}")
+        else:
+            ended = str(run.attrs.get("status_text", "no values")).partition(" (")[0]
+            ax.text(0.99, height, f"{when}: {ended}", color=colour, ha="right", transform=ax.transAxes)

@@ -21,6 +21,8 @@ CHI_SQUARE_95 = 5.991
 def fitted(found: Fit, quantity: str = "", before: Float[np.ndarray, " points"] | None = None) -> Figure:
     """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters' errors.
 
+    Where a fit did not reach a minimum, its errors are not known: there is no band and no correlation.
+
     `quantity` labels the axis instead of the long name of the output; `before` is the initial curve (`Fit.before`), in
     the unit of the measured one. Several trials are drawn in rows, those of one output at one scale. Angles are in
     degrees.
@@ -40,7 +42,7 @@ def fitted(found: Fit, quantity: str = "", before: Float[np.ndarray, " points"] 
     trials = [
         Curves(
             name if several else "",
-            one.curve,
+            one.curve if found.minimum else one.curve.assign(band=np.nan * one.curve.band),
             one.quantity if quantity in ("", one.output) else quantity,
             None if before is None else before[one.points],
             found.noise[one.points],
@@ -48,16 +50,20 @@ def fitted(found: Fit, quantity: str = "", before: Float[np.ndarray, " points"] 
         for name, one in found.trials.items()
     ]
     with style():
-        figure, panel = draw_curves(trials, side_panel=_has_region(found) or len(found.best) > 2)
+        figure, panel = draw_curves(trials, side_panel=_has_region(found) or (found.minimum and len(found.best) > 2))
         if panel is not None:
             _correlations(figure, panel, found)
     return figure
 
 
 def _has_region(found: Fit) -> bool:
-    """Whether the joint region of two parameters is known: both are free and determined."""
+    """Whether the joint region of two parameters is known: both are free and determined, at a minimum."""
     errors = np.array([found.standard_error[name] for name in found.best])
-    return len(errors) == 2 and bool(np.isfinite(errors).all() and np.isfinite(found.correlation.values).all())
+    return (
+        found.minimum
+        and len(errors) == 2
+        and bool(np.isfinite(errors).all() and np.isfinite(found.correlation.values).all())
+    )
 
 
 def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:
@@ -112,12 +118,19 @@ def bounded(found: Fit) -> Figure:
         for i, name in enumerate(found.best):
             scaled = lambda value, i=i, name=name: space.unit(found.best | {name: value})[i]
             own, interval = scaled(float(get_parameter(model, name))), np.array(found.interval(name))
-            known = np.isfinite(interval).all()
+            known = found.minimum and np.isfinite(interval).all()
             ends = np.clip(interval, space.low[i], space.high[i])  # (which have a logarithm)
             span = list(map(scaled, ends)) if known else (0.0, 1.0)
             ax.plot((0.0, 1.0), (i, i), color=GREY, lw=0.8, alpha=0.5)
             ax.plot(span, (i, i), color=BLUE, lw=3.0 if known else 1.2, ls="-" if known else ":")
-            ax.plot(scaled(found.best[name]), i, "o", color=BLUE, ms=6, label="fitted, with its 95 % interval")
+            ax.plot(
+                scaled(found.best[name]),
+                i,
+                "o",
+                color=BLUE,
+                ms=6,
+                label="fitted, with its 95 % interval" if known else "fitted",
+            )
             if 0.0 <= own <= 1.0:
                 ax.plot(own, i, "D", mfc="none", color=ORANGE, ms=6, label="before")
             ax.text(1.02, i, f"{space.low[i]:.5g} to {space.high[i]:.5g} {space.units[i]}", va="center", fontsize=8)

@@ -50,6 +50,8 @@ def saved_fit(data: xr.Dataset) -> Figure:
     found = {name: _trial(data, name) for name in _trials(data)} or {"": data}
     facts = lambda one: data.attrs | one.fitted.attrs
     quantity = lambda one: str(facts(one).get("quantity", facts(one).get("output", "curve")))
+    if not data.attrs.get("minimum", 1.0):  # without which errors are not known
+        found = {name: one.assign(band=one.band * np.nan) for name, one in found.items()}
     with style():
         figure, _ = draw_curves(
             [Curves(name, one, quantity(one), one.get("before"), one.get("noise")) for name, one in found.items()]
@@ -134,8 +136,10 @@ def _draw(upper: Axes, lower: Axes, one: Curves) -> None:
     if axis == "phase":
         x, over = 100.0 * x, axis_label("stride", "%")
     upper.plot(x, measured, "o", color=GREY, ms=3.5, label="measured")
-    upper.plot(x, fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
-    upper.fill_between(x, fitted - band, fitted + band, color=BLUE, alpha=0.3, lw=0)
+    known = bool(np.isfinite(band).any())
+    upper.plot(x, fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band" if known else "fitted; no band")
+    if known:
+        upper.fill_between(x, fitted - band, fitted + band, color=BLUE, alpha=0.3, lw=0)
     if one.before is not None and np.isfinite(one.before).any():
         upper.plot(x, shown(np.asarray(one.before)), "--", color=ORANGE, lw=1.2, label="before")
     upper.set_ylabel(axis_label(one.quantity, unit))

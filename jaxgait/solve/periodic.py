@@ -392,11 +392,11 @@ class Closing:
         Raises:
             ValueError: if the map returns a point of another size.
         """
-        returned = jax.eval_shape(self.return_map, model, z)
+        returned = iterated(self.return_map, self.order)(model, z)
         if returned.shape != z.shape:
             size = checks.count_of(returned.size, "number", "numbers")
             raise ValueError(f"a point on the section has {size}, got {z.size} as the first guess z0")
-        return iterated(self.return_map, self.order)(model, z) - z
+        return returned - z
 
 
 @float64_default

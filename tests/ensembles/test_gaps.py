@@ -12,6 +12,7 @@ from jaxgait import Bungee, Measure, ensemble
 from jaxgait.cli.records import scan_record
 from jaxgait.ensembles import gaps
 from jaxgait.outcome import IncompleteRun
+from tests.oscillator import Oscillator
 
 FALL = Measure("fall", lambda run: jnp.where(run["x"][-1] > 60.0, run.ts[-1], jnp.nan), "s", "time to 60 m", early=True)
 
@@ -26,6 +27,13 @@ def test_completed_runs_without_the_lowest_point_are_counted_once(monkeypatch):
     assert caught[0].filename == __file__ and np.isnan(scan.fall).any()
     assert gaps.undefined(scan.isel(stiffness=0), ["clearance"]) == {"clearance": 1}
     assert gaps.undefined(scan, ["clearance", "status", "fall"]) == {"clearance": 2, "status": 0, "fall": 1}
+
+
+def test_members_that_end_in_their_own_ways_are_counted_with_the_measures_that_they_lack():
+    last = [Measure(name, lambda run: run["x"][-1], "m", "position", early=name == "at") for name in ("last", "at")]
+    members = {"limit": [0.5, 1e9]}
+    with pytest.warns(IncompleteRun, match=r"^1 of 2 .* completed; 1: ended early: broke; these have no last$"):
+        ensemble(Oscillator(), members, duration=2.0, samples=4, observe=last)
 
 
 def test_members_that_ended_early_and_partial_arrays_are_no_gaps():

@@ -81,6 +81,14 @@ def test_tolerances_are_drawn_within_the_bounds_with_the_unit_of_the_loss():
     plt.close("all")
 
 
+def test_a_run_that_ended_before_what_is_drawn_is_named_instead_of_its_curve():
+    run = lambda h, text: xr.Dataset({"h": ("time", h, {"units": "m"})}, {"time": [0.0, 1.0]}, {"status_text": text})
+    (ax,) = designs.before_and_after(
+        run([1.0, 2.0], "completed"), run([np.nan] * 2, "ended early: fell (far)"), ["h"]
+    ).axes
+    assert [one.get_text() for one in ax.texts] == ["after: ended early: fell"] and len(ax.lines) == 1
+
+
 def test_before_and_after_are_in_degrees():
     run = lambda x: xr.Dataset({"knee": ("time", x, {"units": "rad"})}, {"time": [0.0, 1.0]})
     ax = designs.before_and_after(run([0.0, np.pi]), run([0.0, 2 * np.pi]), ["knee"]).axes[0]

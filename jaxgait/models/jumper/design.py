@@ -46,11 +46,11 @@ class ArmSwinger(Jumper):
     @classmethod
     def of(cls, jumper: Jumper) -> ArmSwinger:
         """The given jumper as an `ArmSwinger`."""
-        return cls(**{f.name: getattr(jumper, f.name) for f in dataclasses.fields(jumper)})
+        return cls(**{f.name: getattr(jumper, f.name) for f in dataclasses.fields(jumper) if f.init})
 
     def jumper(self) -> Jumper:
         """The same motion as that of a `Jumper`, whose elbow has a delay and a duration of its own."""
-        own: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        own: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         own["elbow"] = self._elbow()
         return Jumper(**own)
 

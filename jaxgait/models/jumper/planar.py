@@ -106,7 +106,7 @@ class PlanarJumper(Model):
         [38, 90, 90, -30, 0]
         >>> print(len(jumper.links()), jumper.joint_to(0).nv, jumper.joint_to(1).nv, len(jumper.tips()))
         9 3 1 9
-        >>> y = jumper.derived().initial_state()
+        >>> y = jumper.initial_state()
         >>> moved, still = jumper.motion(0.0, y), jumper.posed(crouch, foot=(y.x, y.z, y.pitch))
         >>> print(float(moved.world[8].r.z - still.world[8].r.z))  # m: the same posture
         0.0
@@ -125,8 +125,8 @@ class PlanarJumper(Model):
         0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source=CHOSEN
     )
     sole: Sole = Sole()
-    _derived: Derived | None = None
-    """Set only in the result of `prepared`."""
+    _derived: Derived | None = eqx.field(default_factory=lambda: None, init=False)
+    """Set only in the result of `prepared`; replacing a parameter drops it."""
 
     duration: ClassVar[float] = 0.6
     """In s: up to the middle of the flight."""
@@ -199,14 +199,14 @@ class PlanarJumper(Model):
         """The bars, foot first."""
         return self.build() if self._derived is None else self._derived.tree
 
-    def derived(self) -> PlanarJumper:
+    def _with_derived(self) -> PlanarJumper:
         """The same jumper with bars and crouch computed; only for `prepared`."""
         derived = Derived(self.build(), self.crouch_ankle())
         return eqx.tree_at(lambda m: m._derived, self, derived, is_leaf=lambda leaf: leaf is None)
 
     def prepared(self) -> System:
         """The jumper with bars and crouch computed."""
-        return System(self.derived())
+        return System(self._with_derived())
 
     # --- joint motions -------------------------------------------------------------------------------------------
 
@@ -475,7 +475,7 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
     """The quantities that `validate` checks: the crouch and the range of the joint angles."""
 
     def one(model: PlanarJumper) -> dict[str, Array]:
-        model, found = model.derived(), {}
+        model, found = model._with_derived(), {}
         ankle = model.crouch_ankle()
         for joint in model.joints:
             start = ankle if joint.name == "ankle" else getattr(model, f"{joint.name}_start")

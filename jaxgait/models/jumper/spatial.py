@@ -77,7 +77,7 @@ class SpatialJumper(Model):
     plane: Jumper = Jumper()
     """Body, posture, swings and sole, shared with the planar model."""
     asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative", source=CHOSEN)
-    _derived: spatial.Tree | None = None
+    _derived: spatial.Tree | None = eqx.field(default_factory=lambda: None, init=False)
     """The bodies; only in the result of `prepared`."""
 
     labels: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -117,7 +117,7 @@ class SpatialJumper(Model):
 
     def prepared(self) -> System:
         """The jumper with bodies and crouch computed."""
-        known = (self.plane.derived(), self.build())
+        known = (self.plane._with_derived(), self.build())
         return System(eqx.tree_at(lambda m: (m.plane, m._derived), self, known, is_leaf=lambda leaf: leaf is None))
 
     def tree(self) -> spatial.Tree:

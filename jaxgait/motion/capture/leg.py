@@ -70,8 +70,8 @@ class Options:
     max_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
     standing_knee: str = AUTO
-    """How to treat knee flexion in the standing trial: subtract up to 12 deg as a marker offset (auto), keep it, for a
-    knee that cannot be straightened (keep), or subtract any (zero)."""
+    """How to treat knee flexion in the standing trial: "auto" subtracts up to 12 deg as an offset of the markers,
+    "keep" subtracts nothing (for people who cannot straighten the knee), and "zero" subtracts any angle."""
 
     def __post_init__(self):
         one_of("regression", self.regression, REGRESSIONS)
