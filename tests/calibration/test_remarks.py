@@ -205,3 +205,33 @@ def test_failed_runs_around_the_limit_of_a_profile_are_passed_or_named(gap):
         assert true < gap[1] <= drawn.interval[1] < true + 0.01
         assert drawn.why[1].startswith("the threshold was reached somewhere between 4.0")
         assert "; above, the threshold was reached somewhere between" in str(drawn)
+
+
+COVERAGE = {"normal": (0.92, 0.98), "spike": (0.92, 0.98), "a tenth": (0.92, 0.98), "too small": (0.90, 0.96)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [21, 201])
+@pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy"])
+def test_intervals_of_robust_lines_hold_the_truth_as_often_as_the_docs_say(loss, size):
+    """In `docs/howto/calibrate.md`: shares of nominal 95 % intervals of both parameters, by kind of noise."""
+    design = np.stack([np.ones(size), np.linspace(-1.0, 1.0, size)], axis=1)
+    reach = stats.t(size - 2).ppf(0.975)
+    for kind, (low, high) in COVERAGE.items():
+        rng, inside = np.random.default_rng(0), []
+        given = 1.0 / 3.0 if kind == "too small" else 1.0
+        for _ in range(1000):
+            noise = rng.normal(size=size)
+            if kind == "spike":
+                noise[rng.integers(size)] += 15.0
+            if kind == "a tenth":
+                noise = np.where(rng.random(size) < 0.1, 10.0 * noise, noise)
+            slopes, y = design / given, noise / given
+            best = least_squares(lambda p, y=y, a=slopes: a @ p - y, [0.0, 0.0], loss=loss, xtol=1e-10).x
+            errors = np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes)))
+            inside.append(np.abs(best) < reach * Loss(loss).widening(slopes @ best - y, size - 2) * errors)
+        least = 0.82 if (kind, loss, size) == ("too small", "cauchy", 21) else low
+        assert ((least < np.mean(inside, axis=0)) & (np.mean(inside, axis=0) < high)).all(), (
+            kind,
+            np.mean(inside, axis=0),
+        )

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from jaxgait.motion import MotionFormatError, MotionWarning
+from jaxgait.motion.capture.smoothing import MAX_GAP, fill
+from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import embedded_stride, read_stride, table_stride
 
 
@@ -52,3 +54,22 @@ def test_a_gap_of_a_force_is_interpolated_linearly():
     with pytest.warns(MotionWarning, match="ground_y_N"):
         filled = table_stride(table, speed=1.26).signals["ground_y_N"]
     np.testing.assert_allclose(filled[47:53], [700.0, 560.0, 420.0, 280.0, 140.0, 0.0], atol=1e-9)
+
+
+@pytest.mark.slow
+def test_the_error_of_a_filled_gap_is_as_the_docs_say():
+    """In `docs/capture_reference.md`: with 0.3 degrees of noise, by the length of the gap in s: largest and median."""
+    found = {0.1: [], 0.2: []}
+    for seed, name in enumerate(REFERENCE_GAITS):
+        gait = embedded_stride(name)
+        noise = np.random.default_rng(seed).normal(0.0, np.radians(0.3), 101)
+        knee, rate = gait.signals["knee_rad"] + noise, 100.0 / gait.time[-1]
+        for seconds, errors in found.items():
+            n = int(seconds * rate)
+            for i in range(5, 95 - n):
+                holed = np.where((np.arange(101) >= i) & (np.arange(101) < i + n), np.nan, knee)
+                filled = fill(holed[:, None], rate, MAX_GAP).values[:, 0]
+                errors.append(np.degrees(np.abs(filled - gait.signals["knee_rad"])[i : i + n].max()))
+    for seconds, largest, median in ((0.1, 3.0, 1.0), (0.2, 7.0, 2.0)):
+        assert max(found[seconds]) == pytest.approx(largest, abs=0.5)
+        assert np.median(found[seconds]) == pytest.approx(median, abs=0.5)
