@@ -1,4 +1,7 @@
-"""The picture of all mechanisms, from frames of their animations: `python -m experiments.docs.gallery`."""
+"""Pictures of the docs: all mechanisms, from frames of their animations, and a picture for a journal's column.
+
+`python -m experiments.docs.gallery` draws them.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,11 @@ from jaxgait import animate, simulate
 from jaxgait.models import Bungee, Creeper, Jumper, Prosthesis, RollingWalker
 from jaxgait.models.exoskeleton import five_links
 from jaxgait.plot import stage
-from jaxgait.plot.style import style
+from jaxgait.plot.histories import picture
+from jaxgait.plot.style import save, style
 
-PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "pictures" / "mechanisms.png"
+PICTURES = pathlib.Path(__file__).parents[2] / "docs" / "pictures"
+PICTURE, COLUMN = PICTURES / "mechanisms.png", PICTURES / "column.png"
 
 
 class Panel(NamedTuple):
@@ -94,5 +99,10 @@ def draw(path: pathlib.Path = PICTURE) -> pathlib.Path:
     return path
 
 
+def column(path: pathlib.Path = COLUMN) -> pathlib.Path:
+    """Draws the picture of `docs/howto/pictures.md`, 85 mm wide."""
+    return save(picture(simulate(Bungee(), duration=20.0), ["height", "rope_force"]), path, width_mm=85, dpi=300)
+
+
 if __name__ == "__main__":
-    print(f"drew {draw()}")
+    print(f"drew {draw()} and {column()}")
