@@ -18,7 +18,6 @@ from jaxgait.ensembles import ensemble, grid, summary
 from jaxgait.ensembles.members import INITIAL, as_members, constant
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
-from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.local_sensitivity import differentiable, sensitivities
 from jaxgait.optimization.methods import GRADIENT_FREE
 from jaxgait.optimization.optimum import Optimum
@@ -83,16 +82,14 @@ class Sensitivities:
         return f"sensitivities at the optimum to {checks.count_of(len(names), 'parameter', 'parameters')}"
 
     def run(self, found: Optimum) -> xr.Dataset:
-        """Uses the gradient of the search, or differences if it had none.
-
-        Raises:
-            jaxgait.outcome.NoResult: if the search followed a gait to the optimum that is not found from there.
-        """
+        """Uses the gradient and the gait of the search, or differences if it had none."""
         taken = given(self.arguments, (*RUN, *_SENSES, "subject_to", "across", "robust"))
-        gradient = "gait" if found.gradient == PeriodicGait.name else self.arguments.get("gradient", "auto")
+        gradient, gait = self.arguments.get("gradient", "auto"), None
         if found.method in GRADIENT_FREE:
             gradient = "differences"
-        return sensitivities(found.model, by=self.by, gradient=gradient, initial=found.initial, **taken)
+        elif found.gait is not None:
+            gradient, gait = "gait", found.gait
+        return sensitivities(found.model, by=self.by, gradient=gradient, gait=gait, initial=found.initial, **taken)
 
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """Lists the largest ones."""

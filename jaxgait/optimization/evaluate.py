@@ -158,6 +158,13 @@ class Evaluator(Protocol):
     def recall(self, memories: Mapping[int, Any]) -> None:
         """Restores what is remembered of searches, by their numbers."""
 
+    def gait_of(self, memory: Any) -> np.ndarray | None:
+        """The state at the beginning of a remembered gait, in the units of its components; None without a gait."""
+        return None
+
+    def begin_with(self, search: int, gait: np.ndarray) -> None:
+        """Takes the result of `gait_of` as the first guess of a search, also in another box."""
+
 
 @runtime_checkable
 class Runs(Evaluator, Protocol):

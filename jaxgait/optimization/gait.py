@@ -236,6 +236,15 @@ class PeriodicGait(Boxed):
         """Restores the gaits of resumed searches."""
         self._known |= {search: _Known(*map(np.array, memory)) for search, memory in memories.items()}
 
+    def gait_of(self, memory: Any) -> np.ndarray | None:
+        """See `Evaluator`; of shape (components,)."""
+        return None if memory is None else _Known(*map(np.array, memory)).z
+
+    def begin_with(self, search: int, gait: np.ndarray) -> None:
+        """See `Evaluator`."""
+        n = len(self._space.names)
+        self._known[search] = _Known(np.zeros(n), np.asarray(gait), np.zeros((len(gait), n)))
+
     def _solved(self, searches: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
         """Gaits by Newton's method, the last steps to them, and the strides before these steps."""
         n, at, last = x.shape[1], guess.copy(), {}

@@ -54,6 +54,7 @@ def sensitivities(
     weights: Sequence[float] | Float[np.ndarray, " scenarios"] | None = None,
     gradient: str = "auto",
     initial: Mapping[str, Any] | None = None,
+    gait: Float[np.ndarray, "*scenarios components"] | None = None,
     **run: Any,
 ) -> xr.Dataset:
     """How objective and limited measures of a design change when a parameter rises by 1 %, from exact slopes.
@@ -70,6 +71,8 @@ def sensitivities(
         weights: weights of their mean.
         gradient: as for `jaxgait.optimize`; "differences" are central differences over 0.1 % of each parameter.
         initial: components of the initial state that differ from the model's own, by name.
+        gait: first guess of the state at the beginning of the periodic gait, such as `Optimum.gait`: runs from the
+            model's own initial state may not reach it. Only with gradient="gait".
         run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, ...
 
     Returns:
@@ -85,7 +88,7 @@ def sensitivities(
     Raises:
         ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios.
         TypeError: for anything but a model, and unless there is exactly one objective.
-        ValueError: for an impossible gradient, and for unknown options.
+        ValueError: for an impossible gradient, a gait with another one than "gait", and for unknown options.
         jaxgait.outcome.NoResult: if the run of the design fails.
 
     Examples:
@@ -108,7 +111,11 @@ def sensitivities(
     space = _near(model, names, given)
     x = np.full((1, len(names)), 0.5)
     task = Task(model, space, goal, run, fixed, scenarios)
+    if gait is not None and gradient != "gait":
+        raise ValueError(f"a gait is the first guess for gradient='gait', got gradient={gradient!r}")
     evaluate = evaluator_for(task, gradient, x, step=STEP_OF_DIFFERENCES)
+    if gait is not None:
+        evaluate.begin_with(0, gait)
     goal = goal.sized(evaluate.shapes(x)).flat()
     found = evaluate(np.zeros(1, int), x)
     if not _ended(found)[0]:

@@ -105,6 +105,8 @@ class Optimum:
     """Of the parameters, in their units; `jaxgait.Log` where the search was in the logarithm."""
     initial: dict[str, Any] = field(default_factory=dict)
     """Components of the initial state that were given or found, as `simulate(model, initial_state=...)` takes them."""
+    gait: Float[np.ndarray, "*scenarios components"] | None = None
+    """State at the beginning of the periodic gait at the best point (in each scenario), if its gradient was used."""
 
     def __repr__(self) -> str:
         best = ", ".join(f"{name} = {with_unit(f'{x:g}', self.units[name])}" for name, x in self.best.items())

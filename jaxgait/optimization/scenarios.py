@@ -225,6 +225,16 @@ class Robust(Runs):
         single = {i * size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
         self._runs.recall({i: one for i, one in single.items() if one is not None})
 
+    def gait_of(self, memory: Any) -> np.ndarray | None:
+        """The gaits of all scenarios, (scenarios, components), in the units of the components; None if one has none."""
+        found = [self._runs.gait_of(one) for one in memory or ()]
+        return np.stack([z for z in found if z is not None]) if found and all(z is not None for z in found) else None
+
+    def begin_with(self, search: int, gait: np.ndarray) -> None:
+        """See `jaxgait.optimization.evaluate.Evaluator`; a gait for each scenario."""
+        for s, one in enumerate(gait):
+            self._runs.begin_with(search * self._scenarios.size + s, one)
+
 
 def _rows(single: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """The objective over all scenarios, the limited measures scenario by scenario, and the single objectives."""

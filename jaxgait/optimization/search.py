@@ -210,6 +210,7 @@ class Search:
             measure=name_of(goal.measures[0], "a function of the run"),
             bounds=space.bounds,
             initial=start,
+            gait=self._evaluate.gait_of(best.memory),
         )
 
     def _variation(self, best: Row) -> float:

@@ -1,5 +1,6 @@
 """Sensitivities at a design: a closed form, what they are sorted and labelled by, what is left out or impossible."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,7 +12,7 @@ from jaxgait.optimization.local_sensitivity import differentiable
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError
 from jaxgait.registry import model
-from tests.optimization.oscillator import Oscillator
+from tests.optimization.oscillator import Oscillator, Swing
 
 ROPE = {"minimize": "peak_rope_force", "subject_to": ["clearance >= 0", "clearance <= 9", "peak_rope_force <= 3e3"]}
 
@@ -27,6 +28,27 @@ def test_of_a_periodic_gait_they_are_those_of_the_closed_form():
     np.testing.assert_allclose(found.change, 0.01 * found.slope * found.value, rtol=1e-12)
     np.testing.assert_allclose(found.difference, found.change, rtol=1e-3)
     assert found.attrs["gradient"].startswith("through the periodic gait") and not found.attrs["lost"]
+
+
+class Lost(Oscillator):
+    """Its runs from the initial state end at once, but its gait is that of the oscillator."""
+
+    def initial_state(self):
+        return Swing(jnp.asarray(9.0), jnp.zeros(()))
+
+    def terminations(self):
+        return {"lost": lambda t, y: jnp.abs(y.x) > 5.0}
+
+
+def test_a_gait_that_runs_do_not_reach_is_found_from_the_guess():
+    request = {"maximize": "power", "by": ["k", "c"], "gradient": "gait"}
+    with pytest.raises(NoResult, match="the run of the design failed"):
+        sensitivities(Lost(), **request)
+    steady = 1.0 / complex(1.5 - 1.0, 0.6)  # x = Re(steady exp(i t))
+    found = sensitivities(Lost(), **request, gait=np.array([steady.real, -steady.imag]))
+    np.testing.assert_allclose(found.slope, [-(abs(steady) ** 4) * np.array([0.5, 0.6])], rtol=1e-5)
+    with pytest.raises(ValueError, match="a gait is the first guess for gradient='gait', got gradient='run'"):
+        sensitivities(Lost(), **request | {"gradient": "run"}, gait=np.zeros(2))
 
 
 class Linear(Evaluator):
