@@ -56,7 +56,7 @@ def warn_of_early_ends(data: xr.Dataset, rejection: str, names: Sequence[str]) -
     if failed or not completed or (completed < total and names):
         why = {INVALID_TEXT: f" (the first: {rejection})"}
         others = "; ".join(f"{n}: {text}{why.get(text, '')}" for text, n in ended.items() if text != COMPLETED_TEXT)
-        lost = f"; these have no {', '.join(names)}" if names else ""
+        lost = f"; these members have no {', '.join(names)}" if names else ""
         how = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
         warn_user(how + lost, IncompleteRun)
 

@@ -32,7 +32,7 @@ def test_completed_runs_without_the_lowest_point_are_counted_once(monkeypatch):
 def test_members_that_end_in_their_own_ways_are_counted_with_the_measures_that_they_lack():
     last = [Measure(name, lambda run: run["x"][-1], "m", "position", early=name == "at") for name in ("last", "at")]
     members = {"limit": [0.5, 1e9]}
-    with pytest.warns(IncompleteRun, match=r"^1 of 2 .* completed; 1: ended early: broke; these have no last$"):
+    with pytest.warns(IncompleteRun, match=r"^1 of 2 .* completed; 1: ended early: broke; these members have no last$"):
         ensemble(Oscillator(), members, duration=2.0, samples=4, observe=last)
 
 
