@@ -131,6 +131,10 @@ def test_members_driven_by_several_walks_are_repeated_with_theirs(tmp_path):
         ValueError, match=r"has the motions of rajagopal_1\.26ms, hbm07_0\.98ms, not of jo: leave 'subj"
     ):
         again(scan.assign_coords(subject=["ann", "jo"]).isel(subject=1))
+    with pytest.raises(
+        ValueError, match=r"its drive\.period is not that of its motions, which are those of another result"
+    ):
+        again(scan.assign_coords(subject=scan.subject.values[::-1]).isel(subject=1))
 
 
 class Leg(TreeModel):

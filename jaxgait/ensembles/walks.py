@@ -159,7 +159,7 @@ def recorded(data: xr.Dataset) -> xr.DataArray | None:
     """The records of the motions of a result's members (`jaxgait.contents`), or of one member; None if all share one.
 
     Raises:
-        ValueError: if they were not recorded, or under other labels than those of the result.
+        ValueError: if they were not recorded, under other labels than those of the result, or for other walks.
     """
     if MOTIONS not in data.attrs:
         if any(str(name).startswith(DRIVE) for name in data.coords):
@@ -169,8 +169,15 @@ def recorded(data: xr.Dataset) -> xr.DataArray | None:
     marks = data[label]
     if lost := sorted({str(mark) for mark in marks.values.flat} - {*records}):
         raise ValueError(f"it has the motions of {', '.join(records)}, not of {lost[0]}: leave {label!r} as it was")
-    own = np.array([records[str(mark)] for mark in marks.values.flat], dtype=object)
-    return xr.DataArray(own.reshape(marks.shape), dims=marks.dims)
+    own = [records[str(mark)] for mark in marks.values.flat]
+    for name in (f"{DRIVE}period", f"{DRIVE}speed"):
+        given = np.broadcast_to(data[name].values if name in data.coords else np.nan, marks.shape).ravel()
+        if np.any(np.abs(given - [record[name.removeprefix(DRIVE)] for record in own]) > 1e-6 * np.abs(given)):
+            raise ValueError(
+                f"its {name} is not that of its motions, which are those of another result: xarray keeps "
+                f"the attributes of the first of results that it joins; give each {label} its own name"
+            )
+    return xr.DataArray(np.array(own, dtype=object).reshape(marks.shape), dims=marks.dims)
 
 
 def recorded_motions(model: Model, records: Iterable[Any]) -> dict[str, np.ndarray]:
