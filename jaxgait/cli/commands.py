@@ -76,8 +76,8 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     """NetCDF file to write at the end."""
     observe: tuple[str, ...] = ()
     """Measures by name (see `jaxgait run MODEL --list`), such as rho,order; by default all that the sampling allows."""
-    trajectories: bool = False
-    """Keep the full time histories."""
+    trajectories: tuple[str, ...] | None = None
+    """Keep the time histories of all states and outputs, or of those that are named."""
     gradient: tuple[str, ...] = ()
     """Parameters with respect to which the measures are differentiated."""
     retry: bool = True
@@ -107,7 +107,8 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
         start = parsing.components(chosen, self.initial)
         sample, over = running.sampled(chosen, self)
         members = running.members(chosen, parsing.axes(chosen, over), start, walkers, sample)
-        kept = {"trajectories": self.trajectories, "observe": parsing.names(self.observe)}
+        histories = self.trajectories is not None and (parsing.names(self.trajectories) or True)
+        kept = {"trajectories": histories, "observe": parsing.names(self.observe)}
         kept |= {"gradient": parsing.names(self.gradient), "retry": self.retry, "invalid": self.invalid}
         where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}
         return running.scan(

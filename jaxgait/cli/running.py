@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -213,16 +213,16 @@ def scan(
 
 
 def possible_measures(
-    model: Model, request: Mapping[str, Any], trajectories: bool
+    model: Model, request: Mapping[str, Any], trajectories: bool | Sequence[str]
 ) -> tuple[Measures | None, dict[str, str]]:
     """All measures of a model that the requested sampling allows, and why the others are left out, by name."""
     sampling, brought = Sampling.of(model, **request), known(model)
     possible = Measures(tuple(brought.values())).possible(sampling).members
     left_out = {m.name: f"not measured{needs(m)} in {sampling}" for m in brought.values() if m not in possible}
-    if trajectories:
-        left_out |= {m.name: "not measured, an output has this name" for m in possible if m.name in model.variables}
-    kept = tuple(m for m in possible if m.name not in left_out)
-    return (Measures(kept) if kept else None), left_out
+    kept = model.variables if trajectories is True else trajectories or ()
+    left_out |= {m.name: "not measured, an output has this name" for m in possible if m.name in kept}
+    members = tuple(m for m in possible if m.name not in left_out)
+    return (Measures(members) if members else None), left_out
 
 
 def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:

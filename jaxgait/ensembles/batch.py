@@ -15,6 +15,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, Float
 
+from jaxgait import checks
 from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, value_at
 from jaxgait.fields import declared, value_named
 from jaxgait.measure import Observe, mask, observed
@@ -46,7 +47,8 @@ class Job:
     scheme: Scheme
     sampling: Sampling
     observe: Observe | None = None
-    trajectories: bool = False
+    trajectories: bool | tuple[str, ...] = False
+    """Whether to keep the time histories of all states and outputs, or of which."""
     gradient: tuple[str, ...] = ()
     """Names with respect to which the observables are differentiated."""
     devices: int = 1
@@ -143,8 +145,22 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str
         "rejected_steps": trajectory.rejected,
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
-    histories = {"time": trajectory.ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
+    histories = _histories(run, job.trajectories) if job.trajectories else {}
     return {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}, run.status
+
+
+def _histories(run: Run, kept: bool | tuple[str, ...]) -> dict[str, Array]:
+    """The time, and the histories of states and outputs that are kept.
+
+    Raises:
+        ValueError: for names of neither.
+    """
+    found = {**state_variables(run.ys), **run.outputs()}
+    names = [*found] if kept is True else kept or ()
+    if unknown := [name for name in names if name not in found]:
+        what = f"trajectories: {type(run.model).__name__} has neither a state nor an output {unknown[0]!r}"
+        raise ValueError(f"{what}: {checks.nearest(unknown[0], found)}")
+    return {"time": run.trajectory.ts, **{name: found[name] for name in names}}
 
 
 def _events(run: Run) -> dict[str, Array]:

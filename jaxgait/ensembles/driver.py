@@ -56,7 +56,7 @@ def ensemble(
     samples: int | None = None,
     observe: Observe | Sequence[str | Measure] | Mapping[str, Measure] | Measure | str | None = None,
     variables: Mapping[str, Variable] | None = None,
-    trajectories: bool = False,
+    trajectories: bool | Sequence[str] | str = False,
     gradient: Sequence[str] | str = (),
     retry: bool = True,
     invalid: Literal["raise", "mark"] = "raise",
@@ -96,7 +96,7 @@ def ensemble(
             Results of members that did not complete are NaN (-1 for integers), unless a measure is defined for early
             ends.
         variables: unit and long name of the results of a function `observe`; measures have their own.
-        trajectories: whether to keep the full time histories of states and outputs.
+        trajectories: whether to keep the time histories of all states and outputs, or the names of those to keep.
         gradient: parameters, elements of arrays ("masses[1]") or "initial." components by which the observables are
             differentiated: for each real observable `NAME` (a warning names others) a result `NAME_gradient` along
             `parameter`. Forward mode up to 20 of them, and for measures that watch extremes, otherwise reverse.
@@ -287,7 +287,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
         check_equations(precisions.cast(model))
     sampling = spaced(planned, model, among if extent is None else extent)
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
-    trajectories, retry = (checks.flag(name, request[name]) for name in ("trajectories", "retry"))
+    retry, trajectories = checks.flag("retry", request["retry"]), _kept(request["trajectories"])
     job = Job(chosen, sampling, observe, trajectories, gradient, request["devices"])
     _check_job(model, job)
     batch, results = _batch(model, members, job, request, variables)
@@ -442,6 +442,16 @@ def _gradient(gradient: Any) -> tuple[str, ...]:
     if twice:
         raise ValueError(f"gradient names {', '.join(twice)} twice")
     return names
+
+
+def _kept(trajectories: Any) -> bool | tuple[str, ...]:
+    """Whether to keep the time histories of all states and outputs, or which, in alphabetical order, each once."""
+    if isinstance(trajectories, bool | np.bool_):
+        return bool(trajectories)
+    names = {trajectories} if isinstance(trajectories, str) else trajectories
+    if not (isinstance(names, Iterable) and (names := [*names]) and all(isinstance(name, str) for name in names)):
+        raise ValueError(f"trajectories must be True, False or names such as ['knee_angle'], got {trajectories!r}")
+    return tuple(sorted({*names}))
 
 
 def _check_job(model: Model, job: Job) -> None:

@@ -37,7 +37,7 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
         "strides": plan.job.sampling.strides,
         "duration": plan.job.sampling.duration,
         "samples": plan.job.sampling.samples,
-        "trajectories": plan.job.trajectories,
+        "trajectories": list(kept) if isinstance(kept := plan.job.trajectories, tuple) else kept,
         "gradient": list(plan.job.gradient),
         **_observed(plan.job.observe, sources),
         "units and dimensions": {n: " ".join([v.unit, *v.dims]) for n, v in plan.variables.items()},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
@@ -123,8 +124,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         model: see `jaxgait.animate`.
 
     Raises:
-        ValueError: for anything but one run over time, such as runs along a further dimension, for a mechanism without
-            a scene, and if the model cannot be made from the attributes.
+        ValueError: for anything but one run over time, such as runs along a further dimension, for a run without what
+            the scene reads, for a mechanism without a scene, and if the model cannot be made from the attributes.
 
     Examples:
         >>> import numpy as np
@@ -159,9 +160,33 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
             f"{type(model).__name__} has no scene to show: set its attribute `scene` to a function's name, such as "
             '"my_package.pictures:scene"; see jaxgait.plot.scene'
         )
-    found = registry.load(where)(model, _until_the_end(run))
+    try:
+        found = registry.load(where)(model, _until_the_end(run))
+    except (AttributeError, KeyError) as error:
+        if not (missing := missing_histories(model, run)):
+            raise
+        more = f" and {len(missing) - 3} more" * (len(missing) > 3)
+        raise ValueError(
+            f"an animation needs all states and outputs, but the run has no {', '.join(missing[:3])}{more}: keep all "
+            "histories (trajectories=True), or simulate the member again (jaxgait.ensembles.again)"
+        ) from error
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
     return found._replace(ended=ended.partition(" (")[0])  # without what it means
+
+
+def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
+    """The states and outputs of a model that a result does not have over time.
+
+    Examples:
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.plot.scene import missing_histories
+        >>> falls = ensemble(Bungee(), {"mass": [60.0]}, duration=1.0, samples=5, trajectories=["x", "v", "height"])
+        >>> missing_histories(Bungee(), falls)
+        ['acceleration', 'drag_power', 'energy', 'rope_force']
+    """
+    y0 = jax.eval_shape(model.initial_state)
+    names = [*state_variables(y0), *jax.eval_shape(model.outputs, jax.ShapeDtypeStruct((), float), y0)]
+    return [name for name in names if name not in run.data_vars]
 
 
 def _along_further_dimensions(run: xr.Dataset, model: Model) -> tuple[int, str] | None:

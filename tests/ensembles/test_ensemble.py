@@ -10,6 +10,7 @@ import diffrax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait import outcome
 from jaxgait.ensembles import batch as batches
@@ -88,6 +89,18 @@ def test_trajectories_share_their_times_or_have_their_own():
     drawn = latin_hypercube({"mass": (1.0, 2.0)}, 3)
     strides = ensemble(Oscillator(), drawn, strides=2, samples=10, trajectories=True)
     assert strides.x.dims == strides.time.dims == ("sample", "instant")
+
+
+def test_only_named_histories_are_kept(tmp_path):
+    kept = {"members": {"mass": [1.0, 2.0]}, "duration": 2.0, "samples": 20}
+    few = ensemble(Oscillator(), **kept, trajectories=["energy", "x"], store=tmp_path / "few.zarr")
+    assert {n for n, x in few.items() if "time" in x.dims} == {"x", "energy"}
+    every = ensemble(Oscillator(), **kept, trajectories=True)
+    np.testing.assert_array_equal(few.energy, every.energy)
+    again = ensemble(Oscillator(), **kept, trajectories=["x", "energy"], store=tmp_path / "few.zarr")  # in any order
+    xr.testing.assert_equal(few, again)
+    with pytest.raises(StoreError, match="trajectories"):
+        ensemble(Oscillator(), **kept, trajectories="x", store=tmp_path / "few.zarr")
 
 
 def test_initial_states_and_zipped_boxes():

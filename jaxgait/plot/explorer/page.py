@@ -30,6 +30,7 @@ from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.scale import boundaries, colours, texts
+from jaxgait.plot.scene import missing_histories
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.states import state_variables
 
@@ -176,7 +177,7 @@ def explore(
     reference = None if recipe is None else _nearest(rows, recipe)
     wanted = [] if recipe is None or why else _wanted(rows, recipe, chosen, reference, members)
     simulating = f"simulating {len(wanted)} of {rows.size} members for playback"
-    message = simulating if wanted and not _keeps_motions(data) else why
+    message = simulating if recipe is not None and wanted and not _keeps_motions(data, recipe) else why
     if say is not None and message:
         say(message)
     runs = _runs(data, rows, recipe, wanted)
@@ -201,8 +202,9 @@ def is_page(path: str | os.PathLike[str]) -> bool:
         return MARK.encode() in file.read(1000)
 
 
-def _keeps_motions(scan: xr.Dataset) -> bool:
-    return bool({"time", "instant"} & {*scan.dims})
+def _keeps_motions(scan: xr.Dataset, recipe: Recipe) -> bool:
+    """Whether a scan has all histories of its members: a few may not be those that the scene reads."""
+    return bool({"time", "instant"} & {*scan.dims}) and not missing_histories(recipe.model, scan)
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
@@ -253,7 +255,7 @@ def _runs(scan: xr.Dataset, rows: Table, recipe: Recipe | None, members: list[in
     """Trajectories of members, kept by the scan or simulated now."""
     if recipe is None or not members:
         return {}
-    if _keeps_motions(scan):
+    if _keeps_motions(scan, recipe):
         index = np.unravel_index(members, recipe.shape)
         at = {d: xr.DataArray(i, dims="member") for d, i in zip(recipe.dims, index, strict=True)}
         found = scan[[n for n, x in scan.data_vars.items() if set(recipe.dims) <= set(x.dims)]].isel(at).load()
