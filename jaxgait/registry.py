@@ -251,6 +251,8 @@ def _brought(group: str) -> tuple[dict[str, str], list[str]]:
 def _known(what: str, name: str, all_of_them: Mapping[str, str]) -> str:
     if name in all_of_them:
         return all_of_them[name]
+    if "=" in name:  # in a shell, an option with several values took the name, and the last value became the name
+        raise ValueError(f"no {what} {name!r}: write its name first, before options that take several values")
     module, colon, own = name.partition(":")
     if what == "model" and (colon or name.endswith(".py")):
         module, own = module.removesuffix(".py"), own or "Model"

@@ -226,11 +226,26 @@ class Sampling:
             chosen = cls(strides, samples or SAMPLES_PER_STRIDE)
         else:
             seconds = None if duration is None else checks.positive("duration", duration, "seconds")
-            if seconds is not None and checks.is_concrete(model.duration):
-                longest = LONGEST_RUN * float(np.max(np.asarray(model.duration)))
+            if seconds is not None and (longest := LONGEST_RUN * usual_duration(model)):
                 warn_implausible(f"the duration of a run of {type(model).__name__}", seconds, "s", (0.0, longest))
             chosen = cls(None, samples or SAMPLES_PER_RUN, seconds)
         return replace(chosen, interval=float(np.max(np.asarray(chosen.spacing(model)))))
+
+
+def usual_duration(model: Model) -> float:
+    """The longest duration of the model's own, in s; zero if it has none, or if it is traced.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.run import usual_duration
+        >>> usual_duration(Bungee())
+        60.0
+    """
+    own = model.duration
+    if own is None or not checks.is_concrete(own):
+        return 0.0
+    longest = float(np.max(np.asarray(own)))
+    return longest if 0.0 < longest < np.inf else 0.0
 
 
 @float64_default

@@ -23,6 +23,7 @@ _KNOWN: dict[str, tuple[float, dict[str, int]]] = {
     "m": (1.0, _LENGTH),
     "s": (1.0, {"s": 1}),
     "g": (1e-3, _MASS),
+    "t": (1e3, _MASS),
     "N": (1.0, _FORCE),
     "Nm": (1.0, _ENERGY),
     "Ns": (1.0, {"kg": 1, "m": 1, "s": -1}),
@@ -33,6 +34,7 @@ _KNOWN: dict[str, tuple[float, dict[str, int]]] = {
     "Nms": (1.0, {"kg": 1, "m": 2, "s": -1}),
     "kgf": (9.80665, _FORCE),
     "degC": (1.0, {"degC": 1}),
+    "°C": (1.0, {"degC": 1}),
     "min": (60.0, {"s": 1}),
     "h": (3600.0, {"s": 1}),
     "in": (0.0254, _LENGTH),
@@ -40,8 +42,9 @@ _KNOWN: dict[str, tuple[float, dict[str, int]]] = {
     "lb": (0.45359237, _MASS),
     "lbf": (4.4482216152605, _FORCE),
 }
-_PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9}
-_WITHOUT_PREFIX = {"1", "%", "°", "degC", "min", "h", "ft", "lb", "kgf"}
+_PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 1e-1}
+_PREFIXES |= {"da": 1e1, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9}
+_WITHOUT_PREFIX = {"1", "%", "°", "degC", "°C", "min", "h", "t", "ft", "lb", "kgf"}
 _LETTER = "A-Za-zµμ°%"
 _SPELLINGS = str.maketrans({"μ": "µ", "⋅": "·", "−": "-", "⁻": "^-", "¹": "^1", "²": "^2", "³": "^3"})
 """Characters of other programs: the Greek letter mu, the dot operator, the minus sign and superscripts."""
@@ -50,12 +53,13 @@ COMMON = ("1", "%", "rad", "deg", "m", "cm", "mm", "s", "ms", "kg", "g", "N", "k
 COMMON += ("N/m", "kN/m", "N/mm", "N s/m", "kN s/m", "N s/mm", "m/s", "m/s^2", "kg m^2", "kg cm^2", "N m", "Pa", "MPa")
 """Units to name in messages."""
 _UNCONVERTED = re.compile(
-    "(?:stride|step|hop|jump|cycle|beat|turn|rev|frame|sample|day|mile)s?|mi|yd|px|BW|BH|dB|mmHg|cmH2O|psi|"
-    f"[{''.join(_PREFIXES)}]?(?:Hz|K|A|V|F|H|C|T|ohm|mol|cal|bar|l|L)"
+    "(?:stride|step|hop|jump|cycle|beat|turn|rev|frame|sample|count|event|person|people|day|mile)s?|rpm|bpm|mph|mi|yd|px|"
+    f"%?B[WH]|dB|mmHg|cmH2O|psi|S|(?:{'|'.join(_PREFIXES)})?(?:Hz|K|A|V|F|H|C|T|Wb|Wh|ohm|mol|cal|bar|l|L)"
 )
 """Names that units may contain, but that are not converted."""
 _WORDS = {"metre": "m", "meter": "m", "second": "s", "sec": "s", "kilogram": "kg", "gram": "g", "newton": "N"}
-_WORDS |= {"radian": "rad", "degree": "deg", "joule": "J", "watt": "W", "pascal": "Pa"}
+_WORDS |= {"radian": "rad", "degree": "deg", "joule": "J", "watt": "W", "pascal": "Pa", "hertz": "Hz", "inch": "in"}
+_WORDS |= {"foot": "ft", "feet": "ft", "pound": "lb", "minute": "min", "hour": "h", "tonne": "t"}
 """Words that are not units, with those to write instead."""
 
 
@@ -279,7 +283,8 @@ def _base(name: str) -> tuple[float, dict[str, int]] | None:
     """A unit without exponent, with a prefix or without."""
     if name in _KNOWN:
         return _KNOWN[name]
-    prefix, rest = name[:1], name[1:]
-    if prefix in _PREFIXES and rest in _KNOWN and rest not in _WITHOUT_PREFIX:
-        return _PREFIXES[prefix] * _KNOWN[rest][0], _KNOWN[rest][1]
+    for prefix, size in _PREFIXES.items():
+        rest = name.removeprefix(prefix)
+        if rest != name and rest in _KNOWN and rest not in _WITHOUT_PREFIX:
+            return size * _KNOWN[rest][0], _KNOWN[rest][1]
     return None

@@ -99,6 +99,13 @@ def test_samples_after_an_early_end_are_not_results():
     assert (run.n.values[~after] >= 0).all() and run.up.values[~after].all()
 
 
+@pytest.mark.parametrize("own", [None, 0.0, np.inf])
+@pytest.mark.filterwarnings("error")
+def test_a_model_without_a_duration_of_its_own_runs_for_a_given_one(own):
+    endless = type("Endless", (Bungee,), {"duration": property(lambda self: own)})
+    assert Sampling.of(endless(), None, 20.0, 10).duration == 20.0
+
+
 def test_a_duration_in_milliseconds_is_noticed():
     with pytest.warns(ImplausibleValue, match="duration of a run of Bungee is 20000 s, .* ms instead of s"):
         Sampling.of(Bungee(), None, 20000.0, None)

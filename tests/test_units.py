@@ -109,6 +109,7 @@ def test_a_unit_that_does_not_exist_is_an_error():
 
 
 OTHERS = ["N m/kg", "W/kg", "1/s", "m^2", "kHz", "ml/(kg min)", "nm", "hPa", "kgf", "degC", "Nmm/rad", "Nms/rad"]
+OTHERS += ["%BW", "% BW", "rpm", "bpm", "°C", "kWh", "Wb", "S", "person", "counts", "mph"]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,11 @@ OTHERS = ["N m/kg", "W/kg", "1/s", "m^2", "kHz", "ml/(kg min)", "nm", "hPa", "kg
 )
 def test_unusual_units_are_accepted(unit):
     check(unit, "it")
+
+
+def test_every_prefix_is_known():
+    assert factor("daN", "N", "it", of="it") == 10.0 and factor("dm^2", "m^2", "it", of="it") == pytest.approx(0.01)
+    assert factor("t", "kg", "it", of="it") == 1000.0
 
 
 def kilonewtons(values):

@@ -27,7 +27,7 @@ from jaxtyping import Float
 
 from jaxgait import checks
 from jaxgait.ensembles import ensemble, sobol, zipped
-from jaxgait.ensembles.columns import is_table
+from jaxgait.ensembles.columns import Axes, is_table, named
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import SAMPLED
@@ -54,7 +54,7 @@ NEGLIGIBLE_ROUNDINGS = 16
 
 def sobol_indices(
     model: Model,
-    over: Mapping[str, Any],
+    over: Axes,
     observe: Any,
     *,
     count: int = 256,
@@ -112,9 +112,10 @@ def sobol_indices(
     checks.count("count", count, least=MIN_ROWS)
     checks.count("resamples", resamples)
     checks.positive("confidence", confidence, below=1.0)
-    _check_independent(over)
-    names = list(sobol(over, 1, seed=seed).values)  # checks ranges and seed
-    ranges = {name: _in_unit(model, name, over[name]) for name in names}
+    given = _independent(over)
+    names = list(sobol(given, 1, seed=seed).values)  # checks ranges and seed
+    ranges = {name: _in_unit(model, name, given[name]) for name in names}
+    _check_variances(ranges)
     columns = spread([*ranges.values()], _points(len(names), count, seed))
     members = zipped({name: columns[..., k].ravel() for k, name in enumerate(names)})
     members = replace(members, attrs={SAMPLED: f"sobol_indices({ranges_text(ranges)}, count={count}, seed={seed})"})
@@ -135,15 +136,34 @@ def sobol_indices(
     return data.merge(slopes).assign_coords(units).assign_attrs(members=members.size, rows=count, confidence=confidence)
 
 
-def _check_independent(over: Any) -> None:
-    """Checks that each parameter has a range or a distribution of its own."""
-    parts = over.items() if isinstance(over, Mapping) and not is_table(over) else [(None, over)]
+def _check_variances(ranges: Mapping[str, Any]) -> None:
+    """Checks that every distribution has a variance, of which indices are the shares."""
+    for name, one in ranges.items():
+        if is_distribution(one) and not np.isfinite(one.std()):
+            raise ParameterError(
+                f"the distribution of {name!r} has no finite variance, of which Sobol indices are shares: "
+                f"{range_text(one)}; give one with lighter tails, or a range"
+            )
+
+
+def _independent(over: Any) -> dict[str, Any]:
+    """The range or the distribution of each parameter by name, from a dict or pairs as `sobol` takes them.
+
+    Raises:
+        ParameterError: for parameters without one of their own.
+    """
+    parts: Any = over.items() if isinstance(over, Mapping) and not is_table(over) else over
+    if not isinstance(over, Mapping | list | tuple) or not all(
+        isinstance(one, tuple) and len(one) == 2 for one in parts
+    ):
+        parts = [(None, over)]
     if not all(isinstance(name, str) and (hasattr(x, "ppf") or not is_distribution(x)) for name, x in parts):
         raise ParameterError(
             "sobol_indices takes a range or a distribution of each parameter by name, all independent: among "
             "correlated parameters no division of the variance is unique; run their samples, ensemble(model, table), "
             "and correlate the results with them"
         )
+    return named(parts)
 
 
 def _in_unit(model: Model, name: str, pair: Any) -> Any:
@@ -248,8 +268,9 @@ def _warn_of_rows(data: xr.Dataset, count: int) -> None:
     ]
     if fewer:
         checks.warn_user(
-            f"of {count} rows, those with a member that failed or ended early are left out: {', '.join(fewer)}; the "
-            "indices apply to the remaining part of the ranges, in which the parameters are no longer independent"
+            f"of {count} rows, those with a member without a value (failed, ended early, not valid) are left out: "
+            f"{', '.join(fewer)}; the indices apply to the remaining part of the ranges, in which the parameters are "
+            "no longer independent"
         )
 
 

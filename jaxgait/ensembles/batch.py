@@ -59,6 +59,12 @@ class Job:
         """Whether gradients are computed in forward mode."""
         return getattr(self.scheme, "mode", "forward") == "forward"
 
+    @property
+    def lanes(self) -> int:
+        """Lanes in which a member runs, each with some of its derivatives."""
+        n = len(self.gradient)
+        return 1 if n <= DIRECTIONS_TOGETHER or not self.forward else -(-n // DIRECTIONS_PER_LANE)
+
 
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
     """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
@@ -73,10 +79,9 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
 
 def run_members(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
     """Trajectories of members with their results, as of `run_member` with a leading axis over members."""
-    n = len(job.gradient)
-    if n <= DIRECTIONS_TOGETHER or not job.forward:
+    n, groups = len(job.gradient), job.lanes
+    if groups == 1:
         return jax.vmap(looped(lambda own: run_member(model, own, job), assured=REDUNDANT_CHECKS))(values)
-    groups = -(-n // DIRECTIONS_PER_LANE)
     members = len(next(iter(values.values())))
     directions = jnp.eye(groups * DIRECTIONS_PER_LANE, n).reshape(groups, DIRECTIONS_PER_LANE, n)
     lanes = ({name: jnp.repeat(x, groups, axis=0) for name, x in values.items()}, jnp.tile(directions, (members, 1, 1)))

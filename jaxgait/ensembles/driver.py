@@ -99,7 +99,7 @@ def ensemble(
         trajectories: whether to keep the time histories of all states and outputs, or the names of those to keep.
         gradient: parameters, elements of arrays ("masses[1]") or "initial." components by which the observables are
             differentiated: for each real observable `NAME` (a warning names others) a result `NAME_gradient` along
-            `parameter`. Forward mode up to 20 of them, and for measures that watch extremes, otherwise reverse.
+            `parameter`, in forward mode (in reverse mode by very many, if no measure watches extremes).
             Those by parameters hold the listed components of the initial state fixed, even if these depend on them.
         retry: whether to rerun failed members with tighter tolerances (not those that reached the limit of steps), then
             with a stiff solver, then in float64; none of those that reached the limit of events.

@@ -31,6 +31,7 @@ from jaxgait.ensembles.columns import (
     numbers,
     one_of,
     rows_of,
+    table_columns,
     units_of,
     warn_of_values,
 )
@@ -149,7 +150,7 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
 
     Args:
         values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`. A table
-            of pandas, or a Dataset, is a member for each row.
+            of pandas, or a Dataset, is a member for each row; its variables without dimensions are shared by all.
         axes: name (a parameter's or any other) and values of each dimension, in order. None: one dimension, which has
             the name and the labels of the table's index (of the Dataset's coordinates), and without a name is `member`.
 
@@ -164,14 +165,16 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
         ('member',) 2
     """
     table = is_table(values)
-    given = named(dict(values) if table else values)
+    listed, common = table_columns(values) if table else (values, {})
+    given, shared = named(listed), {name: ((), x) for name, x in common.items()}
     columns = {name: numbers(name, x, table=table) for name, x in given.items()}
     if axes is None:
         lengths = {name: len(x) for name, x in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ParameterError(f"zipped parameters must be equally long, got {lengths}")
         rows = rows_of(given)
-        return replace(along(rows.dim, columns, rows.labels), units=units_of(given))
+        found = along(rows.dim, columns, rows.labels)
+        return replace(found, labels={**shared, **found.labels}, units=units_of(given))
     named_axes = named(axes)
     marks = {name: numbers(name, x) for name, x in named_axes.items()}
     dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
@@ -179,7 +182,7 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
         if x.shape[: len(shape)] != shape:
             raise ParameterError(f"{name!r} must have the shape {shape} of the axes {dims}, got {x.shape}")
     flat = {name: x.reshape(-1, *x.shape[len(shape) :]) for name, x in columns.items()}
-    labels = {name: ((name,), x) for name, x in marks.items()}
+    labels = shared | {name: ((name,), x) for name, x in marks.items()}
     labels |= {_label(name, x, dims): (dims, x) for name, x in columns.items() if name not in marks}
     return Members(dims, shape, flat, labels, units_of(named_axes) | units_of(given))
 
@@ -294,8 +297,13 @@ def check_names(model: Model, members: Members) -> None:
     for name in sorted({*members.labels} - {*members.values, *labels}):
         if name in known or name.startswith((INITIAL, DRIVE)):
             what = f"the members have the label {name!r}, but no values of it"
-            advice = "give them (those of a table's index by table.reset_index()), or the label another name"
-            raise ParameterError(f"{what}: {advice} {_RENAMED}")
+            if members.labels[name][0]:
+                advice = (
+                    f"give them (those of a table's index by table.reset_index()), or the label another name {_RENAMED}"
+                )
+            else:  # a coordinate without dimensions, as after table.sel(...)
+                advice = f"make it a variable, table.reset_coords({name!r}), or drop it, table.drop_vars({name!r})"
+            raise ParameterError(f"{what}: {advice}")
 
 
 def check_values(model: Model, given: Mapping[str, Any]) -> None:

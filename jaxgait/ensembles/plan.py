@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 from jaxgait import precision as precisions
-from jaxgait.ensembles.batch import Job, compile_batch, lanes, member_of, run_batch, shapes
+from jaxgait.ensembles.batch import DIRECTIONS_PER_LANE, Job, compile_batch, lanes, member_of, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.memory import UNKNOWN_MEMORY, free_memory
 from jaxgait.model import RESERVED_RESULTS, Model, Variable
@@ -350,9 +350,10 @@ def bytes_per_member(model: Model, job: Job, precision: precisions.Precision, re
     state = sum(map(_bytes, jax.tree.leaves(y0)))
     copies = 1
     if job.gradient:
-        copies += len(job.gradient) if job.forward else _CHECKPOINTS
+        copies += _CHECKPOINTS if not job.forward else len(job.gradient) if job.lanes == 1 else DIRECTIONS_PER_LANE
     samples = 2 * (job.sampling.intervals + 1)
-    return copies * state * (samples + job.scheme.copies) + 2 * sum(map(_bytes, results.values()))
+    # Every lane of a member has all of its results, of which one remains.
+    return job.lanes * (copies * state * (samples + job.scheme.copies) + 2 * sum(map(_bytes, results.values())))
 
 
 def _bytes(x: Any) -> int:

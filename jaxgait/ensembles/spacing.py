@@ -90,7 +90,7 @@ def check_distribution(name: str, given: Any) -> None:
         >>> check_distribution("mass", stats.norm(loc=70.0, scale=-5.0))
         Traceback (most recent call last):
             ...
-        jaxgait.parameters.ParameterError: the distribution of 'mass' has no median: norm(loc=70.0, scale=-5.0)
+        jaxgait.parameters.ParameterError: the distribution of 'mass' is impossible: norm(loc=70.0, scale=-5.0)
     """
     if not (hasattr(given, "ppf") and hasattr(given, "dist")):
         raise ParameterError(
@@ -98,8 +98,10 @@ def check_distribution(name: str, given: Any) -> None:
             f"{type(given).__name__}; of correlated parameters, draw the values and give zipped(table)"
         )
     median = given.ppf(0.5)
-    if np.shape(median) or not np.isfinite(median):
-        raise ParameterError(f"the distribution of {name!r} has no median: {range_text(given)}")
+    if np.shape(median):
+        raise ParameterError(f"the distribution of {name!r} is of several numbers: {range_text(given)}")
+    if not np.isfinite(median):
+        raise ParameterError(f"the distribution of {name!r} is impossible: {range_text(given)}")
 
 
 def range_text(given: Any) -> str:
@@ -114,6 +116,10 @@ def range_text(given: Any) -> str:
     """
     if not is_distribution(given):
         return f"{'Log' * isinstance(given, Log)}({', '.join(repr(float(x)) for x in given)})"
+    kind = type(given.dist)
+    if kind.__name__ == "rv_histogram" or not kind.__module__.startswith("scipy.stats"):  # not known by its name
+        quantiles = ", ".join(f"{x:.6g}" for x in given.ppf([0.0, 0.25, 0.5, 0.75, 1.0]))
+        return f"{kind.__name__}(quartiles from end to end: {quantiles})"
     names = [*(given.dist.shapes or "").replace(",", " ").split(), "loc", "scale"]
     own = {"loc": 0.0, "scale": 1.0} if hasattr(given.dist, "pdf") else {"loc": 0.0}
     own |= {**dict(zip(names, given.args, strict=False)), **given.kwds}

@@ -168,7 +168,9 @@ def recorded(data: xr.Dataset) -> xr.DataArray | None:
     ((label, records),) = json.loads(data.attrs[MOTIONS]).items()
     marks = data[label]
     if lost := sorted({str(mark) for mark in marks.values.flat} - {*records}):
-        raise ValueError(f"it has the motions of {', '.join(records)}, not of {lost[0]}: leave {label!r} as it was")
+        joined = "of results that xarray joins, only the motions of the first are kept"
+        what = f"it has the motions of {', '.join(records)}, not of {lost[0]}"
+        raise ValueError(f"{what}: leave {label!r} as it was ({joined}: simulate their members before you join them)")
     own = [records[str(mark)] for mark in marks.values.flat]
     for name in (f"{DRIVE}period", f"{DRIVE}speed"):
         given = np.broadcast_to(data[name].values if name in data.coords else np.nan, marks.shape).ravel()

@@ -10,11 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
 from jaxgait import xr
-from jaxgait.checks import by_name
+from jaxgait.checks import as_array, by_name, shown
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import Members, as_members
 from jaxgait.fields import array_of, value_named
@@ -88,7 +89,8 @@ def sensitivities(
     Raises:
         ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios.
         TypeError: for anything but a model, and unless there is exactly one objective.
-        ValueError: for an impossible gradient, a gait with another one than "gait", and for unknown options.
+        ValueError: for an impossible gradient, a gait with another one than "gait" or of another shape than the state
+            (than those of all scenarios), and for unknown options.
         jaxgait.outcome.NoResult: if the run of the design fails.
 
     Examples:
@@ -115,7 +117,7 @@ def sensitivities(
         raise ValueError(f"a gait is the first guess for gradient='gait', got gradient={gradient!r}")
     evaluate = evaluator_for(task, gradient, x, step=STEP_OF_DIFFERENCES)
     if gait is not None:
-        evaluate.begin_with(0, gait)
+        evaluate.begin_with(0, _checked_gait(model, gait, None if scenarios is None else scenarios.size))
     goal = goal.sized(evaluate.shapes(x)).flat()
     found = evaluate(np.zeros(1, int), x)
     if not _ended(found)[0]:
@@ -128,6 +130,21 @@ def sensitivities(
     data = _dataset(space, (labels, units), values, change, difference).isel(parameter=order)
     attrs = {"model": type(model).__name__, "gradient": evaluate.name + _stability(found), "left_out": left_out}
     return data.assign_attrs(attrs | {"lost": ", ".join(lost), "disagree": ", ".join(_disagreeing(data))})
+
+
+def _checked_gait(model: Model, gait: Any, scenarios: int | None) -> np.ndarray:
+    """The first guess of a gait, (components,), or of one for each scenario.
+
+    Raises:
+        ValueError: for another shape, and for anything but finite numbers.
+    """
+    size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
+    wanted = (size,) if scenarios is None else (scenarios, size)
+    found = as_array(gait)
+    if found.shape != wanted or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+        what = f"gait must be finite numbers of the shape {wanted}, such as `Optimum.gait` of the same scenarios"
+        raise ValueError(f"{what}, got {shown(gait)}")
+    return found.astype(float)
 
 
 def differentiable(

@@ -16,7 +16,7 @@ from jaxgait.ensembles.batch import own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, check_values, shape_of
-from jaxgait.ensembles.spacing import Log, Spacing, check_positive
+from jaxgait.ensembles.spacing import Log, Spacing, check_positive, is_distribution, range_text
 from jaxgait.ensembles.validity import accepted, rejection
 from jaxgait.fields import declared
 from jaxgait.model import Model
@@ -213,7 +213,8 @@ def _bounds(model: Model, name: str, pair: Any, starting: bool) -> tuple[float, 
         raise ParameterError(
             f"{name!r} is an array of shape {shape}: a search varies single numbers, such as its element {one!r}"
         )
-    wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {pair!r}"
+    got = range_text(pair) if is_distribution(pair) else repr(pair)
+    wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {got}"
     logarithmic, pair = isinstance(pair, Log), in_own_unit(name, pair, info.unit)
     try:
         low, high = (finite_number(x, f"a bound of {name}") for x in pair)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.checks import warn_user
-from jaxgait.run import Trajectory
+from jaxgait.run import Trajectory, usual_duration
 from jaxgait.solve.segments import rounding
 from jaxgait.solve.steps import prepared
 
@@ -46,6 +46,8 @@ def phases(model: Any, trajectory: Trajectory) -> np.ndarray:
 def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> None:
     """Warns once of transitions that did not happen, although or because their guards are on the wrong side of zero.
 
+    In a run that is shorter than the model's own duration, a guard may be negative all the time and right.
+
     Args:
         model: the mechanism.
         trajectory: its run.
@@ -56,6 +58,7 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
             at which the transition might happen.
     """
     phase, past, (happened, _) = phases(model, trajectory), _past(trajectory), _events(trajectory)
+    whole = float(trajectory.t_end) >= usual_duration(model)
     found = []
     for i, (name, one) in enumerate(model.transitions().items()):
         value = np.where(np.isin(phase, one.sources), np.asarray(values[name]), np.nan)
@@ -69,13 +72,13 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
         where = f"phase {phase[at]} (at {np.asarray(trajectory.ts)[at]:.4g} s)"
         if rises.size:
             found.append(f"that of {name!r} rises through zero in {where}")
-        elif below[known].all() and known.sum() > _LONG * (phase >= 0).sum():
+        elif whole and below[known].all() and known.sum() > _LONG * (phase >= 0).sum():
             found.append(f"that of {name!r} is negative from the start of {where}")
     if found:
         warn_user(
             f"a guard of {type(model).__name__} may have the wrong sign: {'; '.join(found)}. Its event did not happen, "
-            "because events are where guards fall through zero: return the opposite sign (or give the transition "
-            "`armed`, false where the guard does not count)"
+            "because events are where guards fall through zero: if it should have, return the opposite sign (or give "
+            "the transition `armed`, false where the guard does not count)"
         )
 
 

@@ -197,7 +197,8 @@ def integrate(
         watch: outputs or components of the state whose extremes over all accepted steps are recorded.
 
     Raises:
-        TypeError: for a scheme that is no `Smooth`, such as where times and scheme are exchanged.
+        TypeError: for a model that is not smooth, and a scheme that is no `Smooth`, such as where times and scheme are
+            exchanged.
         ValueError: for an initial state without the structure of the model's own, or not finite, unless it is traced.
 
     Examples:
@@ -209,6 +210,9 @@ def integrate(
         >>> print(run.ys.x.round(6), run.ys.v.round(6))  # m and m/s: a free fall from 30 m under 10 m/s^2
         [-30. -25. -10.] [ 0. 10. 20.]
     """
+    if not hasattr(model, "vector_field"):
+        what = f"{type(model).__name__} has no vector_field(t, y): it is not smooth"
+        raise TypeError(f"integrate needs a smooth model, but {what}; simulate(model, ...) runs it by its own scheme")
     scheme = Smooth.of(model) if scheme is None else scheme
     if not isinstance(scheme, Smooth):
         call = "as in integrate(model, ts, scheme)"

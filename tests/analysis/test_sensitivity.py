@@ -13,6 +13,7 @@ from jaxgait.ensembles.spacing import Log
 from jaxgait.measure import Measure, table
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.outcome import NoResult
+from jaxgait.parameters import ParameterError
 from tests.solve.test_time_stepping import Ball
 
 FIRST, TOTAL = [0.3139, 0.4424, 0.0], [0.5576, 0.4424, 0.2437]
@@ -110,7 +111,8 @@ def test_indices_of_part_of_the_sample_and_those_that_it_leaves_open_are_warned_
     with pytest.warns(UserWarning) as caught:
         sobol_indices(Function(), BOX, rare, count=64, **QUICK)
     left_out, open_ = (str(one.message) for one in caught if one.category is UserWarning)
-    assert "of 64 rows, those with a member that failed or ended early are left out: rare (2" in left_out
+    assert "of 64 rows, those with a member without a value (failed, ended early, not valid) are left" in left_out
+    assert ": rare (2" in left_out
     assert "does not determine the Sobol indices of rare, which lie between 0 and 1: the total index of" in open_
 
 
@@ -120,6 +122,16 @@ def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):
     np.testing.assert_allclose(one.linear, [0.8, 0.2, 0.0], atol=1e-12)
     np.testing.assert_allclose(one["first"], one.linear, atol=0.05)
     np.testing.assert_allclose(one["total"], one.linear, atol=0.05)
+
+
+def test_shares_of_an_infinite_variance_do_not_exist():
+    with pytest.raises(ParameterError, match=r"of 'x' has no finite variance, .*: t\(df=2\.0, loc=0\.0, scale=1\.0\)"):
+        sobol_indices(Function(), BOX | {"x": stats.t(2)}, "value", count=16, **QUICK)
+
+
+def test_ranges_may_be_pairs():
+    by_name, pairs = (sobol_indices(Function(), o, "value", count=16, **QUICK) for o in (BOX, list(BOX.items())))
+    np.testing.assert_array_equal(by_name.total, pairs.total)
 
 
 def test_ranges_may_be_logarithmic_and_labelled():

@@ -65,7 +65,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
 
     from jaxgait.registry import model
 
-    known: dict[str, Any] = {"diffrax": diffrax, "jax": jax, "np": np, "nan": np.nan, "inf": np.inf}
+    known: dict[str, Any] = {"diffrax": diffrax, "jax": jax, "np": np, "xr": xr, "nan": np.nan, "inf": np.inf}
     for module, wanted in _MODULES.items():
         known |= {name: getattr(importlib.import_module(module), name) for name in wanted}
     leg = known["Prosthesis"]()

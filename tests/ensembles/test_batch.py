@@ -11,6 +11,7 @@ from jaxgait.ensembles import batch
 from jaxgait.measure import Measure, MeasureError, known
 from jaxgait.models import Bungee, Creeper, RollingWalker
 from jaxgait.native import stored
+from jaxgait.outcome import FIRST_TERMINATION
 from jaxgait.parts import with_parts
 from tests.oscillator import Oscillator
 from tests.solve.test_event_driven import Bouncing
@@ -177,12 +178,14 @@ def end_and_drop(run):
 
 def test_derivatives_by_many_parameters_are_those_by_few_of_them(monkeypatch):
     """They are computed in groups, each beside a run of its own."""
-    run = {"duration": 1.0, "samples": 8, "observe": end_and_drop}
+    run = {"duration": 1.5, "samples": 8, "observe": end_and_drop}
     few, many = ["initial.x", "stiffness"], ["mass", "stiffness", "initial.x"]
-    some = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, **run, gradient=few)
+    breaks = Oscillator(limit=0.5)  # of the members, one ends early: its results and derivatives are NaN
+    some = ensemble(breaks, {"mass": [1.0, 9.0]}, **run, gradient=few)
+    assert some.status.values.tolist() == [FIRST_TERMINATION, 0]
     monkeypatch.setattr(batch, "DIRECTIONS_TOGETHER", 2)
     monkeypatch.setattr(batch, "DIRECTIONS_PER_LANE", 2)
-    grouped = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, **run, gradient=many)
+    grouped = ensemble(breaks, {"mass": [1.0, 9.0]}, **run, gradient=many)
     for name in ("end_gradient", "drop_gradient"):
         np.testing.assert_allclose(grouped[name].sel(parameter=few), some[name], rtol=1e-9)
     np.testing.assert_array_equal(grouped.x_end, some.x_end)

@@ -89,6 +89,19 @@ def labelled(values, unit):
     return xr.DataArray(values, attrs={"units": unit})
 
 
+def test_what_the_rows_of_a_dataset_share_is_a_value_or_raises():
+    table = xr.Dataset({"mass": (("run", "stiffness"), [[60.0, 61.0], [80.0, 81.0]])}, {"stiffness": [20.0, 40.0]})
+    chosen = table.assign_coords(run=["a", "b"], day="Monday").sel(stiffness=40.0)
+    with pytest.raises(
+        ParameterError, match=r"label 'stiffness', but no values of it: make it a variable, table\.reset_"
+    ):
+        check_members(Bungee(), zipped(chosen))
+    members = zipped(chosen.reset_coords("stiffness"))
+    check_members(Bungee(), members)
+    np.testing.assert_array_equal(members.values["stiffness"], [40.0, 40.0])
+    assert members.labels["run"][1].tolist() == ["a", "b"] and members.labels["day"] == ((), "Monday")
+
+
 def test_labelled_values_are_converted_to_the_units_of_the_model():
     grams, odd = labelled([6e4, 7e4], "g"), 0.1 + np.arange(2)
     rows = xr.Dataset({"mass": ("who", [6e4, 7e4], {"units": "g"}), "stiffness": ("who", [20.0, 25.0])})

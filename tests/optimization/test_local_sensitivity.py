@@ -47,6 +47,11 @@ def test_a_gait_that_runs_do_not_reach_is_found_from_the_guess():
     steady = 1.0 / complex(1.5 - 1.0, 0.6)  # x = Re(steady exp(i t))
     found = sensitivities(Lost(), **request, gait=np.array([steady.real, -steady.imag]))
     np.testing.assert_allclose(found.slope, [-(abs(steady) ** 4) * np.array([0.5, 0.6])], rtol=1e-5)
+    for wrong in (np.zeros(3), np.zeros((1, 2)), np.array([np.nan, 0.0])):
+        with pytest.raises(ValueError, match=r"gait must be finite numbers of the shape \(2,\), such as"):
+            sensitivities(Lost(), **request, gait=wrong)
+    with pytest.raises(ValueError, match=r"of the shape \(2, 2\)"):
+        sensitivities(Lost(), **request | {"by": ["c"]}, across={"k": [1.4, 1.5]}, gait=np.zeros((3, 2)))
     with pytest.raises(ValueError, match="a gait is the first guess for gradient='gait', got gradient='run'"):
         sensitivities(Lost(), **request | {"gradient": "run"}, gait=np.zeros(2))
 

@@ -15,6 +15,7 @@ from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Sampling
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.solve.smooth import integrate
 
 EXACT = 1e-9  # the motion is a parabola: every solver is exact but for rounding, which grows with every bounce
 
@@ -98,16 +99,21 @@ class Ceiling(Bouncing):
 
 
 @pytest.mark.parametrize(
-    ("values", "why"),
+    ("values", "duration", "why"),
     [
-        ({"sign": -1.0}, r"'passed' rises through zero in phase 0 \(at 0.31 s\)"),
-        ({"sign": -1.0, "top": -0.1}, r"'passed' is negative from the start of phase 0 \(at 0 s\)"),
+        ({"sign": -1.0}, 0.4, r"'passed' rises through zero in phase 0 \(at 0.31 s\)"),
+        ({"sign": -1.0, "top": -0.1}, None, r"'passed' is negative from the start of phase 0 \(at 0 s\)"),
     ],
 )
-def test_a_guard_of_the_wrong_sign_is_noticed(values, why):
+def test_a_guard_of_the_wrong_sign_is_noticed(values, duration, why):
     assert "passed" in simulate(Ceiling(), duration=0.4, samples=40).event_name  # and there is no warning
     with pytest.warns(UserWarning, match=f"guard of Ceiling may have the wrong sign: that of {why}.*opposite sign"):
-        simulate(Ceiling(**values), duration=0.4, samples=40)
+        simulate(Ceiling(**values), duration=duration, samples=40)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_guard_that_is_negative_in_a_short_run_may_be_right():
+    simulate(Ceiling(sign=-1.0, top=-0.1), duration=0.4, samples=40)
 
 
 @pytest.mark.parametrize("duration", [0.05, 0.3, 2.0])
@@ -116,6 +122,13 @@ def test_no_shipped_guard_is_suspected(duration):
     from jaxgait import RollingWalker
 
     simulate(RollingWalker(), duration=duration)
+
+
+def test_only_smooth_models_are_integrated():
+    with pytest.raises(
+        TypeError, match=r"but Bouncing has no vector_field\(t, y\): .*; simulate\(model, \.\.\.\) runs it"
+    ):
+        integrate(Bouncing(), jnp.array([0.0, 1.0]))
 
 
 def test_too_many_events_are_a_status():
