@@ -8,8 +8,8 @@
 
 Models: Bungee, Creeper, CreeperChain, Exoskeleton, Inchworm, Jumper, JumpingRobot, Prosthesis, RigidWalker,
 RollingWalker, SpatialJumper, Walker. Members of ensembles: cloud, grid, latin_hypercube, product, sobol, zipped.
-Ranges of decades: Log. A mechanism of your own: Model, Variable, Numerics, Measure, Transition, parameter, part. Other
-parameters and laws: with_parameters, with_parts.
+Ranges of decades: Log. A mechanism of your own: Model, Variable, Numerics, Measure, Transition, parameter, part,
+derived. Other parameters and laws: with_parameters, with_parts.
 """
 
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jaxgait.model import Model as Model
     from jaxgait.model import Numerics as Numerics
     from jaxgait.model import Variable as Variable
+    from jaxgait.model import derived as derived
     from jaxgait.models.bungee.model import Bungee as Bungee
     from jaxgait.models.creeper.chain import CreeperChain as CreeperChain
     from jaxgait.models.creeper.inchworm import Inchworm as Inchworm
@@ -60,7 +61,7 @@ __getattr__ = lazy(
     ensembles="Log cloud ensemble grid latin_hypercube product sobol zipped",
     kinds="Transition",
     measure="Measure",
-    model="Model Numerics Variable",
+    model="Model Numerics Variable derived",
     models="Bungee Creeper CreeperChain Exoskeleton Inchworm Jumper JumpingRobot "
     "Prosthesis RigidWalker RollingWalker SpatialJumper Walker",
     optimization="optimize",

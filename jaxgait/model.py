@@ -18,13 +18,14 @@ from jaxgait import units
 from jaxgait.checks import is_concrete, shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
-from jaxgait.parameters import ParameterError, Prepared, check, parameter, parameters, with_parameters
+from jaxgait.parameters import ParameterError, check, parameter, parameters, with_parameters
 from jaxgait.precision import float64_default
+from jaxgait.system import System, derived
 
 State: TypeAlias = Any
 """A model's state: a pytree, best a `NamedTuple` of scalars (each leaf becomes one batch vector under `vmap`)."""
 
-__all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_model", "parameter"]
+__all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_model", "derived", "parameter"]
 
 M = TypeVar("M", bound="Model")
 
@@ -231,7 +232,7 @@ class Model(Immutable):
         return {}
 
     def prepared(self) -> System:
-        """The model with everything derived from its parameters, computed once before a run.
+        """The model with everything derived from its parameters (`jaxgait.system.derived`), computed once before a run.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -239,7 +240,7 @@ class Model(Immutable):
             >>> print(system.mass, system.vector_field(0.0, Bungee().initial_state()).v)  # kg, m/s^2
             80.0 10.0
         """
-        return System(self)
+        return System.of(self)
 
     def preset(self: M, name: str) -> M:
         """The model with one of its parameter sets, by name (see `presets`).
@@ -407,43 +408,6 @@ def _check_values(cls: type) -> None:
 def _undefined(cls: type, name: str) -> bool:
     member = getattr(cls, name, None)
     return member is None or getattr(member, "__isabstractmethod__", False)
-
-
-@float64_default
-class System(Prepared):
-    """A model prepared for a run, with everything derived from its parameters.
-
-    It has the model's methods and parameters, but it is not a `Model`: its parameters cannot be replaced, because the
-    derived values would not follow.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> system = Bungee().prepared()
-        >>> start = system.initial_state()
-        >>> print(system.name, system.vector_field(0.0, start).v, system(0.0, start).v)  # m/s^2
-        Bungee 10.0 10.0
-    """
-
-    _model: Any
-
-    def __getattr__(self, name: str) -> Any:
-        """An attribute of the model."""
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self._model, name)
-
-    def vector_field(self, t: Scalar, y: State) -> State:
-        """The model's vector field."""
-        return self._model.vector_field(t, y)
-
-    def __call__(self, t: Scalar, y: State, args: object = None) -> State:
-        """The vector field, in the argument order of diffrax."""
-        return self.vector_field(t, y)
-
-    @property
-    def name(self) -> str:
-        """The model's class, for messages."""
-        return type(self._model).__name__
 
 
 def _shown(value: Any) -> str:

@@ -469,7 +469,7 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
         >>> print(outputs(Bungee(), trajectory)["rope_force"])  # N
         [ 0.  0. 40.]
     """
-    found = {**jax.vmap(model.outputs)(trajectory.ts, trajectory.ys), **trajectory.totals}
+    found = {**jax.vmap(model.prepared().outputs)(trajectory.ts, trajectory.ys), **trajectory.totals}
     return {name: blank(x, trajectory.reached()) for name, x in found.items()}
 
 

@@ -33,6 +33,7 @@ ROOMS = [
     "motion",
     "registry",
     "contents",
+    "system",
     "model",
     "kinds",
     "parts",

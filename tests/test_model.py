@@ -1,4 +1,4 @@
-"""Errors for objects that are not models; nothing derived from parameters outlives them."""
+"""Errors for objects that are not models, and for what a model's class lacks."""
 
 import inspect
 from typing import Any, ClassVar, NamedTuple
@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from jaxgait import Measure, Transition, ensemble, simulate
-from jaxgait.model import Model, System, Variable, as_model
-from jaxgait.models import Bungee, Exoskeleton, Jumper, Prosthesis
-from jaxgait.models.jumper.spatial import SpatialJumper
+from jaxgait.model import Model, Variable, as_model
+from jaxgait.models import Bungee, Prosthesis
 from jaxgait.parameters import ParameterError, parameter, parameters, with_parameters
 
 
@@ -36,30 +35,6 @@ def test_a_model_is_a_model():
 def test_errors_for_other_objects_name_a_model(given, message):
     with pytest.raises(TypeError, match=message):
         as_model(given)
-
-
-@pytest.mark.parametrize(
-    ("model", "name"), [(Jumper(), "mass"), (SpatialJumper(), "plane.mass"), (Exoskeleton(), "masses")]
-)
-def test_parameters_of_a_prepared_model_cannot_be_replaced(model, name):
-    """Its bars, its crouch, its factors were worked out before: they would not follow."""
-    system = model.prepared()
-    assert isinstance(system, System)
-    value = 1.1 * np.asarray(parameters(model)[name].value)
-    with pytest.raises(ParameterError, match="prepare it again"):
-        with_parameters(system, {name: value})
-    with pytest.raises(ParameterError, match="prepared"):
-        parameters(system)
-
-
-@pytest.mark.parametrize("model", [Jumper(), Exoskeleton()])
-def test_a_prepared_model_moves_as_the_model_does(model):
-    y = model.initial_state()
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12),
-        model.prepared().vector_field(0.2, y),
-        model.vector_field(0.2, y),
-    )
 
 
 @pytest.mark.parametrize("given", [Bungee, None, "bungee"])

@@ -17,7 +17,7 @@ import numpy as np
 from jax.interpreters import partial_eval
 from jaxtyping import Array
 
-from jaxgait import precision
+from jaxgait import precision, system
 from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_a_value, shown
 from jaxgait.fields import array_of
 from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel, Transition
@@ -181,7 +181,12 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
     def whole(numbers: Any) -> Any:
         return eqx.combine(numbers, static)
 
-    y = _traced(f"{name}.initial_state", lambda m: whole(m).initial_state(), shapes)
+    prepared, fixed = eqx.partition(_system(f"{name}.prepared", whole, shapes), _is_shape)
+
+    def ready(numbers: Any) -> Any:
+        return eqx.combine(numbers, fixed)
+
+    y = _traced(f"{name}.initial_state", lambda m: ready(m).initial_state(), prepared)
     if not jax.tree.leaves(y):
         raise TypeError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
     for path, leaf in jax.tree.leaves_with_path(y):
@@ -190,7 +195,7 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
 
     def at(what: str, function: Callable[[Any], Any]) -> Any:
         """Shapes that a function of time and state returns."""
-        return _traced(f"{name}.{what}", lambda m, t, y: function(whole(m))(t, y), shapes, _NUMBER, y)
+        return _traced(f"{name}.{what}", lambda m, t, y: function(ready(m))(t, y), prepared, _NUMBER, y)
 
     if hasattr(kind, "vector_field"):
         _check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y)
@@ -206,7 +211,7 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
     if hasattr(kind, "transitions"):
         _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
     for group in ("terminations", "events"):
-        named = _known(lambda m, group=group: getattr(whole(m), group)(), shapes)
+        named = _known(lambda m, group=group: getattr(ready(m), group)(), prepared)
         if not (isinstance(named, Mapping) and all(isinstance(k, str) and callable(x) for k, x in named.items())):
             got = shown(named) if isinstance(named, Mapping) else _shape_of(named)
             raise TypeError(f"{name}.{group} must return a dict of functions of (t, y) by name, got {got}")
@@ -221,6 +226,22 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
 
 
 _NUMBER = jax.ShapeDtypeStruct((), float)
+
+
+def _is_shape(x: Any) -> bool:
+    return isinstance(x, jax.ShapeDtypeStruct)
+
+
+def _system(name: str, whole: Callable[[Any], Model], shapes: Any) -> Any:
+    """The system that runs, with shapes instead of arrays."""
+    static = []
+
+    def numbers(m: Any) -> Any:
+        dynamic, rest = eqx.partition(whole(m).prepared(), eqx.is_array)
+        static.append(rest)
+        return dynamic
+
+    return eqx.combine(_traced(name, numbers, shapes), static[0])
 
 
 def _known(function: Callable[[Any], T], shapes: Any) -> T:
@@ -338,7 +359,7 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
                 "then the state, (t, y)"
             ) from error
         last = traceback.extract_tb(error.__traceback__)[-1]
-        if "positional argument" in str(error) and last.filename in (__file__, precision.__file__):
+        if "positional argument" in str(error) and last.filename in (__file__, precision.__file__, system.__file__):
             raise TypeError(f"{name} must take two arguments, the time and the state, (t, y): {error}") from error
         raise
 

@@ -186,7 +186,7 @@ class FixedSteps(Scheme):
             now, _ = jax.lax.scan(lambda now, _: (stepper.block(*now), None), now, length=blocks)
             return now, (now[0].y, now[0].totals)
 
-        first = stepper.start(start_state(model, y0))
+        first = stepper.start(start_state(model.prepared(), y0))
         (motion, notes), rest = jax.lax.scan(sample, first, length=sampling.intervals)
         return motion.trajectory(ts, grid, blocks * steps, first[0], rest, stepper.events(notes))
 

@@ -222,14 +222,14 @@ def integrate(
     ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
     if scheme.mode == "reverse":
         model, ts, y0 = reverse_only((model, ts, y0))
-    start, system = start_state(model, y0), model.prepared()
-    max_events = scheme.max_events if model.events() else 0
+    system = model.prepared()
+    start, max_events = start_state(system, y0), scheme.max_events if system.events() else 0
     least = max(1, min(LEAST_STEPS, scheme.max_steps // 2))
     longest = (ts[-1] - ts[0]) / least if scheme.max_step is None else scheme.max_step
     controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=longest)
     if watches := bool(watch or max_events):
         controller = Watching(controller, watch, max_events, scheme.mode)  # type: ignore[call-arg]
-    terminations = model.terminations()
+    terminations = system.terminations()
 
     @eqx.filter_jit  # traced once, however many times diffrax and the solver evaluate it
     def vector_field(t: Any, y: State, args: Any) -> State:

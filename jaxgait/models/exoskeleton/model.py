@@ -42,7 +42,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait.mechanics.linalg import norm
-from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
+from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.exoskeleton import dynamics, vectors
 from jaxgait.models.exoskeleton.elements import Planar, Spatial
 from jaxgait.models.exoskeleton.joining import warn_of_jumps
@@ -359,12 +359,13 @@ class Exoskeleton(Model):
 
     # The forward model.
 
-    def prepared(self) -> System:
-        """The exoskeleton with W factorised for the whole run."""
-        return FactorisedExoskeleton(self, vectors.factorise(self.chain))
+    @derived
+    def _factor(self) -> vectors.Factor:
+        """W, factorised."""
+        return vectors.factorise(self.chain)
 
     def _accelerations(self, force: Array) -> Array:
-        return vectors.accelerations(vectors.factorise(self.chain), force, self.gravity)
+        return vectors.accelerations(self._factor(), force, self.gravity)
 
     def state_at(self, t: Scalar) -> ExoskeletonState:
         """The state on the prescribed motion at time `t` in s, with one foot as the base."""
@@ -428,28 +429,6 @@ class Exoskeleton(Model):
         if self.mode == "gait":
             ends["landed"] = lambda t, y: t > self.duration * (1 + 1e-9)
         return ends
-
-
-@float64_default
-class FactorisedExoskeleton(System):
-    """An exoskeleton ready to run.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.models.exoskeleton.model import five_links
-        >>> exoskeleton = five_links()
-        >>> y, system = exoskeleton.initial_state(), exoskeleton.prepared()
-        >>> same = np.isclose(system.vector_field(0.0, y).v, exoskeleton.vector_field(0.0, y).v)
-        >>> print(type(system).__name__, bool(same.all()))
-        FactorisedExoskeleton True
-    """
-
-    _factor: vectors.Factor
-
-    def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:
-        """The exoskeleton's vector field, from the factors of W."""
-        force = self._model.actuators(t, y)
-        return ExoskeletonState(y.v, vectors.accelerations(self._factor, force, self._model.gravity))
 
 
 @float64_default

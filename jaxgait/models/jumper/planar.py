@@ -28,7 +28,7 @@ from jaxgait import precision
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import Link, Motion, PlanarTree, Tree, plane
 from jaxgait.mechanics.spatial.plane import SagittalVec
-from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
+from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.jumper.sole import Sole, StudForces
 from jaxgait.models.jumper.swing import Turn, locked
 from jaxgait.native import kept
@@ -77,14 +77,6 @@ class SoleContact(NamedTuple):
     studs: StudForces
 
 
-class Derived(NamedTuple):
-    """Constants of a run."""
-
-    tree: PlanarTree
-    ankle: Scalar
-    """Ankle angle in the crouch."""
-
-
 class PlanarJumper(Model):
     """Base class of jumpers in the plane; a subclass defines the bars and the joints.
 
@@ -97,7 +89,7 @@ class PlanarJumper(Model):
         >>> jumper = Jumper()
         >>> print(jumper.labels["joint"], jumper.duration)  # s
         ['ankle', 'knee', 'hip', 'shoulder', 'elbow'] 0.6
-        >>> print(jumper.tree().names[:3], round(float(jumper.build().mass.sum()), 2))  # kg
+        >>> print(jumper.tree().names[:3], round(float(jumper.tree().mass.sum()), 2))  # kg
         ('foot', 'shank', 'thigh') 70.0
         >>> print(round(math.degrees(float(jumper.crouch_ankle()))))  # deg
         38
@@ -125,8 +117,6 @@ class PlanarJumper(Model):
         0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source=CHOSEN
     )
     sole: Sole = Sole()
-    _derived: Derived | None = eqx.field(default_factory=lambda: None, init=False)
-    """Set only in the result of `prepared`; replacing a parameter drops it."""
 
     duration: ClassVar[float] = 0.6
     """In s: up to the middle of the flight."""
@@ -191,29 +181,16 @@ class PlanarJumper(Model):
             return spatial.planar()
         return next((spatial.hinge((0.0, j.sense, 0.0)) for j in cls.joints if j.bar == bar), spatial.fixed())
 
-    def build(self) -> PlanarTree:
+    @derived
+    def tree(self) -> PlanarTree:
         """The bars, foot first, in the planar form."""
         return Tree.build(*self.links()).in_plane()
 
-    def tree(self) -> PlanarTree:
-        """The bars, foot first."""
-        return self.build() if self._derived is None else self._derived.tree
-
-    def _with_derived(self) -> PlanarJumper:
-        """The same jumper with bars and crouch computed; only for `prepared`."""
-        derived = Derived(self.build(), self.crouch_ankle())
-        return eqx.tree_at(lambda m: m._derived, self, derived, is_leaf=lambda leaf: leaf is None)
-
-    def prepared(self) -> System:
-        """The jumper with bars and crouch computed."""
-        return System(self._with_derived())
-
     # --- joint motions -------------------------------------------------------------------------------------------
 
+    @derived
     def crouch_ankle(self) -> Float[Array, ""]:
         """Ankle angle in rad of the static crouch, its centre of mass `com_ahead` of the ankle; NaN if impossible."""
-        if self._derived is not None:
-            return jnp.asarray(self._derived.ankle)
         return self.balanced_ankle(self._crouch(0.0), self.com_ahead)
 
     def balanced_ankle(self, flexions: Sequence[Turn], com_ahead: Scalar) -> Float[Array, ""]:
@@ -475,15 +452,15 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
     """The quantities that `validate` checks: the crouch and the range of the joint angles."""
 
     def one(model: PlanarJumper) -> dict[str, Array]:
-        model, found = model._with_derived(), {}
-        ankle = model.crouch_ankle()
-        for joint in model.joints:
-            start = ankle if joint.name == "ankle" else getattr(model, f"{joint.name}_start")
-            found[joint.name] = jnp.stack([start + angle for angle in getattr(model, joint.name).extremes()])
-        crouch = model.initial_state()
-        rates = model.vector_field(0.0 * ankle, crouch)
-        unrest = (jnp.abs(rates.vz) + jnp.abs(rates.spin)) / model.gravity
-        return {**found, "depth": model.contact(crouch).depth, "unrest": unrest}
+        system, found = model.prepared(), {}
+        ankle = system.crouch_ankle()
+        for joint in system.joints:
+            start = ankle if joint.name == "ankle" else getattr(system, f"{joint.name}_start")
+            found[joint.name] = jnp.stack([start + angle for angle in getattr(system, joint.name).extremes()])
+        crouch = system.initial_state()
+        rates = system.vector_field(0.0 * ankle, crouch)
+        unrest = (jnp.abs(rates.vz) + jnp.abs(rates.spin)) / system.gravity
+        return {**found, "depth": system.contact(crouch).depth, "unrest": unrest}
 
     return jax.vmap(one, in_axes=(axes,))(model) if jax.tree.leaves(axes) else one(model)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -18,7 +17,7 @@ from jaxtyping import Array, Float
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.anthropometry import Segment, axes, diagonal_inertia, segments, shoulder_height
 from jaxgait.mechanics.linalg import stacked
-from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
+from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
 from jaxgait.models.jumper.sole import StudForces
 from jaxgait.models.jumper.swing import Turn, locked
@@ -62,7 +61,7 @@ class SpatialJumper(Model):
         >>> jumper = SpatialJumper()
         >>> print(jumper.labels["foot"], jumper.duration)  # s
         ('left', 'right') 0.6
-        >>> print(len(jumper.tree().names), round(float(jumper.build().mass.sum()), 2))  # bodies, kg
+        >>> print(len(jumper.tree().names), round(float(jumper.tree().mass.sum()), 2))  # bodies, kg
         15 70.0
         >>> y = jumper.initial_state()
         >>> q, v, _ = jumper.coordinates(0.0, y)
@@ -77,8 +76,6 @@ class SpatialJumper(Model):
     plane: Jumper = Jumper()
     """Body, posture, swings and sole, shared with the planar model."""
     asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative", source=CHOSEN)
-    _derived: spatial.Tree | None = eqx.field(default_factory=lambda: None, init=False)
-    """The bodies; only in the result of `prepared`."""
 
     labels: ClassVar[Mapping[str, Sequence[str]]] = {
         "axis": ("x", "y", "z"),
@@ -115,17 +112,9 @@ class SpatialJumper(Model):
         """0.6 s: up to the middle of the flight."""
         return self.plane.duration
 
-    def prepared(self) -> System:
-        """The jumper with bodies and crouch computed."""
-        known = (self.plane._with_derived(), self.build())
-        return System(eqx.tree_at(lambda m: (m.plane, m._derived), self, known, is_leaf=lambda leaf: leaf is None))
-
+    @derived
     def tree(self) -> spatial.Tree:
         """The fifteen bodies, lower trunk first."""
-        return self.build() if self._derived is None else self._derived
-
-    def build(self) -> spatial.Tree:
-        """The bodies from the parameters."""
         s = segments(self.plane.mass, self.plane.stature)
         up = [("lower_trunk", None, 0.0), ("upper_trunk", "lower_trunk", s["lower_trunk"].length)]
         up += [("head", "upper_trunk", s["upper_trunk"].length)]

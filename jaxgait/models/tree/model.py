@@ -32,7 +32,7 @@ from jaxgait.checks import shown
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
-from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
+from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree.parts import ContactPoint, Force, PrescribedJoint, Spring, Torque, law
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
 from jaxgait.plausible import plausible_range
@@ -164,8 +164,6 @@ class TreeModel(Model):
     axes of the body (`jaxgait.mechanics.spatial.free` shows how to convert them)."""
     gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
     duration: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
-    _tree: Tree | None = None
-    """Only in the result of `prepared`."""
 
     scene: ClassVar[str] = "jaxgait.models.tree.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -204,14 +202,10 @@ class TreeModel(Model):
             "tangent": axes[:2],
         }
 
-    def prepared(self) -> System:
-        """The model with its tree built."""
-        tree = Tree.build(*self.links.values())
-        return System(eqx.tree_at(lambda m: m._tree, self, tree, is_leaf=lambda x: x is None))
-
+    @derived
     def tree(self) -> Tree:
         """The bodies."""
-        return Tree.build(*self.links.values()) if self._tree is None else self._tree
+        return Tree.build(*self.links.values())
 
     def initial_state(self) -> TreeState:
         """`start` and `start_rates`; prescribed joints start on their motion."""

@@ -1,7 +1,5 @@
 """The four-bar robot: the planar jumper's equations against spatial recursions with the same bars."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 
 from jaxgait import precision
 from jaxgait.mechanics import spatial
-from jaxgait.models import Jumper
 from jaxgait.models.jumper.planar import JumperState
 from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.parameters import ParameterError, with_parameters
@@ -43,11 +40,3 @@ def test_base_accelerations_and_joint_moments_are_those_of_the_spatial_tree():
 def test_impossible_robots_raise():
     with pytest.raises(ParameterError, match=r"hip swings to .* beyond its limits"):
         with_parameters(JumpingRobot(), {"hip.angle": 2.0}).validate()
-
-
-def test_what_is_derived_is_dropped_with_a_replaced_parameter():
-    prepared = Jumper()._with_derived()
-    heavy = dataclasses.replace(prepared, mass=100.0)
-    assert float(heavy.tree().mass.sum()) == pytest.approx(100.0)
-    near = dataclasses.replace(prepared, com_ahead=0.05)
-    assert float(near.crouch_ankle()) == pytest.approx(float(Jumper(com_ahead=0.05).crouch_ankle()))

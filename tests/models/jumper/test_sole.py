@@ -94,5 +94,5 @@ def test_every_column_of_studs_carries_in_the_plane_as_in_space():
 def test_the_right_foot_is_the_mirror_image_of_the_left_one():
     """Studs of both feet lay on the same side: a symmetric body drifted sideways."""
     jumper = with_parameters(SpatialJumper(), {"plane.sole.columns": (-0.02, 0.04)})
-    left, right = jnp.split(jumper._studs(jumper.build()).position, 2)
+    left, right = jnp.split(jumper._studs(jumper.tree()).position, 2)
     np.testing.assert_array_equal(right, np.asarray(left) * np.array([1.0, -1.0, 1.0]))
