@@ -26,7 +26,14 @@ LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Mod
 LONG |= {"Optimum", "through_stages", "front", "paths", "convergence", "room", "fitted", "profiled", "Fit", "profile"}
 LONG |= {"sample", "float32_error", "read_store", "people", "single_strides", "rolling_gait", "Sole"}
 LONG |= {"aligned", "peak_load", "grip_threshold", "lowest_point", "with_drive", "straight_ankle_height", "assess"}
-LONG |= {"Prosthesis.driven", "Exoskeleton", "Exoskeleton.prescribed", "Exoskeleton.exchanged"}
+LONG |= {
+    "Prosthesis.driven",
+    "Exoskeleton",
+    "Exoskeleton.prescribed",
+    "Exoskeleton.exchanged",
+    "step_figures",
+    "figures_of",
+}
 LONG |= {"Exoskeleton.actuators", "WalkingGait", "JoinedGait", "CreeperChain.drive_force", "CreeperChain.loads"}
 LONG |= {"CreeperChain.force_on_shaft", "TreeModel.loads", "Keyframes", "PlanarJumper", "PlanarJumper.balanced_ankle"}
 LONG |= {

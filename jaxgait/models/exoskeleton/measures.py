@@ -1,8 +1,14 @@
-"""Inverse dynamics of a walking exoskeleton: labelled histories of its prescribed motion, and figures of a step."""
+"""Inverse dynamics of a walking exoskeleton: measures of a step, and labelled histories of its prescribed motion.
+
+    ensemble(five_links(mode="gait"), {"gait.stretch": stretches}, observe=["speed", "work_per_metre", "least_lift"])
+
+`MEASURES` are those of the prescribed step, whatever the run; only `largest_tracking_error` is that of the run itself.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,15 +19,19 @@ from jaxtyping import Array, Float
 from jaxgait import checks
 from jaxgait import precision as precisions
 from jaxgait.checks import by_name
+from jaxgait.measure import Measure, table
 from jaxgait.mechanics import linalg
 from jaxgait.models.exoskeleton.model import LEG_PARENTS, Exoskeleton
 from jaxgait.models.exoskeleton.walking import step_numbers
 from jaxgait.native import kept
 from jaxgait.parameters import check_single
 from jaxgait.precision import float64_default
+from jaxgait.run import Run
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.dataset import labelled
 
+MIN_SAMPLES = 100
+"""Least samples of a step for its measures: its work is within 0.1 % of that with 200."""
 _WHOLE = 1e-9  # tolerance of an integer number of samples
 
 
@@ -47,6 +57,12 @@ def histories(
         TypeError: for anything but an exoskeleton.
         ValueError: for impossible strides or samples, or a product of them that is not an integer.
         jaxgait.parameters.ParameterError: for impossible parameters, and for several values of one.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton import five_links, histories
+        >>> walk = histories(five_links(mode="gait"), strides=2, samples=20)
+        >>> print(walk.sizes["time"], walk.torque.dims, walk.torque.attrs["units"])
+        41 ('time', 'link', 'axis') N m
     """
     check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
     count = _samples(strides, samples)
@@ -114,21 +130,56 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
 
     Raises:
         ValueError: for an impossible number of samples or rounding, and for links other than two legs first.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton import five_links, step_figures
+        >>> step = step_figures(five_links(), samples=100)
+        >>> print(round(float(step.length), 3), round(float(step.friction), 2))  # m, without dimension
+        0.433 0.57
     """
-    if exo.parent[:4] != LEG_PARENTS:
-        raise ValueError(f"the first four links must be two legs, with the parents {LEG_PARENTS}, got {exo.parent}")
     checks.count("samples", samples)
     checks.number("rounding", rounding, "W")
     if rounding < 0.0:
         raise ValueError(f"rounding must not be negative, got {rounding:g} W")
-    duration = exo.gait.stride_time / 2
+    return _figures(exo, _step(exo, samples), rounding)
+
+
+def figures_of(run: Run, rounding: float = 0.0) -> StepFigures:
+    """Figures of the prescribed step at as many midpoints as the run has samples per stride, at least `MIN_SAMPLES`.
+
+    Args:
+        run: a run of an exoskeleton by any scheme.
+        rounding: see `step_figures`.
+
+    Examples:
+        >>> from jaxgait import Measure, simulate
+        >>> from jaxgait.models.exoskeleton import five_links
+        >>> from jaxgait.models.exoskeleton.measures import figures_of
+        >>> highest = Measure("highest", lambda run: figures_of(run).foot[:, 2].max(), "m", "height of the swing foot")
+        >>> run = simulate(five_links(mode="gait"), scheme="Prescribed", samples=4, observe=highest)
+        >>> print(round(float(run.highest), 3))  # m
+        0.093
+    """
+    return _figures(run.model, run.once(_step_of), rounding)
+
+
+def _step_of(run: Run) -> dict[str, Array]:
+    exo: Any = run.model
+    return _step(exo, max(run.sampling.samples, MIN_SAMPLES))
+
+
+def _step(exo: Exoskeleton, samples: int) -> dict[str, Array]:
+    """All variables of the prescribed motion at midpoints of equal parts of a step."""
+    if exo.parent[:4] != LEG_PARENTS:
+        raise ValueError(f"the first four links must be two legs, with the parents {LEG_PARENTS}, got {exo.parent}")
     part = jnp.asarray((np.arange(samples) + 0.5) / samples, dtype=jnp.asarray(exo.lengths).dtype)
-    out = jax.vmap(exo.prescribed)(part * duration)
-    kinds = ("phi", "l") if exo.dimension == 2 else ("phi", "psi", "l")
-    work = jnp.stack([jnp.sum(_positive(out[f"power_{k}"], rounding)) for k in kinds]) * duration / samples
-    angle = out[kinds[-2]]
-    reaction = out["reaction"]
-    length = exo.landing()[0]
+    return jax.vmap(exo.prescribed)(part * (exo.gait.stride_time / 2))
+
+
+def _figures(exo: Any, out: dict[str, Array], rounding: float) -> StepFigures:
+    duration, kinds = exo.gait.stride_time / 2, ("phi", "l") if exo.dimension == 2 else ("phi", "psi", "l")
+    angle, reaction, length = out[kinds[-2]], out["reaction"], exo.landing()[0]
+    work = jnp.stack([jnp.sum(_positive(out[f"power_{k}"], rounding)) for k in kinds]) * duration / angle.shape[0]
     return StepFigures(
         length=length,
         speed=length / duration,
@@ -146,3 +197,27 @@ def _positive(power: Array, rounding: float) -> Array:
     if rounding == 0.0:
         return jnp.maximum(power, 0.0)
     return (power + jnp.sqrt(power**2 + rounding**2)) / 2
+
+
+def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_name: str) -> Measure:
+    return Measure(name, lambda run: read(run.once(figures_of)), unit, long_name)
+
+
+MEASURES = table(
+    _of_step("step_length", lambda step: step.length, "m", "length of the prescribed step (negative: backwards)"),
+    _of_step("speed", lambda step: step.speed, "m/s", "mean speed of the prescribed step"),
+    _of_step("work", lambda step: jnp.sum(step.work), "J", "positive work of all actuators per step"),
+    _of_step("work_per_metre", lambda step: step.work_per_metre, "J/m", "positive work of all actuators per metre"),
+    _of_step("peak_ankle_moment", lambda step: step.ankle, "N m", "largest moment of the stance ankle"),
+    _of_step("required_friction", lambda step: step.friction, "1", "largest ratio of the ground reactions"),
+    _of_step("least_lift", lambda step: step.lift, "N", "smallest vertical ground reaction"),
+    _of_step("least_knee_flexion", lambda step: jnp.min(step.flexion), "rad", "smallest knee flexion of both legs"),
+    Measure(
+        "largest_tracking_error",
+        lambda run: run.extremes("tracking_error").largest,
+        "m",
+        "largest distance of a link vector from the prescribed one, over all steps of the run",
+        watch=("tracking_error",),
+    ),
+)
+"""The measures of the exoskeleton by name."""

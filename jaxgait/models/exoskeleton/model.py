@@ -156,6 +156,7 @@ class Exoskeleton(Model):
     mode: str = eqx.field(static=True, default="literal")
     """literal: one foot is always the base, as in the formulas; gait: the legs exchange roles every T/2."""
 
+    measures: ClassVar[str] = "jaxgait.models.exoskeleton.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.exoskeleton.scene:scene"
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, first_step=1e-3)
 

@@ -24,17 +24,17 @@ def test_the_example_is_the_gait_of_the_five_links_by_six_numbers():
         with_parameters(example(), {"gait.thighs": np.array([0.3, np.pi / 2])}).validate()
 
 
-def test_a_prescribed_step_is_read_at_the_middles_between_its_samples():
+def test_a_prescribed_step_is_read_at_the_midpoints_between_its_samples():
     @jax.jit
     def both(exo):
-        sampling = Sampling(None, 20)
+        sampling = Sampling(None, 100)
         run = Run(exo, Prescribed().run(exo, sampling), sampling)
         return run.trajectory, FOOT(run), MIDDLE(run)
 
     trajectory, foot, middle = both(precision.cast(example()))
     assert trajectory.status == 0 and float(trajectory.ts[-1]) == 0.9
-    np.testing.assert_array_equal(middle, foot[5:15])
-    assert foot.shape == (20,) and 0.0 < foot.min() < foot.max() < 0.1
+    np.testing.assert_array_equal(middle, foot[25:75])
+    assert foot.shape == (100,) and 0.0 < foot.min() < foot.max() < 0.1
 
 
 def test_all_starts_are_gaits_that_legs_can_walk():

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.exoskeleton.measures import histories, step_figures
+from jaxgait import ensemble, simulate
+from jaxgait.models.exoskeleton.measures import MEASURES, MIN_SAMPLES, histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
 from jaxgait.models.exoskeleton.tree import RodLink
 from jaxgait.models.exoskeleton.walking import STANCE_SHANK, JoinedGait, WalkingGait, step_numbers
@@ -100,6 +101,33 @@ def test_step_figures_are_those_of_two_legs():
 def test_a_step_backwards_costs_work_too():
     step = jax.jit(step_figures, static_argnums=1)(five_links(gait=JoinedGait(swing=-0.28)), 20)
     assert float(step.length) < 0.0 < float(step.work_per_metre)
+
+
+def test_measures_are_the_figures_of_the_prescribed_step():
+    exo, stretch = five_links(mode="gait", gait=JoinedGait()), np.array([0.0, 0.02])
+    names = [name for name in MEASURES if name != "largest_tracking_error"]
+    scan = ensemble(exo, {"gait.stretch": stretch}, scheme="Prescribed", samples=4, observe=names)
+    step = jax.jit(step_figures, static_argnums=1)(with_parameters(exo, {"gait.stretch": 0.02}), MIN_SAMPLES)
+    fields = ("length", "speed", "work", "work_per_metre", "ankle", "friction", "lift", "flexion")
+    wanted = {name: getattr(step, field) for name, field in zip(names, fields, strict=True)}
+    wanted |= {"work": wanted["work"].sum(), "least_knee_flexion": wanted["least_knee_flexion"].min()}
+    for name, value in wanted.items():
+        np.testing.assert_allclose(scan[name][1], value, rtol=1e-9, err_msg=name)
+        assert scan[name].attrs["units"] == MEASURES[name].unit
+    assert scan.work[0] != scan.work[1] and scan.attrs["status_legend"]
+
+
+def test_the_largest_tracking_error_is_that_of_all_steps():
+    exo = five_links(dimension=2, gait=WalkingGait())
+    start = exo.initial_state()
+    run = simulate(
+        exo,
+        initial_state=start._replace(v=np.asarray(start.v) + 0.01),
+        duration=0.05,
+        samples=1,
+        observe="largest_tracking_error",
+    )
+    assert run.largest_tracking_error > 1.01 * run.tracking_error.max()
 
 
 @pytest.mark.slow
