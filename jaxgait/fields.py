@@ -79,21 +79,21 @@ def suitable_values(owner: Any, field: dataclasses.Field, value: Any) -> str:
         fits = not options or any(value is o or (value == o and type(value) is type(o)) for o in options)
         return "" if fits else listed([repr(o) for o in options])
     wanted = part_types(type(owner)).get(field.name, ())
-    number = "unit" in field.metadata and not isinstance(value, eqx.Module | type)  # see `_check_kind`
+    number = "unit" in field.metadata and not isinstance(value, eqx.Module | type)  # see `_check_numbers`
     return "" if not wanted or number or isinstance(value, wanted) else f"a {parts_of(field, owner)}(...)"
 
 
 def parts_of(field: Any, owner: Any) -> str:
     """The names of the classes that a field may hold, joined by "or"."""
-    kinds = [t.__name__ for t in part_types(type(owner)).get(field.name, ()) if t is not type(None)]
-    return " or ".join(kinds) or field.name.capitalize()
+    classes = [t.__name__ for t in part_types(type(owner)).get(field.name, ()) if t is not type(None)]
+    return " or ".join(classes) or field.name.capitalize()
 
 
 @functools.cache
-def part_types(kind: type) -> dict[str, tuple[type, ...]]:
+def part_types(cls: type) -> dict[str, tuple[type, ...]]:
     """The module classes (and that of None) that the fields of a class may hold; other fields are left out."""
     found = {}
-    for name, hint in _hints(kind).items():
+    for name, hint in _hints(cls).items():
         options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
         classes = tuple(t for t in options if isinstance(t, type))
         modules = tuple(t for t in classes if issubclass(t, eqx.Module) or t is type(None))
@@ -103,19 +103,19 @@ def part_types(kind: type) -> dict[str, tuple[type, ...]]:
 
 
 @functools.cache
-def choices(kind: type, name: str) -> tuple[Any, ...]:
+def choices(cls: type, name: str) -> tuple[Any, ...]:
     """The alternatives of a static field with a `Literal` type or a flag; empty for other types."""
-    hint = _hints(kind).get(name)
+    hint = _hints(cls).get(name)
     if hint is bool:
         return False, True
     return typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(cls: type) -> dict[str, Any]:
     """The types of the fields of a class, by name; empty if they cannot be resolved."""
     try:
-        return typing.get_type_hints(kind)
+        return typing.get_type_hints(cls)
     except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
         return {}
 
@@ -309,33 +309,33 @@ def rank_of(value: Any) -> int:
 
 def with_fields(owner: T, values: Mapping[str, Any]) -> T:
     """A copy of a module or mapping with some fields replaced, static or not, without calling its constructor."""
-    kind: Any = type(owner)
+    cls: Any = type(owner)
     if isinstance(owner, Mapping):
-        return kind({**owner, **values})
-    return assemble(kind, {f.name: getattr(owner, f.name) for f in dataclasses.fields(kind)} | dict(values))
+        return cls({**owner, **values})
+    return assemble(cls, {f.name: getattr(owner, f.name) for f in dataclasses.fields(cls)} | dict(values))
 
 
-def assemble(kind: type[T], values: Mapping[str, Any]) -> T:
+def assemble(cls: type[T], values: Mapping[str, Any]) -> T:
     """A module of a class with these values of all its fields, checked but without calling its constructor."""
-    made = object.__new__(kind)
+    made = object.__new__(cls)
     for name, value in values.items():
         object.__setattr__(made, name, value)
-    for cls in kind.__mro__:
-        if "__check_init__" in vars(cls):
-            vars(cls)["__check_init__"](made)
+    for base in cls.__mro__:
+        if "__check_init__" in vars(base):
+            vars(base)["__check_init__"](made)
     return made
 
 
 def no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
     """The error message for a name that is not one of a model's known parameters, with how to change what it names."""
-    kind = type(model).__name__
+    model_name = type(model).__name__
     if not isinstance(name, str):
         return f"parameters are addressed by dotted names, such as {next(iter(known), 'damper.k')!r}, got {name!r}"
-    if wrong := no_element(f"{kind}.", name, {n: info.value for n, info in known.items()}):
+    if wrong := no_element(f"{model_name}.", name, {n: info.value for n, info in known.items()}):
         return wrong
     if inside := [n for n in known if n.startswith(name + ".")]:
-        return f"{kind}.{name} is a group of parameters: set {first_few(inside, 8)} one by one"
-    return (all(name.split(".")) and _dead_end(model, kind, name)) or _unknown(kind, name, known)
+        return f"{model_name}.{name} is a group of parameters: set {first_few(inside, 8)} one by one"
+    return (all(name.split(".")) and _dead_end(model, model_name, name)) or _unknown(model_name, name, known)
 
 
 def _dead_end(owner: Any, here: str, name: str) -> str:
@@ -364,12 +364,12 @@ def _dead_end(owner: Any, here: str, name: str) -> str:
     return f"{here} is a {type(owner).__name__} without parameters: replace it when the model is made"
 
 
-def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
+def _unknown(model_name: str, name: str, known: Mapping[str, Any]) -> str:
     """The error message for an unknown name, with the nearest known ones."""
     inside = " or ".join(repr(n) for n in known if n.endswith("." + name))
     others = f"did you mean {inside}?" if inside else f"it has {first_few(sorted(known), 8)}"
     hint = nearest(name, known, otherwise=others) if known else "it declares none (see jaxgait.model.parameter)"
-    return f"{kind} has no parameter {name!r}: {hint}"
+    return f"{model_name} has no parameter {name!r}: {hint}"
 
 
 def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
@@ -386,6 +386,6 @@ def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
         what = f"a {type(present).__name__} with its own" if isinstance(present, eqx.Module) else repr(present)
         return f"{label} has no meaning here: {label.removesuffix(name)}{of} is {what}"
     if value is None:
-        kind, _, here = label.partition(".")
-        return f"{kind} has no {here}: make it with {maker}({name}={parts_of(field, owner)}(...))"
+        model_name, _, here = label.partition(".")
+        return f"{model_name} has no {here}: make it with {maker}({name}={parts_of(field, owner)}(...))"
     return ""

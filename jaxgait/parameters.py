@@ -319,7 +319,7 @@ def with_parameters(model: M, values: Any) -> M:
         raise ParameterError(no_parameter(model, next(name for name in values if name not in known), every))
     new = {name: _like(in_own_unit(name, x, known[name].unit), known[name]) for name, x in values.items()}
     for name, x in new.items():
-        _check_kind(f"{type(model).__name__}.{name}", x, known[name])
+        _check_numbers(f"{type(model).__name__}.{name}", x, known[name])
         _check_finite(f"{type(model).__name__}.{name}", x, known[name])
     new = within_arrays(new, {name: info.value for name, info in every.items()})
     at, leaf = lambda m: [get_parameter(m, n) for n in new], lambda x: isinstance(x, tuple) or x is None
@@ -357,8 +357,8 @@ def _like(value: Any, info: ParameterInfo) -> Any:
     return as_tuples(value) if isinstance(info.value, tuple) else as_array_of(value)
 
 
-def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
-    """Checks that a value (even traced) has the kind and the axes of its parameter; `single` rejects batch axes."""
+def _check_numbers(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
+    """Checks that a value (even traced) consists of real numbers and has its parameter's axes; `single`: no others."""
     wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
     wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted
     complaint = f"{label} ({info.doc}) must be {wanted}, got {shown(value)}"
@@ -406,7 +406,7 @@ def check_single(model: eqx.Module) -> None:
         jaxgait.parameters.ParameterError: Bungee.mass (body mass) must be one number in kg, got ...
     """
     for name, info in parameters(model).items():
-        _check_kind(f"{type(model).__name__}.{name}", info.value, info, single=True)
+        _check_numbers(f"{type(model).__name__}.{name}", info.value, info, single=True)
 
 
 def check(model: eqx.Module) -> None:
@@ -432,7 +432,7 @@ def check(model: eqx.Module) -> None:
     _check_parts(model, kind)
     for name, info in parameters(model).items():
         label = f"{kind}.{name}"
-        _check_kind(label, info.value, info)
+        _check_numbers(label, info.value, info)
         leaves = [leaf for leaf in jax.tree.leaves(info.value) if not isinstance(leaf, Tracer)]
         for leaf in leaves:
             check_value(label, leaf, info)
