@@ -106,8 +106,8 @@ class System(Prepared):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(_knowing(self._model, self._values), name)
 
-    def vector_field(self, t: Scalar, y: Any) -> Any:
-        """The model's vector field."""
+    def vector_field(self, t: Any, y: Any) -> Any:
+        """The model's vector field, whatever its arguments: checks exchange them."""
         return _knowing(self._model, self._values).vector_field(t, y)
 
     def __call__(self, t: Scalar, y: Any, args: object = None) -> Any:
