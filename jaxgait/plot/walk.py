@@ -148,7 +148,8 @@ def _sticks(ax: Axes, walk: Walk) -> None:
 
 
 def _contacts(ax: Axes, walk: Walk) -> None:
-    for row, (leg, events) in enumerate(zip(walk.legs, walk.events, strict=True)):
+    for row, trial in enumerate(walk.trials):
+        leg, events = trial.leg, trial.own.events
         for stride in (s for s in walk.strides if s.trial == leg.recording.name):
             color = RED if stride.reason else BLUE
             if stride.toe_off is None:
@@ -162,7 +163,7 @@ def _contacts(ax: Axes, walk: Walk) -> None:
         name = textwrap.shorten(leg.recording.name, LONGEST_NAME, placeholder="...")
         ax.text(0.01, row + 0.3, name, transform=ax.get_yaxis_transform(), fontsize=7, va="bottom")
     ax.set_yticks([])
-    ax.set_ylim(-0.6, len(walk.legs) - 0.2)
+    ax.set_ylim(-0.6, len(walk.trials) - 0.2)
     ax.use_sticky_edges = False  # of bars, on which the first heel strike lies
     ax.margins(x=0.03)
     ax.set_xlabel(axis_label("time", "s"))

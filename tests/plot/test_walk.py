@@ -39,7 +39,9 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
     assert contacts.get_xlim()[0] < walk.events[0].strikes[0], "the first heel strike is beside the axis"
     assert [text.get_text() for text in contacts.texts] == [walk.legs[0].recording.name]
     assert "band shifted to this mean" in " ".join(titles) and "not norms" in figure.legends[0].texts[0].get_text()
-    whole = dataclasses.replace(walk, legs=tuple(dataclasses.replace(leg, gaps={}) for leg in walk.legs))
+    feet = [trial.own._replace(leg=dataclasses.replace(trial.leg, gaps={})) for trial in walk.trials]
+    trials = tuple(trial._replace(own=own) for trial, own in zip(walk.trials, feet, strict=True))
+    whole = dataclasses.replace(walk, trials=trials)
     titles = [ax.get_title() for ax in sheet(whole, judge(walk_stride(whole))).axes]
     assert "gaps of the leg's markers" not in titles and titles[-2].startswith("stance")
     plt.close("all")
@@ -47,17 +49,17 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
 
 def test_an_unknown_toe_off_is_no_swing_and_gaps_are_drawn_over_all_trials(walk):
     first, *others = walk.strides
-    trial = walk.legs[0]
-    later = dataclasses.replace(trial.recording, name="later", time=trial.recording.time + 3.0)
+    trial, leg = walk.trials[0], walk.legs[0]
+    later = dataclasses.replace(leg.recording, name="later", time=leg.recording.time + 3.0)
     gaps = {f"marker {i}": np.ones(later.time.size) for i in range(20)}
+    second = dataclasses.replace(leg, recording=later, gaps=gaps)
     both = dataclasses.replace(
         walk,
         strides=(dataclasses.replace(first, toe_off=None), *others),
-        legs=(trial, dataclasses.replace(trial, recording=later, gaps=gaps)),
-        events=2 * walk.events,
+        trials=(trial, trial._replace(own=trial.own._replace(leg=second))),
     )
     contacts, missing = plt.figure().subplots(1, 2)
-    _contacts(contacts, dataclasses.replace(both, legs=(trial,), events=walk.events))
+    _contacts(contacts, dataclasses.replace(both, trials=(trial,)))
     _gaps(missing, both)
     assert [bar.get_fill() for bar in contacts.patches].count(False) == 1
     assert contacts.get_title().endswith("outlined: toe-off unknown")

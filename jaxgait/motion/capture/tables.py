@@ -19,12 +19,13 @@ from jaxgait import xr
 from jaxgait.checks import count_of, first_few, warn_user
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
-from jaxgait.motion.capture.events import SAME_EVENT, StrideEvents, only_one_by_motion
+from jaxgait.motion.capture.events import SAME_EVENT, only_one_by_motion
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.maps import SIDES
+from jaxgait.motion.capture.sides import Foot
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import FLAT, StrideCurve, unwrapped
-from jaxgait.motion.capture.walk import WALK_SIGNALS, OtherLeg, Walk
+from jaxgait.motion.capture.walk import WALK_SIGNALS, Walk
 from jaxgait.motion.stride import POINTS_PER_STRIDE
 
 
@@ -239,14 +240,13 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
         >>> print(trial.event_name.values[0], trial.event_time.values[0].round(2), trial.knee_angle.dims)  # s
         toe-off 0.75 ('time',)
     """
-    if not 0 <= trial < len(walk.legs):
-        there = count_of(len(walk.legs), "trial", "trials")
+    if not 0 <= trial < len(walk.trials):
+        there = count_of(len(walk.trials), "trial", "trials")
         raise ValueError(f"there is no trial {trial}: {walk.name} has {there}, counted from 0")
-    leg, events, other = walk.legs[trial], walk.events[trial], walk.others[trial]
-    names = [("heel strike", walk.side, t) for t in events.strikes] + [("toe-off", walk.side, t) for t in events.offs]
-    if other is not None:
-        names += [("heel strike", other.leg.side, t) for t in other.events.strikes]
-        names += [("toe-off", other.leg.side, t) for t in other.events.offs]
+    leg, names = walk.trials[trial].leg, []
+    for one, events in walk.trials[trial].feet:
+        names += [("heel strike", one.side, t) for t in events.strikes]
+        names += [("toe-off", one.side, t) for t in events.offs]
     names.sort(key=lambda event: event[2])
     angles = {"thigh_angle": unwrapped(leg.thigh), "shank_angle": unwrapped(leg.shank)}
     angles["knee_angle"] = angles["thigh_angle"] - angles["shank_angle"]
@@ -301,10 +301,10 @@ def _curves(walk: Walk, stride: StrideCurve) -> dict[str, np.ndarray]:
 
 def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
     """The spatiotemporal parameters of one stride."""
-    trial = walk.trial_of(stride)
-    leg, other = walk.legs[trial], walk.others[trial]
+    own, other, _ = walk.trials[walk.trial_of(stride)]
+    leg = own.leg
     start, end = stride.start, stride.start + stride.stride_time
-    step = None if other is None else _step(leg, walk.events[trial], other, stride)
+    step = None if other is None else _step(own, other, stride)
     strikes = (
         [(leg, start), (leg, end)]
         if other is None or step is None
@@ -350,14 +350,14 @@ class _Step(NamedTuple):
     """Toe-off of the other foot before its heel strike; NaN if it is not known."""
 
 
-def _step(leg: Leg, events: StrideEvents, other: OtherLeg, stride: StrideCurve) -> _Step | None:
+def _step(own: Foot, other: Foot, stride: StrideCurve) -> _Step | None:
     """The step within a stride; None unless the other foot has exactly one heel strike in it.
 
     If only one foot has been on a plate, the times of both are by the motion, because the two sources differ by 40 ms.
     """
-    strikes, offs, others = events.strikes, events.offs, other.events[:2]
-    if only_one_by_motion(events, other.events):
-        (strikes, offs), others = leg.motion_events, other.leg.motion_events
+    strikes, offs, others = own.events.strikes, own.events.offs, other.events[:2]
+    if only_one_by_motion(own.events, other.events):
+        (strikes, offs), others = own.leg.motion_events, other.leg.motion_events
     near = {t: strikes[np.abs(strikes - t) < SAME_EVENT] for t in (stride.start, stride.start + stride.stride_time)}
     if not all(x.size for x in near.values()):
         return None

@@ -37,13 +37,6 @@ WALK_SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foo
 LOADS = tuple(LOAD)
 
 
-class OtherLeg(NamedTuple):
-    """The other leg of a trial, and its events."""
-
-    leg: Leg
-    events: StrideEvents
-
-
 @dataclasses.dataclass(frozen=True)
 class Walk:
     """One leg's walk: strides, their mean and standard deviation, notes and warnings.
@@ -60,9 +53,8 @@ class Walk:
 
     name: str
     side: str
-    legs: tuple[Leg, ...]
-    """One for every trial."""
-    events: tuple[StrideEvents, ...]
+    trials: tuple[Trial, ...]
+    """The leg in every trial, with its events and, for steps and double support, the other one if it was recorded."""
     strides: tuple[StrideCurve, ...]
     """All of them; those with a `reason` were dropped."""
     mean: dict[str, Float[np.ndarray, " samples"]]
@@ -82,8 +74,16 @@ class Walk:
     """Joint moments and powers; None unless mass, ground force and centre of pressure of a whole stride are known."""
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
-    others: tuple[OtherLeg | None, ...]
-    """The other leg of every trial, for steps and double support; None if it was not recorded."""
+
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        """The leg in every trial."""
+        return tuple(trial.leg for trial in self.trials)
+
+    @property
+    def events(self) -> tuple[StrideEvents, ...]:
+        """The leg's events in every trial."""
+        return tuple(trial.own.events for trial in self.trials)
 
     @property
     def kept(self) -> tuple[StrideCurve, ...]:
@@ -323,8 +323,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
     return Walk(
         name=legs[0].recording.name,
         side=legs[0].side,
-        legs=legs,
-        events=tuple(t.own.events for t in trials),
+        trials=tuple(trials),
         strides=tuple(strides),
         mean={k: curve for k, (curve, _) in closed.items()} | load,
         deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in WALK_SIGNALS} if kept[1:] else {},
@@ -336,7 +335,6 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         dynamics=dynamics,
         notes=(how,),
         warnings=found,
-        others=tuple(None if t.other is None else OtherLeg(t.other.leg, t.other.events) for t in trials),
     )
 
 
