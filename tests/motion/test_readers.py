@@ -115,6 +115,23 @@ def test_the_unit_in_the_label_of_an_angle_counts(tmp_path):
     assert found.notes == ("angles are taken as degrees: the largest is 9",)
 
 
+@pytest.mark.parametrize("stated", ["", "inDegrees=no\n"])
+@pytest.mark.parametrize("degrees", [True, False])
+def test_some_absurd_values_do_not_decide_whether_angles_are_in_degrees(degrees, stated, tmp_path):
+    """A spike of 57 in a knee in radians made degrees of all angles, without a word."""
+    knee = np.degrees(W.knee) if degrees else W.knee
+    head = {"a.csv": "time,knee_flexion\n", "a.mot": f"{stated}endheader\ntime\tknee_angle_r\n"}
+    for name, start in head.items():
+        cell = "," if name == "a.csv" else "\t"
+        rows = [f"{t:.3f}{cell}{x:.6f}" for t, x in zip(W.time, knee, strict=True)]
+        (found,) = _read(tmp_path, start + "\n".join(rows) + "\n", name).angles.values()
+        np.testing.assert_allclose(found, W.knee, atol=1e-5)
+        rows[40] = f"{W.time[40]:.3f}{cell}{57e3 if degrees else 57}"
+        unit, line = "degrees" if degrees else "radians", start.count("\n") + 41
+        with pytest.raises(MotionFormatError, match=f"line {line}, column knee.*: 57.* is no angle in {unit}"):
+            _read(tmp_path, start + "\n".join(rows) + "\n", name)
+
+
 def test_what_stands_before_the_trajectories_is_not_dropped_without_a_word(tmp_path):
     text = walker.vicon(W)
     found = _read(tmp_path, "Events\n100\nSubject,Context\nJo,Left\n\n" + text, "walk.csv")

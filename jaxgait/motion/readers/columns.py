@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxgait.checks import count_of, first_few
-from jaxgait.motion.readers import labels, nexus
+from jaxgait.motion.readers import labels, nexus, turns
 from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording
 from jaxgait.motion.recording import Recording
@@ -34,8 +34,6 @@ _SAME = {"sec": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "d
 """Other words for units."""
 _ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
 """The unit that the label of an angle states."""
-_TURNING = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
-"""In the names of angles."""
 _LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z]))|force", re.IGNORECASE)
 """In the names of columns that may be meant to be forces."""
 
@@ -86,7 +84,8 @@ def read_labelled(source: Source, name: str) -> Recording:
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     if any(-1 in three for three in columns.markers.values()):
         notes.append("markers have no z: they are taken to lie in the sagittal plane")
-    angles = _angles(values, columns.others, header.units, notes)
+    unit = _unit_sizes(source, sheet, columns.others, header.units, notes)
+    angles = {k: unit.get(k, 1.0) * values[:, i] for k, i in columns.others.items()}
     plates = labels.forces(values, ticks.time, columns, notes)
     points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
     if not points & columns.force_units.keys():
@@ -126,7 +125,7 @@ def _check_units(source: Source, units: list[str], columns: labels.Columns, coun
         MotionFormatError: if it has fewer, and there are forces or angles.
     """
     short = len(units) < count and len(set(units)) > 1 and delimiter_of(source.lines[start]) == " "
-    if short and (columns.forces or any(map(_TURNING.search, columns.others))):
+    if short and (columns.forces or any(map(turns.ANGLE.search, columns.others))):
         what = f"the line of units has {len(units)} units for {count} columns"
         raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
 
@@ -241,24 +240,30 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
     return clock(source.file, counted(frames, sheet.lines.size, rate, f"{rate:g} Hz", notes), sheet.lines, rate)
 
 
-def _angles(values: np.ndarray, others: dict[str, int], units: list[str], notes: list[str]) -> dict[str, np.ndarray]:
-    """Angles in rad and lengths in m, by the unit in their label, else in the line of units, else by their size.
+def _unit_sizes(
+    source: Source, sheet: Sheet, others: dict[str, int], units: list[str], notes: list[str]
+) -> dict[str, float]:
+    """Units of angles in rad and of lengths in m: in the label, else in the line of units, else by the angles' size.
 
     Angles without a unit have the one of the line of units, if it has only one of angles.
+
+    Raises:
+        MotionFormatError: for an absurd angle without a unit (see `turns.check_turns`).
     """
     sizes = {"deg": math.pi / 180, "rad": 1.0, **labels.LENGTHS}
     stated = {k: sizes[units[i]] for k, i in others.items() if i < len(units) and units[i] in sizes}
     stated |= {k: sizes[unit[1].lower()] for k in others if (unit := _ANGULAR.search(k))}
-    unsure = {k: i for k, i in others.items() if _TURNING.search(k) and k not in stated}
+    unsure = {k: i for k, i in others.items() if turns.ANGLE.search(k) and k not in stated}
     line = {"deg", "rad"} & set(units)
     if len(line) == 1:
         stated |= dict.fromkeys(unsure, sizes[line.pop()])
     elif unsure:
-        largest = float(np.nanmax(np.abs(values[:, list(unsure.values())]), initial=0.0))
-        unit = "deg" if largest > 2 * math.pi else "rad"
-        stated |= dict.fromkeys(unsure, sizes[unit])
-        notes.append(f"angles are taken as {'degrees' if unit == 'deg' else 'radians'}: the largest is {largest:.4g}")
-    return {k: stated.get(k, 1.0) * values[:, i] for k, i in others.items()}
+        size = turns.size_of(sheet, unsure)
+        turns.check_turns(source, sheet, unsure, size.in_degrees)
+        unit = "degrees" if size.in_degrees else "radians"
+        stated |= dict.fromkeys(unsure, sizes[unit[:3]])
+        notes.append(f"angles are taken as {unit}: the largest is {size.largest:.4g}")
+    return stated
 
 
 def _in_metres(forces: tuple, notes: list[str]) -> tuple:

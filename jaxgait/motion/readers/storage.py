@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-import numpy as np
-
 from jaxgait.checks import count_of
-from jaxgait.motion.readers import labels
+from jaxgait.motion.readers import labels, turns
 from jaxgait.motion.readers.clock import clock
-from jaxgait.motion.readers.sheet import Source, first_data, read_sheet, recording
+from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, trimmed
 
@@ -53,7 +51,7 @@ def read_storage(source: Source, name: str) -> Recording:
         raise source.error("no column 'time'", "export it with times", at)
     ticks = clock(source.file, sheet.values[:, columns.time], sheet.lines)
     values = ticks.on(sheet.values)
-    degrees = _in_degrees(header, values, columns, notes)
+    degrees = _in_degrees(source, header, sheet, columns, notes)
     turn = lambda k: math.pi / 180 if degrees and not _LENGTH.search(k) else 1.0
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     angles = {k: turn(k) * values[:, i] for k, i in columns.others.items()}
@@ -70,16 +68,21 @@ def _header_notes(header: list[str], shape: tuple[int, ...]) -> list[str]:
     return notes
 
 
-def _in_degrees(header: list[str], values: np.ndarray, columns: labels.Columns, notes: list[str]) -> bool:
-    """Whether angles are in degrees: as stated, otherwise by their size (no joint turns by 6.3 rad)."""
-    angles = [i for k, i in columns.others.items() if not _LENGTH.search(k)]
+def _in_degrees(source: Source, header: list[str], sheet: Sheet, columns: labels.Columns, notes: list[str]) -> bool:
+    """Whether angles are in degrees: as stated, otherwise by their size.
+
+    Raises:
+        MotionFormatError: for an absurd angle (see `turns.check_turns`).
+    """
+    angles = {k: i for k, i in columns.others.items() if not _LENGTH.search(k)}
     if not angles:
         return False
-    stated = re.search(r"inDegrees\s*=\s*(yes|no)", "\n".join(header), re.IGNORECASE)
-    largest = float(np.nanmax(np.abs(values[:, angles]), initial=0.0))
-    if stated and not (stated[1].lower() == "no" and largest > 2 * math.pi):
-        return stated[1].lower() == "yes"
-    degrees = largest > 2 * math.pi
-    why = "the header says radians" if stated else "the header does not say whether angles are in degrees"
-    notes.append(f"{why}; the largest is {largest:.4g}: {'degrees' if degrees else 'radians'}")
+    found = re.search(r"inDegrees\s*=\s*(yes|no)", "\n".join(header), re.IGNORECASE)
+    stated = None if found is None else found[1].lower() == "yes"
+    size = turns.size_of(sheet, angles)
+    degrees = stated or size.in_degrees
+    turns.check_turns(source, sheet, {k: i for k, i in angles.items() if turns.ANGLE.search(k)}, degrees)
+    if stated is None or stated != degrees:
+        why = "the header does not say whether angles are in degrees" if stated is None else "the header says radians"
+        notes.append(f"{why}; the largest is {size.largest:.4g}: {'degrees' if degrees else 'radians'}")
     return degrees
