@@ -12,7 +12,7 @@ import dataclasses
 import math
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +45,9 @@ _ADVICE = {
     "hip_y_m": _PATH,
     "thigh_rad": "thigh_rad, from the vertical, is hip flexion less the forward tilt of the pelvis",
 }
+
+SHANK = ("shank", "shin", "tibia", "lower_leg", "lowerleg")
+"""How names of the shank's angle from the vertical begin, in lower case."""
 
 PERSON = {"thigh_m": (0.05, 1.0), "shank_m": (0.05, 1.0), "mass_kg": (2.0, 300.0)}
 """What a table states about the person besides the speed, with the range of each."""
@@ -253,7 +256,21 @@ def _columns(header: Header) -> dict[str, int]:
     """Positions of the columns of a stride, angles in rad or else in deg."""
     degrees = {k: k.removesuffix("_rad") + "_deg" for k, unit in SIGNALS.items() if unit == "rad"}
     wanted = (degrees[k] if k not in header.names and degrees.get(k) in header.names else k for k in SIGNALS)
-    return named_columns(header, ("time_s", *wanted), tuple(LOAD), _ADVICE)
+    shank, advice = _of_shank(header.names)
+    return named_columns(header, ("time_s", *wanted), tuple(LOAD), _ADVICE | advice, shank)
+
+
+def _of_shank(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Columns that are no misspelt ones where the angle of a shank is among them, and advice by missing column."""
+    shank = [name for name in names if name.lower().startswith(SHANK)]
+    if not shank:
+        return [], {}
+    if {"hip_x_m", "hip_y_m"} <= set(names):
+        return shank, {"knee_rad": "knee_rad is the angle of the thigh less that of the shank, from the vertical"}
+    advice = "the angle of a shank alone moves no leg: record thigh and ankle too; that of the knee is thigh less shank"
+    if any(name.lower().startswith("thigh") for name in names):
+        advice = "name the angles hip_flexion_r (thigh), knee_angle_r (thigh less shank), ankle_angle_r; give --speed"
+    return [*names], dict.fromkeys(("time_s", *SIGNALS, "thigh_deg", "ankle_deg"), advice)
 
 
 def _in_rad(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ import math
 import pathlib
 import re
 import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -178,9 +178,15 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
 
 
 def named_columns(
-    header: Header, required: Sequence[str], optional: Sequence[str], advice: Mapping[str, str]
+    header: Header,
+    required: Sequence[str],
+    optional: Sequence[str],
+    advice: Mapping[str, str],
+    distinct: Collection[str] = (),
 ) -> dict[str, int]:
     """Positions of the columns with certain names, counted from 0, with the arguments of `read_table`.
+
+    Those called `distinct` hold something else, and are never taken for misspelt names.
 
     Raises:
         MotionFormatError: for a column that is missing, or that is there twice.
@@ -198,7 +204,7 @@ def named_columns(
             twice = [i for i, other in enumerate(found, 1) if other == name]
             what = f"the name stands over columns {' and '.join(map(str, twice))}"
             raise header.error(what, "keep one of them", name)
-    missing, others = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
+    missing, others = [n for n in wanted if n not in found], [n for n in found if n not in (*wanted, *distinct)]
     if missing:
         hints = dict.fromkeys(_instead(name, others) or advice.get(name, "") for name in missing)
         column = f"column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"

@@ -139,3 +139,24 @@ def test_tables_state_degrees_and_the_person(tmp_path):
         np.testing.assert_allclose(stride.signals["knee_rad"], gait.signals["knee_rad"], atol=1e-12)
     with pytest.warns(MotionWarning, match="table: mass_kg without thigh_m and shank_m: no leg is fitted"):
         assert table_stride(table, speed=1.26).person is table_stride({**table, "mass_kg": 72}, speed=1.26).person
+
+
+@pytest.mark.parametrize(
+    ("columns", "advice"),
+    [
+        (("time_s", "hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "ankle_rad"), "knee_rad is the angle of the thigh"),
+        (("time_s", "hip_x_m", "hip_y_m", "thigh_deg", "shank_deg", "ankle_deg"), "knee_rad is the angle of the thigh"),
+        (("time_s", "shank_rad"), "the angle of a shank alone moves no leg"),
+        (
+            ("time", "shank_angle", "thigh_angle"),
+            "name the angles hip_flexion_r (thigh), knee_angle_r (thigh less shan",
+        ),
+    ],
+)
+def test_the_angle_of_a_shank_is_no_misspelt_ankle(columns, advice, tmp_path):
+    """The advice was to rename shank_rad to ankle_rad, and to name joint angles that were not there."""
+    pd.DataFrame(np.ones((3, len(columns))), columns=list(columns)).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(MotionFormatError) as caught:
+        read_stride(tmp_path / "a.csv")
+    assert caught.value.advice.startswith(advice) and "rename" not in caught.value.advice
+    assert len(str(caught.value)) - len(str(tmp_path)) < 300
