@@ -28,6 +28,13 @@ OUTLIER = (0.08, 0.15)
 """The same for the deviation of a sample from the fit."""
 OPPOSITE = (-0.5, -0.8)
 """Correlation with the reference gait, likewise below."""
+EXCHANGED = (0.9, 0.5)
+"""Thigh and knee are exchanged if the mean of their correlations with the reference's knee and thigh is above the first
+number, and higher by the second than with its thigh and knee.
+
+In 22 strides of four people it is at most 0.27, and lower by at least 0.7; with the columns exchanged, 0.98 or more, and
+higher by as much. A wrong sign, or time that runs backward, gives at most 0.86.
+"""
 DEFAULT_HARMONICS = 8
 """Number of harmonics for a stride that states none."""
 MAX_STRIKE_SHIFT = 8
@@ -95,7 +102,7 @@ class Verdict:
 
     @property
     def stride_length(self) -> float:
-        """Walking speed times stride time, in m."""
+        """Walking speed times stride time, in m; `spatiotemporal` has that between the footprints of a recording."""
         return self.stride.speed * self.cycle.period
 
     def error(self) -> MotionFormatError:
@@ -151,7 +158,7 @@ def _measured(stride: Stride, harmonics: int) -> Verdict:
 
 def _findings(v: Verdict) -> list[Finding]:
     """All findings; checks that need sound units and signs are omitted without them."""
-    found = [*_clock(v), *_speed(v), *_count(v), *_copies(v), *_ranges(v)]
+    found = [*_clock(v), *_speed(v), *(_exchanged(v) or _count(v)), *_copies(v), *_ranges(v)]
     found += _closure(v, {f.signal for f in found if f.impossible})
     wrong = {f.signal for f in found if f.impossible}
     found += _outliers(v, wrong | {k for k in v.signals if _open(v, k) > JUMP[0]})  # a jump rings on both of its sides
@@ -201,6 +208,32 @@ def _count(v: Verdict) -> Iterator[Finding]:
         samples = v.stride.time.size
         advice = f"cut out one, from heel strike to the next of the same foot (about {samples // strides} rows)"
         yield Finding(f"the thigh swings {strides} times: {strides} strides", advice, True, "thigh_rad")
+
+
+def _exchanged(v: Verdict) -> list[Finding]:
+    """Whether thigh and knee are in each other's column, by their curves, and no more of their figures unusual then.
+
+    The knee flexes twice in a stride, most in swing, a quarter of a stride before the thigh is farthest forward.
+    """
+    thigh, knee = pair = ("thigh_rad", "knee_rad")
+    signals, reference = v.cycle.signals, _reference()
+    alike = lambda names: [_likeness(signals[k], reference[n]) for k, n in zip(pair, names, strict=True)]
+    best = lambda names: float(np.max(np.mean(alike(names), axis=0)))
+    unusual = lambda names: sum(
+        not inside(FIGURES[figure](signals[k]), norm.usual)
+        for k, n in zip(pair, names, strict=True)
+        for figure, norm in SIGNAL_NORMS[n].items()
+    )
+    as_named, exchanged = best(pair), best((knee, thigh))
+    if not exchanged > max(EXCHANGED[0], as_named + EXCHANGED[1]) or unusual((knee, thigh)) > unusual(pair):
+        return []
+    what = "moves as a knee does, and knee_rad as a thigh: the columns look exchanged"
+    return [Finding(what, "exchange their names", True, thigh)]
+
+
+def _reference() -> dict[str, np.ndarray]:
+    """One period of the first of the embedded gaits."""
+    return close(embedded_stride(REFERENCE_GAITS[0])).signals
 
 
 def _copies(v: Verdict) -> Iterator[Finding]:
@@ -278,10 +311,8 @@ def _outliers(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
 
 def _shape(v: Verdict) -> Iterator[Finding]:
     """Signs and start, by correlation with the reference gait at the shift that suits all signals together."""
-    reference = close(embedded_stride(REFERENCE_GAITS[0])).signals
-    unit = lambda x: np.fft.rfft((x - x.mean()) / np.linalg.norm(x - x.mean()))
-    curve = lambda x: unit(sampled(fourier(x, min(8, (x.size - 1) // 2)), ANGLES_PER_STRIDE))
-    likeness = {k: np.fft.irfft(np.conj(curve(v.cycle.signals[k])) * curve(reference[k])) for k in SIGNALS}
+    reference = _reference()
+    likeness = {k: _likeness(v.cycle.signals[k], reference[k]) for k in SIGNALS}
     late = int(np.argmax(np.sum(list(likeness.values()), axis=0)))
     for k in (k for k in SIGNALS if likeness[k][late] < OPPOSITE[0]):
         what = f"moves against the usual direction (correlation {likeness[k][late]:.2f} with the reference gait)"
@@ -289,6 +320,13 @@ def _shape(v: Verdict) -> Iterator[Finding]:
     if min(late, ANGLES_PER_STRIDE - late) > MAX_STRIKE_SHIFT:
         what = f"the record starts at about {late} % of the stride"
         yield Finding(what, "let it start at heel strike", False)
+
+
+def _likeness(samples: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """The correlation of two periods at every shift of the first, in percent of the stride."""
+    unit = lambda x: np.fft.rfft((x - x.mean()) / (np.linalg.norm(x - x.mean()) or 1.0))
+    curve = lambda x: unit(sampled(fourier(x, min(8, (x.size - 1) // 2)), ANGLES_PER_STRIDE))
+    return np.fft.irfft(np.conj(curve(samples)) * curve(reference))
 
 
 def _reach(v: Verdict) -> Iterator[Finding]:
@@ -319,7 +357,7 @@ def describe(verdict: Verdict) -> str:
     even = f"uneven by {cycle.unevenness:.2g} steps, resampled" if cycle.resampled else "evenly sampled"
     lines = [
         f"{v.stride.name}: T = {cycle.period:.4f} s, speed {v.stride.speed:.3f} m/s, "
-        f"stride length {v.stride_length:.3f} m, mean hip height {height:.3f} m",
+        f"{travel(v)}, mean hip height {height:.3f} m",
         f"{v.stride.time.size} samples, {even}; {ends}; fit with {v.harmonics} harmonics",
         "",
         f"{'signal':11} {'unit':4}" + "".join(f"{name:>9}" for name in COLUMNS) + "  typical of walking",
@@ -331,6 +369,19 @@ def describe(verdict: Verdict) -> str:
     why = "nothing is impossible" if v.findings else "the stride closes, and its values are typical of walking"
     conclusion = f"no; errors: {len(wrong)}" if wrong else f"yes; {why}"
     return "\n".join([*lines, "", f"usable as a drive: {conclusion}"])
+
+
+def travel(verdict: Verdict) -> str:
+    """The distance per stride as text: of a recording that of the hip, because its stride length is of the footprints.
+
+    Examples:
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> from jaxgait.motion.verdict import judge, travel
+        >>> travel(judge(embedded_stride("rajagopal_1.26ms")))
+        'stride length 1.416 m (speed times T)'
+    """
+    name = "the hip travels" if verdict.stride.measured else "stride length"
+    return f"{name} {verdict.stride_length:.3f} m (speed times T)"
 
 
 def _row(signal: str, report: SignalReport) -> str:

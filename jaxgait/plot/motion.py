@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import LOAD, UNITS, embedded_stride, sampled
-from jaxgait.motion.verdict import DISPLAY, Verdict
+from jaxgait.motion.verdict import DISPLAY, Verdict, travel
 from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 NAMES = {
@@ -107,7 +107,7 @@ def _summary(verdict: Verdict) -> str:
     v = verdict
     found = [f"{'wrong' if f.impossible else 'unusual'}: {f.signal or v.stride.name}: {f.what}" for f in v.findings]
     lines = [
-        f"stride time {v.cycle.period:.4f} s, speed {v.stride.speed:.3f} m/s, stride length {v.stride_length:.3f} m",
+        f"stride time {v.cycle.period:.4f} s, speed {v.stride.speed:.3f} m/s, {travel(v)}",
         f"{v.stride.time.size} samples, {v.harmonics} harmonics",
         *found[:MAX_FINDINGS],
         *([f"and {len(found) - MAX_FINDINGS} more"] if len(found) > MAX_FINDINGS else []),

@@ -189,7 +189,7 @@ def _parameters(ax: Axes, walk: Walk) -> None:
         cell.set_linewidth(0.4)
     ax.set_axis_off()
     shown = "mean and SD of the kept strides" if means.strides > 1 else "the kept stride"
-    ax.set_title(f"{shown}\n(speed: that of the footprints)", fontsize=9)
+    ax.set_title(f"{shown}\n(stride length, speed: those of the footprints)", fontsize=9)
 
 
 def _gaps(ax: Axes, walk: Walk) -> None:

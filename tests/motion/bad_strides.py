@@ -135,6 +135,10 @@ BAD: dict[str, Bad] = {
         text(columns() | {"ankle_rad": columns()["knee_rad"]}).encode(),
         "column ankle_rad: contains the same numbers as knee_rad",
     ),
+    "thigh and knee exchanged": Bad(
+        text(columns() | {"thigh_rad": columns()["knee_rad"], "knee_rad": columns()["thigh_rad"]}).encode(),
+        "column thigh_rad: moves as a knee does, and knee_rad as a thigh: the columns look exchanged",
+    ),
     "hip columns swapped": Bad(
         text(columns() | {"hip_x_m": columns()["hip_y_m"], "hip_y_m": columns()["hip_x_m"]}).encode(),
         "column hip_y_m: mean ",
@@ -164,6 +168,9 @@ BAD: dict[str, Bad] = {
     "nine rows": Bad("\n".join(LINES[:11]).encode(), "8 harmonics need at least 18 samples, got 9"),
     "no header": Bad("\n".join([LINES[0], *LINES[2:]]).encode(), "line 2: numbers where the names of the columns"),
     "a column is missing": Bad(GOOD.replace("knee_rad", "shin").encode(), "column knee_rad: no column 'knee_rad'"),
+    "a shank instead of a knee": Bad(
+        GOOD.replace("knee_rad", "shank_rad").encode(), "knee_rad is the angle of the thigh less that of the shank"
+    ),
     "a name nearly right": Bad(GOOD.replace("knee_rad", "knee").encode(), "'knee_rad' if it is that, in rad (knee_deg"),
     "another unit": Bad(GOOD.replace("hip_y_m", "hip_y_mm").encode(), "convert 'hip_y_mm' to m and name it"),
     "a thigh in cm": Bad(b"# thigh_m=41\n" + GOOD.encode(), "thigh_m is 41.0, not a number between 0.05 and 1"),

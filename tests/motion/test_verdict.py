@@ -77,6 +77,49 @@ def test_a_pathological_gait_is_a_warning(name):
         fitted(verdict.stride.signals, verdict.cycle.period, verdict.stride.speed)
 
 
+PATHOLOGICAL = {
+    "slow": lambda thigh, knee: (0.6 * thigh, 0.8 * knee),
+    "stiff knee": lambda thigh, knee: (thigh, 0.4 * knee),
+    "hyperextension": lambda thigh, knee: (thigh, knee - 0.3),
+    "crouch": lambda thigh, knee: (thigh + 0.2, 0.6 * knee + 0.6),
+    "straight in stance": lambda thigh, knee: (thigh, np.exp(-(((np.arange(101) - 72) / 12) ** 2))),
+    "contracture of the hip": lambda thigh, knee: (0.8 * thigh + 0.3, 0.7 * knee),
+}
+
+
+@pytest.mark.parametrize("name", PATHOLOGICAL)
+@pytest.mark.parametrize("gait", REFERENCE_GAITS)
+def test_exchanged_columns_of_thigh_and_knee_are_named_and_no_others(gait, name):
+    record = embedded_stride(gait)
+    thigh, knee = PATHOLOGICAL[name](record.signals["thigh_rad"], record.signals["knee_rad"])
+    as_named, exchanged = (
+        judge(dataclasses.replace(record, signals=record.signals | {"thigh_rad": x, "knee_rad": y}))
+        for x, y in ((thigh, knee), (knee, thigh))
+    )
+    assert "look exchanged" not in describe(as_named)
+    assert not exchanged.usable and "look exchanged" in describe(exchanged)
+
+
+def test_curves_alone_do_not_exchange_columns_whose_values_fit_as_they_are():
+    """A stiff, overextended knee under a flexed hip moves within the usual range of a thigh, and this within a knee's.
+
+    Exchanged, more would be unusual: of the two, the names are trusted.
+    """
+    record = embedded_stride("opensim_subject01_1.13ms")
+    thigh, knee = record.signals["thigh_rad"] + 0.15, 0.6 * record.signals["knee_rad"] - 0.3
+    for pair in ((thigh, knee), (knee, thigh)):
+        signals = record.signals | dict(zip(("thigh_rad", "knee_rad"), pair, strict=True))
+        assert "look exchanged" not in describe(judge(dataclasses.replace(record, signals=signals)))
+
+
+@pytest.mark.parametrize("change", [lambda x, y: (-x, y), lambda x, y: (x, -y), lambda x, y: (x[::-1], y[::-1])])
+def test_a_wrong_sign_and_time_that_runs_backward_are_no_exchanged_columns(change):
+    record = embedded_stride(REFERENCE_GAITS[0])
+    thigh, knee = change(record.signals["thigh_rad"], record.signals["knee_rad"])
+    found = judge(dataclasses.replace(record, signals=record.signals | {"thigh_rad": thigh, "knee_rad": knee}))
+    assert "look exchanged" not in describe(found)
+
+
 def test_a_rounded_speed_is_named():
     drift = (1.3 - SPEED) * np.linspace(0.0, PERIOD, 101)
     verdict = judge(stride(speed=1.3, hip_x_m=lambda x: x - drift))

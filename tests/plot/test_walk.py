@@ -9,7 +9,7 @@ import pytest
 from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal
 from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.recording import GroundReaction, Recording
-from jaxgait.motion.verdict import judge
+from jaxgait.motion.verdict import describe, judge
 from jaxgait.plot.walk import _contacts, _gaps, sheet
 from tests.motion import walker
 
@@ -75,6 +75,7 @@ def test_the_sheet_lists_the_spatiotemporal_parameters(walk):
     assert [row[0] for row in rows] == [name.replace("_", " ") for name in SPATIOTEMPORAL]
     means = side_means(spatiotemporal(walk))
     assert rows[2] == ["speed", f"{means.speed.item():.4g} ± {means.speed_sd.item():.2g}", "m/s"]
-    assert ax.get_title() == "mean and SD of the kept strides\n(speed: that of the footprints)"
+    assert ax.get_title() == "mean and SD of the kept strides\n(stride length, speed: those of the footprints)"
+    assert "stride length" not in describe(judge(walk_stride(walk)))  # it is the table's: one value
     assert f"drive at {walk.speed:.2f} m/s (speed of the hip)" in figure.get_suptitle()
     plt.close("all")
