@@ -9,7 +9,7 @@
 Models: Bungee, Creeper, CreeperChain, Exoskeleton, Inchworm, Jumper, JumpingRobot, Prosthesis, RigidWalker,
 RollingWalker, SpatialJumper, Walker. Members of ensembles: cloud, grid, latin_hypercube, product, sobol, zipped.
 Ranges of decades: Log. A mechanism of your own: Model, Variable, Numerics, Measure, Transition, parameter, part,
-derived. Other parameters and laws: with_parameters, with_parts.
+derived. Other parameters and laws: with_parameters, with_parts. Files for OpenSim, and CSV: export.
 """
 
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jaxgait.ensembles import product as product
     from jaxgait.ensembles import sobol as sobol
     from jaxgait.ensembles import zipped as zipped
+    from jaxgait.exporting import export as export
     from jaxgait.kinds import Transition as Transition
     from jaxgait.measure import Measure as Measure
     from jaxgait.model import Model as Model
@@ -59,6 +60,7 @@ __getattr__ = lazy(
     __name__,
     calibration="fit",
     ensembles="Log cloud ensemble grid latin_hypercube product sobol zipped",
+    exporting="export",
     kinds="Transition",
     measure="Measure",
     model="Model Numerics Variable derived",

@@ -119,6 +119,11 @@ class Model(Immutable):
     """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them."""
     scene: ClassVar[str] = ""
     """The function that draws a run in films and the explorer, as "module:function"; see `jaxgait.plot.scene`."""
+    recording: ClassVar[str] = ""
+    """The function that makes joint angles under OpenSim's names of a run, as "module:function"; see `jaxgait.export`.
+
+    It takes the Dataset and returns a `jaxgait.motion.recording.Recording`.
+    """
     _path: ClassVar[str] = ""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Parameter sets by name; each maps dotted names to the values that differ from the defaults."""

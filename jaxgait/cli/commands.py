@@ -30,21 +30,22 @@ OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "C
 @shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(JsonOutput, Steps, Span, Mechanism):
-    """Simulate one trajectory and save its labelled time histories as NetCDF.
+    """Simulate one trajectory and save its labelled time histories: NetCDF, CSV, or OpenSim's MOT and STO.
 
     Example: `jaxgait run knee --set damper.k=2e4 damper.c=1000 --strides 5 --out run.nc`
     """
 
     out: pathlib.Path | None = None
-    """NetCDF file to write."""
+    """File to write: .nc, .csv (units in its header), .sto (all outputs), or .mot (joint angles, for OpenSim)."""
     list: bool = False
     """List parameters, parts, presets, initial state, outputs, measures, endings, schemes, solvers, without a run."""
 
     def __call__(self) -> int:
         """Runs it."""
         from jaxgait.cli import listing, parsing, running
+        from jaxgait.exporting import ENDINGS
 
-        parsing.check_output(self.out, kinds=("nc",))
+        parsing.check_output(self.out, kinds=("nc", *(ending[1:] for ending in ENDINGS)))
         chosen = running.mechanism(self)
         if self.list:
             return listing.show(chosen, self.json)
@@ -255,7 +256,7 @@ class Motion(JsonOutput):
     harmonics: int | None = None
     """Harmonics of the Fourier series; by default as many as the data support."""
     out: pathlib.Path | None = None
-    """File to write: .json (drive, with page and picture), .html, a picture (PNG, PDF), or strides as .nc or .csv."""
+    """File: .json (drive, page, picture), .html, a picture (PNG, PDF), strides (.nc, .csv), the trial (.mot, .sto)."""
 
     def __call__(self) -> None:
         """Runs it."""

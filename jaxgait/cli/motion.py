@@ -18,6 +18,7 @@ from jaxgait.checks import count_of
 from jaxgait.cli import console, parsing
 from jaxgait.cli.console import write_json
 from jaxgait.cli.gait_table import table_lines, table_record
+from jaxgait.exporting import ENDINGS, export
 from jaxgait.model import Model
 from jaxgait.motion import NotAligned
 from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
@@ -41,7 +42,8 @@ LARGE, LONG = 5 * 2**20, 10_000
 """File size in bytes and number of frames above which a note on the terminal announces the wait."""
 RECORDS = (".json",)
 PAGES = (".html",)
-TABLES = (".nc", ".csv")
+TABLES = (".nc", *ENDINGS)
+MOTIONS = (".mot", ".sto")
 OF_RECORDINGS = ("leg", "static", "standing_knee", "markers", "hip", "cutoff", "gap", "mass")
 """Options that have no effect on a stride, a saved walk, or an embedded gait."""
 OF_MOTION = (*OF_RECORDINGS, "speed", "harmonics", "out")
@@ -111,12 +113,17 @@ def _show_stride(request: Any) -> None:
 
     verdict = judge(named_stride(request.files[0], speed=request.speed), request.harmonics)
     check_unused(request, OF_RECORDINGS, f"{request.files[0]} is one stride, not a recording")
-    if request.out is not None and request.out.suffix.lower() in (*RECORDS, *PAGES, *TABLES):
-        advice = f"give a picture, such as .png; `--motion {request.files[0]}` takes the stride as it is"
+    out: pathlib.Path | None = request.out
+    ending = "" if out is None else out.suffix.lower()
+    if ending in (*RECORDS, *PAGES, *TABLES) and ending not in MOTIONS:
+        advice = f"give a picture, such as .png, or .mot; `--motion {request.files[0]}` takes the stride as it is"
         raise ValueError(f"cannot write {request.out}: {request.files[0]} is not a recording; {advice}")
     print(describe(verdict))
-    if request.out is not None:
-        print(f"wrote {save(stride(verdict), request.out)}")
+    if out is not None and ending in MOTIONS:
+        export(verdict_drive(verdict), out)
+        print(f"wrote {out}")
+    elif out is not None:
+        print(f"wrote {save(stride(verdict), out)}")
     write_json(request.json, _record(None, verdict))
     _check_usable([verdict])
     _show_changes([verdict])
@@ -241,14 +248,11 @@ def _peaks(dynamics: Dynamics) -> Iterator[str]:
 
 
 def _write_table(walks: Sequence[Walk], out: pathlib.Path) -> None:
-    """Writes the kept strides over percent of the gait cycle, as netCDF or as CSV with the units in its header."""
-    curves = stride_curves(*walks)
+    """Writes the kept strides over percent of the gait cycle (netCDF, CSV), or the trial over time (MOT, STO)."""
     if out.suffix.lower() == ".nc":
-        files.netcdf(out, curves)
+        files.netcdf(out, stride_curves(*walks))
     else:
-        units = {name: x.attrs.get("units") for name, x in curves.variables.items()}
-        labels = {name: f"{name} ({unit})" for name, unit in units.items() if unit}
-        files.text(out, curves.to_dataframe().reset_index().rename(columns=labels).to_csv(index=False))
+        export({walk.side: walk for walk in walks}, out)
     print(f"wrote {out}")
 
 

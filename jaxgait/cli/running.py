@@ -30,6 +30,7 @@ from jaxgait.ensembles import (
     summary,
 )
 from jaxgait.ensembles.members import constant
+from jaxgait.exporting import ENDINGS, check_exportable, export
 from jaxgait.measure import Measures, known
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
@@ -122,6 +123,7 @@ def run(
 
     sampling = {name: options.get(name) for name in ("strides", "duration", "samples")}
     measures, left_out = possible_measures(model, sampling, trajectories=True)
+    check_exportable(model, out)
     note(f"running {type(model).__name__}: {Sampling.of(model, **sampling)}")
     data = simulate(model, initial_state=start, observe=measures, progress=sys.stderr.isatty(), **options)
     print("\n".join(run_lines(data, left_out)))
@@ -227,5 +229,5 @@ def possible_measures(
 
 def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
     if out is not None:
-        files.netcdf(out, data)
+        export(data, out) if out.suffix.lower() in ENDINGS else files.netcdf(out, data)
         print(f"wrote {out}")

@@ -316,16 +316,9 @@ def synthetic_recording(drive: GaitDrive, duration: float = 4.0, rate: float = 1
         >>> print(round(walk.period, 3), round(float(reference_gait().period), 3))  # s
         1.127 1.127
     """
-    from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS  # only recordings need the readers and filters
+    from jaxgait.motion.capture.coordinates import leg_angles  # only recordings need the readers and filters
 
     time = np.arange(0.0, checks.positive("duration", duration, "s"), 1.0 / checks.positive("rate", rate, "Hz"))
     hip = jax.tree.map(np.asarray, jax.vmap(drive.evaluate)(time))
-    angles = {
-        "pelvis_tilt": np.zeros_like(time),
-        "pelvis_tx": hip.hip_x.value - HIP_IN_PELVIS[0],
-        "pelvis_ty": hip.hip_y.value - HIP_IN_PELVIS[1],
-        "hip_flexion_r": hip.thigh.value,
-        "knee_angle_r": hip.knee.value,
-        "ankle_angle_r": hip.ankle.value,
-    }
+    angles = leg_angles(hip.hip_x.value, hip.hip_y.value, hip.thigh.value, hip.knee.value, hip.ankle.value)
     return Recording(drive.name, f"{drive.name}.mot", rate, time, angles=angles)

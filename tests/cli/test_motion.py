@@ -15,6 +15,7 @@ from jaxgait.models.prosthesis import fitting
 from jaxgait.motion import NotAligned
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.naming import motion_drive
+from jaxgait.motion.readers import read_recording
 from jaxgait.parameters import with_parameters
 from tests.motion import walker
 from tests.motion.bad_strides import BAD, GOOD
@@ -137,6 +138,8 @@ def test_both_legs_of_a_recording(tmp_path, capsys, monkeypatch):
     assert "--motion adapts" not in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "jo.csv")
     own = ["stride", "percent (%)", "hip_x (m)", "knee_angle (deg)", "ground_y (N)", "side", "trial", "start (s)"]
+    cli.main(["motion", *files, "--out", str(tmp_path / "jo.mot")])
+    assert {"knee_angle_r", "knee_angle_l"} <= set(read_recording(tmp_path / "jo.mot").angles)
     assert set(own) <= set(table.columns) and table.loc[100, ["stride", "percent (%)"]].tolist() == [1, 100.0]
 
 
@@ -257,6 +260,8 @@ def test_a_stride_is_no_recording(tmp_path, capsys):
     output = capsys.readouterr()
     assert "is not a recording; give a picture, such as" in output.err and "takes the stride as it is" in output.err
     assert output.out == "", "before anything is done"
+    cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.mot")])
+    assert "wrote" in capsys.readouterr().out and "knee_angle_r" in read_recording(tmp_path / "my.mot").angles
     with pytest.raises(SystemExit) as stop:
         cli.main(["motion", str(tmp_path / "my.csv"), "--leg", "left", "--mass", "70", "--gap", "0.2"])
     assert stop.value.code == console.BAD_INPUT

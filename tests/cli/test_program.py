@@ -38,6 +38,10 @@ def test_run_and_view(tmp_path, capsys):
     cli.main(["view", str(out), "--variables", "x", "rope_force", "--out", str(picture)])
     assert picture.stat().st_size > 5000
     assert "wrote" in capsys.readouterr().out
+    for ending in ("csv", "sto"):
+        table = tmp_path / f"run.{ending}"
+        cli.main(["run", "bungee", "--duration", "0.2", "--samples", "4", "--out", str(table)])
+        assert f"wrote {table}" in capsys.readouterr().out and "height" in table.read_text()
     found = tmp_path / "run.json"
     cli.main(["view", str(out), "--width", "8.5cm", "--out", str(tmp_path / "run.svg")])
     assert 'width="240.9' in (tmp_path / "run.svg").read_text()  # points
@@ -99,6 +103,8 @@ def test_motion_lists_sources(capsys):
         (["optimize", "--over", "damper.k=4e4:1e4"], "low < high"),
         (["optimize", "--json", "."], "is a folder"),
         (["run", "bungee", "--out", "."], "is a folder"),
+        (["run", "bungee", "--out", "fall.xls"], "its name must end in .csv, .mot, .nc or .sto"),
+        (["run", "bungee", "--out", "fall.mot"], "OpenSim has no names for the joints of Bungee"),
         (["scan", "bungee", "--over", "mass=1,2", "--out", "/dev/null"], "not an ordinary file"),
         (["reproduce", "bungee", "--out", "/dev/null"], "cannot write"),
         (["scan", "bungee", "--over", "mass=1:2:3", "--set", "mass=2"], "--set and to --over"),

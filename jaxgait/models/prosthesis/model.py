@@ -116,6 +116,7 @@ class Prosthesis(Model):
     )
     measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.prosthesis.scene:scene"
+    recording: ClassVar[str] = "jaxgait.models.prosthesis.recording:recording"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
     search: ClassVar[Mapping[str, Any]] = {
         "maximize": "rho",

@@ -223,6 +223,42 @@ def hip_from_pelvis(tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return a * np.cos(tilt) - b * np.sin(tilt), a * np.sin(tilt) + b * np.cos(tilt)
 
 
+def leg_angles(
+    hip_x: np.ndarray,
+    hip_y: np.ndarray,
+    thigh: np.ndarray,
+    knee: np.ndarray,
+    ankle: np.ndarray,
+    *,
+    side: str = "right",
+    tilt: np.ndarray | float = 0.0,
+) -> dict[str, np.ndarray]:
+    """Coordinates of a leg as OpenSim names them, from its angles and the path of its hip; reverses `from_angles`.
+
+    Args:
+        hip_x: position of the hip forward, in m, of shape (frames,) as all others.
+        hip_y: its height in m.
+        thigh: angle from the vertical in rad, forward.
+        knee: flexion in rad.
+        ankle: dorsiflexion in rad.
+        side: right or left.
+        tilt: of the pelvis in rad, backward; 0 for a level one.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.coordinates import leg_angles
+        >>> one = np.ones(1)
+        >>> found = leg_angles(0.0 * one, one, 0.3 * one, one, 0.0 * one, side="left")
+        >>> print(*(f"{name} {x[0]:.4g}" for name, x in found.items()))
+        pelvis_tilt 0 pelvis_tx 0.0707 pelvis_ty 1.066 hip_flexion_l 0.3 knee_angle_l 1 ankle_angle_l 0
+    """
+    tilted = np.zeros_like(thigh) + tilt
+    ahead, above = hip_from_pelvis(tilted)
+    return dict(
+        zip(angle_names(side), (tilted, hip_x - ahead, hip_y - above, thigh - tilted, knee, ankle), strict=True)
+    )
+
+
 def facing(recording: Recording, x: np.ndarray) -> float:
     """1 for a walker who faces along x, -1 against it: by the rotation of the pelvis, else where the pelvis moves.
 

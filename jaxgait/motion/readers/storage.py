@@ -52,11 +52,22 @@ def read_storage(source: Source, name: str) -> Recording:
     ticks = clock(source.file, sheet.values[:, columns.time], sheet.lines)
     values = ticks.on(sheet.values)
     degrees = _in_degrees(source, header, sheet, columns, notes)
-    turn = lambda k: math.pi / 180 if degrees and not _LENGTH.search(k) else 1.0
+    turn = lambda k: math.pi / 180 if degrees and not is_length(k) else 1.0
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     angles = {k: turn(k) * values[:, i] for k, i in columns.others.items()}
     plates = labels.forces(values, ticks.time, columns, notes)
     return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates)
+
+
+def is_length(name: str) -> bool:
+    """Whether a coordinate is a length by its name, no angle.
+
+    Examples:
+        >>> from jaxgait.motion.readers.storage import is_length
+        >>> print(is_length("pelvis_tx"), is_length("knee_angle_r"))
+        True False
+    """
+    return bool(_LENGTH.search(name))
 
 
 def _header_notes(header: list[str], shape: tuple[int, ...]) -> list[str]:
@@ -74,14 +85,15 @@ def _in_degrees(source: Source, header: list[str], sheet: Sheet, columns: labels
     Raises:
         MotionFormatError: for an absurd angle (see `turns.check_turns`).
     """
-    angles = {k: i for k, i in columns.others.items() if not _LENGTH.search(k)}
+    angles = {k: i for k, i in columns.others.items() if not is_length(k)}
     if not angles:
         return False
     found = re.search(r"inDegrees\s*=\s*(yes|no)", "\n".join(header), re.IGNORECASE)
     stated = None if found is None else found[1].lower() == "yes"
-    size = turns.size_of(sheet, angles)
+    named = {k: i for k, i in angles.items() if turns.ANGLE.search(k)}
+    size = turns.size_of(sheet, angles if stated is None else named)  # a stated unit is doubted for angles only
     degrees = stated or size.in_degrees
-    turns.check_turns(source, sheet, {k: i for k, i in angles.items() if turns.ANGLE.search(k)}, degrees)
+    turns.check_turns(source, sheet, named, degrees)
     if stated is None or stated != degrees:
         why = "the header does not say whether angles are in degrees" if stated is None else "the header says radians"
         notes.append(f"{why}; the largest is {size.largest:.4g}: {'degrees' if degrees else 'radians'}")

@@ -1,0 +1,212 @@
+"""Runs and measured walks for other programs: OpenSim's MOT and STO files, and CSV with units in its header.
+
+export(simulate(Prosthesis(), strides=3), "gait.mot")   # joint angles and ground force, for OpenSim
+export(measure_both([read_recording("walk.c3d")]), "walk.mot")
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pathlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxgait import files, registry, xr
+from jaxgait.checks import by_name, listed, shown
+from jaxgait.motion.capture.tables import stride_curves
+from jaxgait.motion.capture.walk import Walk
+from jaxgait.motion.drive import GaitDrive, synthetic_recording
+from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.naming import motion_drive
+from jaxgait.motion.readers.storage import is_length
+from jaxgait.motion.recording import Recording
+from jaxgait.motion.stride import Stride
+from jaxgait.motion.writing import recording_columns, storage_text, walk_recording
+
+ENDINGS = (".csv", ".mot", ".sto")
+"""Of the files that `export` writes."""
+_FORCE = re.compile(r"_v[xyz]$")
+STRIDES_OF_A_DRIVE = 4
+"""Strides that are written of a drive, which repeats one: readers find two or more of them between heel strikes."""
+
+
+class Column(NamedTuple):
+    """A time history."""
+
+    values: np.ndarray
+    unit: str
+
+
+@by_name()
+def export(result: Any, path: str | pathlib.Path, *, trial: int = 0) -> None:
+    """Writes a run or a measured walk as a table over time, in the format of the file's ending.
+
+    - `.mot`: the motion under OpenSim's names, in degrees: `pelvis_tx`, `hip_flexion_r`, `knee_angle_r`, ..., and the
+      ground force of a run. OpenSim shows it, and `jaxgait motion` reads it.
+    - `.sto`: the same of a walk, in radians; all outputs of a run, under their own names.
+    - `.csv`: all outputs of a run, or every kept stride of a walk over the gait cycle, with units in the header.
+
+    Args:
+        result: a run (of `simulate`, or one member of an ensemble with trajectories); a `Walk`, or both as the dict
+            of `measure_both`; a drive, a stride or an embedded gait by name, of which four strides are written.
+        path: a file whose name ends in one of `ENDINGS`; an old one is replaced when the new one is complete.
+        trial: of a walk of several, counted from 0.
+
+    Raises:
+        OSError: if it cannot be written.
+        ValueError: for another ending, several runs at once, a trial that does not exist, and a mechanism whose joints
+            OpenSim does not name, as MOT.
+        TypeError: for anything else.
+
+    Examples:
+        >>> from jaxgait import Bungee, export, simulate
+        >>> export(simulate(Bungee(), duration=1.0, samples=2), "fall.csv")
+        >>> print(open("fall.csv").readline().split(",")[:3])
+        ['time (s)', 'x (m)', 'v (m/s)']
+        >>> export("rajagopal_1.26ms", "gait.mot")
+        >>> print(open("gait.mot").read().splitlines()[4])
+        inDegrees=yes
+    """
+    path = pathlib.Path(path)
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise ValueError(f"cannot write {path}: the name of a table must end in {listed(ENDINGS)}")
+    walks = _walks(result)
+    if ending == ".csv" and walks:
+        text = strides_csv(walks)
+    elif ending != ".mot" and isinstance(result, xr.Dataset):
+        time, columns = histories(result)
+        text = _csv(time, columns) if ending == ".csv" else _plain_storage(path.stem, time, columns)
+    else:
+        recording = walk_recording(walks, trial) if walks else _recording(result)
+        time, found = recording_columns(recording, degrees=ending != ".sto")
+        if ending == ".csv":
+            unit = lambda k: "deg" if k in recording.angles and not is_length(k) else "N" if _FORCE.search(k) else "m"
+            text = _csv(time, {k: Column(x, unit(k)) for k, x in found.items()})
+        else:
+            text = storage_text(recording.name, time, found, degrees=ending == ".mot")
+    files.text(path, text)
+
+
+def check_exportable(model: Any, path: pathlib.Path | None) -> None:
+    """Checks before a run that the runs of a model can be written to a file.
+
+    Raises:
+        ValueError: for a MOT file of a mechanism whose joints OpenSim does not name.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.exporting import check_exportable
+        >>> check_exportable(Bungee(), pathlib.Path("jump.mot"))
+        Traceback (most recent call last):
+        ValueError: OpenSim has no names for the joints of Bungee: write .sto or .csv, or define `recording` of the ...
+    """
+    if path is not None and path.suffix.lower() == ".mot":
+        _check_named(model.recording, type(model).__name__)
+
+
+def _check_named(where: str, name: str) -> None:
+    if not where:
+        advice = "write .sto or .csv, or define `recording` of the model"
+        raise ValueError(f"OpenSim has no names for the joints of {name}: {advice}")
+
+
+def strides_csv(walks: Any) -> str:
+    """The kept strides of walks over percent of the gait cycle as CSV, with the units in the header.
+
+    Examples:
+        >>> from jaxgait.exporting import strides_csv
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> print(strides_csv([measure([synthetic_recording(reference_gait())])]).split(",")[:3])
+        ['stride', 'percent (%)', 'hip_x (m)']
+    """
+    curves = stride_curves(*walks)
+    units = {name: x.attrs.get("units") for name, x in curves.variables.items()}
+    labels = {name: f"{name} ({unit})" for name, unit in units.items() if unit}
+    return curves.to_dataframe().reset_index().rename(columns=labels).to_csv(index=False)
+
+
+def histories(run: xr.Dataset) -> tuple[np.ndarray, dict[str, Column]]:
+    """Times in s of a run until its end, and every output at them; elements of arrays are named as `points_heel_x`.
+
+    Raises:
+        ValueError: for anything but one run over time.
+
+    Examples:
+        >>> from jaxgait import Bungee, simulate
+        >>> from jaxgait.exporting import histories
+        >>> time, columns = histories(simulate(Bungee(), duration=1.0, samples=4))
+        >>> print(time, columns["height"].unit)
+        [0.   0.25 0.5  0.75 1.  ] m
+    """
+    if "time" not in run.dims or ("status" in run and run["status"].ndim):
+        what = "a table over time is of one run: give a result of simulate, or one member of an ensemble with "
+        raise ValueError(f"{what}trajectories (data.isel(member=0)); of a scan, data.to_dataframe().to_csv()")
+    columns = {}
+    for name, found in run.data_vars.items():
+        if "time" in found.dims and found.dtype.kind in "fiub":
+            columns |= dict(_elements(str(name), found.transpose("time", ...)))
+    floats = [c.values for c in columns.values() if c.values.dtype.kind == "f"]
+    last = (
+        np.flatnonzero(np.isfinite(np.stack(floats)).any(axis=0)).max(initial=-1) + 1 if floats else run.sizes["time"]
+    )
+    return run["time"].values[:last], {k: Column(c.values[:last], c.unit) for k, c in columns.items()}
+
+
+def _elements(name: str, found: xr.DataArray) -> Iterator[tuple[str, Column]]:
+    """The time histories in an array over (time, ...), named by the labels of its other dimensions."""
+    labels = [found[dim].values.tolist() if dim in found.coords else range(found.sizes[dim]) for dim in found.dims[1:]]
+    flat = found.values.reshape(found.sizes["time"], -1)
+    for i, parts in enumerate(itertools.product(*labels)):
+        yield "_".join([name, *map(str, parts)]), Column(flat[:, i], str(found.attrs.get("units", "")))
+
+
+def _csv(time: np.ndarray, columns: Mapping[str, Column]) -> str:
+    """A table with the units in its header, where there are any."""
+    labels = ["time (s)", *(f"{k} ({c.unit})" if c.unit not in ("", "1") else k for k, c in columns.items())]
+    rows = zip(time.tolist(), *(c.values.tolist() for c in columns.values()), strict=True)
+    lines = (",".join("" if math.isnan(x) else repr(x) for x in row) for row in rows)
+    return "\n".join([",".join(f'"{k}"' if "," in k else k for k in labels), *lines]) + "\n"
+
+
+def _plain_storage(name: str, time: np.ndarray, columns: Mapping[str, Column]) -> str:
+    return storage_text(name, time, {k: c.values.astype(float) for k, c in columns.items()}, degrees=False)
+
+
+def _walks(result: Any) -> list[Walk]:
+    """The walks in a result; none in anything else."""
+    if isinstance(result, xr.Dataset):
+        return []
+    each = [*result.values()] if isinstance(result, Mapping) else [result]
+    return each if each and all(isinstance(walk, Walk) for walk in each) else []
+
+
+def _recording(result: Any) -> Recording:
+    """The joint angles in a run, or of some strides of a drive."""
+    if isinstance(result, xr.Dataset):
+        histories(result)  # checks that it is one run
+        where = _hook(result)
+        _check_named(where, result.attrs.get("model", "this mechanism"))
+        return registry.load(where)(result)
+    named = isinstance(result, str) and result in REFERENCE_GAITS
+    if not (named or isinstance(result, GaitDrive | Stride | Recording)):
+        advice = "give a run, a Walk or the dict of measure_both, a drive, a stride, or an embedded gait by name"
+        raise TypeError(f"{shown(result)} cannot be written as a table over time: {advice}")
+    if isinstance(result, Recording):
+        return result
+    drive = motion_drive(result)
+    return synthetic_recording(drive, STRIDES_OF_A_DRIVE * float(drive.period), 100.0)
+
+
+def _hook(run: xr.Dataset) -> str:
+    """The function that makes a recording of a run; empty if its model has none, or is of a script."""
+    try:
+        return registry.load(f"{run.attrs['module']}:{run.attrs['model']}").recording
+    except (KeyError, ValueError, AttributeError):
+        return ""
