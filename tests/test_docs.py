@@ -7,6 +7,7 @@ import pytest
 
 from experiments.docs import pages, papers, parameters, sketches, sources
 from jaxgait import registry
+from jaxgait.measure import known
 
 PAGES = pages.generated()
 SMALL = 100_000
@@ -24,6 +25,15 @@ def test_every_table_and_every_experiment_is_on_a_page():
     wanted += [f"figures {name}" for name in registry.experiments()]
     wanted += [f"source {name}" for name in sources.SOURCES] + [f"misprints {name}" for name in sources.SOURCES]
     assert not [what for what in wanted if f"<!-- generated: {what} -->" not in text]
+
+
+def test_the_page_of_the_mechanisms_has_every_output_and_measure_of_the_knee():
+    """Its table lacked knee_rate, knee_acceleration, knee_moment, and the measures of speed and work."""
+    text = (pages.DOCS / "howto" / "mechanisms.md").read_text()
+    knee = registry.model("knee")
+    own = [name for name in knee.variables if "socket" not in name and "bristle" not in name]
+    missing = [name for name in (*own[own.index("knee_angle") :], *known(knee)) if f"| `{name}` |" not in text]
+    assert not missing
 
 
 @pytest.mark.parametrize("name", registry.experiments())

@@ -13,7 +13,7 @@ import pathlib
 import re
 from collections.abc import Callable, Mapping
 
-from . import papers, parameters
+from . import outputs, papers, parameters
 from .papers import DOCS
 
 BLOCK = re.compile(
@@ -21,6 +21,8 @@ BLOCK = re.compile(
 )
 MAKERS: Mapping[str, Callable[[str], str]] = {
     "parameters": parameters.table,
+    "outputs": outputs.outputs,
+    "measures": outputs.measures,
     "sources": papers.sources,
     "source": papers.source,
     "side-by-side": papers.side_by_side,
