@@ -135,6 +135,7 @@ COVERED = {
     "cli/design_page.py": "cli/test_optimizing.py",
     "cli/fit_page.py": "cli/test_fitting.py",
     "cli/completion.py": "cli/test_program.py",
+    "cli/distributions.py": "cli/test_parsing.py",
     "cli/gait_table.py": "cli/test_motion.py",
     "cli/page.py": "cli/test_fitting.py",
     "analysis/floquet.py": "analysis/test_continuation.py",

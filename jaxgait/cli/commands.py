@@ -60,15 +60,17 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
 
     Several motions also form an axis: `jaxgait scan knee --motion anna.json ben.json` drives the knee with each.
 
-    Example: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`
+    Examples: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`,
+    `jaxgait scan knee --over damper.k=1.4e4:3e4 'damper.c=normal(1600,200)' --sobol 64 --strides 20 --out sample.nc`
     """
 
     over: tuple[str, ...] = ()
-    """Axes name=[log:]low:high:count or name=a,b,c, also of initial.NAME; for a sample, ranges name=[log:]low:high."""
+    """Axes name=[log:]low:high:count or name=a,b,c, also of initial.NAME; for a sample, ranges name=[log:]low:high, or
+    distributions 'name=normal(mean,sd)', uniform(low,high), lognormal(mean,sd) or truncnorm(mean,sd,low,high)."""
     sobol: int | None = None
-    """Number of Sobol points in the box of all ranges name=low:high; preferably a power of two."""
+    """Number of Sobol points over all ranges and distributions; preferably a power of two."""
     latin_hypercube: int | None = None
-    """Number of points of a Latin hypercube in the box of all ranges name=low:high."""
+    """Number of points of a Latin hypercube over all ranges and distributions."""
     seed: int | None = None
     """Seed of the random numbers for --sobol and --latin-hypercube; 0 by default."""
     store: pathlib.Path | None = None

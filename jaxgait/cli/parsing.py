@@ -17,6 +17,7 @@ import equinox as eqx
 import numpy as np
 
 from jaxgait import checks, memory
+from jaxgait.cli import distributions
 from jaxgait.cli.console import STDOUT
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, shape_of
@@ -103,9 +104,10 @@ def axes(model: Model, texts: Sequence[str], option: str = "--over") -> dict[str
     return pairs(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(model, name, span, option))
 
 
-def is_range(text: str) -> bool:
-    """Whether text is "name=low:high" or "name=log:low:high", without a count."""
-    return len(_parts(text.partition("=")[2])) == 2
+def is_sampled(text: str) -> bool:
+    """Whether text is "name=low:high" or "name=log:low:high", without a count, or "name=normal(mean,sd)"."""
+    span = text.partition("=")[2]
+    return distributions.is_written(span) or len(_parts(span)) == 2
 
 
 def box(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -117,6 +119,21 @@ def box(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
         ParameterError: for malformed text, unknown and repeated names, and incompatible units.
     """
     return pairs(texts, "--over", _BOX, lambda name, span: _bounds(model, name, span))
+
+
+def sampled(model: Model, texts: Sequence[str]) -> dict[str, Any]:
+    """Bounds as of `box`, and distributions of `scipy.stats`, from "damper.c=normal(1600,200)" (`distributions.KINDS`).
+
+    Raises:
+        ParameterError: as `box`, and for impossible distributions.
+    """
+
+    def one(name: str, span: str) -> Any:
+        if not distributions.is_written(span):
+            return _bounds(model, name, span)
+        return distributions.distribution(name, span, lambda name, numbers: _varied(model, name, numbers))
+
+    return pairs(texts, "--over", _BOX, one)
 
 
 def given(model: Model, texts: Sequence[str], curves: int) -> list[dict[str, float]]:
@@ -311,6 +328,9 @@ def _choice(model: Any, name: str, text: str) -> Any:
 
 
 def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
+    if distributions.is_written(span):
+        hint = "; a distribution needs a sample, --sobol N or --latin-hypercube N" if option == "--over" else ""
+        raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}{hint}")
     if ":" not in span:
         values = np.array(_varied(model, name, span.split(",")))
         if len({*values}) < len(values):
@@ -340,6 +360,9 @@ def _count(label: str, text: str, least: int = 1) -> int:
 
 
 def _bounds(model: Model, name: str, span: str) -> tuple[float, float]:
+    if distributions.is_written(span):
+        what = f"{_BOX}, got {name}={span!r}: a search has bounds"
+        raise ParameterError(f"{what}; `jaxgait scan` samples distributions, with --sobol N or --latin-hypercube N")
     parts = _parts(span)
     if len(parts) != 2:
         raise ParameterError(f"{_BOX}, got {name}={span!r}")

@@ -133,7 +133,7 @@ def run(
 
 
 def sampled(model: Model, request: Any) -> tuple[Members | None, list[str]]:
-    """The sample of a scan's ranges "name=low:high", if it requests one, and the text of its other axes.
+    """The sample of a scan's ranges and distributions, if it requests one, and the text of its other axes.
 
     Raises:
         ParameterError: for impossible ranges and counts.
@@ -147,11 +147,11 @@ def sampled(model: Model, request: Any) -> tuple[Members | None, list[str]]:
         if request.seed is not None:
             raise ValueError(f"--seed is that of a sample: give {' or '.join(kinds)}, or leave --seed out")
         return None, [*request.over]
-    ranges = [text for text in request.over if parsing.is_range(text)]
+    ranges = [text for text in request.over if parsing.is_sampled(text)]
     if not ranges:
         raise ValueError(f"{chosen[0]} samples ranges: give at least one as --over NAME=low:high")
     sample, samples = kinds[chosen[0]]
-    found = sample(parsing.box(model, ranges), samples, seed=request.seed or 0)
+    found = sample(parsing.sampled(model, ranges), samples, seed=request.seed or 0)
     return found, [text for text in request.over if text not in ranges]
 
 

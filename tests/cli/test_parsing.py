@@ -36,7 +36,7 @@ def test_logarithmic_axes_and_boxes():
     assert parsing.box(Prosthesis(), ["damper.c=log:0.1:10:kN s/m"]) == {"damper.c": (100.0, 1e4)}
     assert all(isinstance(one, Log) for one in parsing.box(Prosthesis(), ["damper.c=log:10:1e5"]).values())
     np.testing.assert_allclose(parsing.axes(Bungee(), ["mass=log:1:100:3kg"])["mass"], [1.0, 10.0, 100.0])
-    assert parsing.is_range("mass=log:1:100") and not parsing.is_range("mass=log:1:100:3")
+    assert parsing.is_sampled("mass=log:1:100") and not parsing.is_sampled("mass=log:1:100:3")
     with pytest.raises(ParameterError, match=r"must be positive, got Log\(-1, 10\)"):
         parsing.axes(Bungee(), ["initial.x=log:-1:10:3"])
 
@@ -214,3 +214,58 @@ def test_elements_of_arrays_are_named_with_their_indices():
     assert parsing.box(model("exoskeleton"), ["lengths[1]=20:50cm"]) == {"lengths[1]": (0.2, 0.5)}
     assert parsing.with_settings(model("exoskeleton"), ["masses[1,0]=3"]).masses[1, 0] == 3.0
     assert parsing.components(model("creeper-chain"), ["initial.q[0]=0.01"]) == {"q[0]": 0.01}
+
+
+def test_distributions_have_the_mean_and_the_deviation_that_are_written():
+    texts = [
+        "mass=normal(70,5)",
+        "stiffness=lognormal(30,6)",
+        "rope_length=truncnorm(30,2,28,31)",
+        "linear_drag=uniform(0,1)",
+    ]
+    found = parsing.sampled(Bungee(), [*texts, "initial.v=normal(1,20cm/s)"])
+    assert (found["mass"].mean(), found["mass"].std()) == (70.0, 5.0)
+    assert (found["stiffness"].mean(), found["stiffness"].std()) == pytest.approx((30.0, 6.0), rel=1e-12)
+    assert found["rope_length"].support() == pytest.approx((28.0, 31.0), rel=1e-12)
+    assert found["rope_length"].kwds == {"loc": 30.0, "scale": 2.0}
+    assert found["linear_drag"] == (0.0, 1.0)
+    assert (found["initial.v"].mean(), found["initial.v"].std()) == (0.01, 0.2)
+
+
+def test_a_unit_may_follow_a_distribution():
+    for text in (
+        "damper.c=normal(1.6,0.2kN s/m)",
+        "damper.c=normal(1.6,0.2)kN s/m",
+        "damper.c=normal(1600, 200 N s/m)",
+    ):
+        (found,) = parsing.sampled(Prosthesis(), [text]).values()
+        assert (found.mean(), found.std()) == pytest.approx((1600.0, 200.0), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mass=gauss(70,5)", r"'gauss' is no distribution; write normal\(mean,sd\), uniform\(low,high\), lognormal"),
+        ("mass=normal(70)", r"write normal\(mean,sd\), with 2 numbers"),
+        ("mass=truncnorm(70,5,60)", r"write truncnorm\(mean,sd,low,high\), with 4 numbers"),
+        ("mass=normal(70,)", r"write normal\(mean,sd\)"),
+        ("mass=normal(70,-5)", "the standard deviation must be positive, got -5"),
+        ("mass=lognormal(-70,5)", "the mean must be positive, got -70"),
+        ("mass=uniform(80,60)", "low must be below high, got 80 and 60"),
+        ("mass=truncnorm(70,5,80,60)", "low must be below high"),
+        ("mass=normal(heavy,5)", "'heavy' is not a number"),
+        ("mass=normal(70,5m)", "mass"),
+        ("mas=normal(70,5)", "mass"),
+    ],
+)
+def test_what_is_wrong_with_a_distribution(text, message):
+    with pytest.raises(ParameterError, match=message) as caught:
+        parsing.sampled(Bungee(), [text])
+    assert len(str(caught.value)) < 300
+
+
+def test_distributions_are_of_samples_only():
+    with pytest.raises(ParameterError, match="a distribution needs a sample, --sobol N or --latin-hypercube N"):
+        parsing.axes(Bungee(), ["mass=normal(70,5)"])
+    with pytest.raises(ParameterError, match="a search has bounds; `jaxgait scan` samples distributions"):
+        parsing.box(Bungee(), ["mass=normal(70,5)"])

@@ -4,6 +4,7 @@ import types
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from jaxgait import latin_hypercube, sobol
 from jaxgait.cli import optimizing, running
@@ -92,6 +93,10 @@ def test_ranges_of_a_scan_are_sampled_and_other_axes_stay():
         assert others == ["stiffness=14:16:3", "drag=0.1,0.2"]
         for name, values in expected.values.items():
             np.testing.assert_array_equal(found.values[name], values)
+    found, others = running.sampled(model_, ranges("mass=normal(70,5)", "stiffness=14:16", sobol=8))
+    expected = sobol({"mass": stats.norm(70.0, 5.0), "stiffness": (14.0, 16.0)}, 8)
+    np.testing.assert_array_equal(found.values["mass"], expected.values["mass"])
+    found, _ = running.sampled(model_, ranges("mass=40:100", "initial.v=0:1cm/s", latin_hypercube=8, seed=3))
     assert running.sampled(model_, ranges(*over)) == (None, list(over))
     everything = running.members(model_, {"drag": np.array([0.1, 0.2])}, {"x": 1.0}, None, found)
     assert everything.dims == ("sample", "drag") and everything.shape == (8, 2)

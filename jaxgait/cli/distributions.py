@@ -1,0 +1,105 @@
+"""Distributions of sampled parameters as text: "normal(1600,200)", in the unit of the parameter."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from jaxgait.checks import listed
+from jaxgait.parameters import ParameterError
+
+_WRITTEN = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*(.*)", re.DOTALL)
+
+
+class Kind(NamedTuple):
+    """A distribution that can be written."""
+
+    form: str
+    """How it is written."""
+    count: int
+    """Number of its arguments, all in the unit of the parameter."""
+    fault: Callable[..., str]
+    """What is wrong with the arguments; empty if nothing."""
+    make: Callable[..., Any]
+    """The frozen distribution of `scipy.stats`, or the pair of bounds."""
+
+
+def _positive_sd(mean: float, sd: float, *_: float) -> str:
+    return "" if sd > 0 else f"the standard deviation must be positive, got {sd:g}"
+
+
+def _ordered(low: float, high: float) -> str:
+    return "" if low < high else f"low must be below high, got {low:g} and {high:g}"
+
+
+def _normal(mean: float, sd: float) -> Any:
+    from scipy import stats  # slow to import
+
+    return stats.norm(loc=mean, scale=sd)
+
+
+def _lognormal(mean: float, sd: float) -> Any:
+    from scipy import stats
+
+    variance = math.log1p((sd / mean) ** 2)
+    return stats.lognorm(math.sqrt(variance), scale=mean * math.exp(-0.5 * variance))
+
+
+def _truncnorm(mean: float, sd: float, low: float, high: float) -> Any:
+    from scipy import stats
+
+    return stats.truncnorm((low - mean) / sd, (high - mean) / sd, loc=mean, scale=sd)
+
+
+KINDS = {
+    "normal": Kind("normal(mean,sd)", 2, _positive_sd, _normal),
+    "uniform": Kind("uniform(low,high)", 2, _ordered, lambda low, high: (low, high)),
+    "lognormal": Kind(
+        "lognormal(mean,sd)",
+        2,
+        lambda mean, sd: _positive_sd(mean, sd) or ("" if mean > 0 else f"the mean must be positive, got {mean:g}"),
+        _lognormal,
+    ),
+    "truncnorm": Kind(
+        "truncnorm(mean,sd,low,high)",
+        4,
+        lambda mean, sd, low, high: _positive_sd(mean, sd) or _ordered(low, high),
+        _truncnorm,
+    ),
+}
+"""By name. Mean and standard deviation are those of the values, for truncnorm before low and high cut the tails off."""
+
+
+def is_written(span: str) -> bool:
+    """Whether text is a distribution, or meant to be one: "normal(70,5)", but not "70,5" or "60:80"."""
+    return bool(_WRITTEN.fullmatch(span))
+
+
+def distribution(name: str, span: str, values: Callable[[str, Sequence[str]], list[float]]) -> Any:
+    """A distribution of a parameter, from "normal(1600,200)" or "normal(1.6,0.2kN s/m)".
+
+    Args:
+        name: of the parameter.
+        span: the text, for which `is_written` holds.
+        values: numbers of a parameter in its unit, from its name and their texts.
+
+    Raises:
+        ParameterError: for an unknown distribution, another number of arguments, and impossible ones.
+    """
+    found = _WRITTEN.fullmatch(span)
+    assert found is not None, "the text is a distribution"
+    kind, inside, unit = found.groups()
+    forms = listed([known.form for known in KINDS.values()])
+    if kind not in KINDS:
+        raise ParameterError(f"--over {name}={span}: {kind!r} is no distribution; write {forms}")
+    texts = [text.strip() for text in inside.split(",")]
+    known = KINDS[kind]
+    if len(texts) != known.count or not all(texts):
+        raise ParameterError(f"--over {name}={span}: write {known.form}, with {known.count} numbers")
+    texts[-1] += f" {unit}" if unit else ""
+    numbers = values(name, texts)
+    if fault := known.fault(*numbers):
+        raise ParameterError(f"--over {name}={span}: {fault}")
+    return known.make(*numbers)
