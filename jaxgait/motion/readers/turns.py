@@ -63,7 +63,7 @@ def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], degree
         >>> source = Source("knee.csv", ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"])
         >>> check_turns(source, read_sheet(source, start=0), {"knee_flexion": 1}, degrees=False)
         Traceback (most recent call last):
-        MotionFormatError: knee.csv, line 3, column knee_flexion: 57 is no angle in radians, where 99.5 % of ...
+        jaxgait.motion.MotionFormatError: knee.csv, line 3, column knee_flexion: 57 is no angle in radians, where ...
     """
     usual, unit = size_of(sheet, columns).usual, "degrees" if degrees else "radians"
     for (name, i), most in zip(columns.items(), usual, strict=True):
