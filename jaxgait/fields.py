@@ -52,6 +52,14 @@ class Immutable(eqx.Module):
             jaxgait.parameters.ParameterError: naming the parameters.
         """
 
+    def warn_together(self, label: str) -> None:
+        """Warns of values of a part that are possible but implausible together; called as `check_together`.
+
+        Warns:
+            jaxgait.plausible.ImplausibleValue: naming the parameters.
+        """
+        del label
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Sets a field during construction; afterwards, the error explains how to make another model."""
         try:

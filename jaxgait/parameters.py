@@ -38,7 +38,7 @@ from jaxgait.fields import (
     suitable_values,
     within_arrays,
 )
-from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
+from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible, warn_of_parts
 
 M = TypeVar("M")
 
@@ -418,7 +418,7 @@ def check(model: eqx.Module) -> None:
         ParameterError: naming the parameter, its value and its bound.
 
     Warns:
-        ImplausibleValue: for values outside their plausible range, once per parameter.
+        ImplausibleValue: for values outside their plausible range, once per parameter or pair of them.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -439,6 +439,7 @@ def check(model: eqx.Module) -> None:
         if leaves:
             values = np.concatenate([np.ravel(leaf) for leaf in leaves])
             warn_implausible(f"{label} ({info.doc})", values, info.unit, info.plausible)
+    warn_of_parts(model, kind)
 
 
 def _check_parts(module: Any, label: str) -> None:

@@ -8,17 +8,23 @@ The declaration states the range, or it follows from unit and default:
   of an array); for quantities that may be negative this applies to the magnitude;
 - lengths whose default is zero within 100 m;
 - zero, numbers without a unit, and other quantities whose default is zero are always plausible.
+
+The masses of a person and of a leg have narrower ranges (`PERSON`, `limb_mass`), so that weights in N stand out. Of a
+spring with a damper, the time constant has a range, so that exchanged coefficients do (`warn_slow`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
+import equinox as eqx
 import numpy as np
 
-from jaxgait.checks import warn_user
+from jaxgait.checks import is_concrete, warn_user
+from jaxgait.fields import Immutable
 
 Bounds = Literal["any", "nonnegative", "positive", "fraction"]
 Range = tuple[float, float]
@@ -27,6 +33,14 @@ _HUNDRED = ("kg", "kg m^2", "N/m", "N s/m", "N m/rad", "N m s/rad", "kg/s", "kg/
 _FACTORS: dict[str, float] = {"m": 30.0, "m/s^2": 30.0, **dict.fromkeys(_HUNDRED, 100.0)}  # 30: so that cm stand out
 """Factors by which a value may differ from the default, by unit."""
 _OTHER_FACTOR = 1000.0
+_WEIGHT = 9.81
+"""Weight in N of 1 kg."""
+_HEAVIEST, _LIGHTEST = 6.0, 0.01
+"""Plausible masses of a part of a leg, as factors of the usual one."""
+_SLOWEST = 10.0
+"""Plausible time constant in s of a spring with a damper: some strides."""
+PERSON = (2.0, 300.0)
+"""Plausible mass in kg of a person."""
 _FARTHEST = 100.0
 """Plausible size in m of a length whose default is zero."""
 _SLIPS = {
@@ -68,6 +82,17 @@ def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
     return (-largest, largest) if bounds == "any" or not sizes.size else (float(sizes.min()) / factor, largest)
 
 
+def limb_mass(usual: float) -> Range:
+    """The plausible masses in kg of a part of a leg, of which one is usual; its weight in N is not among them.
+
+    Examples:
+        >>> from jaxgait.plausible import limb_mass
+        >>> limb_mass(2.0)
+        (0.02, 12.0)
+    """
+    return _LIGHTEST * usual, _HEAVIEST * usual
+
+
 def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None) -> None:
     """Warns once if values in a unit lie outside their plausible range, if any; zero is always plausible.
 
@@ -92,11 +117,77 @@ def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None
         slip = _SLIPS.get((unit, bool(abs(odd[0]) < abs(low) < high)))
         if slip in ("mm", "mm/s^2") and abs(odd[0]) < 10.0 * high:  # less than 300 times the default
             slip = slip.replace("mm", "cm")
+        if slip == "g" and odd[0] < _WEIGHT * high:
+            slip = "N or g"
         hint = f"{slip} instead of {unit}?" if slip else f"is it in {unit}?"
         hint += f" (On the command line: {odd[0]:g}deg)" if unit == "rad" else ""
         many = f" ({odd.size} of {x.size} values)" if x.size > 1 else ""
         what = f"{label} is {odd[0]:g} {unit}{many}, out of its plausible range {low:.3g} to {high:.3g}"
         warn_user(f"{what}: {hint}", ImplausibleValue)
+
+
+def warn_slow(label: str, stiffness: tuple[str, Any], damping: tuple[str, Any]) -> None:
+    """Warns once of a spring and a damper of a part, side by side, whose time constant is implausibly long.
+
+    Without stiffness there is none, and traced values are not checked.
+
+    Args:
+        label: what precedes the names, such as "Prosthesis.damper".
+        stiffness: name and values, in N/m or N m/rad.
+        damping: name and values, in N s/m or N m s/rad; they broadcast with the others.
+
+    Warns:
+        ImplausibleValue: naming both, and that they may be exchanged.
+
+    Examples:
+        >>> import warnings
+        >>> from jaxgait.plausible import warn_slow
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     warn_slow("Prosthesis.damper", ("k", 900.0), ("c", 18000.0))
+        >>> print(caught[0].message)
+        Prosthesis.damper.c / k = 18000 / 900 is 20 s, out of its plausible range up to 10 s: are c and k exchanged?
+    """
+    (spring, k), (damper, c) = stiffness, damping
+    if not is_concrete((k, c)):
+        return
+    k, c = (np.ravel(x) for x in np.broadcast_arrays(np.asarray(k, float), np.asarray(c, float)))
+    slow = np.flatnonzero((c > _SLOWEST * k) & (k > 0.0))
+    if slow.size:
+        first = slow[0]
+        many = f" ({slow.size} of {k.size} values)" if k.size > 1 else ""
+        what = f"{label}.{damper} / {spring} = {c[first]:g} / {k[first]:g} is {c[first] / k[first]:.3g} s{many}"
+        hint = f"out of its plausible range up to {_SLOWEST:g} s: are {damper} and {spring} exchanged?"
+        warn_user(f"{what}, {hint}", ImplausibleValue)
+
+
+def warn_of_parts(module: Any, label: str, changed: Collection[str] | None = None) -> None:
+    """Warns of values of the parts of a model that are implausible together (`Immutable.warn_together`).
+
+    Args:
+        module: a model or a part; its leaves may have a batch axis, and may be traced.
+        label: its name, for messages.
+        changed: dotted names of parameters: only parts that have some of them are checked; None: all parts.
+
+    Warns:
+        ImplausibleValue: naming the parameters.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.plausible import warn_of_parts
+        >>> warn_of_parts(Prosthesis(), "Prosthesis")  # no warning
+    """
+    if isinstance(module, Immutable) and (changed is None or any("." not in name for name in changed)):
+        module.warn_together(label)
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        for key, one in value.items() if isinstance(value, Mapping) else [("", value)]:
+            if isinstance(one, eqx.Module):
+                inside = f"{field.name}.{key}".rstrip(".")
+                own = f"{inside}."
+                names = None if changed is None else [n.removeprefix(own) for n in changed if n.startswith(own)]
+                if names is None or names:
+                    warn_of_parts(one, f"{label}.{inside}", names)
 
 
 def warn_large_angles(model: Any, start: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Declared parameters: addressing, replacing, errors."""
 
+import dataclasses
 import warnings
 from typing import ClassVar
 
@@ -17,7 +18,7 @@ from jaxgait.model import Scalar, parameter
 from jaxgait.models import Creeper, CreeperChain, Prosthesis, RigidWalker
 from jaxgait.parameters import ParameterError, check, check_single, parameters, part, with_parameters
 from jaxgait.parts import with_parts
-from jaxgait.plausible import ImplausibleValue, plausible_range
+from jaxgait.plausible import ImplausibleValue, plausible_range, warn_implausible
 from jaxgait.solve.simulate import simulate
 
 
@@ -195,6 +196,38 @@ def test_a_scan_out_of_the_plausible_range_warns_once():
     with pytest.warns(ImplausibleValue, match=r"Bungee.mass \(body mass\) is 40000 kg \(6 of 6 values\)") as caught:
         check_members(Bungee(), grid({"mass": [4e4, 5e4, 6e4], "stiffness": [20.0, 30.0]}))
     assert len(caught) == 1
+
+
+def test_exchanged_coefficients_of_a_scan_are_warned_of_once():
+    from jaxgait.ensembles.members import check_members, grid, zipped
+    from jaxgait.ensembles.validity import valid_members
+
+    leg, exchanged = Prosthesis(), {"damper.k": [1e4, 1666.0, 900.0], "damper.c": [500.0, 23799.0, 18000.0]}
+    for check_all in (check_members, valid_members):
+        with pytest.warns(ImplausibleValue, match=r"c / k = 23799 / 1666 is 14.3 s \(2 of 3 values\)") as caught:
+            check_all(leg, zipped(exchanged))
+        assert len(caught) == 1
+    with pytest.warns(ImplausibleValue, match="exchanged"):
+        check(with_parameters(leg, {"damper.k": 900.0, "damper.c": 18000.0}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleValue)
+        check_members(leg, grid({"damper.c": np.geomspace(10.0, 9e4, 9), "damper.k": [1.4e4, 3e4]}))
+        check_members(
+            with_parameters(leg, {"damper.k": 900.0, "damper.c": 18000.0}), grid({"ankle.damping": [0.0, 0.2]})
+        )
+        check(with_parameters(leg, {"damper.k": 0.0}))
+
+
+def test_masses_of_all_people_are_plausible():
+    from jaxgait.models.prosthesis.fitting import REFERENCE_PERSON, fitted
+    from jaxgait.motion.stride import PERSON
+
+    for mass in PERSON["mass_kg"]:
+        drive = dataclasses.replace(Prosthesis().drive, person=REFERENCE_PERSON._replace(mass=mass))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ImplausibleValue)
+            thigh = parameters(fitted(dataclasses.replace(Prosthesis(), drive=drive)))["masses.thigh"]
+            warn_implausible("thigh", thigh.value, "kg", thigh.plausible)
 
 
 def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():

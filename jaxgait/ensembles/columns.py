@@ -12,8 +12,8 @@ from jaxgait.checks import shown
 from jaxgait.ensembles.spacing import Log, is_distribution
 from jaxgait.fields import declared
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, check_value, parameters, within_bounds
-from jaxgait.plausible import warn_implausible
+from jaxgait.parameters import ParameterError, check_value, parameters, with_parameters, within_bounds
+from jaxgait.plausible import warn_implausible, warn_of_parts
 
 MEMBER = "member"
 """Dimension of members that are listed one by one and have no other name."""
@@ -317,7 +317,7 @@ def check_bounds(
 
 
 def warn_of_values(model: Model, given: Mapping[str, Any]) -> None:
-    """Warns of values by name, in their units, out of their plausible range, once per parameter.
+    """Warns of values by name, in their units, out of their plausible range, once per parameter or pair of them.
 
     Args:
         model: the mechanism.
@@ -332,8 +332,10 @@ def warn_of_values(model: Model, given: Mapping[str, Any]) -> None:
         >>> from jaxgait.ensembles.columns import warn_of_values
         >>> warn_of_values(Bungee(), {"mass": np.array([60.0, 80.0]), "initial.v": 1e9})  # no warning
     """
-    for name, info in declared(parameters(model), given).items():
-        warn_implausible(f"{type(model).__name__}.{name} ({info.doc})", given[name], info.unit, info.plausible)
+    kind, known = type(model).__name__, declared(parameters(model), given)
+    for name, info in known.items():
+        warn_implausible(f"{kind}.{name} ({info.doc})", given[name], info.unit, info.plausible)
+    warn_of_parts(with_parameters(model, {name: given[name] for name in known}), kind, known)
 
 
 def _alike(one: Rows, other: Rows) -> bool:

@@ -320,12 +320,12 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
     for name, values in given.items():
         if name in known:
             check_value(name, values, known[name])
-            warn_of_values(model, {name: values})
             varied[name] = values
         elif not np.isfinite(values).all():
             raise ParameterError(f"{name!r} must be finite, got {np.extract(~np.isfinite(values), values)[0]}")
     start = {n.removeprefix(INITIAL): x for n, x in given.items() if n.startswith(INITIAL)}
     own = state_variables(model.initial_state()) if any(array_of(n) != n for n in start) else {}
+    warn_of_values(model, varied)
     check_start_values(model, within_arrays(start, own))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked

@@ -27,6 +27,7 @@ from jaxtyping import Array
 from jaxgait.mechanics.contact import Hertz, KelvinVoigt, NormalLaw, UnilateralSpring
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.parameters import part
+from jaxgait.plausible import PERSON
 
 _PAPER = "bungee exercise"
 
@@ -47,7 +48,7 @@ class Bungee(Model):
         -30.0
     """
 
-    mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
+    mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER, plausible=PERSON)
     stiffness: Scalar = parameter(20.0, unit="N/m", doc="rope stiffness", bounds="positive", source=_PAPER, of="rope")
     rope_length: Scalar = parameter(
         30.0, unit="m", doc="unstretched length of the rope", bounds="positive", source=_PAPER

@@ -23,6 +23,7 @@ from jaxgait.model import Scalar, parameter
 from jaxgait.models.jumper.planar import PlanarJumper, SwingJoint
 from jaxgait.models.jumper.swing import Swing
 from jaxgait.parameters import CHOSEN
+from jaxgait.plausible import PERSON
 
 _PAPER = "Chen, Yan, Jin 2003"
 
@@ -60,7 +61,7 @@ class Jumper(PlanarJumper):
         SwingJoint("elbow", 7, -1.0, (-5.0, 160.0)),
     )
 
-    mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
+    mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER, plausible=PERSON)
     stature: Scalar = parameter(1.70, unit="m", doc="body height", bounds="positive", source=_PAPER)
     knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=CHOSEN)
     hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=CHOSEN)

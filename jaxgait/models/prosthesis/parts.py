@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +19,7 @@ from jaxgait.model import Scalar, parameter
 from jaxgait.motion.drive import Jet
 from jaxgait.native import kept
 from jaxgait.parameters import CHOSEN, ParameterError, choice, part
+from jaxgait.plausible import limb_mass, warn_slow
 from jaxgait.precision import float64_default
 
 PAPER, RECONSTRUCTED = "paper", "reconstructed (set R2)"
@@ -114,6 +116,11 @@ class Segments(Immutable):
     )
 
 
+def _mass(default: float, doc: str) -> Any:
+    options = {"bounds": "positive", "source": RECONSTRUCTED, "plausible": limb_mass(default)}
+    return parameter(default, unit="kg", doc=doc, **options)
+
+
 class Masses(Immutable):
     """Masses; bars and segments are uniform rods unless an inertia is given.
 
@@ -124,15 +131,13 @@ class Masses(Immutable):
         0.9
     """
 
-    AD: Scalar = parameter(0.20, unit="kg", doc="mass of the anterior link", bounds="positive", source=RECONSTRUCTED)
-    BC: Scalar = parameter(0.10, unit="kg", doc="mass of the posterior link", bounds="positive", source=RECONSTRUCTED)
-    CD: Scalar = parameter(0.25, unit="kg", doc="mass of the lower bar", bounds="positive", source=RECONSTRUCTED)
-    BE: Scalar = parameter(0.35, unit="kg", doc="mass of the upper bar", bounds="positive", source=RECONSTRUCTED)
-    shank: Scalar = parameter(
-        1.70, unit="kg", doc="mass of the shank with hydraulics", bounds="positive", source=RECONSTRUCTED
-    )
-    foot: Scalar = parameter(0.55, unit="kg", doc="mass of the foot with shoe", bounds="positive", source=RECONSTRUCTED)
-    thigh: Scalar = parameter(6.0, unit="kg", doc="mass of the residual thigh", bounds="positive", source=RECONSTRUCTED)
+    AD: Scalar = _mass(0.20, "mass of the anterior link")
+    BC: Scalar = _mass(0.10, "mass of the posterior link")
+    CD: Scalar = _mass(0.25, "mass of the lower bar")
+    BE: Scalar = _mass(0.35, "mass of the upper bar")
+    shank: Scalar = _mass(1.70, "mass of the shank with hydraulics")
+    foot: Scalar = _mass(0.55, "mass of the foot with shoe")
+    thigh: Scalar = _mass(6.0, "mass of the residual thigh")
     inertia_thigh: Scalar = parameter(
         0.1, unit="kg m^2", doc="moment of inertia of the thigh", bounds="positive", source=RECONSTRUCTED
     )
@@ -284,6 +289,10 @@ class Damper(Immutable):
         source=RECONSTRUCTED,
     )
 
+    def warn_together(self, label: str) -> None:
+        """Warns of exchanged coefficients."""
+        warn_slow(label, ("k", self.k), ("c", self.c))
+
     def force(self, length: Scalar, rate: Scalar) -> Scalar:
         """Force in N with which the cylinder pulls its ends together, at a length in m and its rate in m/s."""
         return self.k * (length - self.rest_length) + self.c * rate
@@ -321,6 +330,10 @@ class Ankle(Immutable):
     damping: Scalar = parameter(
         0.2, unit="N m s/rad", doc="rotational damping of the ankle", bounds="nonnegative", source=PAPER
     )
+
+    def warn_together(self, label: str) -> None:
+        """Warns of exchanged coefficients."""
+        warn_slow(label, ("stiffness", self.stiffness), ("damping", self.damping))
 
     def torque(self, angle: Scalar, rate: Scalar, target: Jet) -> Scalar:
         """Torque in N m on the foot, its opposite on the shank.
@@ -385,6 +398,11 @@ class Socket(Immutable):
     load_share: Scalar = parameter(
         1.0, unit="1", doc="share of the measured ground reaction that the trunk pushes with", source=CHOSEN
     )
+
+    def warn_together(self, label: str) -> None:
+        """Warns of exchanged coefficients."""
+        warn_slow(label, ("stiffness_x", self.stiffness_x), ("damping_x", self.damping_x))
+        warn_slow(label, ("stiffness_y", self.stiffness_y), ("damping_y", self.damping_y))
 
     def force(self, displacement: Vec, rate: Vec, load: Vec | None) -> Vec:
         """Force in N on the leg, forward and upward: towards the path, less the push of the trunk.
