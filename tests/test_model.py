@@ -1,6 +1,7 @@
 """Errors for objects that are not models, and for what a model's class lacks."""
 
 import inspect
+import warnings
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -13,6 +14,11 @@ from jaxgait import Measure, Transition, ensemble, simulate
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.models import Bungee, Prosthesis
 from jaxgait.parameters import ParameterError, parameter, parameters, with_parameters
+from jaxgait.plausible import ImplausibleValue
+from jaxgait.precision import cast, float64_default, use
+from jaxgait.solve.checks import check_equations as _check_equations
+
+check_equations, cast_to_float64 = float64_default(_check_equations), float64_default(cast)
 
 
 def test_a_model_is_a_model():
@@ -290,6 +296,10 @@ def test_functions_of_time_and_state_are_checked_by_name(model, message):
             )(),
             "Ball.variables has no 'force' but 'forse', which no state or output has: misspelt?",
         ),
+        (
+            type("Ball", (_Ball,), {"variables": {**_Partial.variables, "load": Variable("N", "force")}})(),
+            "Ball.variables has 'load', which is neither a component of the state nor an output: it has x, v",
+        ),
         (type("Ball", (_Ball,), {"period": -1.0})(), "Ball.period must be a positive number of seconds, got -1.0"),
         (_ball(outputs=lambda self, t, y: {"time": t}), "must not use the name 'time': it is part of every result"),
     ],
@@ -297,6 +307,78 @@ def test_functions_of_time_and_state_are_checked_by_name(model, message):
 def test_silent_mistakes_raise(model, message):
     with pytest.raises(ValueError, match=message):
         simulate(model, samples=2, scheme="EventDriven")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"outputs": lambda self, t, y: {"load": t} if len(y) > 2 else {}},
+        {"weight": eqx.field(default=lambda t: t), "__annotations__": {"weight": Any}},
+        {"measures": {"load": Measure("load", lambda run: run["x"].max(), "N", "force")}},
+    ],
+    ids=["of another state", "of a part", "of a measure"],
+)
+def test_names_that_may_come_to_exist_can_be_described(others):
+    variables = {**_Partial.variables, "load": Variable("N", "force")}
+    simulate(type("Ball", (_Ball,), {"variables": variables, **others})(), duration=0.1, samples=2, scheme="Smooth")
+    inherited = type("Leg", (type("Base", (_Ball,), {"variables": variables, **others}),), {})
+    simulate(inherited(), duration=0.1, samples=2, scheme="Smooth")
+
+
+class _Turning(_Partial):
+    variables: ClassVar = {"x": Variable("rad", "angle"), "v": Variable("rad/s", "rate")}
+    start: float = parameter(30.0, unit="deg", doc="angle at the start")
+
+    def initial_state(self):
+        return _Pair(self.start, 0.0)
+
+    def vector_field(self, t, y):
+        return _Pair(y.v, -y.x)
+
+
+def test_a_start_in_degrees_is_warned_of():
+    options = {"duration": 0.1, "samples": 2}
+    text = r"initial.x of _Turning \(angle\) is 30 rad, .*: degrees instead of rad"
+    with pytest.warns(ImplausibleValue, match=text) as caught:
+        simulate(_Turning(), **options)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    with pytest.warns(ImplausibleValue, match=text) as caught:
+        ensemble(_Turning(), {"initial.v": [0.0, 0.1]}, duration=0.1, progress=False)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulate(_Turning(start=0.5), **options)
+        simulate(_Turning(), initial_state={"x": 0.5}, **options)
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"initial_state": lambda self: _Pair(jnp.float32(1.0), 0.0)}, r"Ball.initial_state returns float32 for .x"),
+        (
+            {"vector_field": lambda self, t, y: jax.tree.map(lambda x: jnp.asarray(x, jnp.float16), y)},
+            r"Ball.vector_field returns float16 for .x",
+        ),
+        ({"phases": [lambda t, y: _Pair(y.v, jnp.float32(-9.81))]}, r"phases\(\)\[0\] returns float32 for .v"),
+        (
+            {"transitions": {"a": Transition(0, 0, lambda t, y: y.x, lambda t, y: _Pair(y.x, jnp.float32(0.0)))}},
+            r"transitions\(\)\['a'\].reset returns float32 for .v",
+        ),
+    ],
+    ids=["start", "rates", "rates of a phase", "reset"],
+)
+def test_numbers_with_too_few_digits_are_warned_of(changed, what):
+    for _ in range(2):  # also if a class was checked before
+        with pytest.warns(UserWarning, match=f"{what}, and the run is in float64: its results have . digits") as caught:
+            check_equations(cast_to_float64(_ball(**changed)))
+        assert len(caught) == 1
+
+
+def test_numbers_with_the_digits_of_the_run_are_not_warned_of(recwarn):
+    with use("float32"):
+        check_equations(cast(_ball(initial_state=lambda self: _Pair(jnp.float32(1.0), 0.0))))
+    check_equations(cast_to_float64(_ball()))
+    assert not recwarn
 
 
 def test_components_of_the_state_with_one_name_are_an_error():

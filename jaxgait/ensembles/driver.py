@@ -41,7 +41,7 @@ from jaxgait.model import Model, Variable, as_model
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import NotRecorded, Sampling
 from jaxgait.scheme import Retry, Scheme
-from jaxgait.solve.checks import check_equations
+from jaxgait.solve.checks import check_equations, warn_of_start
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS
 
@@ -141,7 +141,9 @@ def ensemble(
         jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed;
             if some end in the model's own ways, so that a measure has no value there, or complete without what it needs
             (not for measures that are defined for early ends).
-        UserWarning: if members of a scan in float32 had to be computed in float64, or if a store has other batches.
+        UserWarning: if members of a scan in float32 had to be computed in float64, if a store has other batches, and
+            for equations that return fewer digits than the precision has.
+        jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:
         TypeError: for anything but a model.
@@ -284,7 +286,9 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
         if not name.startswith(DRIVE):
             chosen.check_start(model, name)
     with precisions.use(precision):
-        check_equations(precisions.cast(model))
+        cast = precisions.cast(model)
+        check_equations(cast)
+        warn_of_start(cast)
     sampling = spaced(planned, model, among if extent is None else extent)
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
     retry, trajectories = checks.flag("retry", request["retry"]), _kept(request["trajectories"])

@@ -241,9 +241,11 @@ def result_shapes(
     with precisions.use(precision):
         first = {n: np.broadcast_to(x[:1], (length, *x.shape[1:])) for n, x in members.values.items()}
         groups = shapes(*precisions.cast((model, first)), job)
-    taken = {*members.dims, *members.labels, "time", "instant", "parameter"} & set(groups["observed"])
+    labels = {*members.dims, *members.labels}
+    taken = (labels | {"time", "instant", "parameter"}) & set(groups["observed"])
     if taken:
-        raise ValueError(f"observe must not use the name {min(taken)!r}: it labels the members")
+        why = "it labels the members" if min(taken) in labels else "every ensemble has a dimension of that name"
+        raise ValueError(f"observe must not use the name {min(taken)!r}: {why}")
     names = {_flat_name(group, key): group for group, results in groups.items() for key in results}
     found = {n: Shape(names[n], x.shape, np.dtype(x.dtype)) for n, x in _flat(groups).items()}
     found |= dict.fromkeys(_BLOCK_OUTCOME, Shape("outcome", (), np.dtype(np.int32)))
@@ -290,7 +292,8 @@ def _flat(groups: dict[str, dict[str, Any]]) -> dict[str, Any]:
         for key, x in results.items():
             name = _flat_name(group, key)
             if name in flat or name in _BLOCK_OUTCOME:
-                raise ValueError(f"observe must not use the name {name!r}: it is taken")
+                whose = "every ensemble" if name in RESERVED_RESULTS else "this one"
+                raise ValueError(f"observe must not use the name {name!r}: {whose} has a result of that name")
             flat[name] = x
     return flat
 

@@ -5,7 +5,6 @@ A model's functions are traced once each, with errors in the model's own terms.
 
 from __future__ import annotations
 
-import difflib
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -18,17 +17,18 @@ from jax.interpreters import partial_eval
 from jaxtyping import Array
 
 from jaxgait import precision, system
-from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_a_value, shown
+from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_a_value, shown, warn_user
 from jaxgait.fields import array_of
 from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel, Transition
 from jaxgait.mechanics.spatial import check_quaternions
-from jaxgait.model import RESERVED, Model, System, Variable
+from jaxgait.model import Model, System, Variable
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
 from jaxgait.outcome import RESERVED_ENDINGS
 from jaxgait.parameters import check, in_own_unit, is_real
 from jaxgait.plausible import warn_large_angles
+from jaxgait.solve.names import check_described, check_labels, check_names
 from jaxgait.states import state_variables
 
 
@@ -146,6 +146,22 @@ def check_start_values(model: Model, start: Mapping[str, Any]) -> None:
             check_quaternions(names, values)
 
 
+def warn_of_start(model: Any) -> None:
+    """Warns of angles beyond a full turn in the initial state that a class of the user's own defines.
+
+    Those of jaxgait follow from parameters, which are checked, and may take seconds to compute.
+
+    Args:
+        model: with concrete leaves.
+
+    Warns:
+        jaxgait.plausible.ImplausibleValue: naming the component, its value and that it may be in degrees.
+    """
+    if type(model).initial_state.__module__.partition(".")[0] != _PACKAGE:
+        warn_large_angles(model, state_variables(model.initial_state()))
+
+
+_PACKAGE = __name__.partition(".")[0]
 T = TypeVar("T")
 
 
@@ -160,23 +176,30 @@ def check_equations(model: Any) -> None:
             of numbers, a guard is not a number, or a function takes (y, t) instead of (t, y) or branches on a value
             that is known only at run time.
         ValueError: for outputs named as a component of the state, and transitions between phases that do not exist.
+
+    Warns:
+        UserWarning: if a state or its rates have fewer digits than the precision in force.
     """
     if (key := signature(model)) in _checked:
         return
     dynamic, static = eqx.partition(model, eqx.is_array)
-    _check_equations(type(model), jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic), static)
-    _checked.add(key)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic)
+    if doubt := _check_equations(type(model), shapes, static):
+        warn_user(doubt)
+    else:
+        _checked.add(key)
 
 
 _checked: set[Any] = set()
-"""Signatures of models without errors."""
+"""Signatures of models without errors and warnings."""
 
 
-def _check_equations(kind: type, shapes: Any, static: Any) -> None:
+def _check_equations(kind: type, shapes: Any, static: Any) -> str:
+    """What to warn of; empty if nothing."""
     name, known = kind.__name__, identity(kind, shapes, static)
     passed = None if known is None else disk.key("checked", known)
     if passed is not None and disk.load(passed) is not None:  # by an earlier process
-        return
+        return ""
 
     def whole(numbers: Any) -> Any:
         return eqx.combine(numbers, static)
@@ -192,24 +215,25 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
     for path, leaf in jax.tree.leaves_with_path(y):
         if not jnp.issubdtype(leaf.dtype, jnp.number):
             raise TypeError(f"{name}.initial_state must return numbers, got one of type {leaf.dtype}{_of(path)}")
+    doubts = [_too_narrow(f"{name}.initial_state", y)]
 
     def at(what: str, function: Callable[[Any], Any]) -> Any:
         """Shapes that a function of time and state returns."""
         return _traced(f"{name}.{what}", lambda m, t, y: function(ready(m))(t, y), prepared, _NUMBER, y)
 
     if hasattr(kind, "vector_field"):
-        _check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y)
+        doubts.append(_check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y))
     found = at("outputs", lambda m: _numeric(f"{name}.outputs", m.outputs))
     if not (isinstance(found, dict) and all(isinstance(n, str) and hasattr(x, "shape") for n, x in found.items())):
         raise TypeError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
-    _check_names(name, found, y)
+    check_names(name, found, y)
     labels = lambda m: (m.variables, {dim: len(one) for dim, one in m.labels.items()})
     variables, counts = _known(lambda m: labels(whole(m)), shapes)
     given = {**state_variables(y), **found}
-    _check_described(name, given, variables)
-    _check_labels(name, given, variables, counts)
+    check_described(kind, given, variables)
+    check_labels(name, given, variables, counts)
     if hasattr(kind, "transitions"):
-        _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
+        doubts += _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
     for group in ("terminations", "events"):
         named = _known(lambda m, group=group: getattr(ready(m), group)(), prepared)
         if not (isinstance(named, Mapping) and all(isinstance(k, str) and callable(x) for k, x in named.items())):
@@ -221,8 +245,10 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> None:
             what = f"{group}()[{one!r}]"
             returned = at(what, lambda m, group=group, one=one: getattr(m, group)()[one])
             _check_number(f"{name}.{what}", returned, flag=group == "terminations")
-    if passed is not None:
+    doubt = next(filter(None, doubts), "")
+    if passed is not None and not doubt:
         disk.store(passed, b"")
+    return doubt
 
 
 _NUMBER = jax.ShapeDtypeStruct((), float)
@@ -266,32 +292,6 @@ def _numeric(name: str, outputs: Callable[[Any, Any], Any]) -> Callable[[Any, An
     return checked
 
 
-def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
-    components = state_variables(y)
-    if len(components) < len(jax.tree.leaves(y)):
-        raise ValueError(f"two components of the state of {name} have one name: it has {', '.join(components)}")
-    for taken, by in ((components, "a component of the state"), (RESERVED, "part of every result")):
-        if both := [key for key in outputs if key in taken]:
-            raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
-
-
-def _check_described(name: str, given: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
-    """Checks that no variable was meant to describe a component of the state or an output, under another name."""
-    unused = [key for key in variables if key not in given]
-    for key in given:
-        if key not in variables and (near := difflib.get_close_matches(key, unused, 1, 0.75)):
-            raise ValueError(
-                f"{name}.variables has no {key!r} but {near[0]!r}, which no state or output has: misspelt?"
-            )
-
-
-def _check_labels(name: str, values: Mapping[str, Any], variables: Mapping[str, Any], counts: dict[str, int]) -> None:
-    for key, x in values.items():
-        for dim, size in zip(variables[key].dims if key in variables else (), x.shape, strict=False):
-            if counts.get(dim, size) != size:
-                raise ValueError(f"{name}.labels has {counts[dim]} labels of {dim!r}, but {key!r} has {size} values")
-
-
 class _Plan(NamedTuple):
     phases: int
     transitions: dict[str, list[str]]
@@ -303,17 +303,22 @@ def _plan(model: Any) -> _Plan:
     return _Plan(len(model.phases()), {name: has(one) for name, one in model.transitions().items()})
 
 
-def _check_phases(name: str, plan: _Plan, at: Callable[[str, Callable[[Any], Any]], Any], y: Any) -> None:
+def _check_phases(name: str, plan: _Plan, at: Callable[[str, Callable[[Any], Any]], Any], y: Any) -> list[str]:
+    """What to warn of, and empty texts."""
+    doubts = []
     for i in range(plan.phases):
-        _check_rates(f"{name}.phases()[{i}]", at(f"phases()[{i}]", lambda m, i=i: m.phases()[i]), y)
+        rates = at(f"phases()[{i}]", lambda m, i=i: m.phases()[i])
+        doubts.append(_check_rates(f"{name}.phases()[{i}]", rates, y))
     for key, parts in plan.transitions.items():
         for part in parts:
             what = f"transitions()[{key!r}].{part}"
             found = at(what, lambda m, key=key, part=part: getattr(m.transitions()[key], part))
             if part == "reset":
                 _check_like(f"{name}.{what}", "the state after the event", found, y)
+                doubts.append(_too_narrow(f"{name}.{what}", found))
             else:
                 _check_number(f"{name}.{what}", found, flag=part == "armed")
+    return doubts
 
 
 def check_transitions(model: Any) -> None:
@@ -397,12 +402,24 @@ def _check_like(name: str, what: str, found: Any, y: Any) -> None:
             raise TypeError(f"{name} must return {what} with the shape {own.shape}{_of(path)}, got {one.shape}")
 
 
-def _check_rates(name: str, rates: Any, y: Any) -> None:
-    """Checks that rates are real and shaped like the state."""
+def _check_rates(name: str, rates: Any, y: Any) -> str:
+    """Checks that rates are real and shaped like the state; what to warn of."""
     _check_like(name, "the rates", rates, y)
     for (path, rate), own in zip(jax.tree.leaves_with_path(rates), jax.tree.leaves(y), strict=True):
         if jnp.issubdtype(rate.dtype, jnp.complexfloating) and not jnp.issubdtype(own.dtype, jnp.complexfloating):
             raise TypeError(f"{name} must return real rates, got complex ones{_of(path)}")
+    return _too_narrow(name, rates)
+
+
+def _too_narrow(name: str, found: Any) -> str:
+    """The warning about numbers with fewer digits than the precision in force; empty if there are none."""
+    wanted = jnp.finfo(jnp.result_type(float))
+    for path, leaf in jax.tree.leaves_with_path(found):
+        if jnp.issubdtype(leaf.dtype, jnp.floating) and jnp.finfo(leaf.dtype).bits < wanted.bits:
+            own = f"{name} returns {leaf.dtype}{_of(path)}, and the run is in {wanted.dtype}"
+            digits = f"its results have {jnp.finfo(leaf.dtype).precision + 1} digits at most, whatever the tolerances"
+            return f"{own}: {digits}. Leave out float32 and the like, or convert with x.astype(float)"
+    return ""
 
 
 def _of(path: Any) -> str:

@@ -17,13 +17,20 @@ from jaxgait import xr
 from jaxgait.checks import as_array, by_name, nearest, shown, untraced, warn_user
 from jaxgait.fields import no_element, value_named
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
-from jaxgait.model import Model, State, Variable, as_model
+from jaxgait.model import RESERVED_RESULTS, Model, State, Variable, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single, is_real
 from jaxgait.run import WHOLE_WITHIN, Run, Sampling, Trajectory
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
-from jaxgait.solve.checks import check_equations, check_start_values, check_state, component_in_unit, reads_time
+from jaxgait.solve.checks import (
+    check_equations,
+    check_start_values,
+    check_state,
+    component_in_unit,
+    reads_time,
+    warn_of_start,
+)
 from jaxgait.solve.dataset import labelled, trajectory_dataset
 from jaxgait.solve.guards import guards, warn_of_guards
 from jaxgait.solve.hybrid import EventDriven
@@ -90,7 +97,9 @@ def simulate(
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the run did not reach its end.
-        UserWarning: if a smooth run may have had more events than are recorded.
+        UserWarning: if a smooth run may have had more events than are recorded, and for equations that return fewer
+            digits than the precision has.
+        jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:
         TypeError: for anything but a model, and within `jax.jit`, `jax.vmap` or a derivative.
@@ -121,7 +130,9 @@ def simulate(
         cast = precisions.cast(model)
         check_equations(cast)
         y0 = None if initial_state is None else precisions.cast(_start(cast, initial_state))
-        if y0 is not None:
+        if y0 is None:
+            warn_of_start(cast)
+        else:
             check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
             check_start_values(model, state_variables(y0))
         trajectory, outputs, found, values = _run(cast, sampling, chosen, y0, seen, progress)
@@ -258,6 +269,8 @@ def _with_observed(data: xr.Dataset, found: Mapping[str, Array], variables: Mapp
         ValueError: for a name that the run uses otherwise.
     """
     for name in variables or found:  # in the order of the measures
+        if name in RESERVED_RESULTS:
+            raise ValueError(f"observe must not use the name {name!r}: every ensemble has a result of that name")
         if name in data.variables:
             raise ValueError(f"observe must not use the name {name!r}: the run has a variable of that name")
         data[name] = labelled(variables, name, found[name], ())

@@ -1,0 +1,98 @@
+"""Checks of the names of a model's states, outputs and variables."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Mapping
+from types import CodeType
+from typing import Any
+
+import jax
+
+from jaxgait.checks import first_few
+from jaxgait.model import RESERVED
+from jaxgait.states import state_variables
+
+
+def check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
+    """Checks that outputs have names of their own.
+
+    Args:
+        name: the model's class.
+        outputs: by name.
+        y: the state.
+
+    Raises:
+        ValueError: naming the first name that is taken, and by what.
+    """
+    components = state_variables(y)
+    if len(components) < len(jax.tree.leaves(y)):
+        raise ValueError(f"two components of the state of {name} have one name: it has {', '.join(components)}")
+    for taken, by in ((components, "a component of the state"), (RESERVED, "part of every result")):
+        if both := [key for key in outputs if key in taken]:
+            raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
+
+
+def check_described(kind: type, given: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+    """Checks that no variable was meant to describe a component of the state or an output, under another name.
+
+    Args:
+        kind: the model's class.
+        given: components of the state and outputs by name.
+        variables: what `Model.variables` describes.
+
+    Raises:
+        ValueError: for a name that nothing has, nor will have.
+    """
+    name, unused = kind.__name__, [key for key in variables if key not in given]
+    for key in given:
+        if key not in variables and (near := difflib.get_close_matches(key, unused, 1, 0.75)):
+            raise ValueError(
+                f"{name}.variables has no {key!r} but {near[0]!r}, which no state or output has: misspelt?"
+            )
+    possible = _possible_names(kind) if unused else None
+    if possible is not None and (never := [key for key in unused if key not in possible]):
+        what = f"{never[0]!r}, which is neither a component of the state nor an output"
+        raise ValueError(f"{name}.variables has {what}: it has {first_few([*given])}")
+
+
+def _possible_names(kind: type) -> set[str] | None:
+    """Names that variables of a class may have besides those of its states and outputs; None if any may come to exist.
+
+    They may where a part or a choice decides what the states and outputs are, or where a scheme adds running totals.
+    """
+    fields = dataclasses.fields(kind)
+    fixed = all("unit" in f.metadata and not (f.metadata["of"] or f.metadata["standard"]) for f in fields)
+    measures = getattr(kind, "measures", {})
+    if not (fixed and isinstance(measures, Mapping)) or hasattr(kind, "amounts") or hasattr(kind, "step_amounts"):
+        return None
+    inherited = [getattr(base, "variables", None) for base in kind.__mro__[1:]]
+    found = {key for one in inherited if isinstance(one, Mapping) for key in one} | {*measures}
+    methods = (inspect.unwrap(x) for base in kind.__mro__ for x in vars(base).values() if inspect.isfunction(x))
+    return found.union(*(_words(method.__code__) for method in methods))
+
+
+def _words(code: CodeType) -> set[str]:
+    """Names and texts in compiled code, with that of functions within it."""
+    inside = (_words(one) for one in code.co_consts if isinstance(one, CodeType))
+    return {*code.co_names, *(one for one in code.co_consts if isinstance(one, str))}.union(*inside)
+
+
+def check_labels(name: str, values: Mapping[str, Any], variables: Mapping[str, Any], counts: dict[str, int]) -> None:
+    """Checks that there are as many labels along each dimension of arrays as they have values.
+
+    Args:
+        name: the model's class.
+        values: components of the state and outputs by name.
+        variables: their descriptions.
+        counts: number of labels of each dimension.
+
+    Raises:
+        ValueError: naming the dimension.
+    """
+    for key, x in values.items():
+        for dim, size in zip(variables[key].dims if key in variables else (), x.shape, strict=False):
+            if counts.get(dim, size) != size:
+                raise ValueError(f"{name}.labels has {counts[dim]} labels of {dim!r}, but {key!r} has {size} values")
