@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from jaxgait.checks import count_of, is_concrete, warn_user
+
 
 class Outcome(enum.IntEnum):
     """Codes of `status`. Codes from `FIRST_TERMINATION` on are the model's own terminations, in their order.
@@ -57,6 +59,10 @@ class IncompleteRun(UserWarning):
     """A trajectory did not reach its end."""
 
 
+class NoOrbit(UserWarning):
+    """A search found no periodic orbit, so that its result is NaN."""
+
+
 class NoResult(RuntimeError):
     """A computation failed although its input is valid."""
 
@@ -77,6 +83,42 @@ def sentence(model: Any, code: int) -> str:
     name = list(model.terminations())[code - FIRST_TERMINATION]
     meaning = getattr(model, "endings", {}).get(name)
     return f"ended early: {name} ({meaning})" if meaning else f"ended early: {name}"
+
+
+def warn_of_search(found: Any, tolerance: float, max_iterations: int) -> None:
+    """Warns if a search found no periodic orbit, with the reason and what to try; not if its result is traced.
+
+    Args:
+        found: with `status`, `residual` (in the units of the point) and `iterations`.
+        tolerance: largest residual of an orbit.
+        max_iterations: evaluations after which it gave up.
+
+    Warns:
+        NoOrbit: with the residual where the search ended.
+
+    Examples:
+        >>> import types
+        >>> import warnings
+        >>> from jaxgait.outcome import Outcome, warn_of_search
+        >>> stalled = types.SimpleNamespace(status=Outcome.NOT_CONVERGED, residual=0.2, iterations=9)
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     warn_of_search(stalled, 1e-10, 30)
+        >>> print(caught[0].message)  # doctest: +ELLIPSIS
+        no periodic orbit was found, and the result is NaN: after 9 evaluations the search stalled at a residual ...
+    """
+    if not is_concrete(found) or found.status == Outcome.COMPLETED:
+        return
+    spent = int(found.iterations)
+    if found.status == Outcome.NO_RETURN:
+        where = "z0 does not return" if spent <= 1 else "a point on the way from z0 does not return"
+        why = f"the motion from {where}, or becomes NaN: give a z0 on a motion that does, or more time to return"
+    else:
+        end = "is not over" if spent >= max_iterations else "stalled"
+        why = f"after {count_of(spent, 'evaluation', 'evaluations')} the search {end} at a residual of"
+        more = "more max_iterations" if spent >= max_iterations else "another z0, such as the last point of `orbit`"
+        why += f" {float(found.residual):.2g} (tolerance {float(tolerance):.2g}): try {more}"
+    warn_user(f"no periodic orbit was found, and the result is NaN: {why}", NoOrbit)
 
 
 def failures(codes: Any) -> Any:

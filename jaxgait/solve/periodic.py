@@ -32,7 +32,7 @@ from jaxgait import checks
 from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Model, State
 from jaxgait.native import kept
-from jaxgait.outcome import Outcome
+from jaxgait.outcome import Outcome, warn_of_search
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, Root, only_if, root
 from jaxgait.run import check_period
@@ -45,6 +45,7 @@ from jaxgait.solve.steps import start_state
 
 __all__ = [
     "CONVERGED",
+    "MAX_ITERATIONS",
     "TOLERANCE",
     "Closing",
     "Coordinates",
@@ -65,6 +66,8 @@ ReturnMap: TypeAlias = Callable[[Any, Point], Point]
 
 TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5}
 """Largest absolute component of the residual of a gait, in the units of its point; float32 resolves some 1e-6."""
+MAX_ITERATIONS = 30
+"""Evaluations of a return map and its Jacobian after which a search is given up."""
 
 
 @runtime_checkable
@@ -362,12 +365,16 @@ def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides
         >>> [round(float(z[0]), 3) for z in orbit(lambda a, z: a * z * (1.0 - z), 3.2, jnp.array([0.5]), 4)]
         [0.8, 0.512, 0.8, 0.513]
     """
+    return _points(return_map, cast(model), jnp.asarray(z0, float), strides)
 
+
+@kept
+def _points(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Array:
     def one(z: Point, _: None) -> tuple[Point, Point]:
         z = return_map(model, z)
         return z, z
 
-    return jax.lax.scan(one, jnp.asarray(z0, float), length=strides)[1]
+    return jax.lax.scan(one, z0, length=strides)[1]
 
 
 @float64_default
@@ -407,7 +414,7 @@ def fixed_point(
     *,
     order: int = 1,
     tolerance: float | None = None,
-    max_iterations: int = 30,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> FixedPoint:
     """Solves for a periodic orbit by Newton's method with exact Jacobian and line search.
 
@@ -422,6 +429,9 @@ def fixed_point(
 
     Returns:
         The orbit if `status` is `CONVERGED`; otherwise NaN, with the residual at which the search ended.
+
+    Warns:
+        jaxgait.outcome.NoOrbit: if it found none, unless the result is traced.
 
     Raises:
         ValueError: for an impossible guess, count or tolerance (unless they are traced).
@@ -439,7 +449,9 @@ def fixed_point(
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
     z0 = checked_search(model, z0, order, tolerance, max_iterations)
     tolerance = float(tolerance) if checks.is_concrete(tolerance) else tolerance
-    return FixedPoint.of(_closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations)))
+    found = FixedPoint.of(_closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations)))
+    warn_of_search(found, tolerance, max_iterations)
+    return found
 
 
 @kept
@@ -449,7 +461,7 @@ def _closed(closing: Closing, model: Any, z0: Point, tolerance: float, max_itera
 
 @float64_default
 def checked_search(
-    model: Any, z0: Any, order: int = 1, tolerance: float = TOLERANCE["float64"], max_iterations: int = 30
+    model: Any, z0: Any, order: int = 1, tolerance: float = TOLERANCE["float64"], max_iterations: int = MAX_ITERATIONS
 ) -> Point:
     """The first guess as an array in its own units, after checks of the arguments of `fixed_point`.
 

@@ -39,6 +39,7 @@ _MODULES = {
     "jaxgait.motion.capture.walk": ("measure",),
     "jaxgait.models.walker.measures": ("rolling_gait",),
     "jaxgait.parameters": ("parameter", "with_parameters"),
+    "jaxgait.solve.periodic": ("fixed_point",),
     "jaxgait.parts": ("with_parts",),
     "jaxgait.models.prosthesis.model": ("Prosthesis",),
     "jaxgait.models.prosthesis.parts": ("Lock", "Socket"),

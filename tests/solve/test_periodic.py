@@ -1,5 +1,7 @@
 """Fixed points of maps with known answers: the Henon map, and a driven oscillator."""
 
+import logging
+import warnings
 from typing import ClassVar, NamedTuple
 
 import diffrax
@@ -14,7 +16,7 @@ from jaxgait import precision, simulate
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
 from jaxgait.models import Bungee, RigidWalker
-from jaxgait.outcome import Outcome
+from jaxgait.outcome import NoOrbit, Outcome
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.periodic import (
     CONVERGED,
@@ -102,10 +104,36 @@ def test_a_search_follows_changed_globals_of_its_map(monkeypatch):
 
 def test_no_gait_is_a_status():
     """For a < -(1 - b)^2 / 4 the map has no fixed point; and a map that does not return gives NaN."""
-    none = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
+    text = (
+        r"no periodic orbit was found.* is NaN: after \d+ evaluations the search stalled .* \(tolerance 1e-10\): try an"
+    )
+    with pytest.warns(NoOrbit, match=text) as caught:
+        none = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
+    assert len(caught) == 1 and caught[0].filename == __file__
     assert int(none.status) == Outcome.NOT_CONVERGED and float(none.residual) > 1e-3
-    lost = fixed_point(lambda p, z: z * jnp.nan, None, jnp.array([0.5, 0.2]))
+    with pytest.warns(NoOrbit, match="after 2 evaluations the search is not over .*: try more max_iterations"):
+        fixed_point(henon, {"a": 0.2, "b": 0.3}, jnp.array([9.5, 0.2]), max_iterations=2)
+    with pytest.warns(NoOrbit, match="the motion from z0 does not return, or becomes NaN: give a z0"):
+        lost = fixed_point(lambda p, z: z * jnp.nan, None, jnp.array([0.5, 0.2]))
     assert int(lost.status) == Outcome.NO_RETURN
+
+
+def test_a_search_that_ends_well_or_is_traced_does_not_warn():
+    """Loops in JAX handle failures themselves."""
+    solve = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NoOrbit)
+        assert int(solve(0.2).status) == CONVERGED
+        assert int(jax.jit(solve)(-0.3).status) == Outcome.NOT_CONVERGED
+        assert np.isnan(jax.jacfwd(lambda a: solve(a).z)(-0.3)).all()
+
+
+def test_an_orbit_tells_of_its_compilation(caplog):
+    logistic = lambda a, z: a * z * (1.0 - z)
+    with caplog.at_level(logging.INFO, "jaxgait"):
+        found = [orbit(logistic, a, jnp.array([0.5]), 3)[0, 0] for a in (3.2, 3.3)]
+    np.testing.assert_allclose(found, [0.8, 0.825], rtol=1e-12)
+    assert caplog.text.count("compiling a new program") == 1
 
 
 class Swing(NamedTuple):
@@ -266,7 +294,9 @@ class Landing(Table):
 
 def test_a_motion_in_another_phase_has_not_returned():
     with precision.use("float64"):
-        assert int(fixed_point(StroboscopicMap(), Landing(), jnp.array([0.0325, 0.72])).status) == Outcome.NO_RETURN
+        with pytest.warns(NoOrbit):
+            found = fixed_point(StroboscopicMap(), Landing(), jnp.array([0.0325, 0.72]))
+        assert int(found.status) == Outcome.NO_RETURN
         np.testing.assert_allclose(StroboscopicMap(phase=1)(Landing(), jnp.array([0.5, 0.0])), [0.5, 0.0])
     with pytest.raises(ValueError, match="phase must be one of the model's 2, 0 to 1, got 2"):
         StroboscopicMap(phase=2)(Landing(), jnp.zeros(2))
@@ -315,7 +345,8 @@ def test_linearised_gives_value_and_jacobian():
 
 def test_failed_searches_are_nan():
     """No fixed point (the Henon map with a < -(1 - b)^2 / 4), with a residual that looks like one and is none."""
-    point = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
+    with pytest.warns(NoOrbit):
+        point = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
     assert int(point.status) == Outcome.NOT_CONVERGED and np.isfinite(point.residual)
     assert np.isnan(point.z).all() and np.isnan(point.jacobian).all()
     slope = jax.jacfwd(lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2])).z)(-0.3)

@@ -29,7 +29,15 @@ from jaxgait.roots import only_if
 from jaxgait.run import Events, Run
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
-from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, checked_search, fixed_point
+from jaxgait.solve.periodic import (
+    CONVERGED,
+    MAX_ITERATIONS,
+    TOLERANCE,
+    FixedPoint,
+    PoincareMap,
+    checked_search,
+    fixed_point,
+)
 
 PAPER_POINT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""
@@ -77,6 +85,9 @@ def rolling_gait(
         The gait; none was found near the guess unless `point.status` (see `jaxgait.solve.periodic`) is
         `CONVERGED`.
 
+    Warns:
+        jaxgait.outcome.NoOrbit: if none was found, unless the result is traced.
+
     Raises:
         TypeError: for a walker of another form.
         ValueError: for a guess that is not three finite numbers.
@@ -96,7 +107,9 @@ def rolling_gait(
             f"got the shape {np.shape(guess)}: use jax.vmap for many"
         )
     given = checked_search(walker, jnp.asarray(PAPER_POINT if guess is None else guess, dtype=float))
-    return _solved(return_map, precision.cast(walker), None if guess is None else given)
+    found = _solved(return_map, precision.cast(walker), None if guess is None else given)
+    warn_of_search(found.point, TOLERANCE[precision.in_force()], MAX_ITERATIONS)
+    return found
 
 
 def _followed(return_map: PoincareMap, walker: RollingWalker) -> Float[Array, " 3"]:

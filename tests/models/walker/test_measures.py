@@ -11,6 +11,7 @@ from jaxgait.models.walker.measures import PAPER_POINT, passing_gait, rolling_ga
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.models.walker.round_feet import WalkerStart
 from jaxgait.models.walker.smooth import Walker
+from jaxgait.outcome import NoOrbit
 from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.periodic import CONVERGED
 
@@ -48,6 +49,8 @@ def test_the_gait_of_a_steep_slope_is_the_stable_one():
         assert gait.point.status == CONVERGED and gait.period > 0.41
         assert np.abs(np.linalg.eigvals(gait.point.jacobian)).max() < 0.6
     assert float(rolling_gait(RollingWalker(slope=0.026), np.array(PAPER_POINT)).period) < 0.38
+    with pytest.warns(NoOrbit, match="the motion from z0 does not return"):
+        assert np.isnan(rolling_gait(RollingWalker(slope=0.026), np.array([0.2, -0.5, 0.3])).period)
 
 
 @pytest.mark.parametrize("samples", [0, 1])
