@@ -43,7 +43,8 @@ _SENTENCES = {
     Outcome.STEP_UNDERFLOW: "gave up: the step size became too small (the vector field is not finite or jumps here)",
     Outcome.NONFINITE: "gave up: the state became NaN or infinite, or the guard of an event NaN",
     Outcome.EVENT_LIMIT: "gave up: the limit of events was reached (raise max_events)",
-    Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps)",
+    Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps, or mend a "
+    "guard that jumps)",
     Outcome.NOT_CONVERGED: "not found: the iteration stalled or ran out (see the residual; try another guess)",
     Outcome.NO_RETURN: "not found: from the guess, the motion does not return to the section (in time: see max_time)",
     Outcome.EVENTS_CROWDED: "gave up: events follow each other too fast to be distinguished (give the mechanism a "

@@ -1,4 +1,4 @@
-"""Guards of an event-driven run that cannot fire: events are where a guard falls through zero, never where it rises."""
+"""Guards of an event-driven run that are wrong: they cannot fire, as they rise through zero, or they jump."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from jaxgait.solve.steps import prepared
 
 _NEGLIGIBLE = 1e-9
 """Part of a guard's largest value that counts as zero."""
+_JUMP = 1e-6
+"""Part of a guard's largest value by which it must fall at one instant to jump."""
+_TRIES, _HALVINGS = 64, 60
+"""Points of a step at which guards are looked at, and halvings between two of them."""
 _LONG = 0.1
 """Part of a run for which a guard must be negative to be suspicious: shorter phases may have just begun."""
 
@@ -80,6 +84,61 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
             "because events are where guards fall through zero: if it should have, return the opposite sign (or give "
             "the transition `armed`, false where the guard does not count)"
         )
+
+
+def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
+    """Which guard jumps through zero just after the end of a run whose next event could not be located; "" if none.
+
+    Args:
+        model: the mechanism, with leaves of the precision in force.
+        trajectory: its run.
+        step: how long in s to look; the motion is that of one step of the classical Runge-Kutta method.
+    """
+    system, t, y = prepared(model), trajectory.t_end, trajectory.y_end
+    transitions, phase = system.transitions(), _last_phase(model, trajectory)
+    field = system.phases()[phase]
+
+    def at(s: Array, y: Any, rates: Any) -> Any:
+        return jax.tree.map(lambda a, v: a + s * v, y, rates)
+
+    def values(s: Array) -> Array:
+        k1 = field(t, y)
+        k2 = field(t + 0.5 * s, at(0.5 * s, y, k1))
+        k3 = field(t + 0.5 * s, at(0.5 * s, y, k2))
+        k4 = field(t + s, at(s, y, k3))
+        mean = jax.tree.map(lambda a, b, c, d: (a + 2.0 * (b + c) + d) / 6.0, k1, k2, k3, k4)
+        return jnp.stack([jnp.asarray(one.guard(t + s, at(s, y, mean)), float) for one in transitions.values()])
+
+    @jax.jit
+    def search() -> tuple[Array, Array, Array]:
+        """How far each guard falls at one instant: its values before and after, and whether that is a jump."""
+        s = jnp.linspace(0.0, step, _TRIES + 1)
+        tried = jax.vmap(values)(s)
+        falls = (tried[:-1] > 0.0) & (tried[1:] <= 0.0)
+        first = jnp.argmax(falls, axis=0)
+
+        def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            middle = 0.5 * (ends[0] + ends[1])
+            above = jnp.diagonal(jax.vmap(values)(middle)) > 0.0
+            return jnp.where(above, middle, ends[0]), jnp.where(above, ends[1], middle)
+
+        low, high = jax.lax.fori_loop(0, _HALVINGS, halved, (s[first], s[first + 1]))
+        before, after = (jnp.diagonal(jax.vmap(values)(end)) for end in (low, high))
+        return before, after, falls.any(axis=0) & (before - after > _JUMP * jnp.abs(tried).max(axis=0))
+
+    for name, before, after, jumps in zip(transitions, *map(np.asarray, search()), strict=True):
+        if jumps and phase in transitions[name].sources:
+            what = f"the guard of {name!r} jumps there, from {before:.3g} to {after:.3g}"
+            return f"{what}: return a continuous number, such as a distance instead of its sign"
+    return ""
+
+
+def _last_phase(model: Any, trajectory: Trajectory) -> int:
+    """The phase in which a run ended."""
+    transitions, phase = list(model.transitions().values()), 0
+    for kind in _events(trajectory)[0]:
+        phase = phase if transitions[kind].target is None else int(transitions[kind].target)
+    return phase
 
 
 def _events(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:

@@ -32,7 +32,7 @@ from jaxgait.solve.checks import (
     warn_of_start,
 )
 from jaxgait.solve.dataset import labelled, trajectory_dataset
-from jaxgait.solve.guards import guards, warn_of_guards
+from jaxgait.solve.guards import guards, jump_of_guard, warn_of_guards
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
@@ -137,12 +137,16 @@ def simulate(
             check_start_values(model, state_variables(y0))
         trajectory, outputs, found, values = _run(cast, sampling, chosen, y0, seen, progress)
         data = trajectory_dataset(model, trajectory, outputs, chosen, precision, sampling)
+        jump = ""
+        if isinstance(chosen, EventDriven) and int(trajectory.status) == Outcome.EVENT_NOT_LOCATED:
+            jump = jump_of_guard(cast, trajectory, float(chosen.max_step or chosen.dt))
     data = _with_observed(data, found, getattr(seen, "variables", {}))
     ended = _ended(model, trajectory)
     if ended["status"] != Outcome.COMPLETED:
-        warn_user(
-            f"{type(model).__name__} {ended['status_text']}, {ended['t_end_s']:.6g} s into the run", IncompleteRun
-        )
+        text = f"{ended['status_text']}, {ended['t_end_s']:.6g} s into the run"
+        if jump:
+            text = f"gave up, {ended['t_end_s']:.6g} s into the run: {jump}"
+        warn_user(f"{type(model).__name__} {text}", IncompleteRun)
     if trajectory.events is not None and trajectory.events.missed:
         recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
         warn_user(f"{recorded}: raise max_events")

@@ -1,19 +1,21 @@
 """Whole trajectories from event to event against a closed form: samples, events, extremes, statuses, derivatives."""
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import ensemble, simulate
+from jaxgait import ensemble, precision, simulate
 from jaxgait.kinds import Transition
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome
 from jaxgait.parameters import with_parameters
-from jaxgait.run import Sampling
+from jaxgait.run import Events, Sampling, Trajectory
+from jaxgait.solve.guards import jump_of_guard
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import integrate
 
@@ -114,6 +116,42 @@ def test_a_guard_of_the_wrong_sign_is_noticed(values, duration, why):
 @pytest.mark.filterwarnings("error")
 def test_a_guard_that_is_negative_in_a_short_run_may_be_right():
     simulate(Ceiling(sign=-1.0, top=-0.1), duration=0.4, samples=40)
+
+
+class Jumping(Bouncing):
+    """Bounces when a guard falls that jumps by 2 there: a sign, a comparison, or a height with a jump."""
+
+    law: Any = eqx.field(default=jnp.sign)
+
+    def transitions(self):
+        bounce = super().transitions()["bounce"]
+        never = bounce._replace(guard=lambda t, y: 100.0 - t)
+        return {"never": never, "bounce": bounce._replace(guard=lambda t, y: self.law(y.h))}
+
+
+@pytest.mark.parametrize(
+    ("law", "values"),
+    [
+        (lambda h: jnp.sign(h) - 0.5, "from 0.5 to -1.5"),
+        (lambda h: jnp.where(h > 0.0, 1.0, -1.0), "from 1 to -1"),
+        (lambda h: jnp.where(h > 0.0, h, h - 1.0), "from .* to -1"),
+    ],
+)
+def test_a_guard_that_jumps_is_named(law, values):
+    text = rf"Jumping gave up, .* s into the run: the guard of 'bounce' jumps there, {values}.*: return a continuous"
+    with pytest.warns(IncompleteRun, match=text) as caught:
+        run = simulate(Jumping(law=law), samples=2)
+    assert len(caught) == 1 and run.attrs["status"] == Outcome.EVENT_NOT_LOCATED
+    assert "a guard that jumps" in run.attrs["status_text"]
+
+
+def test_a_steep_guard_does_not_jump():
+    with precision.use("float64"):
+        y, zero, lost = Ball(jnp.asarray(1e-3), jnp.asarray(-1.0)), jnp.asarray(0), jnp.asarray(5)
+        none = Events(jnp.array([jnp.nan]), jnp.array([-1]), y, y, names=("never", "bounce"))
+        end = Trajectory(jnp.zeros(1), y, lost, jnp.asarray(0.0), y, zero, zero, events=none)
+        steep, jumping = Jumping(law=lambda h: jnp.tanh(1e7 * h)), Jumping(law=jnp.sign)
+        assert not jump_of_guard(steep, end, 0.01) and "'bounce'" in jump_of_guard(jumping, end, 0.01)
 
 
 @pytest.mark.parametrize("duration", [0.05, 0.3, 2.0])
