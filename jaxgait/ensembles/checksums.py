@@ -23,6 +23,8 @@ MANIFEST = ".jaxgait/manifest.jsonl"
 """The file with a line for each finished block."""
 METADATA = "zarr.json"
 """The file with the attributes of a store, and what readers take for the description of each array."""
+COMPLETE = "complete"
+"""Attribute of a store: 1 when all members have run, before that 0. A number, since netCDF has no flags."""
 MAX_NAMED = 8
 """Largest number of damaged blocks and files to name."""
 REPAIR = "repair=True (--repair) in the call that wrote them writes them again"
@@ -138,11 +140,12 @@ def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
 
 
 def of_labels(root: pathlib.Path, coordinates: Iterable[str], results: Iterable[str]) -> dict[str, str]:
-    """What `LABELS` holds: checksums of the files of coordinates and of the parts of the metadata, by name."""
+    """What `LABELS` holds: checksums of the files of coordinates and of the lasting parts of the metadata, by name."""
     numbers = (file for name in coordinates for file in (root / name).rglob("*") if file.is_file())
     found = {file.relative_to(root).as_posix(): _of_file(file) for file in sorted(numbers) if file.name != METADATA}
     ours = {"", *coordinates, *results}
     metadata = _of_metadata(root)
+    metadata.pop(f"{_PART}/{COMPLETE}", None)
     return found | {name: x for name, x in metadata.items() if name.removeprefix(_PART).partition("/")[0] in ours}
 
 

@@ -9,7 +9,8 @@
       .jaxgait/sessions.jsonl         when and where the scan was worked on
 
 A block's files are written elsewhere, renamed into place and flushed; then its line is appended. A block without a line
-does not count. Blocks are independent, so a resumed scan has the same bytes as an uninterrupted one.
+does not count. The attribute `complete` of the group is 0 until all blocks have one, and then 1. Blocks are
+independent, so a resumed scan has the same bytes as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import numpy as np
 from jaxgait import checks, files, memory, xr
 from jaxgait.checks import by_name
 from jaxgait.ensembles import checksums
-from jaxgait.ensembles.checksums import LABELS, MANIFEST, METADATA, PLAN, SCHEMA_VERSION
+from jaxgait.ensembles.checksums import COMPLETE, LABELS, MANIFEST, METADATA, PLAN, SCHEMA_VERSION
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan, fill_value
@@ -107,9 +108,10 @@ class Store:
         self.done[block] = line
 
     def close(self) -> None:
-        """Sorts the manifest, if the scan is complete."""
+        """Sorts the manifest and marks the store, if the scan is complete."""
         if not self.missing:
             self._write_manifest()
+            self._mark()
 
     def check(self) -> list[int]:
         """Blocks whose files fail their checksum."""
@@ -118,7 +120,16 @@ class Store:
     def forget(self, blocks: list[int]) -> None:
         """Removes blocks from the manifest, so that they are rerun."""
         self.done = {block: line for block, line in self.done.items() if block not in blocks}
+        self._mark()
         self._write_manifest()
+
+    def _mark(self) -> None:
+        """Says in the attributes whether the scan is complete, unless they do."""
+        metadata = json.loads((self.path / METADATA).read_bytes())
+        complete = int(not self.missing)
+        if metadata["attributes"].get(COMPLETE) != complete:
+            metadata["attributes"][COMPLETE] = complete
+            _write_file(self.path, self.path / METADATA, json.dumps(metadata, indent=2).encode())
 
     def _content(self, block: int, values: np.ndarray, described: Description) -> bytes:
         """A Zarr chunk: the block's members as a box, padded at the far edges."""
@@ -280,7 +291,7 @@ def _write_template(draft: pathlib.Path, plan: Plan) -> None:
     zarr = store_library("zarr")
     attrs = attributes(plan)
     del attrs["created"]  # recorded in sessions.jsonl; the scan is the same whenever it is run
-    labels = xr.Dataset(coords=coordinates(plan), attrs=attrs)
+    labels = xr.Dataset(coords=coordinates(plan), attrs={**attrs, COMPLETE: 0})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # zarr warns of strings and of consolidated metadata
         labels.to_zarr(draft, zarr_format=3, consolidated=False)

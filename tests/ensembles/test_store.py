@@ -24,13 +24,15 @@ from jaxgait.ensembles import StoreError, checksums, driver, ensemble, read_stor
 from jaxgait.ensembles.fingerprint import differences
 from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.ensembles.results import DAMAGED, open_result
-from jaxgait.ensembles.store import store_library
+from jaxgait.ensembles.store import open_store, store_library
 from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
 from tests.ensembles.small_scan import MEMBERS, blocks_done, lowest, small_scan, small_scan_from_cache, write_from_table
 from tests.oscillator import Oscillator
 
 KILLS = 20
+REQUEST = {"duration": 2.0, "samples": 10, "observe": lowest, "rtol": 1e-4, "retry": False, "batch": 1}
+"""That of `small_scan`."""
 
 
 def content(place):
@@ -98,8 +100,7 @@ def kill_again_and_again(place, kills, target, args):
 def test_killed_at_any_moment_and_continued_gives_the_same_bytes(whole, tmp_path):
     """The whole protocol on disk, with the blocks' results from a table: a child starts in less than a second."""
     place, table = tmp_path / "scan.zarr", tmp_path / "table"
-    request = {"duration": 2.0, "samples": 10, "observe": lowest, "rtol": 1e-4, "retry": False, "batch": 1}
-    plan = driver.plan_of({"model": Bungee(), "members": MEMBERS, **request})
+    plan = driver.plan_of({"model": Bungee(), "members": MEMBERS, **REQUEST})
     table.write_bytes(pickle.dumps((plan, {block: run_task(task_of(plan, block)) for block in range(plan.size)})))
     kill_again_and_again(place, KILLS // 3, write_from_table, (str(place), str(table)))
     small_scan(place)
@@ -112,6 +113,43 @@ def test_killed_with_everything_running(whole, tmp_path):
     kill_again_and_again(place, KILLS, small_scan_from_cache, (str(place), str(tmp_path / "cache")))
     small_scan(place)
     assert blocks_done(place) == 42 and content(place) == content(whole)
+
+
+def test_any_reader_sees_whether_a_scan_is_complete(copy, whole):
+    complete = lambda: xr.open_zarr(copy).attrs["complete"]
+    assert complete() == 1
+    cut(copy, 30)
+    plan = driver.plan_of({"model": Bungee(), "members": MEMBERS, **REQUEST})
+    with open_store(copy, plan) as store:
+        assert complete() == 0 and checksums.damaged_labels(copy) == []
+        assert len(store.missing) == 12
+    assert complete() == 0  # interrupted
+    with pytest.warns(UserWarning, match="12 members have not run"):
+        read_store(copy)
+    small_scan(copy)
+    assert complete() == 1 and content(copy) == content(whole)
+    (copy / "lowest" / "c" / "0" / "0").unlink()
+    with open_store(copy, plan, repair=True):
+        assert complete() == 0
+
+
+@pytest.mark.parametrize("left", [0, 12])
+def test_a_store_of_an_early_version_without_the_mark_is_read_and_continued(copy, whole, left):
+    if left:
+        cut(copy, 42 - left)
+    metadata = copy / "zarr.json"
+    found = json.loads(metadata.read_text())
+    del found["attributes"]["complete"]
+    metadata.write_text(json.dumps(found, indent=2))
+    assert checksums.damaged_labels(copy) == [] and "complete" not in read_store(copy, check=left == 0).attrs
+    small_scan(copy)
+    assert read_store(copy).attrs == read_store(whole).attrs
+
+
+def test_a_store_becomes_a_netcdf_file(copy, tmp_path):
+    xr.open_zarr(copy).to_netcdf(tmp_path / "scan.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "scan.nc", engine="h5netcdf") as found:
+        assert found.attrs["complete"] == 1
 
 
 def test_a_finished_scan_runs_nothing(copy, whole, monkeypatch):
