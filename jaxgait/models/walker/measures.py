@@ -108,7 +108,7 @@ def rolling_gait(
         )
     given = checked_search(walker, jnp.asarray(PAPER_POINT if guess is None else guess, dtype=float))
     found = _solved(return_map, precision.cast(walker), None if guess is None else given)
-    warn_of_search(found.point, TOLERANCE[precision.in_force()], MAX_ITERATIONS)
+    outcome.warn_of_search(found.point, TOLERANCE[precision.in_force()], MAX_ITERATIONS)
     return found
 
 
