@@ -157,7 +157,7 @@ def warn_of_start(model: Any) -> None:
     Warns:
         jaxgait.plausible.ImplausibleValue: naming the component, its value and that it may be in degrees.
     """
-    if type(model).initial_state.__module__.partition(".")[0] != _PACKAGE:
+    if (type(model).initial_state.__module__ or "").partition(".")[0] != _PACKAGE:
         warn_large_angles(model, state_variables(model.initial_state()))
 
 
