@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import math
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from jaxgait.checks import first_few
 
 SCHEMA_VERSION = 4
 """Of a store; incremented whenever the meaning of its files changes."""
@@ -19,6 +22,8 @@ PLAN = ".jaxgait/plan.json"
 """The file that says what the scan is."""
 LABELS = ".jaxgait/labels.json"
 """The file with checksums of the coordinates and of the metadata."""
+STATUS = "status"
+"""The result that says how each member ended; of a block's files, it is written last."""
 MANIFEST = ".jaxgait/manifest.jsonl"
 """The file with a line for each finished block."""
 METADATA = "zarr.json"
@@ -38,9 +43,13 @@ def damage(path: str | os.PathLike[str]) -> str:
     lost = lost_records(path)
     found = [f"without {' and '.join(lost)}, its blocks cannot be checked"] if lost else []
     if bad := [*(f"block {block}" for block in damaged(path)), *damaged_labels(path)]:
-        named = ", ".join(bad[:MAX_NAMED]) + ", ..." * (len(bad) > MAX_NAMED)
-        found += [f"do not trust {named}, whose files fail their checksum; {REPAIR}"]
+        found += [f"do not trust {failing(bad)}; {REPAIR}"]
     return "; ".join(found)
+
+
+def failing(names: Sequence[str]) -> str:
+    """Names the first few damaged blocks and files, and what is wrong with them."""
+    return f"{first_few(names, MAX_NAMED)}, whose files fail their checksum"
 
 
 def damaged(path: str | os.PathLike[str]) -> list[int]:
@@ -55,18 +64,41 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
         >>> damaged("scan.zarr")
         [0]
     """
-    root = pathlib.Path(path)
+    layout = _layout(root := pathlib.Path(path))
+    return [] if layout is None else damaged_blocks(root, layout.extra, layout.grid, layout.done)
+
+
+class _Layout(NamedTuple):
+    """How a store is divided into blocks."""
+
+    sizes: tuple[int, ...]
+    """Members along each dimension."""
+    blocks: tuple[int, ...]
+    """Members of a block along each dimension."""
+    extra: dict[str, int]
+    """As in `chunk_file`."""
+    done: dict[int, dict[str, Any]]
+    """The finished blocks."""
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Blocks along each dimension."""
+        return tuple(-(-n // b) for n, b in zip(self.sizes, self.blocks, strict=True))
+
+
+def _layout(root: pathlib.Path) -> _Layout | None:
+    """Of a store of this version; None for others. `lost_records` names files of ours that are unreadable."""
     try:
         plan = json.loads((root / PLAN).read_text())
         arrays = json.loads((root / METADATA).read_text())["consolidated_metadata"]["metadata"]
         dims = plan["dimensions"]
-        grid = tuple(-(-n // b) for n, b in zip(dims.values(), plan["blocks"], strict=True))
+        found = _Layout(tuple(dims.values()), tuple(plan["blocks"]), {}, {})
+        count = len(found.grid)
         named = {name: arrays[name]["dimension_names"] for name in plan["results"] if name in arrays}
-        extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
-        done = read_manifest(root, math.prod(grid))
+        extra = {name: len(own) - count for name, own in named.items() if own[:count] == list(dims)}
+        return found._replace(extra=extra, done=read_manifest(root, math.prod(found.grid)))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
-        return []  # of another program or an older version; `lost_records` names our files that are unreadable
-    return damaged_blocks(root, extra, grid, done)
+        return None
 
 
 def damaged_blocks(
@@ -101,15 +133,28 @@ def read_manifest(root: pathlib.Path, size: int) -> dict[int, dict[str, Any]]:
     return done
 
 
-def pending(path: str | os.PathLike[str]) -> int:
-    """Number of members of a store in blocks that are not finished; 0 for a store of another program."""
+class Unfinished(NamedTuple):
+    """Numbers of members of a store in blocks that are not finished."""
+
+    missing: int
+    """Without results: their `status` is -1."""
+    unconfirmed: int
+    """With results, of which no checksum was recorded: the scan was stopped in between, or is just writing them."""
+
+
+def unfinished(path: str | os.PathLike[str]) -> Unfinished:
+    """The members whose results do not count yet; none for a store of another program or version."""
     root = pathlib.Path(path)
-    try:
-        members = math.prod(json.loads((root / PLAN).read_text())["dimensions"].values())
-        finished = [sum(line["status"].values()) for line in read_manifest(root, members).values()]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return 0  # `lost_records` names our files that are unreadable
-    return members - sum(finished) if (root / MANIFEST).is_file() else 0
+    layout = _layout(root)
+    if layout is None or not (root / MANIFEST).is_file():
+        return Unfinished(0, 0)
+    along = zip(layout.sizes, layout.blocks, layout.grid, strict=True)
+    lengths = [np.minimum(b, n - b * np.arange(g)) for n, b, g in along]  # blocks at the far edges are shorter
+    members, found = functools.reduce(np.multiply.outer, lengths, np.int64(1)).ravel(), [0, 0]
+    for block in {*range(members.size)} - layout.done.keys():
+        is_written = chunk_file(root, STATUS, {STATUS: 0}, layout.grid, block).is_file()
+        found[is_written] += int(members[block])
+    return Unfinished(*found)
 
 
 def lost_records(path: str | os.PathLike[str]) -> list[str]:

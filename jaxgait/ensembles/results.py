@@ -33,7 +33,7 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         ValueError: for a file of another kind, and for a store with files that are cut off.
 
     Warns:
-        UserWarning: for damaged blocks or coordinates of a store.
+        UserWarning: for damaged blocks or coordinates of a store, and for an interrupted scan (see `read_store`).
 
     Examples:
         >>> from jaxgait import Bungee, simulate
@@ -56,6 +56,8 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         )
     try:
         data = read_store(path, check=False) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
+    except Warning:  # of an interrupted scan, where warnings are errors
+        raise
     except Exception as error:  # the readers may raise anything
         kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
         why = f" ({error})"  # for a file of another kind, the library's message would not state what is needed

@@ -6,11 +6,12 @@
       .jaxgait/plan.json              fingerprint of the scan; another scan is rejected
       .jaxgait/labels.json            checksums of the coordinates, and of labels, units and provenance
       .jaxgait/manifest.jsonl         one line per finished block: its checksum and how its trajectories ended
+      .jaxgait/lock                   locked by the process that writes
       .jaxgait/sessions.jsonl         when and where the scan was worked on
 
-A block's files are written elsewhere, renamed into place and flushed; then its line is appended. A block without a line
-does not count. The attribute `complete` of the group is 0 until all blocks have one, and then 1. Blocks are
-independent, so a resumed scan has the same bytes as an uninterrupted one.
+A block's files are written elsewhere, renamed into place, the statuses last, and flushed; then its line is appended.
+A block without a line does not count. The attribute `complete` of the group is 0 until all blocks have one, and then 1.
+Blocks are independent, so a resumed scan has the same bytes as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -33,15 +34,17 @@ import numpy as np
 
 from jaxgait import checks, files, memory, xr
 from jaxgait.checks import by_name
-from jaxgait.ensembles import checksums
-from jaxgait.ensembles.checksums import COMPLETE, LABELS, MANIFEST, METADATA, PLAN, SCHEMA_VERSION
+from jaxgait.ensembles import checksums, locks
+from jaxgait.ensembles.checksums import COMPLETE, LABELS, MANIFEST, MAX_NAMED, METADATA, PLAN, SCHEMA_VERSION, STATUS
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan, fill_value
 
 OF_FILES = (".nc", ".h5", ".hdf5", ".csv", ".json")
 """Endings of names that a new store must not have."""
-MAX_NAMED = 8
+LOCK = ".jaxgait/lock"
+"""The file that the process that writes in a store keeps locked."""
+MAX_DIFFERENCES = 8
 """Largest number of differences between two scans to name."""
 _ADVICE = {
     errno.ENOENT: "choose another path",
@@ -91,15 +94,18 @@ class Store:
             StoreError: if they cannot be written.
         """
         try:
-            checksum, chunks = hashlib.sha256(), []
+            checksum, chunks = hashlib.sha256(), {}
             for name in sorted(self._described):
                 content = self._content(block, results[name], self._described[name])
                 checksum.update(content)
-                chunks.append(checksums.chunk_file(self.path, name, self._extra, self.plan.blocks, block))
-                _moved_into(self.path, chunks[-1], content)
-            inside = {folder for file in chunks for folder in file.parents if folder.is_relative_to(self.path)}
-            files.flush(*chunks, *inside)
-            codes, counts = np.unique(results["status"], return_counts=True)
+                chunks[name] = checksums.chunk_file(self.path, name, self._extra, self.plan.blocks, block)
+                if name != STATUS:
+                    _moved_into(self.path, chunks[name], content)
+            status = self._content(block, results[STATUS], self._described[STATUS])
+            _moved_into(self.path, chunks[STATUS], status)  # last: who reads it finds all other results
+            inside = {folder for file in chunks.values() for folder in file.parents if folder.is_relative_to(self.path)}
+            files.flush(*chunks.values(), *inside)
+            codes, counts = np.unique(results[STATUS], return_counts=True)
             histogram = {str(c): int(n) for c, n in zip(codes, counts, strict=True)}
             line = {"block": block, "sha256": checksum.hexdigest(), "status": histogram}
             _append(self.path / MANIFEST, line)
@@ -190,7 +196,7 @@ def _checked(root: pathlib.Path, plan: Plan, repair: bool) -> Store:
     damaged = store.check()
     if damaged and not repair:
         raise StoreError(
-            f"{root}: damaged: block {', '.join(map(str, damaged))}, whose files fail their checksum. "
+            f"{root}: damaged: {checksums.failing([f'block {block}' for block in damaged])}. "
             f"The other {len(store.done) - len(damaged)} blocks are good; repair=True (--repair) reruns these."
         )
     store.forget(damaged)  # also drops an incomplete line
@@ -224,7 +230,8 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         StoreError: if files are damaged, with the blocks, coordinates and metadata that they belong to.
 
     Warns:
-        UserWarning: if some members have not run yet although no process is running the scan: it was interrupted.
+        UserWarning: if some members have not run yet, or lack the checksum of their results, although no process is
+            running the scan: it was interrupted. Where the system cannot tell whether one is, there is no warning.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -236,10 +243,8 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     root = pathlib.Path(path)
     if check and (damage := checksums.damage(root)):
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
-    if (left := checksums.pending(root)) and not _in_use(root):
-        what = checks.count_of(left, "member has not run", "members have not run")
-        how = "the call or command that began it continues it"
-        checks.warn_user(f"{root}: {what} (status -1): the scan was interrupted; {how}")
+    if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
+        _warn_of_interruption(root)
     data = xr.open_zarr(path, chunks=None)
     try:
         declared = json.loads((root / PLAN).read_text())["results"]
@@ -247,6 +252,19 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
     return with_promotions(data[[*names]])
+
+
+def _warn_of_interruption(root: pathlib.Path) -> None:
+    """Warns of what is still unfinished, now that no process is running the scan."""
+    missing, unconfirmed = checksums.unfinished(root)
+    found = []
+    if missing:
+        found.append(f"{checks.count_of(missing, 'member has', 'members have')} not run (status -1)")
+    if unconfirmed:
+        found.append(f"results of {checks.count_of(unconfirmed, 'member', 'members')} have no checksum yet")
+    if found:
+        how = "the call or command that began it continues it"
+        checks.warn_user(f"{root}: {' and '.join(found)}: the scan was interrupted; {how}")
 
 
 def _root(path: str | os.PathLike[str]) -> pathlib.Path:
@@ -313,7 +331,7 @@ def _write_template(draft: pathlib.Path, plan: Plan) -> None:
     (draft / LABELS).write_bytes(_label_checksums(draft, plan))
     (ours / "plan.json").write_text(json.dumps({"schema": SCHEMA_VERSION, **fingerprint(plan)}, indent=1))
     (draft / MANIFEST).touch()
-    (ours / "lock").touch()
+    (draft / LOCK).touch()
 
 
 def _label_checksums(root: pathlib.Path, plan: Plan) -> bytes:
@@ -341,7 +359,7 @@ def _same_scan(root: pathlib.Path, plan: Plan) -> Plan:
     if different:
         code = any(sentence.startswith("the source of jaxgait") for sentence in different)
         older = f"; to resume it, use the version that began it ({_writer(root)})" if code else ""
-        listed = "; ".join(different[:MAX_NAMED]) + "; ..." * (len(different) > MAX_NAMED)
+        listed = "; ".join(different[:MAX_DIFFERENCES]) + "; ..." * (len(different) > MAX_DIFFERENCES)
         raise StoreError(f"{root} holds another scan: choose another path for this one. Differences: {listed}{older}")
     return plan
 
@@ -360,7 +378,9 @@ def _repair_labels(root: pathlib.Path, plan: Plan, repair: bool) -> None:
     wanted = [METADATA, *(f"{name}/zarr.json" for name in {**coordinates(plan), **descriptions(plan)})]
     lost = [*dict.fromkeys([*(n for n in wanted if not _is_json(root / n)), *checksums.damaged_labels(root)])]
     if lost and not repair:
-        raise StoreError(f"{root}: damaged: {', '.join(lost)}; repair=True (--repair) rewrites these files")
+        raise StoreError(
+            f"{root}: damaged: {checks.first_few(lost, MAX_NAMED)}; repair=True (--repair) rewrites these files"
+        )
     if lost:
         draft = root / ".jaxgait" / "tmp" / f"labels-{os.getpid()}"
         draft.parent.mkdir(exist_ok=True)
@@ -384,39 +404,16 @@ def _is_json(file: pathlib.Path) -> bool:
 @contextlib.contextmanager
 def _locked(root: pathlib.Path) -> Iterator[None]:
     """Keeps other processes from writing in a store."""
-    try:
-        lock = os.open(root / ".jaxgait" / "lock", os.O_RDWR)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise StoreError(f"{root} exists and is not a scan: choose another path") from error
-    except OSError as error:
-        raise _unusable(root, "cannot be opened", error) from error
-    try:
-        _take(root, lock)
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(locks.exclusive(root / LOCK))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise StoreError(f"{root} exists and is not a scan: choose another path") from error
+        except BlockingIOError as error:
+            raise StoreError(f"{root} is in use: another process is running this scan") from error
+        except OSError as error:
+            raise _unusable(root, "cannot be locked", error) from error
         yield
-    finally:
-        os.close(lock)
-
-
-def _take(root: pathlib.Path, lock: int) -> None:
-    try:
-        import fcntl
-
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released by the system when the process dies
-    except ImportError:
-        pass  # no such locks on this system
-    except BlockingIOError as error:
-        raise StoreError(f"{root} is in use: another process is running this scan") from error
-    except OSError as error:
-        raise _unusable(root, "cannot be locked", error) from error
-
-
-def _in_use(root: pathlib.Path) -> bool:
-    """Whether a process is writing in a store."""
-    try:
-        with _locked(root):
-            return False
-    except StoreError as error:
-        return isinstance(error.__cause__, BlockingIOError)
 
 
 def _unusable(root: pathlib.Path, what: str, error: OSError) -> StoreError:

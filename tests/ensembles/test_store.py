@@ -1,5 +1,6 @@
 """The store: resumable byte for byte, and clear about everything that can go wrong with a disk."""
 
+import dataclasses
 import errno
 import json
 import multiprocessing
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import files, simulate
+from jaxgait import files, simulate, sobol
 from jaxgait.ensembles import StoreError, checksums, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.fingerprint import differences
 from jaxgait.ensembles.plan import run_task, task_of
@@ -124,7 +125,7 @@ def test_any_reader_sees_whether_a_scan_is_complete(copy, whole):
         assert complete() == 0 and checksums.damaged_labels(copy) == []
         assert len(store.missing) == 12
     assert complete() == 0  # interrupted
-    with pytest.warns(UserWarning, match="12 members have not run"):
+    with pytest.warns(UserWarning, match="results of 12 members have no checksum yet"):
         read_store(copy)
     small_scan(copy)
     assert complete() == 1 and content(copy) == content(whole)
@@ -150,6 +151,19 @@ def test_a_store_becomes_a_netcdf_file(copy, tmp_path):
     xr.open_zarr(copy).to_netcdf(tmp_path / "scan.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "scan.nc", engine="h5netcdf") as found:
         assert found.attrs["complete"] == 1
+
+
+def test_how_members_were_drawn_does_not_tell_scans_apart(tmp_path):
+    """But it tells why their values differ."""
+    place = tmp_path / "scan.zarr"
+    drawn = lambda seed: sobol({"mass": (60.0, 80.0), "stiffness": (20.0, 30.0)}, 2, seed=seed)
+    small_scan(place, members=drawn(0))
+    alike = dataclasses.replace(drawn(0), attrs={})
+    assert small_scan(place, members=alike).sampled.endswith("2, seed=0)")
+    with pytest.raises(StoreError, match=r"sampled: sobol\(.* seed=0\) in the store, sobol\(.* seed=1\) now"):
+        small_scan(place, members=drawn(1))
+    with pytest.raises(StoreError, match=r"Differences: rtol: [^;]* now$"):
+        small_scan(place, members=alike, rtol=1e-5)
 
 
 def test_a_finished_scan_runs_nothing(copy, whole, monkeypatch):
@@ -257,6 +271,19 @@ def test_a_damaged_block_is_named_and_repaired_on_request(copy, whole):
     file.unlink()
     with pytest.raises(StoreError, match="damaged: block 9"):
         small_scan(copy)
+
+
+def test_few_of_many_damaged_blocks_are_named(copy):
+    for number in range(7):
+        (copy / "lowest" / "c" / "1" / str(number)).unlink()
+        (copy / "lowest" / "c" / "2" / str(number)).unlink()
+    said = r"damaged: block 7, .*block 14 and 6 more, whose files fail their checksum\. The other 28 blocks are good"
+    with pytest.raises(StoreError, match=said):
+        small_scan(copy)
+    with pytest.raises(
+        StoreError, match=r"do not trust block 7, .*block 14 and 6 more, whose files fail their checksum"
+    ):
+        read_store(copy)
 
 
 def test_damage_is_found_without_the_scan(copy):
@@ -573,13 +600,96 @@ def test_ctrl_c_saves_and_the_message_names_how_to_continue(tmp_path, whole, mon
     assert blocks_done(place) == 7
     with pytest.warns(UserWarning, match=r"35 members have not run \(status -1\): the scan was interrupted"):
         assert (read_store(place).status == -1).sum() == 35, "readable while unfinished"
-    fcntl = pytest.importorskip("fcntl")
-    with open(place / ".jaxgait" / "lock", "r+") as other, warnings.catch_warnings():
-        warnings.simplefilter("error")  # as if another process were running it
-        fcntl.flock(other, fcntl.LOCK_EX)
-        assert open_result(place).status.size == 42
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match="35 members have not run"):
+        warnings.simplefilter("error")
+        open_result(place)
     small_scan(place)
     assert content(place) == content(whole)
+
+
+@pytest.mark.parametrize("why", ["it is locked", "this system cannot tell"])
+def test_readers_without_permission_to_write_call_no_running_scan_interrupted(copy, monkeypatch, why):
+    fcntl, real = pytest.importorskip("fcntl"), os.open
+
+    def only_reading(path, how, *more, **options):
+        if how & (os.O_RDWR | os.O_WRONLY):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, how, *more, **options)
+
+    def none(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    cut(copy, 7)
+    with open(copy / ".jaxgait" / "lock", "r+") as writer, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if why == "it is locked":
+            fcntl.flock(writer, fcntl.LOCK_EX)
+        else:
+            monkeypatch.setattr(fcntl, "flock", none)
+        monkeypatch.setattr(os, "open", only_reading)
+        assert open_result(copy).status.size == read_store(copy).status.size == 42
+        if why == "it is locked":
+            fcntl.flock(writer, fcntl.LOCK_UN)
+            with pytest.raises(UserWarning, match="the scan was interrupted"):
+                read_store(copy)
+
+
+def test_a_scan_that_ends_while_its_store_is_opened_was_not_interrupted(copy, monkeypatch):
+    """The manifest is read before the lock is seen."""
+    manifest = (copy / ".jaxgait" / "manifest.jsonl").read_text()
+    cut(copy, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        finish = lambda *_: bool((copy / ".jaxgait" / "manifest.jsonl").write_text(manifest))
+        monkeypatch.setattr(store.locks, "is_free", finish)
+        read_store(copy)
+
+
+@pytest.mark.parametrize(
+    ("removed", "said"),
+    [
+        (0, r"results of 38 members have no checksum yet: the scan was interrupted"),
+        (3, r"3 members have not run \(status -1\) and results of 35 members have no checksum yet: the scan"),
+        (38, r"38 members have not run \(status -1\): the scan was interrupted"),
+    ],
+)
+def test_members_without_a_line_are_said_to_be_as_they_are_read(copy, removed, said):
+    cut(copy, 4)
+    for block in range(42 - removed, 42):
+        (copy / "status" / "c" / str(block // 7) / str(block % 7)).unlink()
+    with pytest.warns(UserWarning, match=said):
+        assert (read_store(copy).status == -1).sum() == removed
+
+
+def test_a_member_with_a_status_has_all_its_results(tmp_path, monkeypatch):
+    """Even if the process was killed before it recorded the block."""
+    place, real = tmp_path / "scan.zarr", store._moved_into
+
+    def killed(root, target, content, **how):
+        if target.parent == root / "t_end" / "c" / "1":  # by name, the statuses would be in place by now
+            raise KeyboardInterrupt
+        real(root, target, content, **how)
+
+    monkeypatch.setattr(store, "_moved_into", killed)
+    with pytest.raises(KeyboardInterrupt):
+        small_scan(place, members={"mass": [60.0, 70.0, 80.0], "stiffness": [20.0, 30.0]}, batch=2, workers=1)
+    with pytest.warns(UserWarning, match="4 members have not run"):
+        assert (read_store(place).status.values == [[0, 0], [-1, -1], [-1, -1]]).all()
+
+
+def test_unfinished_blocks_at_the_edges_are_shorter(tmp_path):
+    """Of 3 x 5 members in blocks of 2 x 2, of which the first is finished."""
+    assert checksums.unfinished(tmp_path) == (0, 0), "not a store"
+    (tmp_path / ".jaxgait").mkdir()
+    plan = {"dimensions": {"mass": 3, "stiffness": 5}, "blocks": [2, 2], "results": {}}
+    (tmp_path / ".jaxgait" / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "zarr.json").write_text('{"consolidated_metadata": {"metadata": {}}}')
+    (tmp_path / ".jaxgait" / "manifest.jsonl").write_text('{"block": 0, "sha256": ""}\n')
+    assert checksums.unfinished(tmp_path) == (11, 0)
+    for row, column in ((0, 2), (1, 1)):
+        (tmp_path / "status" / "c" / str(row)).mkdir(parents=True)
+        (tmp_path / "status" / "c" / str(row) / str(column)).touch()
+    assert checksums.unfinished(tmp_path) == (7, 4)
 
 
 def test_a_block_that_raises_stops_the_scan_and_names_itself(tmp_path, monkeypatch):
