@@ -26,6 +26,7 @@ _NOTHING = "(nothing)"
 def fingerprint(plan: Plan) -> dict[str, Any]:
     """Everything that affects the results of a plan, under readable names.
 
+    How members were drawn (`SAMPLED`) does not affect them, but explains in one sentence why their values differ.
     It does not contain the versions of JAX and other libraries, which are in a store's `sessions.jsonl`.
     """
     sources = Sources()
@@ -55,6 +56,8 @@ def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     names = [*stored, *(n for n in wanted if n not in stored)] if same_model else ["model"]
     found = {n: _difference(n, stored.get(n, _NOTHING), wanted.get(n, _NOTHING)) for n in names}
     found = {name: sentence for name, sentence in found.items() if sentence}
+    if not {"dimensions", "order of the members"} & found.keys():
+        found.pop(SAMPLED, None)  # the same members, from wherever
     telling = {name: sentence for name, sentence in found.items() if not _follows(name, stored, wanted)}
     return list((telling or found).values())
 
