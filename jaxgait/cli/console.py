@@ -121,7 +121,7 @@ def json_on_stdout(path: pathlib.Path | None) -> Iterator[None]:
         _output.reset(token)
 
 
-def write_json(path: pathlib.Path | None, record: Any) -> None:
+def write_json(path: pathlib.Path | None, record: Any, *, quiet: bool = False) -> None:
     """Writes a record (see `files.plain`) as JSON to a file; "-" is the standard output, None writes nothing."""
     if path is None:
         return
@@ -130,7 +130,8 @@ def write_json(path: pathlib.Path | None, record: Any) -> None:
         (_output.get() or sys.stdout).write(text)
     else:
         files.text(path, text)
-        print(f"wrote {path}")
+        if not quiet:
+            print(f"wrote {path}")
 
 
 _FRAME = re.compile("[─│╭╮╰╯]|-{3,}")

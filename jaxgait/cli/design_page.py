@@ -40,19 +40,12 @@ STRIDES_DRAWN = 2.0
 """Number of strides at the end of a run that are drawn before and after."""
 
 
-def write(
-    folder: pathlib.Path,
-    model: Model,
-    arguments: Mapping[str, Any],
-    found: Optimum,
-    shown: Sequence[str] = (),
-    extras: Mapping[str, xr.Dataset] | None = None,
-    reached: str = "",
-) -> pathlib.Path:
-    """Writes pictures (PNG and PDF), `report.html` and NAME.nc for each extra into a folder; returns the page's path.
+def search_parts(
+    folder: pathlib.Path, model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str] = ()
+) -> list[str]:
+    """Draws a search into a folder (PNG and PDF); the parts of the page with these pictures.
 
     The model is the one before the search; by default the curves of its scene are shown before and after, as in a film.
-    `reached` is a sentence on runs of the best design (see `from_the_start`).
     """
     drawn = [
         ("paths", designs.paths(found), _PATHS),
@@ -67,11 +60,30 @@ def write(
     change, measures = _before_after(model, arguments, found, shown, worst)
     drawn.append(("before_after", change, f"The model before and after{where}."))
     folder.mkdir(parents=True, exist_ok=True)
-    parts = [*(picture(figure, folder / name, caption) for name, figure, caption in drawn), measures]
-    for name, data in (extras or {}).items():
-        files.netcdf(folder / f"{name}.nc", data)
-        title, figure, caption, rows = _EXTRAS[name](data, arguments, found)
-        parts += [f"<h2>{title}</h2>", picture(figure, folder / name, caption), rows]
+    return [*(picture(figure, folder / name, caption) for name, figure, caption in drawn), measures]
+
+
+def follow_up_parts(
+    folder: pathlib.Path, name: str, data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum
+) -> list[str]:
+    """Writes what a follow-up found into a folder (NAME.nc, PNG and PDF); the parts of the page with its picture."""
+    files.netcdf(folder / f"{name}.nc", data)
+    title, figure, caption, rows = _FOLLOW_UPS[name](data, arguments, found)
+    return [f"<h2>{title}</h2>", picture(figure, folder / name, caption), rows]
+
+
+def write(
+    folder: pathlib.Path,
+    model: Model,
+    arguments: Mapping[str, Any],
+    found: Optimum,
+    parts: Sequence[str],
+    reached: str = "",
+) -> pathlib.Path:
+    """Writes `report.html`, with the parts that the functions above made, and returns its path.
+
+    `reached` is a sentence on runs of the best design (see `from_the_start`).
+    """
     path = folder / "report.html"
     files.text(path, _page(model, arguments, found, parts, reached))
     return path
@@ -246,7 +258,7 @@ def _front(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tu
     )
 
 
-_EXTRAS = {"sensitivities": _sensitivities, "front": _front}
+_FOLLOW_UPS = {"sensitivities": _sensitivities, "front": _front}
 
 
 def _starts(found: Optimum) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import time
 from collections.abc import Iterator, Mapping
@@ -84,7 +85,7 @@ def search(request: Any, options: Mapping[str, Any]) -> Request:
 def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | None, further: FollowUpOptions) -> int:
     """Runs a search and its follow-ups, prints the results and writes the requested files.
 
-    The results of the search are written before the follow-ups, and again with what these add.
+    The results of the search are written before the follow-ups, and again with what each of these adds.
 
     Raises:
         ValueError: for an impossible follow-up, before anything runs.
@@ -98,32 +99,94 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
     note(f"searching {', '.join(arguments['over'])} of {type(wanted.model).__name__}")
     begin = time.perf_counter()
     found = optimize(wanted.model, **arguments)
-    seconds, extras, reached = time.perf_counter() - begin, dict[str, xr.Dataset](), ""
-    across = arguments.get("across")
-    differing = {} if across is None else {name: x.tolist() for name, x in across.values.items()}
-
-    def save(json: pathlib.Path | None) -> None:
-        """Writes what is known so far."""
-        more = {name: dataset_record(data) for name, data in extras.items()} | {"from_the_start": reached or None}
-        write_json(json, found.as_dict() | more | origin(found.model, arguments["over"], differing))
-        if further.report is not None:
-            from jaxgait.cli.design_page import write
-
-            print(f"wrote {write(further.report, wanted.model, arguments, found, wanted.show, extras, reached)}")
-
+    seconds = time.perf_counter() - begin
     print("\n".join(description(found)), flush=True)
+    results = _Results(wanted, arguments, found, json, further.report)
     try:
+        results.begin()  # what follows may take long, or more memory than there is
         if reached := from_the_start(found, arguments):
             print(f"  {reached}", flush=True)
-        if follows:  # which may take long, or more memory than there is
-            save(None if json == STDOUT else json)
+            results.add_sentence(reached)
         for name, one in follows.items():
             print(one.announcement(found, seconds), flush=True)
-            extras[name] = one.run(found)
-            print("\n".join(one.lines(extras[name], found)), flush=True)
-    finally:
-        save(json)
+            made = one.run(found)
+            print("\n".join(one.lines(made, found)), flush=True)
+            results.add(name, made)
+    except BaseException:
+        with contextlib.suppress(Exception):  # which would hide the error that ends the command
+            results.print_json()
+        raise
+    results.print_json()
     return DONE
+
+
+class _Results:
+    """What a search and its follow-ups have found so far, in the requested files; every picture is drawn once."""
+
+    def __init__(
+        self,
+        wanted: Request,
+        arguments: Mapping[str, Any],
+        found: Optimum,
+        json: pathlib.Path | None,
+        report: pathlib.Path | None,
+    ) -> None:
+        self._wanted, self._arguments, self._found = wanted, arguments, found
+        self._json, self._report = json, report
+        self._made: dict[str, xr.Dataset] = {}
+        self._parts: list[str] = []
+        self._reached = ""
+
+    def begin(self) -> None:
+        """Writes what the search found: the numbers, which must not be lost, before the pictures."""
+        self._write_json()
+        if self._report is not None:
+            from jaxgait.cli.design_page import search_parts
+
+            wanted = self._wanted
+            self._parts += search_parts(self._report, wanted.model, self._arguments, self._found, wanted.show)
+            self._write_page()
+
+    def add_sentence(self, reached: str) -> None:
+        """Adds how runs of the best design end (see `from_the_start`)."""
+        self._reached = reached
+        self._write_json(quiet=True)
+        self._write_page(quiet=True)
+
+    def add(self, name: str, made: xr.Dataset) -> None:
+        """Adds what a follow-up found."""
+        self._made[name] = made
+        self._write_json()
+        if self._report is not None:
+            from jaxgait.cli.design_page import follow_up_parts
+
+            self._parts += follow_up_parts(self._report, name, made, self._arguments, self._found)
+            self._write_page()
+
+    def print_json(self) -> None:
+        """Prints the record, which can be done only once, if it is for the standard output."""
+        if self._json == STDOUT:
+            write_json(STDOUT, self._record())
+
+    def _record(self) -> dict[str, Any]:
+        across = self._arguments.get("across")
+        differing = {} if across is None else {name: x.tolist() for name, x in across.values.items()}
+        made = {name: dataset_record(data) for name, data in self._made.items()}
+        further = made | {"from_the_start": self._reached or None}
+        return self._found.as_dict() | further | origin(self._found.model, self._arguments["over"], differing)
+
+    def _write_json(self, *, quiet: bool = False) -> None:
+        if self._json != STDOUT:
+            write_json(self._json, self._record(), quiet=quiet)
+
+    def _write_page(self, *, quiet: bool = False) -> None:
+        if self._report is not None:
+            from jaxgait.cli.design_page import write
+
+            model, reached = self._wanted.model, self._reached
+            path = write(self._report, model, self._arguments, self._found, self._parts, reached)
+            if not quiet:
+                print(f"wrote {path}")
 
 
 def description(found: Optimum) -> Iterator[str]:

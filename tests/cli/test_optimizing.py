@@ -10,11 +10,12 @@ import pytest
 import xarray as xr
 
 from jaxgait import cli
-from jaxgait.cli import following
+from jaxgait.cli import following, page
 from jaxgait.cli.design_page import _drawn, _largest_difference, _scenarios
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.measure import MeasureError
+from jaxgait.optimization.optimum import Optimum
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model
 from jaxgait.solve.simulate import simulate
@@ -41,13 +42,15 @@ def rope_front():
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """A search with all that can follow; of the front, which the slow tests trace, only what was asked for."""
-    folder, asked = tmp_path_factory.mktemp("rope"), []
+    folder, asked, drawn, real = tmp_path_factory.mktemp("rope"), [], [], page.save
     options = f"--subject-to clearance>=1 --json {folder}/b.json --report {folder}/r"
     further = "--front maximize clearance --points 3 --sensitivities"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(following, "front", lambda *_, **request: asked.append(request) or rope_front())
+        patch.setattr(page, "save", lambda figure, path: drawn.append(str(path)) or real(figure, path))
         cli.main([*ROPE.split(), *options.split(), *further.split()])
     (folder / "asked.txt").write_text(repr(asked[0]))
+    (folder / "drawn.txt").write_text("\n".join(drawn))
     return folder
 
 
@@ -69,6 +72,11 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     assert "<td>clearance</td><td>-10.4591</td><td>1</td><td>m</td>" in page
     assert page.count("data:image/png;base64,") == 7 and 'src="data' in page and "clearance &gt;= 1" in page
     assert "<li>optimum 0: 2 starts, objective" in page and "<th>optimum</th>" in page
+
+
+def test_every_picture_of_a_report_is_drawn_once(done):
+    drawn = (done / "drawn.txt").read_text().splitlines()
+    assert len(drawn) == len({*drawn}) == 2 * 7
 
 
 def test_tables_of_a_report_scroll_by_themselves_on_a_narrow_screen(done):
@@ -153,6 +161,7 @@ def test_a_front_that_is_better_than_the_search_says_so():
 def test_what_a_search_found_is_written_before_what_follows(tmp_path, capsys):
     def failing(*_, **request):  # or killed, for its memory
         assert "best" in json.loads((tmp_path / "b.json").read_text()) and (tmp_path / "r" / "report.html").exists()
+        patch.setattr(page, "save", lambda *_: 1 / 0)  # whatever is drawn now
         raise NoResult("no point met the limits")
 
     options = f"--json {tmp_path}/b.json --report {tmp_path}/r --front maximize clearance --iterations 1 --starts 1"
@@ -161,6 +170,22 @@ def test_what_a_search_found_is_written_before_what_follows(tmp_path, capsys):
         cli.main([*ROPE.replace(" --starts 2", "").split(), *options.split(), "--subject-to", "clearance>=1"])
     assert ended.value.code == 1 and "no point met the limits" in capsys.readouterr().err
     assert "best" in json.loads((tmp_path / "b.json").read_text()) and (tmp_path / "r" / "report.html").exists()
+
+
+@pytest.mark.parametrize("is_printed", [True, False])
+def test_a_follow_up_that_fails_ends_the_command_whatever_can_be_printed_then(monkeypatch, capsys, is_printed):
+    def failing(*_, **request):
+        if not is_printed:
+            monkeypatch.setattr(Optimum, "as_dict", lambda self: 1 / 0)
+        raise NoResult("no slopes")
+
+    monkeypatch.setattr("jaxgait.optimization.optimize", lambda *_, **request: searched())
+    monkeypatch.setattr(following, "sensitivities", failing)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*ROPE.split(), "--sensitivities", "--json", "-"])
+    shown = capsys.readouterr()
+    assert ended.value.code == 1 and shown.err.splitlines()[-1].endswith("no slopes")
+    assert "best" in json.loads(shown.out) if is_printed else not shown.out
 
 
 @pytest.mark.slow
