@@ -20,7 +20,7 @@ from jaxgait.plot.explorer.serving import serve as serve_page
 from jaxgait.plot.film import WRITERS, animate
 from jaxgait.plot.histories import picture
 from jaxgait.plot.studies import Study, study
-from jaxgait.plot.style import kinds, save
+from jaxgait.plot.style import check_side, kinds, save
 
 RESULTS = (".nc", ".zarr")
 """Endings of the names of results; two that differ only in them have pages of their own."""
@@ -40,11 +40,13 @@ def view(
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
     if file.is_file() and is_page(file):
         raise ValueError(f"{file} is a page of the explorer: open it in a browser")
+    kind = "html" if out is None else out.suffix.removeprefix(".").lower()
+    if width is not None:
+        if kind in (*WRITERS, "html"):
+            raise ValueError("--width is that of a picture in print: give --out a picture name, such as figure.pdf")
+        check_side("--width", width)
     data = open_result(file)
     chosen, found = parsing.names(variables), study(data)
-    kind = "html" if out is None else out.suffix.removeprefix(".").lower()
-    if width is not None and kind in (*WRITERS, "html"):
-        raise ValueError("--width is that of a picture in print: give --out a picture name, such as figure.pdf")
     over = parsing.names(over)
     given = {"variables": chosen, "members": members is not None, "serve": serve, "over": over}
     _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])

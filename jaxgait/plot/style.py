@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from jaxgait import files
-from jaxgait.checks import positive
+from jaxgait.checks import positive, real, shown
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, "#56B4E9", "#000000")
@@ -50,6 +50,8 @@ _SAVED: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype":
 """TrueType, as journals require; text that can be searched and edited; the same names in every file."""
 _UNDATED: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "svgz": {"Date": None}, "pdf": {"CreationDate": None}}
 """Without the time: the same picture is the same file."""
+MIN_SIDE, MAX_SIDE = 15.0, 1200.0
+"""Least and largest width and height of a picture in print, in mm: room for its labels; a poster (A0) has 1189 mm."""
 _LARGEST, _PRINTED, _SMALLEST = 8.0, 7.0 / 8.0, 6.0
 """Of a picture for print: the size of letters, in points, to which larger ones are reduced, and the scale of all."""
 _LETTERS, _HANDLE = 1.45, 7
@@ -143,6 +145,23 @@ def kinds() -> tuple[str, ...]:
     return tuple(sorted(Figure().canvas.get_supported_filetypes()))
 
 
+def check_side(name: str, value: Any) -> float:
+    """The width or height of a picture in print, in mm; `name` is for the message.
+
+    Raises:
+        ValueError: for anything but a number from `MIN_SIDE` to `MAX_SIDE`.
+
+    Examples:
+        >>> from jaxgait.plot.style import check_side
+        >>> check_side("width_mm", 85)
+        85.0
+    """
+    side = real(value)
+    if side is None or not MIN_SIDE <= side <= MAX_SIDE:
+        raise ValueError(f"{name} must be between {MIN_SIDE:g} and {MAX_SIDE:g} mm, got {shown(value)}")
+    return side
+
+
 def save(
     figure: Figure,
     path: pathlib.Path | str,
@@ -167,7 +186,7 @@ def save(
         height_mm: its height in mm; by default as its panels need.
 
     Raises:
-        ValueError: for a width or height that is not positive, and a height without a width.
+        ValueError: for an impossible width or height (see `check_side`), and a height without a width.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -185,8 +204,8 @@ def save(
         kind = mpl.rcParams["savefig.format"]
         path = path.with_name(f"{path.name.rstrip('.')}.{kind}")
     if width_mm is not None:
-        height = None if height_mm is None else positive("height_mm", height_mm, "mm")
-        _resize(figure, positive("width_mm", width_mm, "mm"), height)
+        height = None if height_mm is None else check_side("height_mm", height_mm)
+        _resize(figure, check_side("width_mm", width_mm), height)
     elif height_mm is not None:
         raise ValueError("height_mm needs width_mm")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from IPython.core.inputtransformer2 import TransformerManager
+from matplotlib.figure import Figure
 
 import jaxgait
 from jaxgait.plot.style import axis_label, cell_edges, save, style
@@ -120,7 +121,19 @@ def test_a_picture_has_the_given_size_in_print(tmp_path, kind, wide, high):
     assert drawn.x0 > -0.05 and drawn.x1 < figure.get_figwidth() + 0.05 and axes[0].bbox.width > 0.6 * figure.bbox.width
     letters = {t.get_fontsize() for t in figure.findobj(plt.Text) if t.get_text()}
     assert min(letters) >= 6.0 and max(letters) <= 7.0
-    if not high:
-        for wrong, said in (({"height_mm": 50.0}, "needs width_mm"), ({"width_mm": 85, "height_mm": 0}, "got 0")):
-            with pytest.raises(ValueError, match=said):
-                save(figure, tmp_path / "knee.png", **wrong)
+
+
+@pytest.mark.parametrize(
+    ("sides", "said"),
+    [
+        ({"height_mm": 50.0}, "height_mm needs width_mm"),
+        ({"width_mm": 85, "height_mm": 0}, "height_mm must be between 15 and 1200 mm, got 0"),
+        ({"width_mm": 8.5}, "width_mm must be between 15 and 1200 mm, got 8.5"),
+        ({"width_mm": 1e9}, "width_mm must be between 15 and 1200 mm, got 1000000000.0"),
+        ({"width_mm": np.nan}, "width_mm must be between 15 and 1200 mm, got nan"),
+    ],
+)
+def test_impossible_sizes_in_print_raise(tmp_path, sides, said):
+    with pytest.raises(ValueError, match=said):
+        save(Figure(), tmp_path / "knee.png", **sides)
+    assert not list(tmp_path.iterdir())
