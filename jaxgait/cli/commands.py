@@ -60,13 +60,15 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
 
     Several motions also form an axis: `jaxgait scan knee --motion anna.json ben.json` drives the knee with each.
 
-    Examples: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`,
-    `jaxgait scan knee --over damper.k=1.4e4:3e4 'damper.c=normal(1600,200)' --sobol 64 --strides 20 --out sample.nc`
+    Ranges of a sample may be normal(mean,sd), lognormal(mean,sd), truncnorm(mean,sd,low,high) or uniform(low,high).
+
+    Example: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`
+
+    Example of a sample: `jaxgait scan knee --over damper.k=1.4e4:3e4 'damper.c=normal(1600,200)' --sobol 64`
     """
 
     over: tuple[str, ...] = ()
-    """Axes name=[log:]low:high:count or name=a,b,c, also of initial.NAME; for a sample, ranges name=[log:]low:high, or
-    distributions 'name=normal(mean,sd)', uniform(low,high), lognormal(mean,sd) or truncnorm(mean,sd,low,high)."""
+    """Axes name=[log:]low:high:count or name=a,b,c, also of initial.NAME; for a sample, name=[log:]low:high."""
     sobol: int | None = None
     """Number of Sobol points over all ranges and distributions; preferably a power of two."""
     latin_hypercube: int | None = None

@@ -110,7 +110,7 @@ def test_motion_lists_sources(capsys):
         (["scan", "bungee", "--over", "mass=1:2:3", "--set", "mass=2"], "--set and to --over"),
         (["scan", "bungee", "--over", "mass=1:2:3", "--over", "ground=1:2:3"], "--over is given twice"),
         (["scan", "bungee", "--over", "mass=40:100:1e6", "stiffness=15:40:1e6"], "GB are free"),
-        (["scan", "bungee", "--over", "mass=1,2", "--observe", "clearence"], "did you mean 'clearance'"),
+        (["scan", "bungee", "--over", "mass=60,70", "--observe", "clearence"], "did you mean 'clearance'"),
         (["run", "bungee", "--samples", "0"], "samples must be a whole number, at least 1"),
         (["run", "bungee", "--rtol", "10"], "below 1"),
         (["run", "unicycle"], "unicycle"),
