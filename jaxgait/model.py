@@ -39,13 +39,21 @@ class Variable(NamedTuple):
     Examples:
         >>> from jaxgait import Variable
         >>> Variable("m/s", "speed of the hip")
-        Variable(unit='m/s', long_name='speed of the hip', dims=())
+        Variable(unit='m/s', long_name='speed of the hip', dims=(), reference_of='')
     """
 
     unit: str
     long_name: str
     dims: tuple[str, ...] = ()
     """Names of its dimensions beyond time, if it is an array; their labels are `Model.labels`."""
+    reference_of: str = ""
+    """The variable that this one is measured for, with which pictures draw it, dashed."""
+
+    @property
+    def attrs(self) -> dict[str, str]:
+        """The attributes of a labelled result."""
+        own = {"units": self.unit, "long_name": self.long_name}
+        return own | ({"reference_of": self.reference_of} if self.reference_of else {})
 
 
 class Numerics(NamedTuple):
@@ -385,6 +393,10 @@ def _check_variables(cls: type) -> None:
             what = f"different dimensions, got {variable.dims}: name them apart"
             raise TypeError(f"variables[{name!r}] of {cls.__name__} must have {what}")
         units.check(variable.unit, f"variables[{name!r}] of {cls.__name__}")
+        base = named.get(variable.reference_of)
+        if variable.reference_of and (base is None or (base.unit, base.dims) != (variable.unit, variable.dims)):
+            what = f"name another of the variables, in the same unit, got {variable.reference_of!r}"
+            raise TypeError(f"reference_of of variables[{name!r}] of {cls.__name__} must {what}")
         stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
         taken = {name, *variable.dims} & {*RESERVED} or {name for stem in stems if stem in named}
         if taken:

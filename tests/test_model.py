@@ -446,6 +446,10 @@ def test_variables_do_not_have_the_names_of_other_results(name):
         ("m", r"variables\['height'\] of Ball must be a Variable, .*, got 'm'"),
         (Variable("m", "height", ("row")), "must be a Variable"),  # type: ignore[arg-type]
         (Variable("m", "height", ("time",)), "must not use the name 'time'"),
+        (
+            Variable("m", "height", reference_of="heigth"),
+            "must name another of the variables, in the same unit, got 'h",
+        ),
         (Variable("m", "height", ("row", "row")), r"must have different dimensions, got \('row', 'row'\)"),
     ],
 )

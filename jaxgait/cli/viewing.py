@@ -77,8 +77,8 @@ def _check_followed(
     """Checks that what is drawn, a file of some kind, follows the given options."""
     if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
-    if "over" in given and (kind in (*WRITERS, "html") or is_run(data)):
-        raise ValueError("--over names the axes of a picture of a scan: give --out, such as scan.png")
+    if "over" in given and kind in (*WRITERS, "html"):
+        raise ValueError("--over names the axes of a picture: give --out, such as scan.png")
     if "serve" in given and out is not None:
         raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
     if kind in WRITERS and not is_run(data):

@@ -215,7 +215,7 @@ def _attributes(plan: Plan, name: str, group: str) -> dict[str, Any]:
         names = dict(enumerate(plan.job.scheme.event_names(plan.model)))
         return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}
     if name in known:
-        return {"units": known[name].unit, "long_name": known[name].long_name}
+        return known[name].attrs
     if name.endswith("_end") and (base := known.get(name.removesuffix("_end"))):
         return {"units": base.unit, "long_name": f"{base.long_name}, at the end"}
     if name.endswith("_gradient") and (base := known.get(name.removesuffix("_gradient"))):

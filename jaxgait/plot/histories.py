@@ -21,8 +21,10 @@ from jaxgait.checks import nearest
 from jaxgait.ensembles.columns import MEMBER
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
-from jaxgait.plot.maps import broken, draw_map, no_value
-from jaxgait.plot.style import GREY, PALETTE, axis_label, displayed, style
+from jaxgait.plot.maps import draw_map, no_value
+from jaxgait.plot.references import draw_reference, references, with_their_references
+from jaxgait.plot.strides import over_stride
+from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, style
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.units import with_unit
 
@@ -36,6 +38,10 @@ OUTCOMES = 0.8
 """Height of a panel of statuses over one parameter, in inches: it has no scale."""
 LEGEND = 110
 """Characters of the names that fit below all panels."""
+STRIDE = "stride"
+"""What histories can be drawn over instead of the time."""
+SIMULATED = "simulated"
+"""Name of the only line in a panel with a reference."""
 FAINTEST = 0.15
 """Least opacity of lines too many to name."""
 Drawing = Callable[[Axes, xr.DataArray], xr.DataArray | None]
@@ -48,7 +54,8 @@ def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
     Args:
         data: a result of `simulate` or `ensemble`.
         variables: by default the first few; of a scan with time histories, measures are drawn over the parameters.
-        over: two of the sampled parameters of a scan; by default the first two.
+        over: two of the sampled parameters of a scan, by default the first two; ["stride"] for time histories over
+            per cent of the stride (see `jaxgait.plot.strides.over_stride`).
 
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.
@@ -60,16 +67,18 @@ def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
         >>> picture(jump).axes[0].get_ylabel()
         'height (m)'
     """
+    if list(over) == [STRIDE]:
+        return over_stride(data, variables)
     measures = bool(variables or over) and not any("time" in data[v].dims for v in variables if v in data)
     if "time" not in data.dims or ("status" in data and measures):
         return scanned(data, variables, over)
     if over:
-        raise ValueError(f"a result over time is drawn over time, not over {', '.join(over)}")
+        raise ValueError(f"a result over time is drawn over time, or over=['{STRIDE}'], not over {', '.join(over)}")
     return histories(data, variables)
 
 
 def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
-    """Draws variables of a result against time.
+    """Draws variables of a result against time, each with its measured reference, dashed, if it has one.
 
     Args:
         data: a result of `simulate`, or anything with the dimension `time`.
@@ -88,9 +97,21 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     """
     members = data["status"].dims if "status" in data else ()
     own = [str(n) for n, x in data.data_vars.items() if set(x.dims) == {"time", *members}]
-    chosen = _chosen(data, variables, own, ("time",))
+    chosen = with_their_references(data, _chosen(data, variables, with_their_references(data, own), ("time",)))
+    measured = {
+        name: data[other] for name, other in references(data).items() if set(data[other].dims) <= set(data[name].dims)
+    }
     single = lambda x: x if x.dims != ("time",) else displayed(split_at_jumps(data, [str(x.name)])[x.name])
-    return _panels(data, chosen, lambda ax, x: _curve(ax, single(x), "time"), axis_label("time", "s"))
+
+    def draw(ax: Axes, x: xr.DataArray) -> xr.DataArray | None:
+        coloured_by = _curve(ax, single(x), "time")
+        if x.name in measured:
+            if len(ax.lines) == 1:
+                ax.lines[0].set_label(SIMULATED)
+            draw_reference(ax, single(measured[str(x.name)]), "time")
+        return coloured_by
+
+    return _panels(data, chosen, draw, axis_label("time", "s"))
 
 
 def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
@@ -128,8 +149,8 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
     chosen = _chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
     along = _along(rows, over)
     draw = functools.partial(draw_map, along=along) if len(along) > 1 else _line
-    across = data[along[0] if len(along) > 1 else next(iter(rows.dims))]
-    across = axis_label(str(across.name), across.attrs.get("units"))
+    across = along[0] if len(along) > 1 else next(iter(rows.dims))
+    across = rows.columns[across].in_words if across in rows.columns else axis_label(data[across])
     shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")  # its codes are not quantities
     figure = _panels(data, chosen, lambda ax, x: draw(ax, shown(x), rows), across)
     hidden = [_span(rows.columns[name]) for name in rows.along if name not in along] if len(along) > 1 else []
@@ -184,8 +205,7 @@ def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Drawing, across: str)
             if values is not None:
                 by.setdefault(values.values.tobytes(), (values, []))[1].append(ax)
         for values, coloured in by.values():
-            unit = values.attrs.get("units")
-            figure.colorbar(_colours(values), ax=coloured, label=broken(axis_label(str(values.name), unit)))
+            figure.colorbar(_colours(values), ax=coloured, label=broken(axis_label(values)))
         axes[-1, 0].set_xlabel(across)
         _legend(figure)
     return figure
@@ -215,7 +235,7 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> xr.DataArray | 
     """
     others = [str(d) for d in x.dims if d != dim]
     curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
-    count, title = curves.shape[1], str(x.attrs.get("long_name", ""))
+    count = curves.shape[1]
     by = _by(x, others) if count > len(PALETTE) else None
     named = bool(others) and by is None and count <= MAX_NAMED
     if by is not None:
@@ -224,14 +244,13 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> xr.DataArray | 
         ax.set_prop_cycle(cycler(linestyle=DASHES) * cycler(color=PALETTE))
     elif others:
         ax.set_prop_cycle(color=[GREY], alpha=[max(FAINTEST, MAX_NAMED / count)])
-        title = f"{title or x.name}: {count} lines"
+        ax.set_title(f"{count} lines", fontsize=8, loc="left")
     lines = ax.plot(x[dim], curves, lw=1, **drawn)
     if named:
         for line, point in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
             text = [f"{value:g}" if isinstance(value, float) else str(value) for value in point]
             line.set_label(", ".join(f"{d} = {value}" for d, value in zip(others, text, strict=True)))
-    ax.set_ylabel(broken(axis_label(str(x.name), x.attrs.get("units"))), fontsize=8)
-    ax.set_title(title, fontsize=8, loc="left")
+    ax.set_ylabel(broken(axis_label(x)), fontsize=8)
     return by
 
 

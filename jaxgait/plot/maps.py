@@ -14,14 +14,14 @@ from matplotlib.ticker import MaxNLocator
 
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.scale import boundaries, colours, stepped, texts
-from jaxgait.plot.style import axis_label, cell_edges
+from jaxgait.plot.style import axis_label, broken, cell_edges
 from jaxgait.plot.table import Column, Table
 from jaxgait.units import with_unit
 
 MAX_HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
-LONGEST, TITLE = 22, 100
-"""Characters of a label that fit next to a panel, and of a line above it."""
+TITLE = 100
+"""Characters of a line above a panel."""
 SQUARE, LARGEST_SQUARE = 0.4, 6.0
 """Size of the square on a cell whose member ended early: fraction of the cell, and at most in points."""
 POINT, RING = 14.0, 44.0
@@ -85,7 +85,7 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
         if column.names:
             axis.set_ticks(range(len(column.names)), labels=column.names)
-    ax.set_ylabel(broken(axis_label(second.name, second.unit)), fontsize=8)
+    ax.set_ylabel(broken(second.in_words), fontsize=8)
 
 
 def _cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
@@ -187,14 +187,3 @@ def no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:
     """
     why = "not defined in a completed run" if sentence == COMPLETED_TEXT else f"no value: {sentence}"
     return {"color": colour, "label": sentence if own else why}
-
-
-def broken(label: str) -> str:
-    """A label that is too long for the height of a panel in two lines.
-
-    Examples:
-        >>> from jaxgait.plot.maps import broken
-        >>> broken("mass (kg)")
-        'mass (kg)'
-    """
-    return label.replace(" (", "\n(") if len(label) > LONGEST else label

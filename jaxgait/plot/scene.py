@@ -93,6 +93,8 @@ class Curve(NamedTuple):
     unit: str
     values: Mapping[str, Float[np.ndarray, " samples"]]
     """By label, in drawing order."""
+    measured: tuple[str, ...] = ()
+    """Labels of measured ones, which are dashed."""
 
 
 class Scene(NamedTuple):

@@ -438,7 +438,7 @@ class _Panel:
         others = (c for c in PALETTE * len(curve.values) if c not in shown.legend.values())
         drawn: list[np.ndarray] = []
         for label, values in curve.values.items():
-            dashed = any(_on(values, other, high - low) for other in drawn)
+            dashed = label in curve.measured or any(_on(values, other, high - low) for other in drawn)
             look: dict[str, Any] = {"lw": 1.1, "ls": (0, (3, 3)) if dashed else "-", "label": label}
             ax.plot(self.time, values, color=shown.legend.get(label) or next(others), **look)
             drawn.append(values)

@@ -54,6 +54,8 @@ MIN_SIDE, MAX_SIDE = 15.0, 1200.0
 """Least and largest width and height of a picture in print, in mm: room for its labels; a poster (A0) has 1189 mm."""
 _LARGEST, _PRINTED, _SMALLEST = 8.0, 7.0 / 8.0, 6.0
 """Of a picture for print: the size of letters, in points, to which larger ones are reduced, and the scale of all."""
+LONGEST = 22
+"""Characters of a label that fit next to a panel."""
 _LETTERS, _HANDLE = 1.45, 7
 """Of legends: letters per font size, and how many of them fit where the line and the gap before the next one are."""
 
@@ -100,6 +102,19 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
         unit = str(quantity.attrs.get("units", "")) if unit is None else unit
         quantity = str(quantity.attrs.get("long_name", quantity.name))
     return quantity if unit in (None, "", "1") else f"{quantity} ({unit})"
+
+
+def broken(label: str) -> str:
+    r"""A label that is too long for the height of a panel in several lines; its unit stays in one.
+
+    Examples:
+        >>> from jaxgait.plot.style import broken
+        >>> broken("angle of the posterior link BC (deg)")
+        'angle of the posterior\\nlink BC (deg)'
+    """
+    words, bracket, unit = label.rpartition(" (")
+    whole = words + bracket + unit.replace(" ", "\u00a0")
+    return textwrap.fill(whole, LONGEST, break_long_words=False).replace("\u00a0", " ")
 
 
 def displayed(x: xr.DataArray) -> xr.DataArray:
@@ -263,5 +278,10 @@ def _narrow_legends(figure: Figure) -> None:
         columns = max(1, min(len(names), letters // (max(map(len, names)) + _HANDLE)))
         names = [textwrap.fill(name, letters - _HANDLE) for name in names]
         looks: dict[str, Any] = {"fontsize": size, "frameon": False, "ncols": columns, "loc": f"outside {where} center"}
+        looks |= {
+            "title": legend.get_title().get_text() or None,
+            "title_fontsize": size,
+            "alignment": legend.get_alignment(),
+        }
         legend.remove()
-        figure.legend(legend.legend_handles, names, title=legend.get_title().get_text() or None, **looks)
+        figure.legend(legend.legend_handles, names, **looks)

@@ -48,11 +48,18 @@ class Column(NamedTuple):
     """In the unit; numbers of `names`, if there are any."""
     names: tuple[str, ...] = ()
     """Of categories, such as the subjects of `people`."""
+    words: str = ""
+    """Its long name, if no other column of its role has the same."""
 
     @property
     def title(self) -> str:
         """The label of an axis."""
         return axis_label(self.label, self.unit)
+
+    @property
+    def in_words(self) -> str:
+        """The label of an axis of a picture in print: without the name, if there are words for it."""
+        return axis_label(self.words or self.name, self.unit)
 
     @property
     def colours(self) -> tuple[str, ...]:
@@ -120,7 +127,7 @@ def table(scan: xr.Dataset) -> Table:
     if not math.prod(shape):
         raise ValueError(f"nothing to explore: the scan over {', '.join(dims)} has no members")
     codes, statuses = _statuses(scan, dims)
-    columns = _axes(scan, dims, shape) | _results(scan, dims)
+    columns = _distinct(_axes(scan, dims, shape)) | _results(scan, dims)
     return Table(dims, shape, columns, codes, statuses, _vectors(scan, dims), _gradients(scan, dims))
 
 
@@ -161,6 +168,12 @@ def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> di
     return found
 
 
+def _distinct(columns: dict[str, Column]) -> dict[str, Column]:
+    """The columns without words that are those of several, such as of a parameter that each joint has."""
+    words = [column.words for column in columns.values()]
+    return {n: column._replace(words="") if words.count(column.words) > 1 else column for n, column in columns.items()}
+
+
 def _results(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
     found = {}
     for name, x in scan.data_vars.items():
@@ -171,8 +184,10 @@ def _results(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
 
 
 def _column(name: str, x: xr.DataArray, role: str, values: np.ndarray) -> Column:
-    label = ": ".join(dict.fromkeys([name, str(x.attrs.get("long_name") or name)]))
-    return Column(name, label, str(x.attrs.get("units", "1")), role, values if role == "axis" else with_gaps(values))
+    words = str(x.attrs.get("long_name") or "")
+    label = ": ".join(dict.fromkeys([name, words or name]))
+    values = values if role == "axis" else with_gaps(values)
+    return Column(name, label, str(x.attrs.get("units", "1")), role, values, words=words)
 
 
 def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:

@@ -39,8 +39,7 @@ def labelled(variables: Mapping[str, Variable], name: str, values: Any, dims: tu
     array = np.asarray(values)
     extra = extra_dims(variables, name, array.ndim - len(dims))
     known = variables.get(name)
-    attrs = {} if known is None else {"units": known.unit, "long_name": known.long_name}
-    return xr.DataArray(array, dims=dims + extra, attrs=attrs)
+    return xr.DataArray(array, dims=dims + extra, attrs={} if known is None else known.attrs)
 
 
 def extra_dims(variables: Mapping[str, Variable], name: str, count: int) -> tuple[str, ...]:

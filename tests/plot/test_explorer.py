@@ -71,6 +71,15 @@ def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
     xr.testing.assert_equal(again(scan.isel(mass=mass, stiffness=stiffness)), there["run"])
 
 
+def test_a_page_pairs_histories_with_their_references_and_knows_the_stride():
+    page = explore(jaxgait.simulate(Prosthesis(), strides=2, samples=20))
+    assert page.header["references"] == {"knee_angle": "measured_knee_angle"}
+    (film,) = dict(unpacked(page.packed())["films"]).values()
+    assert film["stride"] == pytest.approx(float(Prosthesis().period)) and film["curves"][0]["measured"] == [
+        "measured leg"
+    ]
+
+
 def test_a_part_of_a_scan_keeps_its_fixed_values(scan):
     part = scan.isel(stiffness=2)
     xr.testing.assert_equal(again(part.isel(mass=1)), again(scan.isel(mass=1, stiffness=2)))

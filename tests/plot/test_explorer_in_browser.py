@@ -376,6 +376,12 @@ def test_each_curve_has_its_reference_and_lines_end_where_they_jump(shown, windo
         [[7, 8, 8.5, None, 8.5, 9], [0, 1, 2, None, 4, 5]],
         [[0, 1, 2], [7, 8, 9]],
     ]
+    stride = (
+        "const film = { stride: 1 };return perStride(film, [0, 0.5, 1, 1.5, null, 1.6, 2.25], [0, 1, 2, 3, null, 4, 5])"
+    )
+    per_cent, values = window.js(stride)
+    assert [x if x is None else round(x, 6) for x in per_cent] == [0, 50, 100, None, 0, 50, None, 60, None, 25]
+    assert values == [0, 1, 2, None, 2, 3, None, 4, None, 5]
     silent = next(m for m in range(12) if m not in shown.runs)
     window.js(f"return show({silent})")
     assert window.js("return [$('legend').children.length, $('film-png').disabled]") == [0, True], "of no film"

@@ -34,9 +34,49 @@ def scan(*dims):
 
 def test_a_run_is_drawn_over_time():
     axes = picture(run(["x", "y"]), ["y"]).axes
-    assert [ax.get_ylabel() for ax in axes] == ["y (m)"] and axes[0].get_xlabel() == "time (s)"
+    assert [ax.get_ylabel() for ax in axes] == ["y of it (m)"] and axes[0].get_xlabel() == "time (s)"
     np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), [1.0, 2.0, 3.0, 4.0])
     assert len(picture(run([f"x{i}" for i in range(MAX_PANELS + 3)])).axes) == MAX_PANELS
+
+
+def with_a_reference():
+    """Of a run of 4 samples: a knee, its measured angle and a foot."""
+    measured = {"units": "m", "long_name": "measured knee", "reference_of": "knee"}
+    return run(["knee", "foot"]).assign(sound=("time", np.full(4, 2.0), measured))
+
+
+def test_a_measured_reference_is_dashed_in_the_panel_of_its_variable():
+    data = with_a_reference()
+    for variables, panels in (([], 2), (["knee"], 1), (["sound", "knee", "foot"], 2)):
+        figure = picture(data, variables)
+        assert len(figure.axes) == panels
+        own, dashed = figure.axes[0].lines
+        assert own.get_linestyle() == "-" != dashed.get_linestyle()
+        np.testing.assert_array_equal(dashed.get_ydata(), 2.0)
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["simulated", "measured knee"]
+    (alone,) = picture(data, ["sound"]).axes
+    assert len(alone.lines) == 1 and alone.get_ylabel() == "measured knee (m)"
+
+
+def test_references_of_members_are_one_line_unless_they_differ():
+    members = with_a_reference().expand_dims(mass=[60.0, 80.0]).copy(deep=True)
+    members["sound"].values[0, -1] = np.nan  # which ended early
+    lines = picture(members, ["knee"]).axes[0].lines
+    assert len(lines) == 3 and np.isfinite(lines[-1].get_ydata()).all()
+    members["sound"].values[0, 0] = 1.0
+    lines = picture(members, ["knee"]).axes[0].lines
+    assert len(lines) == 4 and [x.get_color() for x in lines[:2]] == [x.get_color() for x in lines[2:]]
+
+
+def test_parameters_are_in_words_unless_several_have_the_same():
+    data = scan("mass", "length")
+    for dim, words in (("mass", "mass of the leg"), ("length", "length of the leg")):
+        data[dim].attrs["long_name"] = words
+    field = picture(data).axes[0]
+    assert (field.get_xlabel(), field.get_ylabel()) == ("mass of the leg (kg)", "length of the leg (kg)")
+    data["length"].attrs["long_name"] = "mass of the leg"
+    field = picture(data).axes[0]
+    assert (field.get_xlabel(), field.get_ylabel()) == ("mass (kg)", "length (kg)")
 
 
 def test_lines_of_members_are_named():
@@ -69,7 +109,7 @@ def test_many_lines_are_coloured_by_their_parameter_or_grey_and_counted():
     for unordered in (whose, sampled.assign_coords(length=("member", mass[1])), whose.assign_coords(mass=alike)):
         (panel,) = picture(unordered, ["x"]).axes
         assert {line.get_color() for line in panel.lines} == {GREY}
-        assert panel.get_title(loc="left") == "x of it: 24 lines"
+        assert panel.get_title(loc="left") == "24 lines"
 
 
 def test_colours_of_lines_have_the_scale_and_the_unit_of_an_axis_of_scans():
@@ -336,7 +376,8 @@ def test_what_cannot_be_drawn_is_said(data, variables, message):
 
 def test_angles_are_drawn_in_degrees():
     angle = xr.DataArray([0.0, np.pi], dims="time", attrs={"units": "rad", "long_name": "knee"})
-    figure = picture(xr.Dataset({"knee": angle, "k": angle.assign_attrs(units="N m/rad")}, {"time": [0.0, 1.0]}))
+    k = angle.assign_attrs(units="N m/rad", long_name="k")
+    figure = picture(xr.Dataset({"knee": angle, "k": k}, {"time": [0.0, 1.0]}))
     assert [ax.get_ylabel() for ax in figure.axes] == ["knee (deg)", "k (N m/rad)"]
     np.testing.assert_allclose([ax.lines[0].get_ydata()[-1] for ax in figure.axes], [180.0, np.pi])
     assert angle.units == "rad" and float(angle[-1]) == np.pi, "the result itself stays as it is"

@@ -24,6 +24,7 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
     near = at["A"] + np.array([0.0, -0.06])
     knee, measured = (np.degrees(run[name].values) for name in ("knee_angle", "measured_knee_angle"))
     load = {foot: run[f"{foot}_force"].values for foot in ("heel", "toe")}
+    knees = Curve("knee angle", "deg", {"prosthesis": knee, SOUND: measured}, measured=(SOUND,))
     push = {foot: np.stack([run[f"{foot}_friction"].values, load[foot]], axis=-1) for foot in load}
     return Scene(
         time=run.time.values,
@@ -31,7 +32,7 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
         views=(View(overview, (1.35, 1.1)), View(near, (0.36, 0.36), "four-bar knee")),
         ground=Ground(),
         forces=tuple(ForceArrow(at[foot] * [1.0, 0.0], push[foot]) for foot in load),
-        curves=(Curve("knee angle", "deg", {"prosthesis": knee, SOUND: measured}), Curve("ground force", "N", load)),
+        curves=(knees, Curve("ground force", "N", load)),
         readouts={"knee": (knee, "deg")},
         legend={"prosthesis": BLUE, SOUND: GREY, "cylinder": GREEN},
     )

@@ -1,4 +1,4 @@
-// Draws the curves of the chosen member, those of the reference dashed, and the phase portrait.
+// Draws the curves of the chosen member over time or the stride, those of the reference and measured ones dashed, and the phase portrait.
 "use strict";
 
 /** Histories by name ("time", too), as columns that are not joined where one of them jumps. */
@@ -14,7 +14,27 @@ function splitAtJumps(film, names) {
 /** The lines of a choice: name, times and values. */
 function series(film, choice) {
   if (choice.startsWith("#")) return Object.entries(film.curves[+choice.slice(1)]?.values ?? {}).map(([name, v]) => [name, [...film.time.data], [...v.data]]);
-  return film.histories[choice] ? [[choice, ...splitAtJumps(film, ["time", choice])]] : [];
+  return [choice, scan.references[choice]].filter(n => n in film.histories).map(n => [inWords(n), ...splitAtJumps(film, ["time", n])]);
+}
+
+/** The names of the measured lines of a choice. */
+const measuredIn = (film, choice) => choice.startsWith("#") ? film.curves[+choice.slice(1)]?.measured ?? [] : choice in scan.references ? [inWords(scan.references[choice])] : [];
+
+const overStride = film => Boolean(film.stride) && $("across").value === "stride";
+const strideOf = (film, t) => Math.floor(t / film.stride + 1e-6);
+const percent = (film, t) => 100 * Math.max(0, t / film.stride - strideOf(film, t));
+
+/** A line over per cent of the stride, parted where the next one begins. */
+function perStride(film, x, y) {
+  const xs = [], ys = [], put = (a, b) => { xs.push(a); ys.push(b); };
+  let before = null;
+  x.forEach((t, i) => {
+    if (t === null) return put(null, null);
+    if (before !== null && strideOf(film, t) > before) { if (percent(film, t) < 1e-4) put(100, y[i]); put(null, null); }
+    before = strideOf(film, t);
+    put(percent(film, t), y[i]);
+  });
+  return [xs, ys];
 }
 
 /** Colours of lines by name: those of the scene, otherwise ones that nothing else in the picture has. */
@@ -27,22 +47,25 @@ function drawCharts() {
   const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
   const margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
   const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
-  const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
-  const own = series(film, choice), several = own.length > 1, colours = lineColours(film, own.map(([name]) => name), first ? film.legend : {});
+  const unit = first ? withUnit(first.name, first.unit) : labelOf(choice);
+  const measured = measuredIn(film, choice), own = series(film, choice), several = own.length - measured.length > 1;
+  const colours = lineColours(film, own.map(([name]) => name), first ? film.legend : {});
   const line = (x, y, name, more) => ({ type: "scatter", mode: "lines", x, y, name: escaped(name), ...more });
-  const traces = own.map(([name, x, y], i) => line(x, y, name, { line: { width: 1.8, color: colours[i] } }));
+  const across = (one, x, y, shift = 0) => overStride(film) && one.stride ? perStride(one, x, y) : [x.map(t => t === null ? null : t + shift), y];
+  const drawn = (name, color) => measured.includes(name) ? { width: 1.3, color: first ? color : css("--ink"), dash: "4px,3px" } : { width: 1.8, color };
+  const traces = own.map(([name, x, y], i) => line(...across(film, x, y), name, { line: drawn(name, colours[i]) }));
   if (other) {
     const dashed = color => ({ line: { width: 1.3, color, dash: "dash" } }), shift = film.time.data[0] - other.time.data[0];  // both begin together
-    const theirs = series(other, choice).filter(([name]) => own.some(([mine]) => mine === name));
-    traces.unshift(...theirs.map(([name, x, y]) => line(x.map(t => t + shift), y, several ? `${name}, ${referenceName()}` : referenceName(), { showlegend: !several, ...dashed(several ? colours[own.findIndex(([mine]) => mine === name)] : REFERENCE) })));
+    const theirs = series(other, choice).filter(([name]) => !measured.includes(name) && own.some(([mine]) => mine === name));
+    traces.unshift(...theirs.map(([name, x, y]) => line(...across(other, x, y, shift), several ? `${name}, ${referenceName()}` : referenceName(), { showlegend: !several, ...dashed(several ? colours[own.findIndex(([mine]) => mine === name)] : REFERENCE) })));
     if (several && theirs.length) traces.push(line([null], [null], referenceName(), dashed(css("--ink"))));  // one entry of the legend for all
   }
-  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
+  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: overStride(film) ? "stride (%)" : "time (s)" } }, yaxis: { ...axis, title: { text: escaped(unit) } } }, quick);
   const [px, py] = [$("px").value, $("py").value];
   const loop = (f, name, color, width, dash) => { const [x, y] = splitAtJumps(f, [px, py]); return { ...line(x, y, name, { line: { color, width, dash } }), mode: "lines+markers", marker: { opacity: 0 } }; };
   const has = f => f && f.histories[px] && f.histories[py];
   const loops = [has(other) && loop(other, referenceName(), REFERENCE, 1.3, "dash"), has(film) && loop(film, `member ${state.member}`, SERIES[0], 1.6, "solid")].filter(Boolean);
-  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
+  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: escaped(labelOf(px)) } }, yaxis: { ...axis, title: { text: escaped(labelOf(py)) } } }, quick);
 }
 
 /** Puts a marker on a chart: at x, over the whole height if y is null. */

@@ -19,6 +19,7 @@ const css = name => getComputedStyle(document.documentElement).getPropertyValue(
 const axes = () => scan.columns.filter(c => c.role === "axis");
 const amount = (x, unit) => short(x) + (Number.isFinite(x) && unit && unit !== "1" ? ` ${unit}` : "");
 const valueText = (k, row, unit = k.unit) => k.names[k.values.data[row]] ?? amount(k.values.data[row], unit);
+const inWords = n => scan.labels[n]?.[0] || n, labelOf = n => withUnit(inWords(n), scan.labels[n]?.[1]);  // of a history
 const withUnit = (name, unit) => unit && unit !== "1" ? `${name} (${unit})` : name;
 
 function element(tag, text = "", attributes = {}) {
@@ -255,11 +256,11 @@ function startFilm(film) {
   const wanted = { curve: $("curve").value, px: $("px").value, py: $("py").value };
   const names = Object.keys(film.histories);
   $("charts").classList.toggle("single", names.length < 2);
-  const label = n => withUnit(n, scan.labels[n]?.[1]);
-  const listed = names.map(n => [n, label(n)]), [px, py] = scan.phase;
+  const listed = names.map(n => [n, labelOf(n)]), [px, py] = scan.phase;
   const curves = film.curves.map((c, i) => [`#${i}`, withUnit(c.name, c.unit)]);
   fill($("curve"), [["", curves], ["histories", listed]], curves.length ? "#0" : names[0]);
-  for (const [id, name] of [["px", px], ["py", py]]) fill($(id), [["", names.map(n => [n, n])]], name);
+  for (const [id, name] of [["px", px], ["py", py]]) fill($(id), [["", names.map(n => [n, n, labelOf(n)])]], name);
+  $("per-stride").hidden = !film.stride;
   for (const [id, value] of Object.entries(wanted)) if ([...$(id).options].some(o => o.value === value)) $(id).value = value;
   drawLegend();
   drawCharts();
@@ -274,7 +275,7 @@ function drawFrame() {
     $("slider").value = i;
     const over = i === film.time.data.length - 1 && film.ended !== "completed" ? ` (${film.ended})` : "";
     $("clock").textContent = `t = ${film.time.data[i].toFixed(2)} s${over}`;
-    pin("history", "cursor", film.time.data[i], null);
+    pin("history", "cursor", overStride(film) ? percent(film, film.time.data[i]) : film.time.data[i], null);
     pin("phase", "dot", film.histories[$("px").value]?.data[i], film.histories[$("py").value]?.data[i] ?? NaN);
   }
   for (const canvas of $("multiples").querySelectorAll("canvas")) drawFilm(canvas, films.get(+canvas.dataset.member), state.elapsed, { small: state.common });
@@ -367,7 +368,7 @@ function wire() {
   $("ghost").onchange = () => { drawLegend(); drawFrame(); };
   $("play").onclick = () => play(!state.playing);
   $("slider").oninput = () => { const film = chosenFilm(); play(false); state.elapsed = film.time.data[+$("slider").value] - film.time.data[0]; drawFrame(); };
-  for (const id of ["curve", "px", "py"]) $(id).onchange = () => { drawCharts(); drawFrame(); };
+  for (const id of ["curve", "across", "px", "py"]) $(id).onchange = () => { drawCharts(); drawFrame(); };
   $("speed").onchange = () => state.speed = +$("speed").value;
   $("map").onkeydown = event => {
     const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];

@@ -27,7 +27,7 @@ from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.choice import extremes, one_of_each_status, spread
 from jaxgait.plot.explorer.lines import lines
-from jaxgait.plot.explorer.playback import Pack, history_labels, one_run, playback
+from jaxgait.plot.explorer.playback import Pack, history_labels, measured_histories, one_run, playback
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.scene import missing_histories
@@ -284,10 +284,11 @@ def _best(rows: Table, measure: str | None, members: list[int], *, least: bool) 
 
 def _histories(runs: Mapping[int, xr.Dataset], recipe: Recipe | None) -> dict[str, Any]:
     if not runs or recipe is None:
-        return {"labels": {}, "phase": ["", ""]}
-    labels = history_labels(next(iter(runs.values())))
+        return {"labels": {}, "references": {}, "phase": ["", ""]}
+    first = next(iter(runs.values()))
+    labels = history_labels(first)
     names = [n for n in state_variables(recipe.model.initial_state()) if n in labels]
-    return {"labels": labels, "phase": list(phase_plane(labels, names))}
+    return {"labels": labels, "references": measured_histories(first), "phase": list(phase_plane(labels, names))}
 
 
 def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str, str]:

@@ -12,7 +12,9 @@ from jaxtyping import Float, Int
 
 from jaxgait.model import Model
 from jaxgait.plot.jumps import jumps
+from jaxgait.plot.references import references
 from jaxgait.plot.scene import Body, Curve, Limb, arrow_scale, scene
+from jaxgait.plot.strides import stride_time
 from jaxgait.plot.style import displayed
 
 MAX_STEPS = 300
@@ -101,6 +103,7 @@ def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
     return {
         "time": pack.doubles(shown.time[take]),
         "seconds": float(np.ptp(shown.time[take])),
+        "stride": stride_time(run),
         "ended": shown.ended,
         "shapes": [_shape(pack, s, take) for s in shown.shapes],
         "views": [
@@ -146,6 +149,11 @@ def history_labels(run: xr.Dataset) -> dict[str, list[str]]:
     return {n: [str(attrs.get(a, "")) for a in ("long_name", "units")] for n, attrs in shown.items()}
 
 
+def measured_histories(run: xr.Dataset) -> dict[str, str]:
+    """The measured references of the histories of a run, by the names of these."""
+    return references(run[_histories(run)])
+
+
 def _histories(run: xr.Dataset) -> list[str]:
     return [str(n) for n, x in run.data_vars.items() if x.dims == ("time",) and x.dtype.kind == "f"][:MAX_HISTORIES]
 
@@ -156,7 +164,7 @@ def _taken(values: np.ndarray, take: Int[np.ndarray, " samples"]) -> np.ndarray:
 
 def _curve(pack: Pack, curve: Curve, take: Int[np.ndarray, " samples"]) -> dict[str, Any]:
     values = {label: pack.floats(x[take]) for label, x in curve.values.items()}
-    return {"name": curve.name, "unit": curve.unit, "values": values}
+    return {"name": curve.name, "unit": curve.unit, "values": values, "measured": curve.measured}
 
 
 def _shape(pack: Pack, shape: Limb | Body, take: Int[np.ndarray, " samples"]) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""Curves over the stride: which strides and members count, their mean and spread, and what was measured."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait.plot.histories import picture
+from jaxgait.plot.strides import over_stride, stride_time
+from jaxgait.plot.style import save
+
+COUNTED = {"strides": 3, "samples_per_stride": 4}
+SHAPE = np.array([0.0, 1.0, 2.0, 1.0])
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def run(*heights, measured=None):
+    """Of strides of 4 samples, each of them with its height."""
+    curve = np.append(np.concatenate([h * SHAPE for h in heights]), 0.0)
+    found = xr.Dataset({"knee": ("time", curve, {"units": "rad", "long_name": "knee flexion"})}, attrs=COUNTED)
+    if measured is not None:
+        attrs = {"units": "rad", "long_name": "measured knee", "reference_of": "knee"}
+        found["sound"] = ("time", measured * np.append(np.tile(SHAPE, 3), 0.0), attrs)
+    return found.assign_coords(time=np.linspace(0.0, 3.0, 13))
+
+
+def scan(*members, status=None):
+    data = xr.concat([run(*heights, measured=1.0) for heights in members], "member")
+    return data.assign(status=("member", status or [0] * len(members)))
+
+
+def band(ax, percent):
+    """Lower and upper end of the band there."""
+    edge = ax.collections[0].get_paths()[0].vertices
+    there = edge[np.isclose(edge[:, 0], percent), 1]
+    return [there.min(), there.max()]
+
+
+def text(figure):
+    legend = figure.legends[0]
+    return [one.get_text() for one in legend.get_texts()], legend.get_title().get_text()
+
+
+def test_strides_of_a_run_are_a_band_in_degrees_next_to_the_measured_curve():
+    figure = over_stride(run(1.0, 2.0, 3.0, measured=1.5))
+    (ax,) = figure.axes
+    middle, dashed = ax.lines
+    np.testing.assert_allclose(middle.get_xydata()[:, 0], [0, 25, 50, 75, 100])
+    closed = np.degrees(np.append(SHAPE, 0.0))
+    np.testing.assert_allclose(middle.get_ydata(), 2.0 * closed)
+    np.testing.assert_allclose(dashed.get_ydata(), 1.5 * closed)
+    np.testing.assert_allclose(band(ax, 50.0), [closed[2], 3.0 * closed[2]])  # the standard deviation is 1
+    assert text(figure) == (["mean of 3 strides", "± 1 SD", "measured knee"], "")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("stride (%)", "knee flexion (deg)")
+
+
+def test_members_that_did_not_complete_and_their_number_are_left_out():
+    figure = over_stride(scan((0, 0, 1), (0, 0, 3), (0, 9, 9), status=[0, 0, 10]))
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata().max(), np.degrees(4.0))
+    assert text(figure)[0][0] == "mean of 2 members"
+    assert text(figure)[1] == "last stride of each; 1 of 3 members left out: not completed"
+    with pytest.raises(ValueError, match="no curves of 'knee': none of 2 members completed"):
+        over_stride(scan((0, 0, 1), (0, 0, 3), status=[10, 10]))
+
+
+def test_a_member_counts_with_the_mean_of_its_last_strides():
+    figure = over_stride(scan((9, 1, 3), (9, 3, 5)), last=2, spread=(0, 100))
+    ax = figure.axes[0]
+    np.testing.assert_allclose(ax.lines[0].get_ydata().max(), np.degrees(6.0))
+    np.testing.assert_allclose(band(ax, 50.0), np.degrees([4.0, 8.0]))
+    names, note = text(figure)
+    assert names[:2] == ["median of 2 members", "0 to 100 %"] and note == "mean of the last 2 strides of each"
+
+
+def test_strides_that_a_run_did_not_finish_are_left_out():
+    data = run(1.0, 2.0, 3.0)
+    data["knee"].values[6:] = np.nan
+    figure = over_stride(data)
+    assert text(figure) == (["simulated"], "2 of 3 strides left out: not completed")
+    assert len(figure.axes[0].lines) == 1 and not figure.axes[0].collections, "a single stride has no spread"
+
+
+def test_every_stride_is_a_line_on_request():
+    figure = over_stride(run(1.0, 2.0, 1.0), spread=None)
+    assert len(figure.axes[0].lines) == 3 and text(figure)[0] == ["3 strides"]
+    assert text(over_stride(run(1.0, 2.0, 1.0), last=2))[1] == "last 2 of 3 strides"
+
+
+def test_references_of_several_people_have_a_band():
+    data = xr.concat([run(1, 1, 1, measured=m) for m in (1.0, 2.0)], "subject").assign(status=("subject", [0, 0]))
+    figure = over_stride(data)
+    assert text(figure)[0][-2:] == ["measured knee", "measured knee, ± 1 SD"]
+
+
+def test_a_picture_over_stride_is_that_of_the_curves(tmp_path):
+    figure = picture(run(1.0, 2.0, 3.0, measured=1.0), ["knee"], ["stride"])
+    assert figure.axes[0].get_xlabel() == "stride (%)"
+    save(figure, tmp_path / "column.png", width_mm=85)
+    with pytest.raises(ValueError, match=r"drawn over time, or over=\['stride'\], not over mass"):
+        picture(run(1.0, 2.0, 3.0), ["knee"], ["mass"])
+
+
+def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
+    figure = over_stride(scan((0, 0, 1), (0, 0, 3), (0, 9, 9), status=[0, 0, 10]))
+    save(figure, tmp_path / "column.png", width_mm=85)
+    legend = figure.legends[0]
+    assert legend.get_title().get_fontsize() == legend.get_texts()[0].get_fontsize() <= 8
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        (run(1, 1, 1).drop_attrs(), {}, "whose length is given in strides, such as simulate"),
+        (run(1, 1, 1), {"variables": ["kne"]}, "no scalar time history 'kne': did you mean 'knee'"),
+        (run(1, 1, 1), {"last": 4}, "last must be at most 3, the number of strides, got 4"),
+        (run(1, 1, 1), {"spread": (95, 5)}, r"two percentiles such as \(5, 95\), or None, got \(95, 5\)"),
+    ],
+)
+def test_what_cannot_be_drawn_over_the_stride_is_said(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        over_stride(data, **options)
+
+
+def test_the_stride_time_of_a_run():
+    assert stride_time(run(1, 1, 1)) == 1.0 and stride_time(run(1, 1, 1).drop_attrs()) is None
