@@ -16,9 +16,10 @@ from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import BifurcationPoint, bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
 from jaxgait.models.walker.measures import PAPER_POINT, rolling_gait
-from jaxgait.models.walker.pictures import basin_map, branches
+from jaxgait.models.walker.pictures import basin_map
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.parameters import with_parameters
+from jaxgait.plot.branches import draw_branches
 from jaxgait.plot.style import BLUE, RED, axis_label, save, style
 from jaxgait.report import Report, labels
 from jaxgait.solve.hybrid import EventDriven
@@ -49,7 +50,8 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
     exponents = _lyapunov(report, np.asarray(values), np.asarray(starts))
     with style():
         figure, (axis, below) = plt.subplots(2, 1, figsize=(7, 5.6), sharex=True, height_ratios=(3, 1))
-        branches(axis, [first, second], (np.asarray(values), points[:, :, 0]))
+        draw_branches(axis, [first, second], walks=(np.asarray(values), points[:, :, 0]))
+        axis.legend(loc="upper left", markerscale=2)
         axis.set(
             xlabel="", ylabel=axis_label("stance angle after heel strike", "rad"), xlim=(0.1, 0.136), ylim=(0.39, 0.57)
         )

@@ -37,7 +37,7 @@ from jaxgait.native import kept
 from jaxgait.parameters import parameter_info, with_parameters, within_bounds
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import CONVERGED, Rule, many
-from jaxgait.solve.periodic import ReturnMap, iterated, linearised
+from jaxgait.solve.periodic import PoincareMap, ReturnMap, iterated, linearised
 
 RESIDUAL_TOLERANCE = 1e-10
 """Scaled residual below which one last Newton step completes a point."""
@@ -77,6 +77,8 @@ class Branch(NamedTuple):
     stable: np.ndarray
     bifurcations: tuple[BifurcationPoint, ...]
     why_stopped: str
+    origin: BifurcationPoint | None = None
+    """The bifurcation of another branch at which it starts; its multipliers are those of that branch."""
 
 
 class BifurcationCurve(NamedTuple):
@@ -342,7 +344,7 @@ def period_doubled(
     step: float = 0.05,
     max_points: int = 200,
 ) -> Branch:
-    """Follows the branch of doubled period that leaves a branch at one of its period doublings.
+    """Follows the branch of doubled period that leaves a branch at one of its period doublings, its `origin`.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.
@@ -370,7 +372,7 @@ def period_doubled(
         2 the branch left the span
     """
     checks.one_of("the kind of point", point.kind, ("period doubling",))
-    return continuation(
+    doubled = continuation(
         return_map,
         model,
         branch.name,
@@ -381,6 +383,29 @@ def period_doubled(
         max_points=max_points,
         direction=np.append(point.direction, 0.0),
     )
+    return doubled._replace(origin=point)
+
+
+@float64_default
+def periods(return_map: PoincareMap, model: Any, branch: Branch) -> Float[np.ndarray, " points"]:
+    """The period in s of every gait on a branch: the time of as many returns as its order.
+
+    Examples:
+        >>> from jaxgait import RollingWalker
+        >>> from jaxgait.analysis.continuation import continuation, periods
+        >>> from jaxgait.models.walker.measures import PAPER_POINT
+        >>> from jaxgait.solve.periodic import PoincareMap
+        >>> branch = continuation(PoincareMap(), RollingWalker(), "slope", PAPER_POINT, (0.01, 0.011), max_points=2)
+        >>> print(periods(PoincareMap(), RollingWalker(), branch).round(4)[0])
+        0.4115
+    """
+
+    def one(p: Array, z: Array) -> Array:
+        varied = with_parameters(model, {branch.name: p})
+        times = jax.lax.scan(lambda z, _: return_map.timed(varied, z), z, length=branch.order)[1]
+        return jnp.sum(times)
+
+    return np.asarray(jax.jit(jax.vmap(one))(jnp.asarray(branch.parameter), jnp.asarray(branch.z)))
 
 
 @float64_default

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,9 +11,8 @@ from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
 from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
-from jaxgait.analysis.continuation import Branch
 from jaxgait.checks import by_name, first_few
-from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_label
+from jaxgait.plot.style import BLUE, FAILED, GREEN, ORANGE, axis_label
 
 
 @by_name()
@@ -47,58 +45,6 @@ def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike] | np.ndarr
     names = [f"foot {i + 1}" for i in range(len(touching))]
     axis.set(yticks=[i + 0.5 for i in range(len(names))], yticklabels=names, ylim=(0, len(names)))
     axis.grid(False)
-
-
-def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, np.ndarray] | None = None) -> None:
-    """Continued branches over the points of long walks: first section coordinate against the parameter.
-
-    Args:
-        axis: where to draw.
-        continued: branches, solid where stable and dashed where not, bifurcations as dots; of an orbit of higher order
-            only the point that was followed.
-        brute: parameter values (n,) and section coordinate (n, keep) of long walks, both in SI units.
-    """
-    if brute is not None:
-        values = np.repeat(brute[0], brute[1].shape[1])
-        axis.plot(values, brute[1].ravel(), ".", ms=1.2, color=GREY, label="long walks")
-    colours = {1: BLUE, 2: RED, 4: GREEN, 8: ORANGE}
-    for branch in continued:
-        colour = colours.get(branch.order, "black")
-        parameter, height, *parts = _joined(branch, continued)
-        for part, dash in zip(parts, ("-", "--"), strict=True):
-            axis.plot(parameter, np.where(part, height, np.nan), dash, color=colour, lw=1.4)
-        for point in branch.bifurcations:
-            axis.plot(point.parameter, point.z[0], "o", color="black", ms=4, zorder=5)
-    for order in sorted({branch.order for branch in continued}):
-        axis.plot([], [], color=colours.get(order, "black"), label=f"period {order} (dashed: unstable)")
-    axis.plot([], [], "o", color="black", ms=4, label="bifurcation, located")
-    axis.legend(loc="upper left", markerscale=2)
-
-
-def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
-    """Parameter, first coordinate, and which points are on the stable and on the unstable parts of a branch.
-
-    Located bifurcations join the parts, unless the detour over the nearest one more than doubles the way between two
-    points. A branch of doubled period starts at one, and opens with the square root of the parameter.
-    """
-    path = np.column_stack([branch.parameter, branch.z[:, 0]])
-    scale = np.maximum(np.ptp(path, axis=0), 1e-300) if len(path) else 1.0
-    way = lambda *stops: sum(np.linalg.norm((b - a) / scale) for a, b in itertools.pairwise(stops))
-    rows = [(p, z, s, not s) for p, z, s in zip(branch.parameter, branch.z[:, 0], branch.stable, strict=True)]
-    for i in np.flatnonzero(branch.stable[1:] != branch.stable[:-1])[::-1]:
-        begin, end = path[i], path[i + 1]
-        located = [np.array([b.parameter, b.z[0]]) for b in branch.bifurcations]
-        near = min(located, key=lambda b, begin=begin, end=end: way(begin, b, end), default=None)
-        if near is not None and way(begin, near, end) <= 2.0 * way(begin, end):
-            rows.insert(int(i) + 1, (*near, True, True))
-    parents = [b for other in others if 2 * other.order == branch.order for b in other.bifurcations]
-    if parents and rows:
-        birth = min(parents, key=lambda b: abs(b.parameter - branch.parameter[0]))
-        parameter, height, stable, unstable = rows[0]
-        for s in np.linspace(1.0, 0.0, 12)[1:]:
-            opening = birth.z[0] + s * (height - birth.z[0])
-            rows.insert(0, (birth.parameter + s * s * (parameter - birth.parameter), opening, stable, unstable))
-    return tuple(np.array(column) for column in zip(*rows, strict=True))
 
 
 def basin_map(axis: Axes, x: np.ndarray, y: np.ndarray, result: Basin) -> None:

@@ -1,0 +1,90 @@
+"""Bifurcation diagrams: stable and unstable parts that meet at located bifurcations, which have names."""
+
+import equinox as eqx
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from jaxgait import parameter
+from jaxgait.analysis.continuation import BifurcationPoint, Branch, continuation, period_doubled
+from jaxgait.plot import branches
+from jaxgait.plot.branches import branch_diagram
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def branch_with(*located, order=1, **changes):
+    """A branch that loses its stability at 0.55, and bifurcations at these points."""
+    p = np.linspace(0.0, 1.0, 11)
+    points = tuple(BifurcationPoint("fold", x, np.array([z]), np.array([1.0]), np.array([1.0])) for x, z in located)
+    found = Branch("slope", order, p, p[:, None] ** 2, 1.8 * p[:, None], p < 0.55, points, "")
+    return found._replace(**changes)
+
+
+def names(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+@pytest.mark.parametrize(("located", "joint"), [((0.55, 0.3), [0.55]), ((0.95, 0.9), [])])
+def test_a_bifurcation_joins_a_branch_where_its_stability_changes(located, joint):
+    """One that is elsewhere, as of another change that was not located, would be a spike."""
+    parameter, _, stable, unstable = branches._joined(branch_with((-3.0, 2.0), located), 0)
+    assert parameter[(stable == 1) & (unstable == 1)].tolist() == joint and np.all(np.diff(parameter) > 0.0)
+
+
+def test_parts_and_bifurcations_have_names():
+    figure = branch_diagram(branch_with((0.55, 0.3)))
+    assert names(figure) == ["stable", "unstable", "fold"] and figure.axes[0].get_xlabel() == "slope"
+    solid, dashed = figure.axes[0].lines[:2]
+    assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
+    assert np.nanmax(np.where(np.isfinite(solid.get_ydata()), solid.get_xdata(), np.nan)) == 0.55
+    assert np.nanmin(np.where(np.isfinite(dashed.get_ydata()), dashed.get_xdata(), np.nan)) == 0.55
+    figure = branch_diagram([branch_with(), branch_with(), branch_with(order=2)])
+    assert names(figure) == ["period 1", "period 2", "unstable"], "one for each order"
+    long = branch_diagram(branch_with(), walks=(np.array([0.1, 0.2]), np.ones((2, 3))))
+    assert len(long.axes[0].lines[0].get_xdata()) == 6 and names(long)[0] == "long walks"
+
+
+def test_the_multiplier_or_any_function_of_a_branch_can_be_drawn():
+    figure = branch_diagram(branch_with((0.55, 0.3)), "multiplier")
+    assert figure.axes[0].get_ylabel() == "largest multiplier (magnitude)"
+    (mark,) = (line for line in figure.axes[0].lines if line.get_marker() == "s" and len(line.get_xdata()))
+    assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (0.55, 1.0)
+    figure = branch_diagram(branch_with((0.55, 0.3)), lambda b: 2.0 * b.z[:, 0], label="period (s)")
+    assert figure.axes[0].get_ylabel() == "period (s)" and np.nanmax(figure.axes[0].lines[1].get_ydata()) == 2.0
+
+
+class Growth(eqx.Module):
+    r: float = parameter(2.8, unit="1/s", doc="growth")
+
+
+def test_a_branch_of_doubled_period_starts_at_its_origin():
+    logistic = lambda model, z: model.r * z * (1.0 - z)
+    single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.8, 3.2))
+    double = period_doubled(logistic, Growth(), single, single.bifurcations[0], 3.3)
+    assert double.origin is single.bifurcations[0] and single.origin is None
+    across, up, *_ = branches._joined(double, 0)
+    assert (across[0], up[0]) == (double.origin.parameter, double.origin.z[0])
+    alone = branch_diagram(double)
+    assert names(alone) == ["stable", "period doubling"], "its origin is marked without the other branch, too"
+    across, up, *_ = branches._joined(double, "multiplier")
+    assert across[0] == double.origin.parameter and up[0] == pytest.approx(1.0)
+    figure = branch_diagram([single, double], model=Growth())
+    assert figure.axes[0].get_xlabel() == "growth (1/s)" and "period doubling" in names(figure)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "quantity", "message"),
+    [
+        ([branch_with(), branch_with(name="mass")], 0, "must be of one parameter, got slope, mass"),
+        ([], 0, "the branches have no points"),
+        (branch_with(), 1, "the number of a coordinate from 0 to 0"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(drawn, quantity, message):
+    with pytest.raises(ValueError, match=message):
+        branch_diagram(drawn, quantity)
