@@ -205,7 +205,10 @@ def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Drawing, across: str)
             if values is not None:
                 by.setdefault(values.values.tobytes(), (values, []))[1].append(ax)
         for values, coloured in by.values():
-            figure.colorbar(_colours(values), ax=coloured, label=broken(axis_label(values)))
+            bar = figure.colorbar(_colours(values), ax=coloured, label=broken(axis_label(values)))
+            if _column(values).whole and not _column(values).geometric:
+                bar.locator = MaxNLocator(integer=True)
+                bar.update_ticks()
         axes[-1, 0].set_xlabel(across)
         _legend(figure)
     return figure
@@ -264,8 +267,13 @@ def _by(x: xr.DataArray, others: Sequence[str]) -> xr.DataArray | None:
 
 
 def _colours(by: xr.DataArray) -> ScalarMappable:
-    geometric = Column(str(by.name), "", "", "axis", by.values).geometric
-    return ScalarMappable((LogNorm if geometric else Normalize)(float(by.min()), float(by.max())), "viridis")
+    return ScalarMappable(
+        (LogNorm if _column(by).geometric else Normalize)(float(by.min()), float(by.max())), "viridis"
+    )
+
+
+def _column(by: xr.DataArray) -> Column:
+    return Column(str(by.name), "", str(by.attrs.get("units", "1")), "axis", by.values)
 
 
 def _line(ax: Axes, x: xr.DataArray, rows: Table) -> xr.DataArray | None:
@@ -275,7 +283,7 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> xr.DataArray | None:
     joined = not (up and up.colours) and not (across and across.names)
     by = _curve(ax, x, dim, marker=".", **({} if joined else {"linestyle": ""}))
     for axis, column in ((ax.xaxis, across), (ax.yaxis, up)):
-        if column and column.colours and not column.names:
+        if column and column.whole:
             axis.set_major_locator(MaxNLocator(integer=True))
     if across and across.geometric:
         ax.set_xscale("log")

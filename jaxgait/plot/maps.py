@@ -85,6 +85,8 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
         if column.names:
             axis.set_ticks(range(len(column.names)), labels=column.names)
+        elif column.whole and not column.geometric:
+            axis.set_major_locator(MaxNLocator(integer=True))
     ax.set_ylabel(broken(second.in_words), fontsize=8)
 
 

@@ -65,8 +65,14 @@ class Column(NamedTuple):
     def colours(self) -> tuple[str, ...]:
         """Those of the numbers 0, 1, ... up to the largest, if all are small counts; otherwise none."""
         known = self.values[np.isfinite(self.values)]
-        small = self.unit == "1" and known.size and known.min() >= 0 and known.max() < len(COUNTS)
-        return COUNTS[: int(known.max()) + 1] if small and (known % 1 == 0).all() else ()
+        small = self.whole and known.min() >= 0 and known.max() < len(COUNTS)
+        return COUNTS[: int(known.max()) + 1] if small else ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are whole numbers without a unit, such as counts: an axis has no ticks between these."""
+        known = self.values[np.isfinite(self.values)]
+        return self.unit == "1" and bool(known.size) and not self.names and bool((known % 1 == 0).all())
 
     @property
     def geometric(self) -> bool:

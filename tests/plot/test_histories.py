@@ -339,6 +339,18 @@ def test_a_picture_of_many_sampled_parameters_says_what_it_does_not_show():
             picture(sampled, over=over)
 
 
+def test_whole_numbers_have_no_ticks_between_them():
+    links = lambda values, unit: scan("links", "mass").assign_coords(links=("links", values, {"units": unit}))
+    field = picture(links([2, 3], "1")).axes[0]
+    field.figure.canvas.draw()
+    shown = [t for t in field.get_xticks() if np.ptp([*field.get_xlim(), t]) == np.ptp(field.get_xlim())]
+    assert shown == [2.0, 3.0]
+    for values, unit in (([2, 3], "kg"), ([2.0, 2.5], "1")):
+        assert any(t % 1 for t in picture(links(values, unit)).axes[0].get_xticks())
+    many = run(["x"]).expand_dims(links=24).assign_coords(links=("links", 10 + np.arange(24) % 4, {"units": "1"}))
+    assert not any(t % 1 for t in picture(many, ["x"]).axes[-1].get_yticks())
+
+
 def test_subjects_are_named_on_an_axis():
     data = scan("subject", "length").assign_coords(subject=["anna", "ben"])
     axis = picture(data).axes[0].xaxis

@@ -67,7 +67,7 @@ const escaped = text => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").re
 
 const ticks = k => k.names.length ? { tickvals: k.names.map((_, i) => i), ticktext: k.names.map(escaped) } : k.colours.length ? { tickvals: k.colours.map((_, i) => i) } : {};
 const heading = (k, longest) => escaped(k.title.length < longest ? k.title : withUnit(k.name, k.unit));
-const axisOf = k => ({ ...look().axis, ...ticks(k), ...(k.geometric ? { type: "log" } : {}), title: { text: heading(k, 55) } });
+const axisOf = k => ({ ...look().axis, ...ticks(k), ...(k.whole ? { tick0: 0, dtick: 1 } : {}), ...(k.geometric ? { type: "log" } : {}), title: { text: heading(k, 55) } });
 
 const constant = (k, rows) => rows.length > 0 && rows.every(r => k.values.data[r] === k.values.data[rows[0]]);
 

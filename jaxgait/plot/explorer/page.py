@@ -40,6 +40,8 @@ ANIMATED_MEMBERS = 32
 """Default number of members whose motion is in a page."""
 MAX_LISTED = 100_000
 """Largest number of members that a page lists; of more, every n-th value of a grid, or a random sample."""
+FEW = 8
+"""Range of whole numbers below which Plotly would put ticks between them."""
 MARK = '<meta name="generator" content="jaxgait explorer">'
 """Identifies our pages."""
 PAGE_HEIGHT = 1180
@@ -413,7 +415,14 @@ def _column(pack: Pack, column: Column, rows: Table, shown: np.ndarray) -> dict[
         "name": column.name, "label": column.label, "title": column.title, "unit": column.unit, "role": column.role,
         "dim": dim, "values": pack.doubles(column.values[shown]),
         "names": column.names, "colours": column.colours, "steps": _steps(column), "geometric": column.geometric,
+        "whole": _few_whole_numbers(column),
     }  # fmt: skip
+
+
+def _few_whole_numbers(column: Column) -> bool:
+    if not column.whole or column.geometric:
+        return False
+    return bool(np.nanmax(column.values) - np.nanmin(column.values) < FEW)
 
 
 def _steps(column: Column) -> dict[str, Any]:
