@@ -54,11 +54,10 @@ def search_parts(
     if found.local is not None:
         drawn.append(("room", designs.room(found), "Tolerances of the parameters."))
         drawn.append(("slopes", *_slopes(model, arguments, found)))
-    worst, where = _worst_scenario(found), ""
-    if found.scenarios is not None:
-        where = f", in the worst scenario at the best point: {found.scenarios.scenario.values.ravel()[worst]}"
-    change, measures = _before_after(model, arguments, found, shown, worst)
-    drawn.append(("before_after", change, f"The model before and after{where}."))
+    worst = _worst_scenario(found)
+    whose = _whose(model, found, worst)
+    change, measures = _before_after(model, arguments, found, shown, worst, whose)
+    drawn.append(("before_after", change, f"The model before and after{whose and f': {whose}'}."))
     folder.mkdir(parents=True, exist_ok=True)
     return [*(picture(figure, folder / name, caption) for name, figure, caption in drawn), measures]
 
@@ -133,13 +132,27 @@ def _worst_scenario(found: Optimum) -> int | None:
     return None if found.scenarios is None else int(np.argmin(found.sign * found.scenarios.objective.values.ravel()))
 
 
+def _whose(model: Model, found: Optimum, scenario: int | None) -> str:
+    """The scenario that is drawn, such as a person, or the walk that drives the model; empty for a model without."""
+    if found.scenarios is not None and scenario is not None:
+        names = found.scenarios.scenario.values.ravel()
+        return f"{names[scenario]}, the worst of {names.size} scenarios at the best point"
+    drive = getattr(model, "drive", None)
+    return f"walk {drive.name}" if getattr(drive, "name", "") else ""
+
+
 @float64_default
 def _with(model: Model, values: Mapping[str, Any]) -> tuple[Model, Any]:
     return member_of(model, {name: jnp.asarray(value) for name, value in values.items()})
 
 
 def _before_after(
-    model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str], scenario: int | None
+    model: Model,
+    arguments: Mapping[str, Any],
+    found: Optimum,
+    shown: Sequence[str],
+    scenario: int | None,
+    whose: str,
 ) -> tuple[Figure, str]:
     """The last strides of runs of the model before and after, and a table of what the model measures in these runs."""
     sampling = {name: arguments.get(name) for name in ("strides", "duration", "samples")}
@@ -161,7 +174,7 @@ def _before_after(
         if runs[0][name].ndim == 0
     ]
     measures = table(["measure", "before", "after", "unit", "meaning"], rows) if rows else ""
-    return designs.before_and_after(drawn[0], drawn[1], list(map(str, drawn[0]))), measures
+    return designs.before_and_after(drawn[0], drawn[1], list(map(str, drawn[0])), whose), measures
 
 
 def _drawn(run: xr.Dataset, model: Model) -> xr.Dataset:

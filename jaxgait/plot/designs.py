@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import Optimum
+from jaxgait.plot.references import with_their_references
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, style
 from jaxgait.units import with_unit
 
@@ -25,6 +26,8 @@ _MIN_DISTANCE = 1e-6
 """Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""
 _LINES = ("-", "--", ":", "-.")
 """Of several quantities in one panel."""
+TITLE = 80
+"""Characters of a line above these pictures."""
 HIGH = 36
 """Characters of a label that fit next to a panel of these pictures."""
 
@@ -225,8 +228,10 @@ def slopes(
     return figure
 
 
-def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[str]) -> Figure:
+def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[str], title: str = "") -> Figure:
     """Time histories before and after a search; those with the same unit share a panel.
+
+    `title` says whose walk this is, or which scenario.
 
     Examples:
         >>> import xarray as xr
@@ -243,21 +248,27 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
     with style():
         figure, axes = plt.subplots(len(panels), 1, figsize=(7.2, 3.0 * len(panels) + 0.4), squeeze=False)
         for ax, (unit, names) in zip(axes[:, 0], panels.items(), strict=True):
+            words = {name: str(after[name].attrs.get("long_name", name)) for name in names}
+            quantities = dict.fromkeys(words[name] for name in with_their_references(after, names))
             for name, line in zip(names, itertools.cycle(_LINES)):
-                _compared(ax, before, after, name, line, alone=len(names) == 1)
-            quantities = dict.fromkeys(str(after[name].attrs.get("long_name", name)) for name in names)
+                called = words[name] if len({*words.values()}) == len(names) else name
+                _compared(ax, before, after, name, line, called, alone=len(names) == 1)
             ax.set_ylabel(textwrap.fill(axis_label(", ".join(quantities), unit), HIGH))
+            above = title if ax is axes[0, 0] else ""
             if ax.lines:
-                ax.legend(ncols=2, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+                look: dict[str, Any] = {"title": textwrap.fill(above, TITLE) or None, "alignment": "left"}
+                ax.legend(ncols=2, loc="lower left", bbox_to_anchor=(0.0, 1.0), **look)
+            else:
+                ax.set_title(above, loc="left", fontsize=8)
         axes[-1, 0].set_xlabel(axis_label("time", "s"))
     return figure
 
 
-def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, line: str, alone: bool) -> None:
+def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, line: str, called: str, alone: bool) -> None:
     """One variable before and after; drawn once if unchanged, such as a measured curve."""
-    prefix = "" if alone else f"{name}, "
+    prefix = "" if alone else f"{called}, "
     if np.array_equal(before[name], after[name], equal_nan=True):
-        ax.plot(after.time, after[name], "--", color="black", lw=1.0, label=name)
+        ax.plot(after.time, after[name], "--", color="black", lw=1.0, label=called)
         return
     for run, colour, when, height in ((before, ORANGE, "before", 0.12), (after, BLUE, "after", 0.03)):
         if np.isfinite(run[name]).any():

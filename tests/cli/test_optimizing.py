@@ -11,10 +11,11 @@ import xarray as xr
 
 from jaxgait import cli
 from jaxgait.cli import following, page
-from jaxgait.cli.design_page import _drawn, _largest_difference, _scenarios
+from jaxgait.cli.design_page import _drawn, _largest_difference, _scenarios, _whose
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.measure import MeasureError
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model
@@ -249,6 +250,13 @@ def test_slopes_of_zero_by_differences_do_not_divide():
     assert _largest_difference(exact, 0.0 * exact) == "largest difference: 100.0% of the slope"
     assert _largest_difference(exact, 1.1 * exact) == "largest difference: 9.1% of the slope"
     assert _largest_difference(np.zeros((1, 1)), np.zeros((1, 1))) == "largest difference: 0.0% of the slope"
+
+
+def test_a_picture_before_and_after_names_the_scenario_or_the_walk():
+    worst = "ground = 50, the worst of 3 scenarios at the best point"
+    assert _whose(Oscillator(), searched(limited=True), 1) == worst
+    alone = dataclasses.replace(searched(), scenarios=None)
+    assert _whose(Prosthesis(), alone, None) == "walk rajagopal_1.26ms" and _whose(Oscillator(), alone, None) == ""
 
 
 def test_scenarios_are_said_and_tabulated():

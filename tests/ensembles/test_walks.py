@@ -192,7 +192,7 @@ def test_the_command_line_tunes_one_damper_for_several_people(walk_file, tmp_pat
     page = (tmp_path / "report" / "report.html").read_text()
     assert "<h2>Scenarios</h2>" in page
     worst = each["scenario"][int(np.argmin(each["objective"]))]
-    assert f"before and after, in the worst scenario at the best point: {worst}." in page
+    assert f"before and after: {worst}, the worst of 2 scenarios at the best point." in page
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,25 @@ def test_curves_of_one_unit_share_a_panel_that_names_them_all():
     plt.close("all")
 
 
+def test_a_title_is_above_the_curves_which_have_words():
+    words = {"knee": "knee flexion", "sound": "measured knee"}
+    attrs = {n: {"units": "deg", "long_name": text} for n, text in words.items()}
+    attrs["sound"]["reference_of"] = "knee"
+    run = lambda x: xr.Dataset(
+        {n: ("time", [0.0, y], attrs[n]) for n, y in (("knee", x), ("sound", 1.0))}, {"time": [0, 1]}
+    )
+    figure = designs.before_and_after(run(1.0), run(2.0), ["knee", "sound"], "subject = anna")
+    (ax,) = figure.axes
+    legend = ax.get_legend()
+    assert legend.get_title().get_text() == "subject = anna" and ax.get_ylabel() == "knee flexion (deg)"
+    assert [x.get_text() for x in legend.get_texts()] == [
+        "knee flexion, before",
+        "knee flexion, after",
+        "measured knee",
+    ]
+    plt.close("all")
+
+
 def test_slopes_of_many_parameters_are_in_rows():
     figure = designs.slopes(list("abcd"), np.ones((3, 4)), np.ones((3, 4)))
     assert [ax.get_visible() for ax in figure.axes] == [True] * 4 + [False] * 2
