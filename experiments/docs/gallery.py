@@ -1,4 +1,4 @@
-"""Pictures of the docs: all mechanisms, from frames of their animations, and a picture for a journal's column.
+"""Pictures of the docs: all mechanisms, from frames of their animations, and pictures for a journal's column.
 
 `python -m experiments.docs.gallery` draws them.
 """
@@ -16,15 +16,16 @@ import numpy as np
 import xarray as xr
 from PIL import Image
 
-from jaxgait import animate, simulate
+from jaxgait import animate, ensemble, simulate
 from jaxgait.models import Bungee, Creeper, Jumper, Prosthesis, RollingWalker
 from jaxgait.models.exoskeleton import five_links
 from jaxgait.plot import stage
 from jaxgait.plot.histories import picture
+from jaxgait.plot.strides import over_stride
 from jaxgait.plot.style import save, style
 
 PICTURES = pathlib.Path(__file__).parents[2] / "docs" / "pictures"
-PICTURE, COLUMN = PICTURES / "mechanisms.png", PICTURES / "column.png"
+PICTURE, COLUMN, STRIDE = PICTURES / "mechanisms.png", PICTURES / "column.png", PICTURES / "stride.png"
 
 
 class Panel(NamedTuple):
@@ -100,9 +101,16 @@ def draw(path: pathlib.Path = PICTURE) -> pathlib.Path:
 
 
 def column(path: pathlib.Path = COLUMN) -> pathlib.Path:
-    """Draws the picture of `docs/howto/pictures.md`, 85 mm wide."""
+    """Draws the first picture of `docs/howto/pictures.md`, 85 mm wide."""
     return save(picture(simulate(Bungee(), duration=20.0), ["height", "rope_force"]), path, width_mm=85, dpi=300)
 
 
+def stride(path: pathlib.Path = STRIDE) -> pathlib.Path:
+    """Draws the second one: a mean and its spread over the stride."""
+    grid = {"damper.k": np.linspace(1.4e4, 3e4, 6), "damper.c": np.linspace(300.0, 1500.0, 4)}
+    knees = ensemble(Prosthesis(), grid, strides=6, trajectories=["knee_angle", "measured_knee_angle"])
+    return save(over_stride(knees), path, width_mm=85, dpi=300)
+
+
 if __name__ == "__main__":
-    print(f"drew {draw()} and {column()}")
+    print(f"drew {draw()}, {column()} and {stride()}")

@@ -90,7 +90,10 @@ def draw_branches(
     *,
     walks: tuple[Float[np.ndarray, " values"], Float[np.ndarray, "values keep"]] | None = None,
 ) -> None:
-    """Draws branches into a panel, with names for a legend; for the arguments and errors see `branch_diagram`.
+    """Draws branches into a panel, in the units of the map, with names for a legend; for arguments see `branch_diagram`.
+
+    Raises:
+        ValueError: for an unknown quantity.
 
     Examples:
         >>> import matplotlib.pyplot as plt

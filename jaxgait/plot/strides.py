@@ -41,7 +41,7 @@ class Strides(NamedTuple):
 
     @property
     def percent(self) -> Float[np.ndarray, " samples"]:
-        """Of the stride."""
+        """Where the samples are on the stride, in %."""
         return np.linspace(0.0, 100.0, self.values.shape[1])
 
 

@@ -39,35 +39,6 @@ def test_a_run_is_drawn_over_time():
     assert len(picture(run([f"x{i}" for i in range(MAX_PANELS + 3)])).axes) == MAX_PANELS
 
 
-def with_a_reference():
-    """Of a run of 4 samples: a knee, its measured angle and a foot."""
-    measured = {"units": "m", "long_name": "measured knee", "reference_of": "knee"}
-    return run(["knee", "foot"]).assign(sound=("time", np.full(4, 2.0), measured))
-
-
-def test_a_measured_reference_is_dashed_in_the_panel_of_its_variable():
-    data = with_a_reference()
-    for variables, panels in (([], 2), (["knee"], 1), (["sound", "knee", "foot"], 2)):
-        figure = picture(data, variables)
-        assert len(figure.axes) == panels
-        own, dashed = figure.axes[0].lines
-        assert own.get_linestyle() == "-" != dashed.get_linestyle()
-        np.testing.assert_array_equal(dashed.get_ydata(), 2.0)
-        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["simulated", "measured knee"]
-    (alone,) = picture(data, ["sound"]).axes
-    assert len(alone.lines) == 1 and alone.get_ylabel() == "measured knee (m)"
-
-
-def test_references_of_members_are_one_line_unless_they_differ():
-    members = with_a_reference().expand_dims(mass=[60.0, 80.0]).copy(deep=True)
-    members["sound"].values[0, -1] = np.nan  # which ended early
-    lines = picture(members, ["knee"]).axes[0].lines
-    assert len(lines) == 3 and np.isfinite(lines[-1].get_ydata()).all()
-    members["sound"].values[0, 0] = 1.0
-    lines = picture(members, ["knee"]).axes[0].lines
-    assert len(lines) == 4 and [x.get_color() for x in lines[:2]] == [x.get_color() for x in lines[2:]]
-
-
 def test_parameters_are_in_words_unless_several_have_the_same():
     data = scan("mass", "length")
     for dim, words in (("mass", "mass of the leg"), ("length", "length of the leg")):

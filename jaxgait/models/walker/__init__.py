@@ -12,5 +12,5 @@ __getattr__ = lazy(
     rigid="RigidWalker RollingState RollingWalker",
     measures="MEASURES PAPER_POINT RIGID_MEASURES ROLLING_MEASURES passing_gait rolling_gait",
     design="fastest_stable_gait",
-    pictures="branches phase_portrait",
+    pictures="phase_portrait",
 )
