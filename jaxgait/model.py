@@ -38,8 +38,8 @@ class Variable(NamedTuple):
 
     Examples:
         >>> from jaxgait import Variable
-        >>> Variable("m/s", "speed of the hip")
-        Variable(unit='m/s', long_name='speed of the hip', dims=(), reference_of='')
+        >>> Variable("m/s", "speed of the hip").attrs
+        {'units': 'm/s', 'long_name': 'speed of the hip'}
     """
 
     unit: str

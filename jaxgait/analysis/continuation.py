@@ -391,13 +391,15 @@ def periods(return_map: PoincareMap, model: Any, branch: Branch) -> Float[np.nda
     """The period in s of every gait on a branch: the time of as many returns as its order.
 
     Examples:
+        >>> import numpy as np
         >>> from jaxgait import RollingWalker
-        >>> from jaxgait.analysis.continuation import continuation, periods
-        >>> from jaxgait.models.walker.measures import PAPER_POINT
+        >>> from jaxgait.analysis.continuation import Branch, periods
+        >>> from jaxgait.models.walker import PAPER_POINT
         >>> from jaxgait.solve.periodic import PoincareMap
-        >>> branch = continuation(PoincareMap(), RollingWalker(), "slope", PAPER_POINT, (0.01, 0.011), max_points=2)
-        >>> print(periods(PoincareMap(), RollingWalker(), branch).round(4)[0])
-        0.4115
+        >>> slope, multipliers = np.array([0.01]), np.array([[0.69, 0.29 + 0.32j, 0.29 - 0.32j]])
+        >>> branch = Branch("slope", 1, slope, np.array([PAPER_POINT]), multipliers, slope > 0.0, (), "")
+        >>> print(periods(PoincareMap(), RollingWalker(), branch).round(4))
+        [0.4115]
     """
 
     def one(p: Array, z: Array) -> Array:

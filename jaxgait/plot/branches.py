@@ -90,7 +90,7 @@ def draw_branches(
     *,
     walks: tuple[Float[np.ndarray, " values"], Float[np.ndarray, "values keep"]] | None = None,
 ) -> None:
-    """Draws branches into a panel, in the units of the map, with names for a legend; for arguments see `branch_diagram`.
+    """Draws branches into a panel, in the units of the map, with names for a legend; see also `branch_diagram`.
 
     Raises:
         ValueError: for an unknown quantity.

@@ -30,7 +30,14 @@ Spread = Literal["sd"] | tuple[float | int, float | int] | None
 
 
 class Strides(NamedTuple):
-    """Curves of one variable over the stride."""
+    """Curves of one variable over the stride.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.strides import Strides
+        >>> Strides(np.zeros((20, 5)), "members", "").percent
+        array([  0.,  25.,  50.,  75., 100.])
+    """
 
     values: Float[np.ndarray, "curves samples"]
     """In the unit of the variable, from 0 to 100 % of the stride."""
@@ -132,8 +139,9 @@ def strides(data: xr.Dataset, name: str, last: int | None = None) -> Strides:
         >>> from jaxgait.plot.strides import strides
         >>> counted = {"strides": 2, "samples_per_stride": 2}
         >>> run = xr.Dataset({"knee": ("time", [0.0, 60.0, 0.0, 50.0, np.nan])}, attrs=counted)
-        >>> strides(run, "knee")
-        Strides(values=array([[ 0., 60.,  0.]]), what='strides', note='1 of 2 strides left out: not completed')
+        >>> found = strides(run, "knee")
+        >>> print(found.percent, found.values, found.note)
+        [  0.  50. 100.] [[ 0. 60.  0.]] 1 of 2 strides left out: not completed
     """
     x = displayed(data[name])
     dim = "time" if "time" in x.dims else "instant"
