@@ -18,7 +18,7 @@ from jaxgait.ensembles.results import DAMAGED, members_dims, open_result
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run
 from jaxgait.plot.explorer.serving import serve as serve_page
 from jaxgait.plot.film import WRITERS, animate
-from jaxgait.plot.histories import picture
+from jaxgait.plot.histories import STRIDE, picture
 from jaxgait.plot.studies import Study, study
 from jaxgait.plot.style import check_side, kinds, save
 
@@ -49,6 +49,7 @@ def view(
     chosen, found = parsing.names(variables), study(data)
     over = parsing.names(over)
     given = {"variables": chosen, "members": members is not None, "serve": serve, "over": over}
+    given |= {"parameters": over and list(over) != [STRIDE]}
     _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])
     if json is not None:
         write_json(json, _record(data))
@@ -79,6 +80,10 @@ def _check_followed(
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
     if "over" in given and kind in (*WRITERS, "html"):
         raise ValueError("--over names the axes of a picture: give --out, such as scan.png")
+    if "parameters" in given and is_run(data):
+        raise ValueError(
+            f"--over names parameters of a scan, and {file} is one run: leave it out, or give --over {STRIDE}"
+        )
     if "serve" in given and out is not None:
         raise ValueError(f"--serve shows a page instead of writing {out}: leave --out out")
     if kind in WRITERS and not is_run(data):

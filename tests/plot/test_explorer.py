@@ -71,8 +71,12 @@ def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
     xr.testing.assert_equal(again(scan.isel(mass=mass, stiffness=stiffness)), there["run"])
 
 
-def test_a_page_pairs_histories_with_their_references_and_knows_the_stride():
-    page = explore(jaxgait.simulate(Prosthesis(), strides=2, samples=20))
+def test_a_page_pairs_histories_with_their_references_and_knows_the_stride(tmp_path):
+    run = jaxgait.simulate(Prosthesis(), strides=2, samples=20)
+    run.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
+    cli.main(["view", str(tmp_path / "run.nc"), "--over", "stride", "--out", str(tmp_path / "stride.svg")])
+    assert "stride (%)" in (tmp_path / "stride.svg").read_text()
+    page = explore(run)
     assert page.header["references"] == {"knee_angle": "measured_knee_angle"}
     (film,) = dict(unpacked(page.packed())["films"]).values()
     assert film["stride"] == pytest.approx(float(Prosthesis().period)) and film["curves"][0]["measured"] == [
@@ -316,6 +320,8 @@ def test_the_command_says_what_it_would_not_follow(tmp_path, capsys):
         (["--variables", "x", "--out", str(tmp_path / "a.gif")], "--variables names what a picture of a run draws"),
         (["--variables", "x", "--out", str(tmp_path / "a.html")], "--variables names what a picture of a run draws"),
         (["--variables", "x"], "--variables names what a picture of a run draws"),
+        (["--over", "stride", "--out", str(tmp_path / "a.html")], "--over names the axes of a picture: give --out"),
+        (["--over", "mass", "--out", str(tmp_path / "a.png")], "is one run: leave it out, or give --over stride"),
         (["--members", "0", "--out", str(tmp_path / "a.html")], "--members is for pages of scans"),
         (["--serve", "--out", str(tmp_path / "a.html")], "--serve shows a page instead of writing"),
     ):

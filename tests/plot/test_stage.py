@@ -125,3 +125,11 @@ def test_titles_of_views_and_scale_bars_lie_on_no_shape():
     assert not title.get_window_extent().overlaps(first._left_title.get_window_extent())
     ground = first.transData.transform((0.0, 0.0))[1]
     assert all(text.get_window_extent().y1 < ground for text in first.texts)
+
+
+def test_measured_curves_are_dashed():
+    values = {"prosthesis": np.sin(np.linspace(0.0, 6.0, 1001)), "sound": np.cos(np.linspace(0.0, 6.0, 1001))}
+    curve = Curve("knee", "deg", values, measured=("sound",))
+    figure, _ = stage.laid_out([("", walk(curves=(curve,)))], True, pace=1.0)
+    (panel,) = (ax for ax in figure.axes if ax.get_ylabel() == "knee (deg)")
+    assert {line.get_label(): line.get_linestyle() for line in panel.lines[:2]} == {"prosthesis": "-", "sound": "--"}
