@@ -69,6 +69,8 @@ def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
     """
     if list(over) == [STRIDE]:
         return over_stride(data, variables)
+    if own := [v for v in variables if v in data and "instant" in data[v].dims]:
+        raise ValueError(f"the members have times of their own: draw {own[0]} over the stride, over=['{STRIDE}']")
     measures = bool(variables or over) and not any("time" in data[v].dims for v in variables if v in data)
     if "time" not in data.dims or ("status" in data and measures):
         return scanned(data, variables, over)

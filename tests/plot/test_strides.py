@@ -105,6 +105,13 @@ def test_a_picture_over_stride_is_that_of_the_curves(tmp_path):
         picture(run(1.0, 2.0, 3.0), ["knee"], ["mass"])
 
 
+def test_members_with_times_of_their_own_are_drawn_over_the_stride():
+    data = scan((0, 0, 1), (0, 0, 3)).rename(time="instant").drop_vars("instant")
+    np.testing.assert_allclose(picture(data, ["knee"], ["stride"]).axes[0].lines[0].get_ydata().max(), np.degrees(4.0))
+    with pytest.raises(ValueError, match=r"times of their own: draw knee over the stride, over=\['stride'\]"):
+        picture(data, ["knee"])
+
+
 def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
     figure = over_stride(scan((0, 0, 1), (0, 0, 3), (0, 9, 9), status=[0, 0, 10]))
     save(figure, tmp_path / "column.png", width_mm=85)
