@@ -137,8 +137,8 @@ def _whose(model: Model, found: Optimum, scenario: int | None) -> str:
     if found.scenarios is not None and scenario is not None:
         names = found.scenarios.scenario.values.ravel()
         return f"{names[scenario]}, the worst of {names.size} scenarios at the best point"
-    drive = getattr(model, "drive", None)
-    return f"walk {drive.name}" if getattr(drive, "name", "") else ""
+    walk = getattr(getattr(model, "drive", None), "name", "")
+    return f"walk {walk}" if walk else ""
 
 
 @float64_default
