@@ -264,7 +264,7 @@ def _narrow_legends(figure: Figure) -> None:
     legends: list[Any] = figure.findobj(Legend)
     for legend in legends:
         legend.set_in_layout(False)  # panels make no room for what is moved away
-        for text in legend.get_texts():
+        for text in (*legend.get_texts(), legend.get_title()):
             text.set_wrap(False)
     figure.draw_without_rendering()
     for legend in legends:
@@ -279,7 +279,7 @@ def _narrow_legends(figure: Figure) -> None:
         names = [textwrap.fill(name, letters - _HANDLE) for name in names]
         looks: dict[str, Any] = {"fontsize": size, "frameon": False, "ncols": columns, "loc": f"outside {where} center"}
         looks |= {
-            "title": legend.get_title().get_text() or None,
+            "title": textwrap.fill(legend.get_title().get_text(), letters) or None,
             "title_fontsize": size,
             "alignment": legend.get_alignment(),
         }

@@ -1,5 +1,7 @@
 """Curves over the stride: which strides and members count, their mean and spread, and what was measured."""
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -113,9 +115,12 @@ def test_members_with_times_of_their_own_are_drawn_over_the_stride():
 
 
 def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
-    figure = over_stride(scan((0, 0, 1), (0, 0, 3), (0, 9, 9), status=[0, 0, 10]))
-    save(figure, tmp_path / "column.png", width_mm=85)
+    figure = over_stride(scan((0, 0, 1), (0, 0, 3), (0, 9, 9), status=[0, 0, 10]), last=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib's, of a legend that is wider than the figure
+        save(figure, tmp_path / "column.png", width_mm=85)
     legend = figure.legends[0]
+    assert legend.get_window_extent().width <= figure.bbox.width
     assert legend.get_title().get_fontsize() == legend.get_texts()[0].get_fontsize() <= 8
 
 
