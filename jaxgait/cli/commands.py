@@ -343,8 +343,7 @@ class View(JsonOutput):
     width: Millimetres = None
     """Width of a picture in print in mm, or in the unit written after it: 85, 18cm."""
     over: tuple[str, ...] = ()
-    """The two parameters of a sampled scan over which a picture is drawn, by default the first two; `stride`: time
-    histories over per cent of the stride, with the spread of strides or members."""
+    """The two parameters that span the picture of a sampled scan, or `stride`: histories over per cent of the stride."""
     members: int | None = None
     """Members that the page of a scan animates (default: 32); motions that were not kept are simulated again."""
     serve: bool = False

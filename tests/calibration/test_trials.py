@@ -67,8 +67,8 @@ def test_the_derivatives_of_all_groups_are_named():
 
 def test_the_order_of_trials_does_not_matter():
     first, second = found(two()), found(joined(*reversed(_toys()), names=("b", "a")))
-    np.testing.assert_allclose(list(first.best.values()), list(second.best.values()), rtol=1e-9)
-    np.testing.assert_allclose(first.covariance, second.covariance, rtol=1e-9)
+    np.testing.assert_allclose(list(first.best.values()), list(second.best.values()), rtol=1e-8)
+    np.testing.assert_allclose(first.covariance, second.covariance, rtol=1e-8)
     for name in "ab":
         assert first.trials[name].chi_square == pytest.approx(second.trials[name].chi_square)
 

@@ -12,6 +12,7 @@ from jaxgait.cli.running import possible_measures
 from jaxgait.motion.drive import REFERENCE_GAITS
 from jaxgait.parameters import ParameterError
 from jaxgait.registry import model
+from tests.oscillator import Oscillator
 
 
 def request(model, **given):
@@ -77,7 +78,7 @@ def test_measures_that_the_sampling_forbids_are_named():
     assert "order" not in [m.name for m in found.members]
     why = "not measured (needs 20 strides or more, 50 samples per stride) in 3 strides of 100 samples"
     assert left_out == {"order": why}
-    none = possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False)
+    none = possible_measures(Oscillator(), {"strides": None, "duration": 1.0, "samples": None}, False)
     assert none == (None, {})
 
 
