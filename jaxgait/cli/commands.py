@@ -343,7 +343,7 @@ class View(JsonOutput):
     width: Millimetres = None
     """Width of a picture in print in mm, or in the unit written after it: 85, 18cm."""
     over: tuple[str, ...] = ()
-    """The two parameters that span the picture of a sampled scan, or `stride`: histories over per cent of the stride."""
+    """The two parameters that span the picture of a sampled scan, or `stride`: histories over % of the stride."""
     members: int | None = None
     """Members that the page of a scan animates (default: 32); motions that were not kept are simulated again."""
     serve: bool = False
