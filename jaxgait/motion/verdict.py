@@ -32,8 +32,8 @@ EXCHANGED = (0.9, 0.5)
 """Thigh and knee are exchanged if the mean of their correlations with the reference's knee and thigh is above the first
 number, and higher by the second than with its thigh and knee.
 
-In 22 strides of four people it is at most 0.27, and lower by at least 0.7; if exchanged, 0.98 or more, and
-higher by as much. A wrong sign, or time that runs backward, gives at most 0.86.
+Slow and pathological variants of the embedded gaits stay apart by these, and wrong signs below them
+(tests/motion/test_verdict.py).
 """
 DEFAULT_HARMONICS = 8
 """Number of harmonics for a stride that states none."""

@@ -110,7 +110,7 @@ def broken(label: str) -> str:
     Examples:
         >>> from jaxgait.plot.style import broken
         >>> broken("angle of the posterior link BC (deg)")
-        'angle of the posterior\\nlink BC (deg)'
+        'angle of the posterior\nlink BC (deg)'
     """
     words, bracket, unit = label.rpartition(" (")
     whole = words + bracket + unit.replace(" ", "\u00a0")

@@ -206,12 +206,29 @@ def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_na
 MEASURES = table(
     _of_step("step_length", lambda step: step.length, "m", "length of the prescribed step (negative: backwards)"),
     _of_step("speed", lambda step: step.speed, "m/s", "mean speed of the prescribed step"),
-    _of_step("work", lambda step: jnp.sum(step.work), "J", "positive work of all actuators per step"),
-    _of_step("work_per_metre", lambda step: step.work_per_metre, "J/m", "positive work of all actuators per metre"),
-    _of_step("peak_ankle_moment", lambda step: step.ankle, "N m", "largest moment of the stance ankle"),
-    _of_step("required_friction", lambda step: step.friction, "1", "largest ratio of the ground reactions"),
-    _of_step("least_lift", lambda step: step.lift, "N", "smallest vertical ground reaction"),
-    _of_step("least_knee_flexion", lambda step: jnp.min(step.flexion), "rad", "smallest knee flexion of both legs"),
+    _of_step("work", lambda step: jnp.sum(step.work), "J", "positive work of all actuators in the prescribed step"),
+    _of_step(
+        "work_per_metre",
+        lambda step: step.work_per_metre,
+        "J/m",
+        "positive work of all actuators per metre of the prescribed step",
+    ),
+    _of_step(
+        "peak_ankle_moment", lambda step: step.ankle, "N m", "largest moment of the stance ankle in the prescribed step"
+    ),
+    _of_step(
+        "required_friction",
+        lambda step: step.friction,
+        "1",
+        "largest ratio of the ground reactions in the prescribed step",
+    ),
+    _of_step("least_lift", lambda step: step.lift, "N", "smallest vertical ground reaction in the prescribed step"),
+    _of_step(
+        "least_knee_flexion",
+        lambda step: jnp.min(step.flexion),
+        "rad",
+        "smallest knee flexion of both legs in the prescribed step",
+    ),
     Measure(
         "largest_tracking_error",
         lambda run: run.extremes("tracking_error").largest,

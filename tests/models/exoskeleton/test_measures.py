@@ -117,6 +117,11 @@ def test_measures_are_the_figures_of_the_prescribed_step():
     assert scan.work[0] != scan.work[1] and scan.attrs["status_legend"]
 
 
+def test_the_fewest_samples_of_a_step_suffice_for_its_work():
+    work = [float(step_figures(five_links(gait=JoinedGait()), count).work.sum()) for count in (MIN_SAMPLES, 200)]
+    assert work[0] == pytest.approx(work[1], rel=1e-3)
+
+
 def test_the_largest_tracking_error_is_that_of_all_steps():
     exo = five_links(dimension=2, gait=WalkingGait())
     start = exo.initial_state()
