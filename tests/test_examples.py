@@ -87,7 +87,7 @@ def test_examples_of_docstrings(name, tmp_path, monkeypatch):
         pytest.importorskip(library)
     example = doctest.DocTestParser().get_doctest(EXAMPLES[name], {"__name__": "example"}, name, None, None)
     failures = []
-    doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=failures.append)
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=failures.append)
     plt.close("all")
     assert not failures, "".join(failures)
 
