@@ -239,7 +239,7 @@ def usual_duration(model: Model) -> float:
         >>> from jaxgait import Bungee
         >>> from jaxgait.run import usual_duration
         >>> usual_duration(Bungee())
-        60.0
+        100.0
     """
     own = model.duration
     if own is None or not checks.is_concrete(own):

@@ -113,6 +113,7 @@ FLOORS = {
 }
 """Percent of what a page of the API reference shows that have an example; raise them, never lower them."""
 CALLED_BY_THE_LIBRARY = CONTRACT | {"__call__"}
+CALLED_BY_THE_LIBRARY |= {"warn_together"}
 CALLED_BY_THE_LIBRARY |= {"run", "complete_sampling", "copies", "event_names", "dense_output"}  # of schemes
 CALLED_BY_THE_LIBRARY |= {"init", "func", "step", "order"}  # of solvers, by diffrax
 """Methods of classes that no user calls: for these the example of the class is enough."""

@@ -124,7 +124,8 @@ def test_derived_values_are_computed_once(computed):
 
 def test_a_first_run_computes_them_for_the_checks_the_run_and_the_outputs(computed):
     simulate(Rod(mass=1.7), samples=4)
-    assert computed.count("stiffness") <= 3 and computed.count("inertia") <= 3
+    assert computed.count("stiffness") <= 3
+    assert computed.count("inertia") <= 4  # the start, which is checked before the run, needs it, too
 
 
 CHANGES = {

@@ -49,6 +49,8 @@ class Walk:
         2 0.0 0.67
         >>> print(round(walk.stride_time, 2))  # s
         1.13
+        >>> print(len(walk.legs), walk.events[0].strikes.round(2))  # trials; s
+        1 [1.12 2.24 3.37]
     """
 
     name: str
