@@ -126,33 +126,38 @@ def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None
         warn_user(f"{what}: {hint}", ImplausibleValue)
 
 
-def warn_slow(label: str, stiffness: tuple[str, Any], damping: tuple[str, Any]) -> None:
+def warn_slow(part: Any, label: str, spring: str, damper: str) -> None:
     """Warns once of a spring and a damper of a part, side by side, whose time constant is implausibly long.
 
-    Without stiffness there is none, and traced values are not checked.
+    Without stiffness there is none. Coefficients out of their own ranges have a warning of their own, and traced values
+    are not checked.
 
     Args:
+        part: with both coefficients as parameters, whose values broadcast.
         label: what precedes the names, such as "Prosthesis.damper".
-        stiffness: name and values, in N/m or N m/rad.
-        damping: name and values, in N s/m or N m s/rad; they broadcast with the others.
+        spring: name of the stiffness, in N/m or N m/rad.
+        damper: name of the damping, in N s/m or N m s/rad.
 
     Warns:
         ImplausibleValue: naming both, and that they may be exchanged.
 
     Examples:
         >>> import warnings
+        >>> from jaxgait.models.prosthesis.parts import Damper
         >>> from jaxgait.plausible import warn_slow
         >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
-        ...     warn_slow("Prosthesis.damper", ("k", 900.0), ("c", 18000.0))
+        ...     warn_slow(Damper(k=900.0, c=18000.0), "Prosthesis.damper", "k", "c")  # N/m, N s/m
         >>> print(caught[0].message)
         Prosthesis.damper.c / k = 18000 / 900 is 20 s, out of its plausible range up to 10 s: are c and k exchanged?
     """
-    (spring, k), (damper, c) = stiffness, damping
-    if not is_concrete((k, c)):
+    values = getattr(part, spring), getattr(part, damper)
+    if not is_concrete(values):
         return
-    k, c = (np.ravel(x) for x in np.broadcast_arrays(np.asarray(k, float), np.asarray(c, float)))
-    slow = np.flatnonzero((c > _SLOWEST * k) & (k > 0.0))
+    k, c = (np.ravel(x) for x in np.broadcast_arrays(*(np.asarray(x, float) for x in values)))
+    ranges = {field.name: field.metadata["plausible"] or (0.0, np.inf) for field in dataclasses.fields(part)}
+    usual = [(low <= x) & (x <= high) for x, (low, high) in ((k, ranges[spring]), (c, ranges[damper]))]
+    slow = np.flatnonzero((c > _SLOWEST * k) & (k > 0.0) & np.logical_and(*usual))
     if slow.size:
         first = slow[0]
         many = f" ({slow.size} of {k.size} values)" if k.size > 1 else ""

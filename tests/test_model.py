@@ -275,6 +275,12 @@ def test_functions_of_time_and_state_are_checked_by_name(model, message):
         simulate(model, samples=2)
 
 
+def test_other_mistakes_are_not_blamed_on_the_order_of_arguments():
+    row = {"initial_state": lambda self: jnp.zeros(3), "vector_field": lambda self, t, y: -y * jnp.ones(2)}
+    with pytest.raises(TypeError, match=r"incompatible shapes.*\(3,\)"):
+        simulate(type("Row", (_Partial,), row)(), samples=2)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -315,8 +321,14 @@ def test_silent_mistakes_raise(model, message):
         {"outputs": lambda self, t, y: {"load": t} if len(y) > 2 else {}},
         {"weight": eqx.field(default=lambda t: t), "__annotations__": {"weight": Any}},
         {"measures": {"load": Measure("load", lambda run: run["x"].max(), "N", "force")}},
+        {
+            "outputs": lambda self, t, y: {f"load{i}": t for i in range(2, len(self.weights))},
+            "weights": parameter([1.0, 2.0], unit="kg", doc="masses"),
+            "__annotations__": {"weights": Any},
+        },
+        {"outputs": lambda self, t, y: {n: t for n in ("loads", "load")[:1]}},
     ],
-    ids=["of another state", "of a part", "of a measure"],
+    ids=["of another state", "of a part", "of a measure", "of an array", "of several"],
 )
 def test_names_that_may_come_to_exist_can_be_described(others):
     variables = {**_Partial.variables, "load": Variable("N", "force")}

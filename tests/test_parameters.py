@@ -216,6 +216,9 @@ def test_exchanged_coefficients_of_a_scan_are_warned_of_once():
             with_parameters(leg, {"damper.k": 900.0, "damper.c": 18000.0}), grid({"ankle.damping": [0.0, 0.2]})
         )
         check(with_parameters(leg, {"damper.k": 0.0}))
+    with pytest.warns(ImplausibleValue) as caught:  # nearly without a spring: its own range, and no word of an exchange
+        check_members(leg, grid({"damper.k": np.geomspace(10.0, 1e5, 9)}))
+    assert [("N/mm" in str(one.message), "exchanged" in str(one.message)) for one in caught] == [(True, False)]
 
 
 def test_masses_of_all_people_are_plausible():

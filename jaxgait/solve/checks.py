@@ -230,7 +230,7 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
     labels = lambda m: (m.variables, {dim: len(one) for dim, one in m.labels.items()})
     variables, counts = _known(lambda m: labels(whole(m)), shapes)
     given = {**state_variables(y), **found}
-    check_described(kind, given, variables)
+    check_described(kind, given, variables, shapes)
     check_labels(name, given, variables, counts)
     if hasattr(kind, "transitions"):
         doubts += _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
@@ -370,14 +370,17 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:
-    """Whether a function of time and state works with the two exchanged."""
+    """Whether a function of time and state works with the two exchanged: rates have the shapes of the state then."""
     if len(when) != 2:
         return False
     try:
-        jax.eval_shape(function, model, *when[::-1])
+        found = jax.eval_shape(function, model, *when[::-1])
     except Exception:  # wrong in either order
         return False
-    return True
+    y = when[1]
+    shapes = [x.shape for x in jax.tree.leaves(found)]
+    own = [x.shape for x in jax.tree.leaves(y)]
+    return jax.tree.structure(found) != jax.tree.structure(y) or shapes in (own, [()])  # [()]: a guard
 
 
 def _check_number(name: str, found: Any, *, flag: bool) -> None:

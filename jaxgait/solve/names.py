@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import inspect
 from collections.abc import Mapping
+from dataclasses import fields
 from types import CodeType
 from typing import Any
 
@@ -35,49 +35,62 @@ def check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
 
 
-def check_described(kind: type, given: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+def check_described(kind: type, given: Mapping[str, Any], variables: Mapping[str, Any], model: Any) -> None:
     """Checks that no variable was meant to describe a component of the state or an output, under another name.
 
     Args:
         kind: the model's class.
         given: components of the state and outputs by name.
         variables: what `Model.variables` describes.
+        model: with leaves that have shapes.
 
     Raises:
         ValueError: for a name that nothing has, nor will have.
     """
     name, unused = kind.__name__, [key for key in variables if key not in given]
+    written = _written(kind) if unused else set()
+    never = [key for key in unused if key not in written]
     for key in given:
-        if key not in variables and (near := difflib.get_close_matches(key, unused, 1, 0.75)):
+        if key not in variables and (near := difflib.get_close_matches(key, never, 1, 0.75)):
             raise ValueError(
                 f"{name}.variables has no {key!r} but {near[0]!r}, which no state or output has: misspelt?"
             )
-    possible = _possible_names(kind) if unused else None
-    if possible is not None and (never := [key for key in unused if key not in possible]):
+    if never and not _open(kind, model):
         what = f"{never[0]!r}, which is neither a component of the state nor an output"
         raise ValueError(f"{name}.variables has {what}: it has {first_few([*given])}")
 
 
-def _possible_names(kind: type) -> set[str] | None:
-    """Names that variables of a class may have besides those of its states and outputs; None if any may come to exist.
+def _open(kind: type, model: Any) -> bool:
+    """Whether names of states and outputs follow from values of a model, or a scheme adds those of running totals.
 
-    They may where a part or a choice decides what the states and outputs are, or where a scheme adds running totals.
+    A part or a choice may decide what they are, and so may the length of an array.
     """
-    fields = dataclasses.fields(kind)
-    fixed = all("unit" in f.metadata and not (f.metadata["of"] or f.metadata["standard"]) for f in fields)
-    measures = getattr(kind, "measures", {})
-    if not (fixed and isinstance(measures, Mapping)) or hasattr(kind, "amounts") or hasattr(kind, "step_amounts"):
-        return None
+    plain = all("unit" in f.metadata and not (f.metadata["of"] or f.metadata["standard"]) for f in fields(kind))
+    single = all(x.ndim == 0 for x in jax.tree.leaves(model))
+    named = isinstance(getattr(kind, "measures", {}), Mapping)
+    return not (plain and single and named) or hasattr(kind, "amounts") or hasattr(kind, "step_amounts")
+
+
+def _written(kind: type) -> set[str]:
+    """Names that may come to exist: those that methods contain, of which some depend on a value, and inherited ones."""
     inherited = [getattr(base, "variables", None) for base in kind.__mro__[1:]]
-    found = {key for one in inherited if isinstance(one, Mapping) for key in one} | {*measures}
+    found = {key for one in inherited if isinstance(one, Mapping) for key in one} | {*getattr(kind, "measures", {})}
     methods = (inspect.unwrap(x) for base in kind.__mro__ for x in vars(base).values() if inspect.isfunction(x))
     return found.union(*(_words(method.__code__) for method in methods))
 
 
 def _words(code: CodeType) -> set[str]:
     """Names and texts in compiled code, with that of functions within it."""
-    inside = (_words(one) for one in code.co_consts if isinstance(one, CodeType))
-    return {*code.co_names, *(one for one in code.co_consts if isinstance(one, str))}.union(*inside)
+    return {*code.co_names}.union(*(_texts(one) for one in code.co_consts))
+
+
+def _texts(constant: Any) -> set[str]:
+    """Those in a constant of compiled code."""
+    if isinstance(constant, CodeType):
+        return _words(constant)
+    if isinstance(constant, tuple | frozenset):
+        return set().union(*(_texts(one) for one in constant))
+    return {constant} if isinstance(constant, str) else set()
 
 
 def check_labels(name: str, values: Mapping[str, Any], variables: Mapping[str, Any], counts: dict[str, int]) -> None:

@@ -291,7 +291,7 @@ class Damper(Immutable):
 
     def warn_together(self, label: str) -> None:
         """Warns of exchanged coefficients."""
-        warn_slow(label, ("k", self.k), ("c", self.c))
+        warn_slow(self, label, "k", "c")
 
     def force(self, length: Scalar, rate: Scalar) -> Scalar:
         """Force in N with which the cylinder pulls its ends together, at a length in m and its rate in m/s."""
@@ -333,7 +333,7 @@ class Ankle(Immutable):
 
     def warn_together(self, label: str) -> None:
         """Warns of exchanged coefficients."""
-        warn_slow(label, ("stiffness", self.stiffness), ("damping", self.damping))
+        warn_slow(self, label, "stiffness", "damping")
 
     def torque(self, angle: Scalar, rate: Scalar, target: Jet) -> Scalar:
         """Torque in N m on the foot, its opposite on the shank.
@@ -401,8 +401,8 @@ class Socket(Immutable):
 
     def warn_together(self, label: str) -> None:
         """Warns of exchanged coefficients."""
-        warn_slow(label, ("stiffness_x", self.stiffness_x), ("damping_x", self.damping_x))
-        warn_slow(label, ("stiffness_y", self.stiffness_y), ("damping_y", self.damping_y))
+        warn_slow(self, label, "stiffness_x", "damping_x")
+        warn_slow(self, label, "stiffness_y", "damping_y")
 
     def force(self, displacement: Vec, rate: Vec, load: Vec | None) -> Vec:
         """Force in N on the leg, forward and upward: towards the path, less the push of the trunk.
