@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from jaxgait.motion.capture.leg import Options, leg_of
+from jaxgait.motion.capture.finding import leg_of
+from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.repeats import repeated_positions, without_repeats
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from jaxgait.motion import MotionFormatError, MotionWarning
+from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.ground import load_of
-from jaxgait.motion.capture.leg import Options, leg_of
+from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.plates import merged_lines
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive

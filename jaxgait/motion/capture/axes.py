@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.maps import MarkerSet
+from jaxgait.motion.recording import Recording
+
+Track = Float[np.ndarray, "frames 3"]
+Markers = Mapping[str, Track]
+"""Positions in m by name."""
 
 SNAP = math.radians(10)
 """Largest angle to an axis of the laboratory at which a treadmill is taken to be aligned with it."""
@@ -112,6 +119,39 @@ def find_axes(
         forward = _snap(_swing(level(foot - pelvis), ahead, rate), up)
         notes.append(f"treadmill or on the spot: the foot swings along {_describe(forward)}")
     return Axes(np.stack([forward, up, np.cross(forward, up)]), tuple(notes), tuple(warnings))
+
+
+def axes_of(recording: Recording, markers: Markers, marker_set: MarkerSet) -> Axes:
+    """The walker's axes from markers of pelvis (or hip) and foot, in m.
+
+    Raises:
+        jaxgait.motion.MotionFormatError: if no frame has all of them.
+    """
+    hips = [*marker_set.asis.values()] or [
+        marker_set.roles[r] for r in ("hip_centre", "trochanter") if r in marker_set.roles
+    ]
+    feet = [marker_set.roles[r] for r in ("ankle_centre", "ankle_lateral", "heel", "toe") if r in marker_set.roles]
+    pelvis = np.mean([markers[name] for name in hips], axis=0)
+    foot = np.mean([markers[name] for name in feet], axis=0)
+    front = marker_set.roles.get("toe", feet[0])
+    back = marker_set.roles.get("heel", feet[0])
+    pointing = markers[front] - markers[back]
+    if marker_set.pelvis:
+        pointing = pelvis - np.mean([markers[name] for name in marker_set.back_of_pelvis], axis=0)
+    if not np.isfinite(pelvis - foot).all(axis=1).any():
+        raise recording.error("no frame has all markers of pelvis and foot", "fill gaps first")
+    return find_axes(pelvis, foot, pointing, recording.rate, recording.file)
+
+
+def handed(axes: Axes, markers: Markers, marker_set: MarkerSet) -> tuple[Axes, list[str]]:
+    """The axes with z towards the right ASIS, of markers in m: some laboratories write left-handed ones; and warnings."""
+    if len(marker_set.asis) < 2:
+        return axes, []
+    apart = markers[marker_set.asis["right"]] - markers[marker_set.asis["left"]]
+    if not float(np.nanmean(apart @ axes.rotation[2])) < 0:
+        return axes, []
+    warning = "the right ASIS is left of the left one: swapped sides or left-handed axes; z is reversed"
+    return axes._replace(rotation=axes.rotation * np.array([[1.0], [1.0], [-1.0]])), [warning]
 
 
 def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, float]:

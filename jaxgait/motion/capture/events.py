@@ -83,7 +83,7 @@ def source_warnings(feet: Sequence[tuple[Leg, StrideEvents]]) -> list[str]:
 
     Examples:
         >>> from jaxgait.motion.capture.events import events_of, source_warnings
-        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.capture.finding import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> leg = leg_of(synthetic_recording(reference_gait()), "right")
         >>> source_warnings([(leg, events_of(leg, None))])

@@ -14,7 +14,8 @@ from jaxtyping import Float
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.axes import OVERGROUND_SPEED, slope_text
 from jaxgait.motion.capture.belt import BELT_SPEED
-from jaxgait.motion.capture.leg import Leg, Options, leg_of
+from jaxgait.motion.capture.finding import leg_of
+from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.maps import OTHER_SIDE
 from jaxgait.motion.norms import inside
 from jaxgait.motion.recording import Recording
@@ -60,7 +61,7 @@ def footholds(leg: Leg) -> list[Foothold]:
 
     Examples:
         >>> from jaxgait.motion.capture.footing import footholds
-        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.capture.finding import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> leg = leg_of(synthetic_recording(reference_gait()), "right")
         >>> print([round(one.forward, 1) for one in footholds(leg)])  # m
@@ -188,7 +189,7 @@ def footing_notes(leg: Leg) -> list[str]:
 
     Examples:
         >>> from jaxgait.motion.capture.footing import footing_notes
-        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.capture.finding import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> footing_notes(leg_of(synthetic_recording(reference_gait()), "right"))
         []
@@ -202,7 +203,7 @@ def footing_warnings(leg: Leg) -> list[str]:
 
     Examples:
         >>> from jaxgait.motion.capture.footing import footing_warnings
-        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.capture.finding import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> footing_warnings(leg_of(synthetic_recording(reference_gait()), "right"))
         []

@@ -63,7 +63,7 @@ def least_force(leg: Leg) -> float:
 
     Examples:
         >>> from jaxgait.motion.capture.ground import least_force
-        >>> from jaxgait.motion.capture.leg import leg_of
+        >>> from jaxgait.motion.capture.finding import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> print(round(least_force(leg_of(synthetic_recording(reference_gait()), "right"))))  # of an adult
         148

@@ -10,10 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.checks import one_of
+from jaxgait.motion.capture.axes import Markers, Track
 from jaxgait.motion.capture.maps import MarkerSet
-
-Markers = Mapping[str, Float[np.ndarray, "frames 3"]]
-Track = Float[np.ndarray, "frames 3"]
 
 HARRINGTON, BELL = "harrington", "bell"
 REGRESSIONS = (HARRINGTON, BELL)

@@ -55,6 +55,12 @@ class MarkerSet(NamedTuple):
         """The markers whose middle is the back of the pelvis: both PSIS, or the sacrum."""
         return [*self.psis.values()] if len(self.psis) == 2 else [self.roles["sacrum"]]
 
+    @property
+    def names(self) -> set[str]:
+        """Names of all its markers: of the leg, of the pelvis, and those that carry joints."""
+        pelvis = [*self.asis.values(), *self.psis.values()]
+        return {*self.roles.values(), *pelvis, *self.clusters["shank_cluster"]}
+
     def lacks(self, carried: bool) -> list[str]:
         """What is missing for a planar leg; knee and ankle may be carried by a cluster from a static trial."""
         wants = [] if self.pelvis or {"hip_centre", "trochanter"} & set(self.roles) else ["hip (ASIS and PSIS/sacrum)"]

@@ -1,0 +1,65 @@
+"""The leg of a recording: from its markers if they make one, otherwise from its joint angles."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from jaxgait.checks import first_few
+from jaxgait.motion.capture import maps
+from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles
+from jaxgait.motion.capture.leg import Leg, Options
+from jaxgait.motion.capture.markers import from_markers
+from jaxgait.motion.recording import Recording, upward
+
+MOST_NAMED = 40
+"""Names of a recording that an error lists."""
+
+
+def leg_of(recording: Recording, side: str, options: Options = Options(), slope: float = 0.0) -> Leg:
+    """The leg of a side, from markers if they make one, otherwise from joint angles.
+
+    Args:
+        recording: of the walk.
+        side: right or left.
+        options: how it is measured.
+        slope: of the ground in rad, positive uphill; markers are turned so that it is level.
+
+    Raises:
+        MotionFormatError: naming what is missing.
+    """
+    if options.static is not None:
+        options = dataclasses.replace(options, static=_named_alike(options.static, recording))
+    marker_set = maps.find(recording.markers, side, options.static is not None, options.own_map)
+    lacking = marker_set.lacks(options.static is not None)
+    if not lacking:
+        return _upright(from_markers(recording, side, marker_set, options, slope))
+    if has_angles(recording, side):
+        return _upright(from_angles(recording, side, options.cutoff, options.max_gap))
+    if recording.angles and not recording.markers:
+        absent = ", ".join(name for name in angle_names(side) if name not in recording.angles)
+        recorded = first_few([*recording.angles], MOST_NAMED)
+        what = f"no {side} leg: of the joint angles that make one, {absent} not found among {recorded}"
+        raise recording.error(what, "export the whole result of inverse kinematics, or name the columns so")
+    there = first_few([*recording.markers, *recording.angles], MOST_NAMED) or "nothing"
+    what = f"no {side} leg: {', '.join(lacking)} not found among {there}"
+    advice = "name the markers in a map of your own (--markers map.toml)"
+    if not marker_set.lacks(carried=True):
+        advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
+    elif not maps.find(recording.markers, maps.OTHER_SIDE[side], options.static is not None, options.own_map).lacks(
+        False
+    ):
+        advice = f"the {maps.OTHER_SIDE[side]} leg is there"
+    raise recording.error(what, advice)
+
+
+def _upright(leg: Leg) -> Leg:
+    """The leg with the forces of all plates upward, and notes on those that were not."""
+    recording, notes = upward(leg.recording, leg.axes.rotation[1])
+    return dataclasses.replace(leg, recording=recording, notes=leg.notes + notes)
+
+
+def _named_alike(static: Recording, recording: Recording) -> Recording:
+    """The standing trial with the walk's names of markers, where a subject's prefix or the case differs."""
+    plain = lambda name: name.split(":")[-1].strip().lower()
+    there = {plain(name): name for name in recording.markers if name not in static.markers}
+    return dataclasses.replace(static, markers={there.get(plain(n), n): x for n, x in static.markers.items()})

@@ -1,0 +1,80 @@
+"""The standing trial of a leg: what it says about the joints, and what looks wrong with it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jaxgait.motion.capture import maps
+from jaxgait.motion.capture.axes import axes_of, handed
+from jaxgait.motion.capture.joints import KEEP, Standing, stand
+from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.maps import MarkerSet
+from jaxgait.motion.recording import Recording
+
+STANDING_SWAY = 0.03
+"""Standard deviation in m of a marker's position above which the person does not stand still."""
+SKIN_SHIFT = 0.015
+"""Change in m of the distance of two markers on a shank that skin movement does not explain."""
+
+
+def standing_of(marker_set: MarkerSet, side: str, options: Options, recording: Recording) -> Standing | None:
+    """The joints in the standing trial, if there is one, in m and rad.
+
+    Raises:
+        jaxgait.motion.MotionFormatError: naming the markers that are missing in it.
+    """
+    if options.static is None:
+        return None
+    static = options.static
+    there = maps.find(static.markers, side, own=options.own_map)
+    if there.lacks(carried=False):
+        what = f"the standing trial lacks {', '.join(there.lacks(carried=False))}"
+        raise static.error(what, "knee and ankle need markers in it")
+    still = {n: np.nanmedian(static.markers[n], axis=0, keepdims=True) for n in there.names if n in static.markers}
+    axes, _ = handed(axes_of(static, still, there), still, there)
+    cluster = tuple(n for n in marker_set.clusters["shank_cluster"] if n in still)
+    there = there._replace(clusters=there.clusters | {"shank_cluster": cluster})
+    still |= {n: np.nanmedian(static.markers[n], axis=0, keepdims=True) for n in cluster}
+    carried = any({f"{joint}_lateral", f"{joint}_centre"}.isdisjoint(marker_set.roles) for joint in ("knee", "ankle"))
+    if carried and len(cluster) < 3:
+        what = f"only {len(cluster)} markers of the shank's cluster are in both trials ({' '.join(cluster)})"
+        raise recording.error(what, "three are needed, or markers on knee and ankle")
+    turned = {name: axes.turned(x) for name, x in still.items()}
+    return stand(turned, there, side, options.regression, options.standing_knee)
+
+
+def standing_remarks(standing: Standing | None, wanted: str) -> tuple[list[str], list[str]]:
+    """A note on a knee angle of the standing trial that is kept on request, or a warning if it is too large."""
+    if standing is None or standing.forward or not standing.angle:
+        return [], []
+    how = "bent" if standing.angle > 0 else "overextended"
+    bent = f"knee {how} by {abs(math.degrees(standing.angle)):.0f} deg in the"
+    if wanted == KEEP:
+        return [f"{bent} standing trial: kept"], []
+    keep = "keep it if the knee cannot be straightened (--standing-knee keep)"
+    advice = f"{keep}, or remove it (zero) if markers are misplaced"
+    return [], [f"{bent} standing trial: not removed as an offset of markers; {advice}"]
+
+
+def standing_warnings(static: Recording, recording: Recording, marker_set: MarkerSet) -> list[str]:
+    """A warning of a person who does not stand still, or who may be another one than in the walk; empty if neither."""
+    both = [name for name in sorted(marker_set.names) if name in static.markers]
+    moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
+    most = max(moved, key=moved.__getitem__, default=None)
+    if most is not None and moved[most] > STANDING_SWAY:
+        where = f"{most} moves by {1e3 * moved[most]:.0f} mm (standard deviation)"
+        return [f"the standing trial {static.name} does not stand still: {where}: is it the walk?"]
+    roles = ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
+    rigid = [*marker_set.clusters["shank_cluster"], *(marker_set.roles[r] for r in roles if r in marker_set.roles)]
+    pairs = [(a, b) for i, a in enumerate(rigid) for b in rigid[i + 1 :] if a in both and b in both]
+    for a, b in pairs:
+        apart = [np.linalg.norm(r.markers[a] - r.markers[b], axis=1) for r in (static, recording)]
+        if not all(np.isfinite(x).any() for x in apart):
+            continue  # never seen together
+        there, here = (float(np.nanmedian(x)) for x in apart)
+        if abs(there - here) > max(SKIN_SHIFT, 0.05 * here):
+            what = f"{a} and {b} are {1e3 * there:.0f} mm apart in it, and {1e3 * here:.0f} mm in the walk"
+            return [f"the standing trial {static.name} may show another person or other marker positions: {what}"]
+    return []
