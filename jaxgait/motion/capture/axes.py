@@ -144,7 +144,7 @@ def axes_of(recording: Recording, markers: Markers, marker_set: MarkerSet) -> Ax
 
 
 def handed(axes: Axes, markers: Markers, marker_set: MarkerSet) -> tuple[Axes, list[str]]:
-    """The axes with z towards the right ASIS, of markers in m: some laboratories write left-handed ones; and warnings."""
+    """The axes with z towards the right ASIS, of markers in m; a warning if the laboratory's were left-handed."""
     if len(marker_set.asis) < 2:
         return axes, []
     apart = markers[marker_set.asis["right"]] - markers[marker_set.asis["left"]]
