@@ -98,7 +98,7 @@ class Store:
             for name in sorted(self._described):
                 content = self._content(block, results[name], self._described[name])
                 checksum.update(content)
-                chunks[name] = checksums.chunk_file(self.path, name, self._extra, self.plan.blocks, block)
+                chunks[name] = self._file(name, block)
                 if name != STATUS:
                     _moved_into(self.path, chunks[name], content)
             status = self._content(block, results[STATUS], self._described[STATUS])
@@ -114,20 +114,36 @@ class Store:
         self.done[block] = line
 
     def close(self) -> None:
-        """Sorts the manifest and marks the store, if the scan is complete."""
-        if not self.missing:
+        """Sorts the manifest and marks the store, if the scan is complete.
+
+        Raises:
+            StoreError: if they cannot be written.
+        """
+        if self.missing:
+            return
+        try:
             self._write_manifest()
             self._mark()
+        except OSError as error:
+            raise self._failure("the scan could not be marked as complete", error) from error
 
     def check(self) -> list[int]:
         """Blocks whose files fail their checksum."""
         return checksums.damaged_blocks(self.path, self._extra, self.plan.blocks, self.done)
 
     def forget(self, blocks: list[int]) -> None:
-        """Removes blocks from the manifest, so that they are rerun."""
+        """Removes blocks, so that they are rerun, and until then read as not run."""
         self.done = {block: line for block, line in self.done.items() if block not in blocks}
         self._mark()
-        self._write_manifest()
+        chunks = [self._file(name, block) for name in (STATUS, *self._described) for block in blocks]
+        for chunk in chunks:
+            chunk.unlink(missing_ok=True)
+        files.flush(*{chunk.parent for chunk in chunks if chunk.parent.is_dir()})
+        self._write_manifest()  # last: until then the blocks are known to be damaged
+
+    def _file(self, name: str, block: int) -> pathlib.Path:
+        """The chunk of a result and a block."""
+        return checksums.chunk_file(self.path, name, self._extra, self.plan.blocks, block)
 
     def _mark(self) -> None:
         """Says in the attributes whether the scan is complete, unless they do."""
@@ -179,10 +195,8 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, repair: bool = False
             store = _checked(root, plan, repair)
         except OSError as error:
             raise _unusable(root, "cannot be continued", error) from error
-        try:
-            yield store
-        finally:
-            store.close()
+        yield store
+        store.close()
 
 
 def _checked(root: pathlib.Path, plan: Plan, repair: bool) -> Store:

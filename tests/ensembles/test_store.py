@@ -273,6 +273,35 @@ def test_a_damaged_block_is_named_and_repaired_on_request(copy, whole):
         small_scan(copy)
 
 
+def test_after_a_repair_that_was_cut_short_damaged_blocks_have_not_run(copy, whole, monkeypatch):
+    """They were read as good numbers without a checksum."""
+    (copy / "lowest" / "c" / "1" / "2").write_bytes(np.float64(1e6).tobytes())
+    with monkeypatch.context() as patch:
+        interrupting(patch, KeyboardInterrupt(), after=0)
+        with pytest.raises(KeyboardInterrupt, match="41 of 42 blocks are safe"):
+            small_scan(copy, repair=True, workers=1)
+    with pytest.warns(UserWarning, match=r"zarr: 1 member has not run \(status -1\): the scan was interrupted"):
+        found = read_store(copy)
+    assert found.status[1, 2] == -1 and np.isnan(found.lowest[1, 2]) and (found.status == 0).sum() == 41
+    small_scan(copy)
+    assert content(copy) == content(whole)
+
+
+def test_a_disk_that_is_full_at_the_end_raises_how_to_continue(copy, whole, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    plan = driver.plan_of({"model": Bungee(), "members": MEMBERS, **REQUEST})
+    said = "as complete: No space left .* 42 of 42 blocks are safe; free some disk space and run the same command"
+    with monkeypatch.context() as patch, pytest.raises(StoreError, match=said), open_store(copy, plan):
+        patch.setattr(store, "_moved_into", full)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), open_store(copy, plan):
+        patch.setattr(store, "_moved_into", full)
+        raise KeyboardInterrupt  # this is what the caller sees
+    small_scan(copy)
+    assert content(copy) == content(whole)
+
+
 def test_few_of_many_damaged_blocks_are_named(copy):
     for number in range(7):
         (copy / "lowest" / "c" / "1" / str(number)).unlink()
