@@ -31,6 +31,7 @@ M = TypeVar("M")
 T = TypeVar("T")
 
 _MARK = "__derived__"
+"""Attribute of a derived method: the function that computes its value."""
 _VALUES = "__derived_values__"
 
 
@@ -63,9 +64,10 @@ def derived(method: Callable[[M], T]) -> Callable[[M], T]:
     @functools.wraps(method)
     def once(self: M) -> T:
         known = vars(self).get(_VALUES, {})
-        return known[name] if name in known else method(self)
+        chosen = getattr(getattr(type(self), name, None), _MARK, None)  # another one, if `super()` called this
+        return known[name] if chosen is method and name in known else method(self)
 
-    setattr(once, _MARK, True)
+    setattr(once, _MARK, method)
     return once
 
 
