@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 
 from jaxgait import Measure, Transition, ensemble, simulate
+from jaxgait.ensembles.driver import plan_of
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.models import Bungee, Prosthesis
 from jaxgait.parameters import ParameterError, parameter, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import cast, float64_default, use
+from jaxgait.solve import checks
 from jaxgait.solve.checks import check_equations as _check_equations
+from jaxgait.solve.checks import warn_of_start
 
 check_equations, cast_to_float64 = float64_default(_check_equations), float64_default(cast)
 
@@ -361,6 +364,8 @@ def test_a_start_in_degrees_is_warned_of():
         warnings.simplefilter("error")
         simulate(_Turning(start=0.5), **options)
         simulate(_Turning(), initial_state={"x": 0.5}, **options)
+        plan_of({"model": _Turning(), "members": {"initial.x": [0.5]}, "duration": 0.1})
+        warn_of_start(_ball(initial_state=lambda self: pytest.fail("has no angles")))
 
 
 @pytest.mark.parametrize(
@@ -379,11 +384,13 @@ def test_a_start_in_degrees_is_warned_of():
     ],
     ids=["start", "rates", "rates of a phase", "reset"],
 )
-def test_numbers_with_too_few_digits_are_warned_of(changed, what):
-    for _ in range(2):  # also if a class was checked before
+def test_numbers_with_too_few_digits_are_warned_of(changed, what, monkeypatch):
+    model = cast_to_float64(_ball(**changed))
+    for _ in range(2):
         with pytest.warns(UserWarning, match=f"{what}, and the run is in float64: its results have . digits") as caught:
-            check_equations(cast_to_float64(_ball(**changed)))
+            check_equations(model)
         assert len(caught) == 1
+        monkeypatch.setattr(checks, "_check_equations", None)  # what is known is not found out again
 
 
 def test_numbers_with_the_digits_of_the_run_are_not_warned_of(recwarn):

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -154,14 +154,14 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str
     return {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}, run.status
 
 
-def _histories(run: Run, kept: bool | tuple[str, ...]) -> dict[str, Array]:
+def _histories(run: Run, kept: Literal[True] | tuple[str, ...]) -> dict[str, Array]:
     """The time, and the histories of states and outputs that are kept.
 
     Raises:
         ValueError: for names of neither.
     """
     found = {**state_variables(run.ys), **run.outputs()}
-    names = [*found] if kept is True else kept or ()
+    names = [*found] if kept is True else kept
     if unknown := [name for name in names if name not in found]:
         what = f"trajectories: {type(run.model).__name__} has neither a state nor an output {unknown[0]!r}"
         raise ValueError(f"{what}: {checks.nearest(unknown[0], found)}")

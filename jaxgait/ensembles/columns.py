@@ -42,10 +42,14 @@ def is_table(values: Any) -> bool:
     return hasattr(values, "columns") or hasattr(values, "data_vars")  # of pandas, whose import takes long, or xarray
 
 
-def table_columns(table: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def table_columns(table: Any, sizes: Mapping[str, int]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The columns of a table of pandas or a Dataset by name, and the labels that all rows of a Dataset share.
 
     A variable of a Dataset without dimensions has the same value in all rows.
+
+    Args:
+        table: with values in any units.
+        sizes: members along each dimension of a box of them; empty: one dimension, which the table has.
 
     Raises:
         ParameterError: for a Dataset whose values are all coordinates.
@@ -54,7 +58,7 @@ def table_columns(table: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         >>> import xarray as xr
         >>> from jaxgait.ensembles.columns import table_columns
         >>> table = xr.Dataset({"mass": ("run", [60.0, 75.0]), "stiffness": 20.0}, coords={"day": "Monday"})
-        >>> columns, labels = table_columns(table)
+        >>> columns, labels = table_columns(table, {})
         >>> print(columns["stiffness"].values, labels)
         [20. 20.] {'day': array('Monday', dtype=object)}
     """
@@ -68,10 +72,12 @@ def table_columns(table: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             f"such as {{{first!r}: data[{first!r}]}}"
         )
     long = next((x for x in table.data_vars.values() if x.dims), None)
-    dim = None if long is None else long.dims[0]
-    rows = {} if long is None else {name: x for name, x in long.coords.items() if x.dims == (dim,)}
-    repeated = lambda x: x if x.dims or long is None else x.expand_dims({dim: long.sizes[dim]}).assign_coords(rows)
-    columns = {name: repeated(x) for name, x in table.data_vars.items()}
+    rows = {}
+    if not sizes and long is not None:
+        sizes = {long.dims[0]: len(long)}
+        rows = {name: x for name, x in long.coords.items() if x.dims == long.dims[:1]}
+    repeated = lambda x: x.reset_coords(drop=True).expand_dims(sizes).assign_coords(rows)
+    columns = {name: x if x.dims else repeated(x) for name, x in table.data_vars.items()}
     shared = {str(name): np.asarray(x.values) for name, x in table.coords.items() if not x.dims}
     return columns, {name: x.astype(object) if x.dtype.kind == "U" else x for name, x in shared.items()}
 

@@ -288,7 +288,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     with precisions.use(precision):
         cast = precisions.cast(model)
         check_equations(cast)
-        warn_of_start(cast)
+        warn_of_start(cast, {n.removeprefix(INITIAL) for n in members.values if n.startswith(INITIAL)})
     sampling = spaced(planned, model, among if extent is None else extent)
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
     retry, trajectories = checks.flag("retry", request["retry"]), _kept(request["trajectories"])
@@ -416,10 +416,12 @@ def _lasting(spacing: np.ndarray) -> Bool[np.ndarray, " members"]:
 def _check_names(plan: Plan) -> None:
     """Checks that no result shares its name with a dimension or a label of the members."""
     labels = {*plan.members.dims, *plan.members.labels}
+    shared = {name for name, (dims, _) in plan.members.labels.items() if not dims}  # as after table.isel(time=-1)
     for name, described in descriptions(plan).items():
         for clash in labels & {name, *described.dims}:
             what = "is a result" if clash == name else f"is a dimension of the result {name!r}"
-            raise ParameterError(f"the members have the label {clash!r}, which {what}: give it another name")
+            advice = f"drop it, table.drop_vars({clash!r}), or " * (clash in shared) + "give it another name"
+            raise ParameterError(f"the members have the label {clash!r}, which {what}: {advice}")
 
 
 def _check_gradients(plan: Plan) -> None:
@@ -452,10 +454,11 @@ def _kept(trajectories: Any) -> bool | tuple[str, ...]:
     """Whether to keep the time histories of all states and outputs, or which, in alphabetical order, each once."""
     if isinstance(trajectories, bool | np.bool_):
         return bool(trajectories)
-    names = {trajectories} if isinstance(trajectories, str) else trajectories
-    if not (isinstance(names, Iterable) and (names := [*names]) and all(isinstance(name, str) for name in names)):
-        raise ValueError(f"trajectories must be True, False or names such as ['knee_angle'], got {trajectories!r}")
-    return tuple(sorted({*names}))
+    names = [trajectories] if isinstance(trajectories, str) else trajectories
+    names = [*names] if isinstance(names, Iterable) else names  # what only iterates can be read once
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise ValueError(f"trajectories must be True, False or names such as ['knee_angle'], got {names!r}")
+    return tuple(sorted({*names})) or False
 
 
 def _check_job(model: Model, job: Job) -> None:

@@ -164,8 +164,11 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
         >>> print(members.dims, members.size)
         ('member',) 2
     """
+    named_axes = {} if axes is None else named(axes)
+    marks = {name: numbers(name, x) for name, x in named_axes.items()}
+    dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
     table = is_table(values)
-    listed, common = table_columns(values) if table else (values, {})
+    listed, common = table_columns(values, dict(zip(dims, shape, strict=True))) if table else (values, {})
     given, shared = named(listed), {name: ((), x) for name, x in common.items()}
     columns = {name: numbers(name, x, table=table) for name, x in given.items()}
     if axes is None:
@@ -175,9 +178,6 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
         rows = rows_of(given)
         found = along(rows.dim, columns, rows.labels)
         return replace(found, labels={**shared, **found.labels}, units=units_of(given))
-    named_axes = named(axes)
-    marks = {name: numbers(name, x) for name, x in named_axes.items()}
-    dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
     for name, x in columns.items():
         if x.shape[: len(shape)] != shape:
             raise ParameterError(f"{name!r} must have the shape {shape} of the axes {dims}, got {x.shape}")
@@ -194,7 +194,7 @@ def product(*sets: Members | Mapping[str, Any] | Any) -> Members:
         sets: each as `ensemble` takes its members: a dict of arrays means their grid, a table its rows.
 
     Raises:
-        ParameterError: if two sets share a dimension or a parameter, and for anything but sets.
+        ParameterError: if two sets share a dimension or a parameter, or differ in a label, and for anything but sets.
         MemoryError: if their combinations would not fit in memory.
 
     Examples:
@@ -226,8 +226,12 @@ def _product(sets: Sequence[Members]) -> Members:
             values[name] = np.tile(repeated, (before,) + (1,) * (x.ndim - 1))
         before *= s.size
     merged = lambda each: {name: x for own in each for name, x in own.items()}
-    labels, units, attrs = merged(s.labels for s in sets), merged(s.units for s in sets), merged(s.attrs for s in sets)
-    return Members(dims, shape, values, labels, units, attrs)
+    labels = merged(s.labels for s in sets)
+    for name, own in (label for s in sets for label in s.labels.items()):
+        if own is not (last := labels[name]) and (own[0] != last[0] or not np.array_equal(own[1], last[1])):
+            advice = "drop it from one of the sets, or give it another name"
+            raise ParameterError(f"label given twice, with different values: {name!r}: {advice}")
+    return Members(dims, shape, values, labels, merged(s.units for s in sets), merged(s.attrs for s in sets))
 
 
 def constant(members: Members, values: Mapping[str, Any]) -> Members:

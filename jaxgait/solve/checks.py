@@ -6,7 +6,7 @@ A model's functions are traced once each, with errors in the model's own terms.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -146,19 +146,22 @@ def check_start_values(model: Model, start: Mapping[str, Any]) -> None:
             check_quaternions(names, values)
 
 
-def warn_of_start(model: Any) -> None:
+def warn_of_start(model: Any, given: Collection[str] = ()) -> None:
     """Warns of angles beyond a full turn in the initial state that a class of the user's own defines.
 
     Those of jaxgait follow from parameters, which are checked, and may take seconds to compute.
 
     Args:
         model: with concrete leaves.
+        given: names of components that do not start there.
 
     Warns:
         jaxgait.plausible.ImplausibleValue: naming the component, its value and that it may be in degrees.
     """
-    if (type(model).initial_state.__module__ or "").partition(".")[0] != _PACKAGE:
-        warn_large_angles(model, state_variables(model.initial_state()))
+    angles = {name for name, one in model.variables.items() if one.unit == "rad"} - {*given}
+    if angles and (type(model).initial_state.__module__ or "").partition(".")[0] != _PACKAGE:
+        start = state_variables(model.initial_state())
+        warn_large_angles(model, {name: x for name, x in start.items() if name in angles})
 
 
 _PACKAGE = __name__.partition(".")[0]
@@ -180,18 +183,16 @@ def check_equations(model: Any) -> None:
     Warns:
         UserWarning: if a state or its rates have fewer digits than the precision in force.
     """
-    if (key := signature(model)) in _checked:
-        return
-    dynamic, static = eqx.partition(model, eqx.is_array)
-    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic)
-    if doubt := _check_equations(type(model), shapes, static):
+    if (key := signature(model)) not in _doubts:
+        dynamic, static = eqx.partition(model, eqx.is_array)
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic)
+        _doubts[key] = _check_equations(type(model), shapes, static)
+    if doubt := _doubts[key]:
         warn_user(doubt)
-    else:
-        _checked.add(key)
 
 
-_checked: set[Any] = set()
-"""Signatures of models without errors and warnings."""
+_doubts: dict[Any, str] = {}
+"""What to warn of, by the signatures of models without errors; empty if nothing."""
 
 
 def _check_equations(kind: type, shapes: Any, static: Any) -> str:

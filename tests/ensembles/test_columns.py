@@ -102,6 +102,12 @@ def test_what_the_rows_of_a_dataset_share_is_a_value_or_raises():
     assert members.labels["run"][1].tolist() == ["a", "b"] and members.labels["day"] == ((), "Monday")
 
 
+def test_all_members_of_a_box_share_what_has_no_dimensions():
+    table = xr.Dataset({"stiffness": ((), 0.02, {"units": "kN/m"}), "mass": (("a", "b"), np.ones((2, 3)))})
+    members = in_own_units(Oscillator(), zipped(table, axes={"a": [1, 2], "b": [1, 2, 3]}))
+    assert members.shape == (2, 3) and members.values["stiffness"].tolist() == [20.0] * 6
+
+
 def test_labelled_values_are_converted_to_the_units_of_the_model():
     grams, odd = labelled([6e4, 7e4], "g"), 0.1 + np.arange(2)
     rows = xr.Dataset({"mass": ("who", [6e4, 7e4], {"units": "g"}), "stiffness": ("who", [20.0, 25.0])})

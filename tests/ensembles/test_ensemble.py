@@ -342,6 +342,9 @@ def test_names_of_a_gradient_have_an_order():
     for wrong, message in (({*names}, "because a set has no order"), (3, "list of names, such as"), ([3], "such as")):
         with pytest.raises(ValueError, match=f"gradient must be .*{message}"):
             driver.plan_of({**request, "gradient": wrong})
+    assert driver.plan_of({**request, "trajectories": []}).job.trajectories is False
+    with pytest.raises(ValueError, match=r"trajectories must be True, False or names .*, got \[3\]"):
+        driver.plan_of({**request, "trajectories": iter([3])})
 
 
 def test_counts_have_no_gradient():

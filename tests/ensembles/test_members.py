@@ -54,6 +54,18 @@ def test_dicts_and_tables_are_sets_too():
         assert as_members(rows).dims == ("subject",) and as_members(rows).size == 2
 
 
+def test_labels_that_two_sets_share_are_kept_or_raise():
+    days = lambda a, b: product(
+        *(
+            zipped(xr.Dataset({name: (name[0], [1.0, 2.0])}, {"day": day}))
+            for name, day in (("mass", a), ("stiffness", b))
+        )
+    )
+    assert days("Monday", "Monday").labels["day"] == ((), "Monday")
+    with pytest.raises(ParameterError, match="label given twice, with different values: 'day': drop it from one"):
+        days("Monday", "Tuesday")
+
+
 def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
     members = grid({"shape": np.ones((3, 2)), "mass": [1.0, 2.0]})
     assert members.shape == (3, 2) and members.values["shape"].shape == (6, 2)
@@ -131,9 +143,11 @@ def test_a_label_with_the_name_of_a_result_raises_before_the_work():
         labelled = zipped({"mass": [1.0, 2.0]}, axes={name: [1.0, 2.0]})
         with pytest.raises(ParameterError, match=f"label '{name}', which is a result"):
             ensemble(Oscillator(), labelled, duration=1.0)
-    labelled = zipped({"mass": [1.0, 2.0]}, axes={"time": [1.0, 2.0]})
-    with pytest.raises(ParameterError, match="label 'time', which is a dimension of the result"):
-        ensemble(Oscillator(), labelled, duration=1.0, trajectories=True)
+    axis = zipped({"mass": [1.0, 2.0]}, axes={"time": [1.0, 2.0]})
+    sample = zipped(xr.Dataset({"mass": ("run", [1.0, 2.0])}, {"time": 5.0}))  # as after isel(time=-1)
+    for members, advice in ((axis, "give it"), (sample, r"drop it, table\.drop_vars\('time'\), or give it")):
+        with pytest.raises(ParameterError, match=f"label 'time', which is a dimension of the result '.*': {advice}"):
+            ensemble(Oscillator(), members, duration=1.0, trajectories=True)
 
 
 @pytest.mark.parametrize(
