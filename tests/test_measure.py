@@ -250,9 +250,11 @@ def test_one_run_is_measured_like_the_members_of_an_ensemble(undisturbed):
     assert np.isnan(broke.largest) and broke.lows == -1 and 0.0 < float(broke.ends) < 2.0
 
 
-def test_measures_of_one_run_are_checked_too():
-    with pytest.raises(ValueError, match="observe must not use the name 'energy'"):
-        simulate(Oscillator(), observe=lambda run: {"energy": run["energy"].min()}, duration=1.0)
+def test_measures_of_one_run_are_checked_too(monkeypatch):
+    monkeypatch.setattr(module, "trajectory_dataset", None)  # before it runs
+    for name in ("energy", "x", "time", "status"):
+        with pytest.raises(ValueError, match=f"observe must not use the name '{name}'"):
+            simulate(Oscillator(), observe=lambda run, name=name: {name: run["energy"].min()}, duration=1.0)
     with pytest.raises(MeasureError, match="needs at least 20 strides"):
         simulate(Prosthesis(), observe="order", strides=3)
 

@@ -82,6 +82,15 @@ def trajectory_dataset(
     return found.assign_coords(coords).assign_attrs(provenance(model, scheme, precision, sampling))
 
 
+def names_of_run(model: Any, trajectory: Trajectory, outputs: Mapping[str, Any], scheme: Scheme) -> set[str]:
+    """Names that `trajectory_dataset` may give to variables; the values may be traced."""
+    names = {"time", *model.labels, *state_variables(trajectory.ys), *outputs}
+    if (events := trajectory.events) is not None:
+        recorded = (*state_variables(events.before), *events.totals)
+        names |= {"event_time", "event_name", *(f"{name}_{side}" for name in recorded for side in ("before", "after"))}
+    return names | ({"phase"} if isinstance(scheme, EventDriven) and len(model.phases()) > 1 else set())
+
+
 def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
     if events is None:
         return {}

@@ -124,6 +124,11 @@ class Progress(NamedTuple):
 class Stepper(Protocol):
     """The steps of one run; `notes` is the stepper's own carried state."""
 
+    @property
+    def model(self) -> Any:
+        """The mechanism, prepared."""
+        ...
+
     def start(self, y: State) -> tuple[Progress, Any]:
         """Progress and notes before the first step, from a state in its own units."""
         ...
@@ -186,7 +191,7 @@ class FixedSteps(Scheme):
             now, _ = jax.lax.scan(lambda now, _: (stepper.block(*now), None), now, length=blocks)
             return now, (now[0].y, now[0].totals)
 
-        first = stepper.start(start_state(model.prepared(), y0))
+        first = stepper.start(start_state(stepper.model, y0))
         (motion, notes), rest = jax.lax.scan(sample, first, length=sampling.intervals)
         return motion.trajectory(ts, grid, blocks * steps, first[0], rest, stepper.events(notes))
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.checks import warn_user
-from jaxgait.run import Trajectory, usual_duration
+from jaxgait.run import WHOLE_WITHIN, Trajectory, usual_duration
 from jaxgait.solve.segments import rounding
 from jaxgait.solve.steps import prepared
 
@@ -38,13 +38,8 @@ def guards(model: Any, trajectory: Trajectory) -> dict[str, Float[Array, " times
 
 def phases(model: Any, trajectory: Trajectory) -> np.ndarray:
     """The phase of each sample, (times,), which follows from the events; at one, that before it; -1 after the end."""
-    transitions = list(model.transitions().values())
-    after = [0]
-    for kind in _events(trajectory)[0]:
-        target = transitions[kind].target
-        after.append(after[-1] if target is None else target)
-    ts = np.asarray(trajectory.ts)
-    return np.where(ts > np.asarray(trajectory.t_end), -1, np.array(after)[_past(trajectory)])
+    after, ts = np.array(_phases_between_events(model, trajectory)), np.asarray(trajectory.ts)
+    return np.where(ts > np.asarray(trajectory.t_end), -1, after[_past(trajectory)])
 
 
 def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> None:
@@ -62,7 +57,7 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
             at which the transition might happen.
     """
     phase, past, (happened, _) = phases(model, trajectory), _past(trajectory), _events(trajectory)
-    whole = float(trajectory.t_end) >= usual_duration(model)
+    whole = float(trajectory.t_end) >= (1.0 - WHOLE_WITHIN) * usual_duration(model)
     found = []
     for i, (name, one) in enumerate(model.transitions().items()):
         value = np.where(np.isin(phase, one.sources), np.asarray(values[name]), np.nan)
@@ -95,7 +90,7 @@ def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
         step: how long in s to look; the motion is that of one step of the classical Runge-Kutta method.
     """
     system, t, y = prepared(model), trajectory.t_end, trajectory.y_end
-    transitions, phase = system.transitions(), _last_phase(model, trajectory)
+    transitions, phase = system.transitions(), _phases_between_events(model, trajectory)[-1]
     field = system.phases()[phase]
 
     def at(s: Array, y: Any, rates: Any) -> Any:
@@ -133,12 +128,13 @@ def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
     return ""
 
 
-def _last_phase(model: Any, trajectory: Trajectory) -> int:
-    """The phase in which a run ended."""
-    transitions, phase = list(model.transitions().values()), 0
+def _phases_between_events(model: Any, trajectory: Trajectory) -> list[int]:
+    """The phase before the first event, and that after each one."""
+    transitions, found = list(model.transitions().values()), [0]
     for kind in _events(trajectory)[0]:
-        phase = phase if transitions[kind].target is None else int(transitions[kind].target)
-    return phase
+        target = transitions[kind].target
+        found.append(found[-1] if target is None else int(target))
+    return found
 
 
 def _events(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:

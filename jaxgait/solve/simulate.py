@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import diffrax
@@ -17,7 +17,7 @@ from jaxgait import xr
 from jaxgait.checks import as_array, by_name, nearest, shown, untraced, warn_user
 from jaxgait.fields import no_element, value_named
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
-from jaxgait.model import RESERVED_RESULTS, Model, State, Variable, as_model
+from jaxgait.model import RESERVED_RESULTS, Model, State, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single, is_real
@@ -31,7 +31,7 @@ from jaxgait.solve.checks import (
     reads_time,
     warn_of_start,
 )
-from jaxgait.solve.dataset import labelled, trajectory_dataset
+from jaxgait.solve.dataset import labelled, names_of_run, trajectory_dataset
 from jaxgait.solve.guards import guards, jump_of_guard, warn_of_guards
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
@@ -140,7 +140,9 @@ def simulate(
         jump = ""
         if isinstance(chosen, EventDriven) and int(trajectory.status) == Outcome.EVENT_NOT_LOCATED:
             jump = jump_of_guard(cast, trajectory, float(chosen.max_step or chosen.dt))
-    data = _with_observed(data, found, getattr(seen, "variables", {}))
+    variables = getattr(seen, "variables", {})
+    for name in variables or found:  # in the order of the measures
+        data[name] = labelled(variables, name, found[name], ())
     ended = _ended(model, trajectory)
     if ended["status"] != Outcome.COMPLETED:
         text = f"{ended['status_text']}, {ended['t_end_s']:.6g} s into the run"
@@ -263,22 +265,23 @@ def _program(
     trajectory = scheme.run(model, sampling, y0, watch=getattr(observe, "watch", ()), progress=progress)
     run = Run(model, trajectory, sampling)
     seen = {} if observe is None else observed(observe, run)
-    return _Found(trajectory, run.outputs(), seen, guards(model, trajectory) if isinstance(scheme, EventDriven) else {})
+    outputs = run.outputs()
+    if seen:  # while the program is traced, before it runs
+        _check_observed(seen, names_of_run(model, trajectory, outputs, scheme))
+    return _Found(trajectory, outputs, seen, guards(model, trajectory) if isinstance(scheme, EventDriven) else {})
 
 
-def _with_observed(data: xr.Dataset, found: Mapping[str, Array], variables: Mapping[str, Variable]) -> xr.Dataset:
-    """A run with what was observed of it, labelled by `variables`.
+def _check_observed(names: Iterable[str], taken: Collection[str]) -> None:
+    """Checks that what is observed has names of its own; `taken` are those of the run.
 
     Raises:
-        ValueError: for a name that the run uses otherwise.
+        ValueError: for another one.
     """
-    for name in variables or found:  # in the order of the measures
+    for name in names:
         if name in RESERVED_RESULTS:
             raise ValueError(f"observe must not use the name {name!r}: every ensemble has a result of that name")
-        if name in data.variables:
+        if name in taken:
             raise ValueError(f"observe must not use the name {name!r}: the run has a variable of that name")
-        data[name] = labelled(variables, name, found[name], ())
-    return data
 
 
 def _ended(model: Model, trajectory: Trajectory) -> dict[str, Any]:

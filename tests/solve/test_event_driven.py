@@ -15,7 +15,7 @@ from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Events, Sampling, Trajectory
-from jaxgait.solve.guards import jump_of_guard
+from jaxgait.solve.guards import jump_of_guard, warn_of_guards
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import integrate
 
@@ -116,6 +116,15 @@ def test_a_guard_of_the_wrong_sign_is_noticed(values, duration, why):
 @pytest.mark.filterwarnings("error")
 def test_a_guard_that_is_negative_in_a_short_run_may_be_right():
     simulate(Ceiling(sign=-1.0, top=-0.1), duration=0.4, samples=40)
+
+
+def test_a_run_that_is_whole_but_for_rounding_is_not_short():
+    brief = type("Brief", (Ceiling,), {"duration": 0.7})()
+    ts = jnp.linspace(0.0, 0.7, 8, dtype=jnp.float32)  # up to less than 0.7
+    none = Events(jnp.zeros(0), jnp.zeros(0, int), None, None)
+    run = Trajectory(ts, ts, jnp.array(0), ts[-1], ts[-1], jnp.array(7), jnp.array(0), events=none)
+    with pytest.warns(UserWarning, match="that of 'passed' is negative from the start"):
+        warn_of_guards(brief, run, {"bounce": 1.0 + ts, "ceiling": 1.0 + ts, "passed": -1.0 - ts})
 
 
 class Jumping(Bouncing):

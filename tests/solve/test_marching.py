@@ -2,15 +2,18 @@
 
 from typing import ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxgait import ensemble, simulate
 from jaxgait.measure import Measure
-from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.model import Model, Scalar, Variable, derived, parameter
 from jaxgait.models.jumper import Jumper
 from jaxgait.outcome import IncompleteRun
+from jaxgait.run import Sampling
+from jaxgait.solve.marching import Marching
 from jaxgait.solve.schemes import schemes
 
 TOP = Measure("top", lambda run: run.extremes("x").largest, "m", "largest height", watch=("x",))
@@ -56,6 +59,18 @@ def test_states_totals_and_extremes_are_those_of_the_steps():
     np.testing.assert_allclose(run.x, x[::100], atol=1e-12)
     np.testing.assert_allclose(run.way, np.append(0.0, 1e-3 * np.cumsum(np.abs(v[1:])))[::100], atol=1e-12)
     np.testing.assert_array_equal(run.time, np.linspace(0.0, 0.5, 6))
+
+
+def test_a_run_prepares_its_model_once():
+    prepared = []
+
+    @derived
+    def count(model):
+        prepared.append(model)
+
+    model = type("Counting", (Thrown,), {"count": count})()
+    jax.eval_shape(lambda: Marching(1e-3).run(model, Sampling.of(model, None, 0.5, 5)).ys)
+    assert len(prepared) == 1
 
 
 def test_ensembles_end_early_have_gradients_and_converge(tmp_path):
