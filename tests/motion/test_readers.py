@@ -126,10 +126,26 @@ def test_some_absurd_values_do_not_decide_whether_angles_are_in_degrees(degrees,
         rows = [f"{t:.3f}{cell}{x:.6f}" for t, x in zip(W.time, knee, strict=True)]
         (found,) = _read(tmp_path, start + "\n".join(rows) + "\n", name).angles.values()
         np.testing.assert_allclose(found, W.knee, atol=1e-5)
-        rows[40] = f"{W.time[40]:.3f}{cell}{57e3 if degrees else 57}"
-        unit, line = "degrees" if degrees else "radians", start.count("\n") + 41
-        with pytest.raises(MotionFormatError, match=f"line {line}, column knee.*: 57.* is no angle in {unit}"):
-            _read(tmp_path, start + "\n".join(rows) + "\n", name)
+        for i in range(40, 44):  # a single one, and 2 % of them
+            rows[i] = f"{W.time[i]:.3f}{cell}{57e3 if degrees else 57}"
+            unit, lines = "degrees" if degrees else "radians", [start.count("\n") + k + 1 for k in (40, i)]
+            count = "1 row" if i == 40 else f"{i - 39} rows, the last on line {lines[1]}"
+            what = f"line {lines[0]}, column knee.*: 57.* is no angle in {unit}: beyond .* in {count};"
+            with pytest.raises(MotionFormatError, match=what):
+                _read(tmp_path, start + "\n".join(rows) + "\n", name)
+
+
+def test_a_joint_does_not_turn_by_a_whole_turn_but_a_heading_may(tmp_path):
+    turned = 12.0 * W.time  # rad, of a treadmill in a circle
+    rows = lambda label, x: f"\ntime\tknee_angle_r\t{label}\n" + "".join(
+        f"{t:.3f}\t{k:.6f}\t{y:.6f}\n" for t, k, y in zip(W.time, W.knee, x, strict=True)
+    )
+    for head in ("inDegrees=no\nendheader", "endheader"):
+        found = _read(tmp_path, head + rows("pelvis_rotation", turned), "a.mot")
+        np.testing.assert_allclose(found.angles["knee_angle_r"], W.knee, atol=1e-5)
+        np.testing.assert_allclose(found.angles["pelvis_rotation"], turned, atol=1e-5)
+    with pytest.raises(MotionFormatError, match="column hip_flexion_r: .* is no angle in degrees: beyond 360 in"):
+        _read(tmp_path, "inDegrees=yes\nendheader" + rows("hip_flexion_r", np.degrees(turned)), "a.mot")
 
 
 def test_what_stands_before_the_trajectories_is_not_dropped_without_a_word(tmp_path):

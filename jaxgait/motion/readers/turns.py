@@ -10,14 +10,19 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.checks import count_of
 from jaxgait.motion.readers.sheet import Sheet, Source
 
 ANGLE = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
 """In the names of angles."""
-MOST = 99.5
-"""Percentile of the sizes in a column that are compared with a turn: some absurd values do not decide."""
+MOST = 90.0
+"""Percentile of the sizes in a column that are compared with a turn: absurd values in less than a tenth do not decide."""
 SPIKE = 3.0
 """Size of a value over that percentile of its column, above which it is absurd if it also exceeds a turn."""
+_JOINT = re.compile(r"flex|adduction|tilt|knee|ankle", re.IGNORECASE)
+"""In the names of angles that no person turns by a whole turn."""
+_HEADING = re.compile(r"rotation|heading|yaw", re.IGNORECASE)
+"""In the names of angles that may grow by a turn and more, and do not show the unit."""
 _TURNS = {True: 360.0, False: 2.0 * math.pi}
 """A whole turn in degrees (True), and in radians."""
 
@@ -28,11 +33,8 @@ class Size(NamedTuple):
     largest: float
     usual: Float[np.ndarray, " columns"]
     """The percentile `MOST` of every column; 0 without values."""
-
-    @property
-    def in_degrees(self) -> bool:
-        """Whether some column exceeds a turn in radians, but for some absurd values."""
-        return bool(np.max(self.usual, initial=0.0) > _TURNS[False])
+    in_degrees: bool
+    """Whether some column exceeds a turn in radians, but for some absurd values and for headings among other angles."""
 
 
 def size_of(sheet: Sheet, columns: Mapping[str, int]) -> Size:
@@ -48,14 +50,16 @@ def size_of(sheet: Sheet, columns: Mapping[str, int]) -> Size:
     """
     sizes = np.abs(sheet.values[:, [*columns.values()]])
     usual = [np.percentile(x[np.isfinite(x)], MOST, method="lower") if np.isfinite(x).any() else 0.0 for x in sizes.T]
-    return Size(float(np.nanmax(sizes, initial=0.0)), np.array(usual, float))
+    deciding = [x for name, x in zip(columns, usual, strict=True) if not _HEADING.search(name)] or usual
+    in_degrees = max(deciding, default=0.0) > _TURNS[False]
+    return Size(float(np.nanmax(sizes, initial=0.0)), np.array(usual, float), bool(in_degrees))
 
 
 def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], degrees: bool) -> None:
-    """Checks that no angle exceeds both a turn and three times nearly all others of its column, in its unit.
+    """Checks that no joint angle exceeds a turn in its unit; others, which may grow, nearly all of their column too.
 
     Raises:
-        MotionFormatError: for the first one that does, naming line and column.
+        MotionFormatError: for the first one that does, naming line, column and how many do.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
@@ -63,12 +67,15 @@ def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], degree
         >>> source = Source("knee.csv", ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"])
         >>> check_turns(source, read_sheet(source, start=0), {"knee_flexion": 1}, degrees=False)
         Traceback (most recent call last):
-        jaxgait.motion.MotionFormatError: knee.csv, line 3, column knee_flexion: 57 is no angle in radians, where ...
+        jaxgait.motion.MotionFormatError: knee.csv, line 3, column knee_flexion: 57 is no angle in radians: beyond ...
     """
     usual, unit = size_of(sheet, columns).usual, "degrees" if degrees else "radians"
+    advice = "correct it, or write NaN" + ("" if degrees else "; if the angles are in degrees, state it")
     for (name, i), most in zip(columns.items(), usual, strict=True):
-        wrong = np.flatnonzero(np.abs(sheet.values[:, i]) > max(_TURNS[degrees], SPIKE * most))
+        limit = _TURNS[degrees] if _JOINT.search(name) else max(_TURNS[degrees], SPIKE * most)
+        wrong = np.flatnonzero(np.abs(sheet.values[:, i]) > limit)
         if wrong.size:
-            what = f"{sheet.values[wrong[0], i]:.6g} is no angle in {unit}, where {MOST:g} % of the column are within"
-            line = int(sheet.lines[wrong[0]])
-            raise source.error(f"{what} {most:.3g}", "correct it, or write NaN", line, name)
+            first, last = (int(sheet.lines[wrong[k]]) for k in (0, -1))
+            rows = count_of(wrong.size, "row", "rows") + f", the last on line {last + 1}" * (last > first)
+            what = f"{sheet.values[wrong[0], i]:.6g} is no angle in {unit}: beyond {limit:.3g} in {rows}"
+            raise source.error(what, advice, first, name)
