@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxgait.checks import listed
@@ -77,29 +77,24 @@ def is_written(span: str) -> bool:
     return bool(_WRITTEN.fullmatch(span))
 
 
-def distribution(name: str, span: str, values: Callable[[str, Sequence[str]], list[float]]) -> Any:
-    """A distribution of a parameter, from "normal(1600,200)" or "normal(1.6,0.2kN s/m)".
+def parsed(name: str, span: str) -> tuple[Kind, list[str]]:
+    """The distribution of a parameter and the texts of its arguments: "normal(1600,200)", "normal(1.6,0.2kN s/m)".
 
     Args:
         name: of the parameter.
         span: the text, for which `is_written` holds.
-        values: numbers of a parameter in its unit, from its name and their texts.
 
     Raises:
-        ParameterError: for an unknown distribution, another number of arguments, and impossible ones.
+        ParameterError: for an unknown distribution, and another number of arguments.
     """
     found = _WRITTEN.fullmatch(span)
     assert found is not None, "the text is a distribution"
     kind, inside, unit = found.groups()
-    forms = listed([known.form for known in KINDS.values()])
     if kind not in KINDS:
+        forms = listed([known.form for known in KINDS.values()])
         raise ParameterError(f"--over {name}={span}: {kind!r} is no distribution; write {forms}")
-    texts = [text.strip() for text in inside.split(",")]
-    known = KINDS[kind]
+    known, texts = KINDS[kind], [text.strip() for text in inside.split(",")]
     if len(texts) != known.count or not all(texts):
         raise ParameterError(f"--over {name}={span}: write {known.form}, with {known.count} numbers")
     texts[-1] += f" {unit}" if unit else ""
-    numbers = values(name, texts)
-    if fault := known.fault(*numbers):
-        raise ParameterError(f"--over {name}={span}: {fault}")
-    return known.make(*numbers)
+    return known, texts

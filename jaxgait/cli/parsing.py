@@ -131,7 +131,11 @@ def sampled(model: Model, texts: Sequence[str]) -> dict[str, Any]:
     def one(name: str, span: str) -> Any:
         if not distributions.is_written(span):
             return _bounds(model, name, span)
-        return distributions.distribution(name, span, lambda name, numbers: _varied(model, name, numbers))
+        kind, texts = distributions.parsed(name, span)
+        numbers = _varied(model, name, texts)
+        if fault := kind.fault(*numbers):
+            raise ParameterError(f"--over {name}={span}: {fault}")
+        return kind.make(*numbers)
 
     return pairs(texts, "--over", _BOX, one)
 
