@@ -6,6 +6,7 @@ export(measure_both([read_recording("walk.c3d")]), "walk.mot")
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import pathlib
@@ -16,7 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxgait import files, registry, xr
-from jaxgait.checks import by_name, listed, shown
+from jaxgait.checks import by_name, first_few, listed, shown, warn_user
+from jaxgait.ensembles.labels import summary
+from jaxgait.ensembles.results import missing_histories, over_time, rebuilt, recorded_class
+from jaxgait.motion.capture.coordinates import SAGITTAL
 from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.drive import GaitDrive, synthetic_recording
@@ -25,7 +29,7 @@ from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers.storage import is_length
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.stride import Stride
-from jaxgait.motion.writing import recording_columns, storage_text, walk_recording
+from jaxgait.motion.writing import check_one_walk, recording_columns, storage_text, walk_recording
 
 ENDINGS = (".csv", ".mot", ".sto")
 """Of the files that `export` writes."""
@@ -42,25 +46,32 @@ class Column(NamedTuple):
 
 
 @by_name()
-def export(result: Any, path: str | pathlib.Path, *, trial: int = 0) -> None:
+def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -> None:
     """Writes a run or a measured walk as a table over time, in the format of the file's ending.
 
     - `.mot`: the motion under OpenSim's names, in degrees: `pelvis_tx`, `hip_flexion_r`, `knee_angle_r`, ..., and the
-      ground force of a run. OpenSim shows it, and `jaxgait motion` reads it.
+      ground force of a run. OpenSim shows it, and `jaxgait motion` reads it. The motion is that of the sagittal plane.
     - `.sto`: the same of a walk, in radians; all outputs of a run, under their own names.
     - `.csv`: all outputs of a run, or every kept stride of a walk over the gait cycle, with units in the header.
+
+    OpenSim reads MOT and STO without gaps only: of a walk, the longest stretch without one is written; of a run, columns
+    with gaps are left out of STO. In CSV they are empty cells.
 
     Args:
         result: a run (of `simulate`, or one member of an ensemble with trajectories); a `Walk`, or both as the dict
             of `measure_both`; a drive, a stride or an embedded gait by name, of which four strides are written.
         path: a file whose name ends in one of `ENDINGS`; an old one is replaced when the new one is complete.
-        trial: of a walk of several, counted from 0.
+        trial: as MOT and STO, of a walk of several, counted from 0; CSV has the strides of all trials.
 
     Raises:
         OSError: if it cannot be written.
-        ValueError: for another ending, several runs at once, a trial that does not exist, and a mechanism whose joints
-            OpenSim does not name, as MOT.
+        ValueError: for another ending, several runs at once, a run without a sample or without the histories that MOT
+            needs, two walks of one leg, walks of different trials, a trial that does not exist or does not apply, none
+            for a walk of several, and a mechanism whose joints OpenSim does not name, as MOT.
         TypeError: for anything else.
+
+    Warns:
+        UserWarning: for frames and columns that are left out because of gaps.
 
     Examples:
         >>> from jaxgait import Bungee, export, simulate
@@ -76,10 +87,13 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int = 0) -> None:
     if ending not in ENDINGS:
         raise ValueError(f"cannot write {path}: the name of a table must end in {listed(ENDINGS)}")
     walks = _walks(result)
+    if trial is not None and (ending == ".csv" or not walks):
+        raise ValueError(f"trial={shown(trial)} selects a trial of a walk for .mot and .sto: leave it out")
     if ending == ".csv" and walks:
+        check_one_walk(walks)
         text = strides_csv(walks)
     elif ending != ".mot" and isinstance(result, xr.Dataset):
-        time, columns = histories(result)
+        time, columns = run_columns(result)
         text = _csv(time, columns) if ending == ".csv" else _plain_storage(path.stem, time, columns)
     else:
         recording = walk_recording(walks, trial) if walks else _recording(result)
@@ -88,7 +102,8 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int = 0) -> None:
             unit = lambda k: "deg" if k in recording.angles and not is_length(k) else "N" if _FORCE.search(k) else "m"
             text = _csv(time, {k: Column(x, unit(k)) for k, x in found.items()})
         else:
-            text = storage_text(recording.name, time, found, degrees=ending == ".mot")
+            notes = () if recording is result else recording.notes  # those of a file are about that file
+            text = storage_text(recording.name, time, found, degrees=ending == ".mot", notes=notes)
     files.text(path, text)
 
 
@@ -132,19 +147,20 @@ def strides_csv(walks: Any) -> str:
     return curves.to_dataframe().reset_index().rename(columns=labels).to_csv(index=False)
 
 
-def histories(run: xr.Dataset) -> tuple[np.ndarray, dict[str, Column]]:
+def run_columns(run: xr.Dataset) -> tuple[np.ndarray, dict[str, Column]]:
     """Times in s of a run until its end, and every output at them; elements of arrays are named as `points_heel_x`.
 
     Raises:
-        ValueError: for anything but one run over time.
+        ValueError: for anything but one run over time, and for one without a single value.
 
     Examples:
         >>> from jaxgait import Bungee, simulate
-        >>> from jaxgait.exporting import histories
-        >>> time, columns = histories(simulate(Bungee(), duration=1.0, samples=4))
+        >>> from jaxgait.exporting import run_columns
+        >>> time, columns = run_columns(simulate(Bungee(), duration=1.0, samples=4))
         >>> print(time, columns["height"].unit)
         [0.   0.25 0.5  0.75 1.  ] m
     """
+    run = over_time(run)
     if "time" not in run.dims or ("status" in run and run["status"].ndim):
         what = "a table over time is of one run: give a result of simulate, or one member of an ensemble with "
         raise ValueError(f"{what}trajectories (data.isel(member=0)); of a scan, data.to_dataframe().to_csv()")
@@ -153,9 +169,11 @@ def histories(run: xr.Dataset) -> tuple[np.ndarray, dict[str, Column]]:
         if "time" in found.dims and found.dtype.kind in "fiub":
             columns |= dict(_elements(str(name), found.transpose("time", ...)))
     floats = [c.values for c in columns.values() if c.values.dtype.kind == "f"]
-    last = (
-        np.flatnonzero(np.isfinite(np.stack(floats)).any(axis=0)).max(initial=-1) + 1 if floats else run.sizes["time"]
-    )
+    known = np.isfinite(np.stack(floats)).any(axis=0) if floats else np.ones(run.sizes["time"], bool)
+    if not known.any():
+        ended = "".join(f" ({text})" for text in (summary(run) if "status_legend" in run.attrs else ()))
+        raise ValueError(f"the run has no value at any time{ended}: there is nothing to write")
+    last = np.flatnonzero(known)[-1] + 1
     return run["time"].values[:last], {k: Column(c.values[:last], c.unit) for k, c in columns.items()}
 
 
@@ -176,7 +194,12 @@ def _csv(time: np.ndarray, columns: Mapping[str, Column]) -> str:
 
 
 def _plain_storage(name: str, time: np.ndarray, columns: Mapping[str, Column]) -> str:
-    return storage_text(name, time, {k: c.values.astype(float) for k, c in columns.items()}, degrees=False)
+    """A STO file of the columns that have no gaps, because OpenSim stops reading at the first one."""
+    gaps = [k for k, c in columns.items() if not np.isfinite(c.values).all()]
+    if gaps:
+        warn_user(f"left out of {name}.sto, because OpenSim reads no gaps: {first_few(gaps)}; .csv has them")
+    whole = {k: c.values.astype(float) for k, c in columns.items() if k not in gaps}
+    return storage_text(name, time, whole, degrees=False)
 
 
 def _walks(result: Any) -> list[Walk]:
@@ -190,10 +213,7 @@ def _walks(result: Any) -> list[Walk]:
 def _recording(result: Any) -> Recording:
     """The joint angles in a run, or of some strides of a drive."""
     if isinstance(result, xr.Dataset):
-        histories(result)  # checks that it is one run
-        where = _hook(result)
-        _check_named(where, result.attrs.get("model", "this mechanism"))
-        return registry.load(where)(result)
+        return _run_recording(result)
     named = isinstance(result, str) and result in REFERENCE_GAITS
     if not (named or isinstance(result, GaitDrive | Stride | Recording)):
         advice = "give a run, a Walk or the dict of measure_both, a drive, a stride, or an embedded gait by name"
@@ -201,12 +221,20 @@ def _recording(result: Any) -> Recording:
     if isinstance(result, Recording):
         return result
     drive = motion_drive(result)
-    return synthetic_recording(drive, STRIDES_OF_A_DRIVE * float(drive.period), 100.0)
+    found = synthetic_recording(drive, STRIDES_OF_A_DRIVE * float(drive.period), 100.0)
+    return dataclasses.replace(found, notes=(SAGITTAL,))
 
 
-def _hook(run: xr.Dataset) -> str:
-    """The function that makes a recording of a run; empty if its model has none, or is of a script."""
+def _run_recording(run: xr.Dataset) -> Recording:
+    """The joint angles of a run, by the function that its model names."""
+    run_columns(run)  # checks that it is one run with values
+    run = over_time(run)
+    where = getattr(recorded_class(run), "recording", "")
+    _check_named(where, run.attrs.get("model", "this mechanism"))
     try:
-        return registry.load(f"{run.attrs['module']}:{run.attrs['model']}").recording
-    except (KeyError, ValueError, AttributeError):
-        return ""
+        return registry.load(where)(run)
+    except (AttributeError, KeyError) as error:
+        if not (missing := missing_histories(rebuilt(run), run)):
+            raise
+        what = f"joint angles need histories that the run lacks: {first_few(missing, 3)}"
+        raise ValueError(f"{what}; keep them (trajectories=True), or write .csv or .sto") from error

@@ -247,7 +247,7 @@ def test_a_result_that_lacks_a_parameter_asks_for_the_model(monkeypatch):
         def vector_field(self, t, y):
             return {"x": -self.slowing * y["x"]}
 
-    monkeypatch.setattr(results, "_kind", lambda name, module: Decay)
+    monkeypatch.setattr(results, "recorded_class", lambda run: Decay)
     attrs = {"model": "Decay", "contents": "{}", "parameters": json.dumps({"slowing": 2.0})}
     assert rebuilt(xr.Dataset(attrs=attrs)).slowing == 2.0
     with pytest.raises(ValueError, match=r"its slowing was not recorded\): give it, model="):

@@ -8,12 +8,13 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee, Prosthesis, export, simulate
-from jaxgait.exporting import histories
-from jaxgait.motion import MotionFormatError
+from jaxgait.exporting import run_columns
+from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.readers import read_recording
+from jaxgait.plot.histories import picture
 from tests.motion import walker
 
 W = walker.walker(duration=4.0)
@@ -44,6 +45,7 @@ def test_the_header_is_that_of_opensim_4(run, ending, tmp_path):
     assert stated["version"] == "1" and stated["inDegrees"] == ("yes" if ending == "mot" else "no")
     assert (int(stated["nRows"]), int(stated["nColumns"])) == (len(rows), len(labels)) == (201, len(rows[0]))
     assert labels[0] == "time" and len(set(labels)) == len(labels)
+    assert ("The motion is planar" in path.read_text()) == (ending == "mot")
     assert f"Angles are in {'degrees' if ending == 'mot' else 'radians'}." in path.read_text()
 
 
@@ -106,6 +108,76 @@ def test_a_walk_of_markers_becomes_joint_angles(tmp_path):
     assert again.speed == pytest.approx(walk.speed, rel=2e-3)
     with pytest.raises(ValueError, match="there is no trial 1"):
         export(walk, tmp_path / "walk.mot", trial=1)
+    with pytest.raises(ValueError, match="2 walks are of the right leg: write each to a file of its own"):
+        export({"before": walk, "after": walk}, tmp_path / "walk.csv")
+
+
+def test_one_trial_of_several_is_chosen(tmp_path):
+    """And a trial that does not apply was ignored."""
+    trial = synthetic_recording(reference_gait())
+    names = {f"{k[:-2]}_l": x for k, x in trial.angles.items() if k.endswith("_r")}
+    trial = dataclasses.replace(trial, angles=trial.angles | names)
+    later = dataclasses.replace(trial, name="later", file="later.mot", time=trial.time + 1.0)
+    right, left = (measure([trial, later], side, Options(cutoff=None)) for side in ("right", "left"))
+    export({"right": right, "left": left}, tmp_path / "walk.sto", trial=1)
+    assert read_recording(tmp_path / "walk.sto").time[0] == 1.0
+    with pytest.raises(ValueError, match="has 2 trials, and a file holds one: give trial=0 to 1"):
+        export(right, tmp_path / "walk.mot")
+    for result, ending in ((right, "csv"), ("rajagopal_1.26ms", "mot")):
+        with pytest.raises(ValueError, match=r"trial=1 selects a trial of a walk for \.mot and \.sto: leave it out"):
+            export(result, tmp_path / f"walk.{ending}", trial=1)
+    alone = measure([later], "left", Options(cutoff=None))
+    with pytest.raises(ValueError, match=r"the right leg is of the trials rajagopal_1\.26ms, later, the left one of later"):
+        export({"right": right, "left": alone}, tmp_path / "walk.mot", trial=0)
+
+
+def test_no_gap_is_written_for_opensim(fall, tmp_path):
+    """At the first one, it stops reading."""
+    trial = synthetic_recording(reference_gait())
+    missing = np.isin(np.arange(trial.frames), [0, *range(100, 110), 300])
+    trial.angles["knee_angle_r"] = np.where(missing, np.nan, trial.angles["knee_angle_r"])
+    what = "values are missing at 1.00 to 1.09 s, 3.00 to 3.00 s, .* only 1.10 to 2.99 s is written; fill"
+    with pytest.warns(MotionWarning, match=what):
+        export(trial, tmp_path / "walk.mot")
+    assert read_recording(tmp_path / "walk.mot").frames == 190
+    trial.angles["pelvis_tx"] = np.full(trial.frames, np.nan)
+    with pytest.raises(MotionFormatError, match="values in all columns; without any value: pelvis_tx; fill the gaps"):
+        export(trial, tmp_path / "walk.mot")
+    part = fall.assign(height=fall.height.where(fall.time != 1.0))
+    with pytest.warns(UserWarning, match=r"left out of fall\.sto, because OpenSim reads no gaps: height; \.csv has"):
+        export(part, tmp_path / "fall.sto")
+    assert "height" not in read_recording(tmp_path / "fall.sto").angles
+    export(part, tmp_path / "fall.csv")
+    assert len((tmp_path / "fall.csv").read_text().splitlines()) == 1 + fall.time.size
+
+
+def test_a_run_without_any_value_is_not_written(run, fall, tmp_path):
+    for found, ending in ((fall, "csv"), (fall, "sto"), (run, "mot")):
+        failed = found.where(found.time < -1.0).assign_attrs(status=3, status_legend='{"3": "failed: stiff"}')
+        with pytest.raises(ValueError, match=r"the run has no value at any time \(failed: stiff\)"):
+            export(failed, tmp_path / f"a.{ending}")
+
+
+def test_a_member_with_times_of_its_own_is_a_run(run, fall, tmp_path):
+    own = lambda run: run.drop_indexes("time").reset_coords("time").rename_dims(time="instant").assign(status=0)
+    for found, ending in ((fall, "csv"), (fall, "sto"), (run, "mot")):
+        texts = []
+        for one in (found, own(found)):
+            export(one, path := tmp_path / f"one.{ending}")
+            texts.append(path.read_text())
+        assert texts[0] == texts[1]
+    assert picture(own(fall), ["height"]).axes[-1].get_xlabel() == "time (s)"
+
+
+def test_the_histories_that_joint_angles_need_are_named(run, tmp_path):
+    with pytest.raises(ValueError, match=r"histories that the run lacks: theta_b, .*; keep them \(trajectories=True\)"):
+        export(run[["knee_angle"]], tmp_path / "knee.mot")
+
+
+def test_no_file_decides_what_is_imported(run, tmp_path):
+    (tmp_path / "unwanted.py").write_text("raise SystemExit('imported')")
+    with pytest.raises(ValueError, match="OpenSim has no names for the joints of Leg"):
+        export(run.assign_attrs(module="unwanted", model="Leg"), tmp_path / "leg.mot")
 
 
 def test_all_outputs_of_any_run_are_read_back(fall, tmp_path):
@@ -129,7 +201,7 @@ def test_csv_has_units_in_its_header(run, fall, tmp_path):
 
 def test_a_run_that_ended_early_is_written_until_its_end(fall, tmp_path):
     cut = fall.where(fall.time <= 1.0)
-    time, columns = histories(cut)
+    time, columns = run_columns(cut)
     assert time[-1] == 1.0 and np.isfinite(columns["height"].values).all()
     export(cut, tmp_path / "cut.sto")
     assert read_recording(tmp_path / "cut.sto").frames == time.size

@@ -260,7 +260,7 @@ class Motion(JsonOutput):
     harmonics: int | None = None
     """Harmonics of the Fourier series; by default as many as the data support."""
     out: pathlib.Path | None = None
-    """File: .json (drive, page, picture), .html, a picture (PNG, PDF), strides (.nc, .csv), the trial (.mot, .sto)."""
+    """File: .json (drive, page, picture), .html, a picture (PNG, PDF), strides (.nc, .csv), trials (.mot, .sto)."""
 
     def __call__(self) -> None:
         """Runs it."""

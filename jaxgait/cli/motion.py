@@ -248,12 +248,16 @@ def _peaks(dynamics: Dynamics) -> Iterator[str]:
 
 
 def _write_table(walks: Sequence[Walk], out: pathlib.Path) -> None:
-    """Writes the kept strides over percent of the gait cycle (netCDF, CSV), or the trial over time (MOT, STO)."""
-    if out.suffix.lower() == ".nc":
-        files.netcdf(out, stride_curves(*walks))
-    else:
-        export({walk.side: walk for walk in walks}, out)
-    print(f"wrote {out}")
+    """Writes the kept strides over percent of the gait cycle (netCDF, CSV), or each trial over time (MOT, STO)."""
+    trials: dict[pathlib.Path, int | None] = {out: None}
+    if out.suffix.lower() in MOTIONS and walks[0].trials[1:]:
+        trials = {out.with_stem(f"{out.stem}_{i + 1}"): i for i in range(len(walks[0].trials))}
+    for path, trial in trials.items():
+        if path.suffix.lower() == ".nc":
+            files.netcdf(path, stride_curves(*walks))
+        else:
+            export({walk.side: walk for walk in walks}, path, trial=trial)
+        print(f"wrote {path}")
 
 
 def _write(out: pathlib.Path, walk: Walk, verdict: Verdict, harmonics: int | None) -> None:

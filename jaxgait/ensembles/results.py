@@ -8,6 +8,7 @@ import os
 import pathlib
 import sys
 
+import jax
 import numpy as np
 
 from jaxgait import registry, xr
@@ -20,6 +21,7 @@ from jaxgait.ensembles.walks import recorded
 from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
+from jaxgait.states import state_variables
 
 DAMAGED = "damaged"
 """Key of the encoding of results of stores that `open_result` has warned of."""
@@ -122,12 +124,52 @@ def flat(x: xr.DataArray, dims: tuple[str, ...]) -> np.ndarray:
     return x.transpose(*dims, ...).to_numpy().reshape(-1, *(n for d, n in x.sizes.items() if d not in dims))
 
 
-def _kind(name: str, module: str) -> type[Model] | None:
-    """A model class that is registered or loaded; no file decides what is imported."""
+def over_time(data: xr.Dataset) -> xr.Dataset:
+    """A result along its times: those of one member of a scan whose members have times of their own, otherwise as it is.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.ensembles.results import over_time
+        >>> member = xr.Dataset({"time": ("instant", [0.0, 0.5]), "height": ("instant", [80.0, 79.0])})  # s, m
+        >>> over_time(member).height.dims
+        ('time',)
+    """
+    if "time" in data and data["time"].dims == ("instant",):
+        return data.set_coords("time").swap_dims(instant="time")
+    return data
+
+
+def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
+    """The states and outputs of a model that a result does not have over time.
+
+    Examples:
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles.results import missing_histories
+        >>> falls = ensemble(Bungee(), {"mass": [60.0]}, duration=1.0, samples=5, trajectories=["x", "v", "height"])
+        >>> missing_histories(Bungee(), falls)
+        ['acceleration', 'drag_power', 'energy', 'rope_force']
+    """
+    y0 = jax.eval_shape(model.initial_state)
+    names = [*state_variables(y0), *jax.eval_shape(model.outputs, jax.ShapeDtypeStruct((), float), y0)]
+    return [name for name in names if name not in run.data_vars]
+
+
+def recorded_class(run: xr.Dataset) -> type[Model] | None:
+    """The model class of a result: one that is registered or loaded, or None; no file decides what is imported.
+
+    A class of a script (`__main__`) is that of whatever script runs now, which may have other equations.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.ensembles.results import recorded_class
+        >>> recorded_class(xr.Dataset(attrs={"model": "Bungee"})).__name__
+        'Bungee'
+        >>> print(recorded_class(xr.Dataset(attrs={"model": "Car", "module": "not_imported"})))
+        None
+    """
+    name, module = str(run.attrs.get("model")), str(run.attrs.get("module", ""))
     if known := registry.known_as(name, module):
         return registry.model_class(known)
-    if module == "__main__":  # of whatever script runs now: its class of this name may have other equations
-        return None
     found = getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) and issubclass(found, Model) else None
 
@@ -146,9 +188,9 @@ def rebuilt(run: xr.Dataset) -> Model:
         >>> print(float(rebuilt(xr.Dataset(attrs=recorded)).mass))  # kg
         80.0
     """
-    name = str(run.attrs.get("model"))
-    kind = _kind(name, run.attrs.get("module", ""))
-    if kind is None:
+    kind = recorded_class(run)
+    if kind is None or kind.__module__ == "__main__":
+        name = str(run.attrs.get("model"))
         how = "register it as an entry point (see the page on own mechanisms), import its module, or give model=..."
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
     try:
@@ -165,5 +207,5 @@ def rebuilt(run: xr.Dataset) -> Model:
             raise ValueError(f"its {lost[0]} was not recorded")
         return with_parameters(model, {n: own[n] for n in declared(known, own)})
     except (ValueError, KeyError, TypeError) as error:
-        message = f"the {name} of this result cannot be made from its attributes ({error}): give it, model=..."
+        message = f"the {kind.__name__} of this result cannot be made from its attributes ({error}): give it, model=..."
         raise ValueError(message) from error

@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture.coordinates import leg_angles
+from jaxgait.checks import count, first_few, warn_user
+from jaxgait.motion import MotionWarning
+from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
 from jaxgait.motion.capture.tables import trial_curves
 from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.readers.storage import is_length
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Recording, runs
 
 Columns = Mapping[str, Float[np.ndarray, " rows"]]
 
 
-def storage_text(name: str, time: Float[np.ndarray, " rows"], columns: Columns, *, degrees: bool) -> str:
+def storage_text(
+    name: str, time: Float[np.ndarray, " rows"], columns: Columns, *, degrees: bool, notes: Sequence[str] = ()
+) -> str:
     """A MOT or STO file, as OpenSim 4 writes them.
 
     Args:
@@ -24,6 +28,7 @@ def storage_text(name: str, time: Float[np.ndarray, " rows"], columns: Columns, 
         time: in s.
         columns: by label, which has no tabs; angles in the unit that `degrees` states.
         degrees: whether angles are in degrees; otherwise they are in radians.
+        notes: lines of the header about the motion.
 
     Examples:
         >>> import numpy as np
@@ -55,6 +60,7 @@ def storage_text(name: str, time: Float[np.ndarray, " rows"], columns: Columns, 
         "",
         "Units are S.I. units (second, meters, Newtons, ...)",
         f"Angles are in {'degrees' if degrees else 'radians'}.",
+        *(" ".join(note.replace("=", " ").split()) for note in notes),
         "",
         "endheader",
         "\t".join(["time", *columns]),
@@ -67,15 +73,19 @@ def recording_columns(
 ) -> tuple[Float[np.ndarray, " rows"], dict[str, np.ndarray]]:
     """Times in s and columns of the joint angles and the ground forces of a recording, under OpenSim's names.
 
-    Frames before the first and after the last one with all angles are left out. A centre of pressure is 0 without a
-    force.
+    They are those of the longest stretch of frames in which all have values, because OpenSim stops reading at the first
+    gap. A centre of pressure is 0 without a force.
 
     Args:
         recording: without markers; ground forces are on the clock of the angles.
         degrees: whether the columns of angles are in degrees; otherwise they are in radians.
 
     Raises:
-        MotionFormatError: for markers, without angles, and for forces on another clock.
+        MotionFormatError: for markers, without angles or two successive frames that have all, and for forces on another
+            clock.
+
+    Warns:
+        MotionWarning: if frames outside the stretch have values, too.
 
     Examples:
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
@@ -95,22 +105,57 @@ def recording_columns(
         columns |= {f"{plate.name}_v{axis}": plate.force[:, i] for i, axis in enumerate("xyz")}
         if plate.point is not None:
             columns |= {f"{plate.name}_p{axis}": np.nan_to_num(plate.point[:, i]) for i, axis in enumerate("xyz")}
-    whole = np.flatnonzero(np.isfinite(np.stack([*recording.angles.values()])).all(axis=0))
-    if whole.size < 2:
-        raise recording.error("fewer than two frames have all joint angles", "fill the gaps first")
-    rows = np.s_[whole[0] : whole[-1] + 1]
-    return recording.time[rows], {k: x[rows] for k, x in columns.items()}
+    whole = np.isfinite(np.stack([*columns.values()])).all(axis=0)
+    first, end = max(runs(whole), key=lambda run: run[1] - run[0], default=(0, 0))
+    if end - first < 2:
+        empty = [k for k, x in columns.items() if not np.isfinite(x).any()]
+        without = f"; without any value: {first_few(empty)}" if empty else ""
+        raise recording.error(f"no two successive frames have values in all columns{without}", "fill the gaps first")
+    if end - first < whole.sum():
+        some = np.flatnonzero(whole)
+        inside = [(a, b) for a, b in runs(~whole) if some[0] < a < some[-1]]
+        gaps = [f"{recording.time[a]:.2f} to {recording.time[b - 1]:.2f} s" for a, b in inside]
+        written = f"{recording.time[first]:.2f} to {recording.time[end - 1]:.2f} s"
+        what = f"values are missing at {first_few(gaps, 3)}, and OpenSim reads no gaps"
+        warn_user(f"{recording.file}: {what}: only {written} is written; fill them to keep the rest", MotionWarning)
+    return recording.time[first:end], {k: x[first:end] for k, x in columns.items()}
 
 
-def walk_recording(walks: Sequence[Walk], trial: int = 0) -> Recording:
+def check_one_walk(walks: Sequence[Walk]) -> None:
+    """Checks that walks are of different legs in the same trials, as `measure_both` measures them.
+
+    Raises:
+        ValueError: if they are not.
+
+    Examples:
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> from jaxgait.motion.writing import check_one_walk
+        >>> walk = measure([synthetic_recording(reference_gait())])
+        >>> check_one_walk([walk, walk])
+        Traceback (most recent call last):
+        ValueError: 2 walks are of the right leg: write each to a file of its own
+    """
+    sides = [walk.side for walk in walks]
+    for side in sides:
+        if sides.count(side) > 1:
+            raise ValueError(f"{sides.count(side)} walks are of the {side} leg: write each to a file of its own")
+    trials = [[(leg.recording.name, leg.recording.file) for leg in walk.legs] for walk in walks]
+    if any(own != trials[0] for own in trials):
+        names = [first_few([name for name, _ in own], 2) for own in trials]
+        what = f"the {sides[0]} leg is of the trials {names[0]}, the {sides[1]} one of {names[1]}"
+        raise ValueError(f"{what}: write each to a file of its own, or measure both legs of the same files")
+
+
+def walk_recording(walks: Sequence[Walk], trial: int | None = None) -> Recording:
     """A whole trial of a measured walk as the joint angles of its legs, on the pelvis between their hips.
 
     Args:
         walks: of one leg, or of both legs of the same trials.
-        trial: which one, counted from 0.
+        trial: which one, counted from 0; not needed if there is one.
 
     Raises:
-        ValueError: if there is no such trial.
+        ValueError: if there is no such trial, none is given for walks of several, and as `check_one_walk`.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -121,12 +166,17 @@ def walk_recording(walks: Sequence[Walk], trial: int = 0) -> Recording:
         >>> print(found.frames, [*found.angles][:4])
         400 ['pelvis_tilt', 'pelvis_tx', 'pelvis_ty', 'hip_flexion_r']
     """
-    curves = {walk.side: trial_curves(walk, trial) for walk in walks}
+    check_one_walk(walks)
+    several = len(walks[0].trials)
+    if trial is None and several > 1:
+        raise ValueError(f"{walks[0].name} has {several} trials, and a file holds one: give trial=0 to {several - 1}")
+    number = 0 if trial is None else count("trial", trial, least=0)
+    curves = {walk.side: trial_curves(walk, number) for walk in walks}
     mean = lambda name: np.mean([one[name].values for one in curves.values()], axis=0)
     tilt = -np.radians(mean("pelvis_tilt")) if all("pelvis_tilt" in one for one in curves.values()) else 0.0
     angles = {}
     for side, one in curves.items():
         joints = (np.radians(one[f"{name}_angle"].values) for name in ("thigh", "knee", "ankle"))
         angles |= leg_angles(mean("hip_x"), mean("hip_height"), *joints, side=side, tilt=tilt)
-    of = walks[0].legs[trial].recording
-    return Recording(of.name, of.file, of.rate, of.time, angles=angles)
+    of = walks[0].legs[number].recording
+    return Recording(of.name, of.file, of.rate, of.time, angles=angles, notes=(SAGITTAL,))

@@ -19,6 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from jaxgait.checks import nearest
 from jaxgait.ensembles.columns import MEMBER
+from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import draw_map, no_value
@@ -69,6 +70,7 @@ def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
     """
     if list(over) == [STRIDE]:
         return over_stride(data, variables)
+    data = over_time(data)
     if own := [v for v in variables if v in data and "instant" in data[v].dims]:
         raise ValueError(f"the members have times of their own: draw {own[0]} over the stride, over=['{STRIDE}']")
     measures = bool(variables or over) and not any("time" in data[v].dims for v in variables if v in data)

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from jaxgait import registry
-from jaxgait.ensembles.results import rebuilt
+from jaxgait.ensembles.results import missing_histories, over_time, rebuilt
 from jaxgait.model import Model
 from jaxgait.plot.style import BLUE, EARTH, GREY, RED
 from jaxgait.states import state_variables
@@ -140,8 +139,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         >>> print([curve.name for curve in shown.curves], shown.forces[0].force[-1])  # N, upward
         ['height', 'rope'] [  0. 100.]
     """
-    if isinstance(run, xr.Dataset) and "time" in run and run["time"].dims == ("instant",):  # members with own times
-        run = run.set_coords("time").swap_dims(instant="time")
+    if isinstance(run, xr.Dataset):
+        run = over_time(run)
     coords = run.coords if isinstance(run, xr.Dataset) else {}
     over_time = "time" in coords and coords["time"].dims == ("time",) and run.sizes["time"] > 1
     if not over_time or ("status" in run and run["status"].ndim):  # a scan has a status per member
@@ -174,21 +173,6 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         ) from error
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
     return found._replace(ended=ended.partition(" (")[0])  # without what it means
-
-
-def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
-    """The states and outputs of a model that a result does not have over time.
-
-    Examples:
-        >>> from jaxgait import Bungee, ensemble
-        >>> from jaxgait.plot.scene import missing_histories
-        >>> falls = ensemble(Bungee(), {"mass": [60.0]}, duration=1.0, samples=5, trajectories=["x", "v", "height"])
-        >>> missing_histories(Bungee(), falls)
-        ['acceleration', 'drag_power', 'energy', 'rope_force']
-    """
-    y0 = jax.eval_shape(model.initial_state)
-    names = [*state_variables(y0), *jax.eval_shape(model.outputs, jax.ShapeDtypeStruct((), float), y0)]
-    return [name for name in names if name not in run.data_vars]
 
 
 def _along_further_dimensions(run: xr.Dataset, model: Model) -> tuple[int, str] | None:

@@ -262,6 +262,11 @@ def test_a_stride_is_no_recording(tmp_path, capsys):
     assert output.out == "", "before anything is done"
     cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.mot")])
     assert "wrote" in capsys.readouterr().out and "knee_angle_r" in read_recording(tmp_path / "my.mot").angles
+    (tmp_path / "again.mot").write_text((tmp_path / "my.mot").read_text())
+    cli.main(["motion", str(tmp_path / "my.mot"), str(tmp_path / "again.mot"), "--out", str(tmp_path / "walk.mot")])
+    wrote = [line for line in capsys.readouterr().out.splitlines() if "wrote" in line]
+    assert wrote == [f"wrote {tmp_path / name}" for name in ("walk_1.mot", "walk_2.mot")], "a file for each trial"
+    assert {path.name for path in tmp_path.glob("walk*")} == {"walk_1.mot", "walk_2.mot"}
     with pytest.raises(SystemExit) as stop:
         cli.main(["motion", str(tmp_path / "my.csv"), "--leg", "left", "--mass", "70", "--gap", "0.2"])
     assert stop.value.code == console.BAD_INPUT

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from jaxgait.motion.capture.coordinates import leg_angles
+from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
 from jaxgait.motion.recording import GroundReaction, Recording
 
 
 def recording(run: xr.Dataset) -> Recording:
     """The leg as the right one of a level pelvis, and the force under its foot with the centre of pressure.
+
+    The model is planar: all z are 0, also that of the force, which in space is 0.1 m to the right of the pelvis' middle.
 
     Examples:
         >>> from jaxgait import Prosthesis, simulate
@@ -35,4 +37,5 @@ def recording(run: xr.Dataset) -> Recording:
         time=time,
         angles=leg_angles(at("H", "x"), at("H", "y"), *values),
         forces=(GroundReaction("ground_force", time, force, point),),
+        notes=(SAGITTAL,),
     )

@@ -22,7 +22,7 @@ from jaxgait import checks, files
 from jaxgait.checks import by_name, warn_user
 from jaxgait.ensembles.agreement import CAUSES
 from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
-from jaxgait.ensembles.results import is_run, open_result
+from jaxgait.ensembles.results import is_run, missing_histories, open_result
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.choice import extremes, one_of_each_status, spread
@@ -30,7 +30,6 @@ from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, measured_histories, one_run, playback
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.scale import boundaries, colours, texts
-from jaxgait.plot.scene import missing_histories
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.states import state_variables
 

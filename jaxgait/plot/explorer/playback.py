@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
+from jaxgait.ensembles.results import over_time
 from jaxgait.model import Model
 from jaxgait.plot.jumps import jumps
 from jaxgait.plot.references import references
@@ -74,9 +75,7 @@ class Pack:
 
 def one_run(runs: xr.Dataset, member: int) -> xr.Dataset:
     """One of several runs along `member`, in the form of `simulate`: over `time`, with the names of its events."""
-    run = runs.isel(member=member)
-    if "instant" in run.dims:
-        run = run.set_coords("time").swap_dims({"instant": "time"})
+    run = over_time(runs.isel(member=member))
     if "event_kind" in run:
         names = json.loads(run.event_kind.attrs["legend"])
         run = run.isel(event=np.flatnonzero(run.event_kind.values >= 0))
