@@ -32,7 +32,7 @@ OBLIQUE_SINE = 0.5
 MOST_OVEREXTENSION = np.radians(20.0)
 """Angle in rad beyond which no knee is overextended: it is flexed there."""
 KNEES = ("knee_angle_r", "knee_angle_l")
-SAGITTAL = "The motion is planar, in the middle of the pelvis (z 0): lock the coordinates of the frontal plane."
+SAGITTAL = "The motion is planar (all z are 0): joint moments outside the sagittal plane mean nothing."
 """For files of angles that `leg_angles` made."""
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 
