@@ -54,8 +54,8 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
     - `.sto`: the same of a walk, in radians; all outputs of a run, under their own names.
     - `.csv`: all outputs of a run, or every kept stride of a walk over the gait cycle, with units in the header.
 
-    OpenSim reads MOT and STO without gaps only: of a walk, the longest stretch without one is written; of a run, columns
-    with gaps are left out of STO. In CSV they are empty cells.
+    OpenSim reads MOT and STO until the first gap: of a walk, the longest stretch without one is written; of a run, STO
+    lacks the columns with gaps. In CSV gaps are empty cells.
 
     Args:
         result: a run (of `simulate`, or one member of an ensemble with trajectories); a `Walk`, or both as the dict

@@ -127,7 +127,7 @@ def test_one_trial_of_several_is_chosen(tmp_path):
         with pytest.raises(ValueError, match=r"trial=1 selects a trial of a walk for \.mot and \.sto: leave it out"):
             export(result, tmp_path / f"walk.{ending}", trial=1)
     alone = measure([later], "left", Options(cutoff=None))
-    with pytest.raises(ValueError, match=r"the right leg is of the trials rajagopal_1\.26ms, later, the left one of later"):
+    with pytest.raises(ValueError, match=r"right leg is of the trials rajagopal_1\.26ms, later, the left one of later"):
         export({"right": right, "left": alone}, tmp_path / "walk.mot", trial=0)
 
 

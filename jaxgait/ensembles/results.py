@@ -125,7 +125,7 @@ def flat(x: xr.DataArray, dims: tuple[str, ...]) -> np.ndarray:
 
 
 def over_time(data: xr.Dataset) -> xr.Dataset:
-    """A result along its times: those of one member of a scan whose members have times of their own, otherwise as it is.
+    """A result along `time`, also one member of a scan whose members have times of their own.
 
     Examples:
         >>> import xarray as xr
@@ -157,7 +157,7 @@ def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
 def recorded_class(run: xr.Dataset) -> type[Model] | None:
     """The model class of a result: one that is registered or loaded, or None; no file decides what is imported.
 
-    A class of a script (`__main__`) is that of whatever script runs now, which may have other equations.
+    That of a script (`__main__`) is of whatever script runs now, and may have other equations.
 
     Examples:
         >>> import xarray as xr
@@ -189,7 +189,7 @@ def rebuilt(run: xr.Dataset) -> Model:
         80.0
     """
     kind = recorded_class(run)
-    if kind is None or kind.__module__ == "__main__":
+    if kind is None or run.attrs.get("module") == "__main__":
         name = str(run.attrs.get("model"))
         how = "register it as an entry point (see the page on own mechanisms), import its module, or give model=..."
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")

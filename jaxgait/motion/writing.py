@@ -105,7 +105,7 @@ def recording_columns(
         columns |= {f"{plate.name}_v{axis}": plate.force[:, i] for i, axis in enumerate("xyz")}
         if plate.point is not None:
             columns |= {f"{plate.name}_p{axis}": np.nan_to_num(plate.point[:, i]) for i, axis in enumerate("xyz")}
-    whole = np.isfinite(np.stack([*columns.values()])).all(axis=0)
+    whole = np.asarray(np.isfinite(np.stack([*columns.values()])).all(axis=0))
     first, end = max(runs(whole), key=lambda run: run[1] - run[0], default=(0, 0))
     if end - first < 2:
         empty = [k for k, x in columns.items() if not np.isfinite(x).any()]

@@ -142,8 +142,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     if isinstance(run, xr.Dataset):
         run = over_time(run)
     coords = run.coords if isinstance(run, xr.Dataset) else {}
-    over_time = "time" in coords and coords["time"].dims == ("time",) and run.sizes["time"] > 1
-    if not over_time or ("status" in run and run["status"].ndim):  # a scan has a status per member
+    is_over_time = "time" in coords and coords["time"].dims == ("time",) and run.sizes["time"] > 1
+    if not is_over_time or ("status" in run and run["status"].ndim):  # a scan has a status per member
         raise ValueError(
             "an animation shows one run over time: give a result of simulate, or one member of an ensemble with "
             "trajectories (data.isel(member=0)), or several by title ({'before': run, 'after': other})"

@@ -137,14 +137,15 @@ def test_some_absurd_values_do_not_decide_whether_angles_are_in_degrees(degrees,
 
 def test_a_joint_does_not_turn_by_a_whole_turn_but_a_heading_may(tmp_path):
     turned = 12.0 * W.time  # rad, of a treadmill in a circle
-    rows = lambda label, x: f"\ntime\tknee_angle_r\t{label}\n" + "".join(
-        f"{t:.3f}\t{k:.6f}\t{y:.6f}\n" for t, k, y in zip(W.time, W.knee, x, strict=True)
+    rows = lambda label, x: (
+        f"\ntime\tknee_angle_r\t{label}\n"
+        + "".join(f"{t:.3f}\t{k:.6f}\t{y:.6f}\n" for t, k, y in zip(W.time, W.knee, x, strict=True))
     )
     for head in ("inDegrees=no\nendheader", "endheader"):
         found = _read(tmp_path, head + rows("pelvis_rotation", turned), "a.mot")
         np.testing.assert_allclose(found.angles["knee_angle_r"], W.knee, atol=1e-5)
         np.testing.assert_allclose(found.angles["pelvis_rotation"], turned, atol=1e-5)
-    with pytest.raises(MotionFormatError, match="column hip_flexion_r: .* is no angle in degrees: beyond 360 in"):
+    with pytest.raises(MotionFormatError, match=r"column hip_flexion_r: .* is no angle in degrees: beyond 360 in"):
         _read(tmp_path, "inDegrees=yes\nendheader" + rows("hip_flexion_r", np.degrees(turned)), "a.mot")
 
 

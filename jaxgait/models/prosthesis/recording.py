@@ -12,7 +12,7 @@ from jaxgait.motion.recording import GroundReaction, Recording
 def recording(run: xr.Dataset) -> Recording:
     """The leg as the right one of a level pelvis, and the force under its foot with the centre of pressure.
 
-    The model is planar: all z are 0, also that of the force, which in space is 0.1 m to the right of the pelvis' middle.
+    All z are 0, also that of the force, which in space is about 0.1 m to the right of the middle of the pelvis.
 
     Examples:
         >>> from jaxgait import Prosthesis, simulate

@@ -16,7 +16,7 @@ from jaxgait.motion.readers.sheet import Sheet, Source
 ANGLE = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
 """In the names of angles."""
 MOST = 90.0
-"""Percentile of the sizes in a column that are compared with a turn: absurd values in less than a tenth do not decide."""
+"""Percentile of the sizes in a column that are compared with a turn: absurd ones in less than a tenth do not decide."""
 SPIKE = 3.0
 """Size of a value over that percentile of its column, above which it is absurd if it also exceeds a turn."""
 _JOINT = re.compile(r"flex|adduction|tilt|knee|ankle", re.IGNORECASE)
