@@ -29,7 +29,7 @@ from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers.storage import is_length
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.stride import Stride
-from jaxgait.motion.writing import check_one_walk, recording_columns, storage_text, walk_recording
+from jaxgait.motion.writing import check_one_walk, recording_columns, storage_text, walk_recording, without_gaps
 
 ENDINGS = (".csv", ".mot", ".sto")
 """Of the files that `export` writes."""
@@ -102,6 +102,7 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
             unit = lambda k: "deg" if k in recording.angles and not is_length(k) else "N" if _FORCE.search(k) else "m"
             text = _csv(time, {k: Column(x, unit(k)) for k, x in found.items()})
         else:
+            time, found = without_gaps(recording, found)
             notes = () if recording is result else recording.notes  # those of a file are about that file
             text = storage_text(recording.name, time, found, degrees=ending == ".mot", notes=notes)
     files.text(path, text)

@@ -140,6 +140,9 @@ def test_no_gap_is_written_for_opensim(fall, tmp_path):
     with pytest.warns(MotionWarning, match=what):
         export(trial, tmp_path / "walk.mot")
     assert read_recording(tmp_path / "walk.mot").frames == 190
+    export(trial, tmp_path / "walk.csv")
+    cells = [row["knee_angle_r (deg)"] for row in csv.DictReader((tmp_path / "walk.csv").open())]
+    assert (np.array(cells) == "").tolist() == missing.tolist()
     trial.angles["pelvis_tx"] = np.full(trial.frames, np.nan)
     with pytest.raises(MotionFormatError, match="values in all columns; without any value: pelvis_tx; fill the gaps"):
         export(trial, tmp_path / "walk.mot")

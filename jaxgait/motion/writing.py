@@ -73,19 +73,14 @@ def recording_columns(
 ) -> tuple[Float[np.ndarray, " rows"], dict[str, np.ndarray]]:
     """Times in s and columns of the joint angles and the ground forces of a recording, under OpenSim's names.
 
-    They are those of the longest stretch of frames in which all have values, because OpenSim stops reading at the first
-    gap. A centre of pressure is 0 without a force.
+    A centre of pressure is 0 without a force.
 
     Args:
         recording: without markers; ground forces are on the clock of the angles.
         degrees: whether the columns of angles are in degrees; otherwise they are in radians.
 
     Raises:
-        MotionFormatError: for markers, without angles or two successive frames that have all, and for forces on another
-            clock.
-
-    Warns:
-        MotionWarning: if frames outside the stretch have values, too.
+        MotionFormatError: for markers, without angles, and for forces on another clock.
 
     Examples:
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
@@ -105,6 +100,29 @@ def recording_columns(
         columns |= {f"{plate.name}_v{axis}": plate.force[:, i] for i, axis in enumerate("xyz")}
         if plate.point is not None:
             columns |= {f"{plate.name}_p{axis}": np.nan_to_num(plate.point[:, i]) for i, axis in enumerate("xyz")}
+    return recording.time, columns
+
+
+def without_gaps(recording: Recording, columns: Columns) -> tuple[Float[np.ndarray, " kept"], dict[str, np.ndarray]]:
+    """Times in s and columns of a recording in its longest stretch of frames in which all columns have values.
+
+    OpenSim stops reading a file at the first gap.
+
+    Raises:
+        MotionFormatError: without two such frames in succession.
+
+    Warns:
+        MotionWarning: if frames outside the stretch have all values, too.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.recording import Recording
+        >>> from jaxgait.motion.writing import without_gaps
+        >>> trial = Recording("walk", "walk.mot", 100.0, np.array([0.0, 0.01, 0.02, 0.03]))  # Hz, s
+        >>> time, columns = without_gaps(trial, {"knee_angle_r": np.array([np.nan, 10.0, 12.5, np.nan])})  # deg
+        >>> print(time, columns["knee_angle_r"])
+        [0.01 0.02] [10.  12.5]
+    """
     whole = np.asarray(np.isfinite(np.stack([*columns.values()])).all(axis=0))
     first, end = max(runs(whole), key=lambda run: run[1] - run[0], default=(0, 0))
     if end - first < 2:
