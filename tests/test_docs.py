@@ -1,6 +1,7 @@
 """The generated parts of the documentation: the committed pages are what the code makes of the committed figures."""
 
 import json
+import pathlib
 import re
 
 import pytest
@@ -62,15 +63,20 @@ def test_every_parameter_of_a_mechanism_has_a_source():
     assert not [f"{name}: {p}" for name, infos in own.items() for p, info in infos.items() if not info.source]
 
 
+def headings(page: pathlib.Path) -> set[str]:
+    """Anchors of the headings of a page, as the site and GitHub make them."""
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.S), flags=re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
+
+
 def test_links_and_pictures_of_the_pages_exist():
-    broken = [
-        f"{page.name}: {target}"
-        for page in pages.DOCS.rglob("*.md")
-        for target in re.findall(
-            r"\]\(([^)#\s]+)", re.sub(r"```.*?```|`[^`]*`|\$[^$]*\$", "", page.read_text(), flags=re.S)
-        )
-        if "://" not in target and not (page.parent / target).exists()
-    ]
+    broken = []
+    for page in [*pages.DOCS.rglob("*.md"), *pages.DOCS.parent.glob("*.md")]:
+        text = re.sub(r"```.*?```|`[^`]*`|\$[^$]*\$", "", page.read_text(), flags=re.S)
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+            other = page.parent / target if target else page
+            known = "://" in target or (other.exists() and (not anchor or anchor in headings(other)))
+            broken += [] if known else [f"{page.name}: {target}#{anchor}"]
     assert not broken
 
 

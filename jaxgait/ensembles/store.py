@@ -241,7 +241,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
             once: 1 s for a million members with nine results in 4000 blocks.
 
     Raises:
-        StoreError: if files are damaged, with the blocks, coordinates and metadata that they belong to.
+        FileNotFoundError: if there is no such directory.
+        StoreError: if files are damaged, with the blocks, coordinates and metadata that they belong to, and for a
+            directory that is not a Zarr store.
 
     Warns:
         UserWarning: if some members have not run yet, or lack the checksum of their results, although no process is
@@ -255,11 +257,16 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         [0 0]
     """
     root = pathlib.Path(path)
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root}: no such store")
     if check and (damage := checksums.damage(root)):
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
         _warn_of_interruption(root)
-    data = xr.open_zarr(path, chunks=None)
+    try:
+        data = xr.open_zarr(path, chunks=None)
+    except (FileNotFoundError, ValueError) as error:
+        raise StoreError(f"{root} is not a Zarr store: give the directory that --store or store= named") from error
     try:
         declared = json.loads((root / PLAN).read_text())["results"]
         names = dict.fromkeys(name for name in [*declared, *data.data_vars] if name in data.data_vars)

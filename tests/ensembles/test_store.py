@@ -54,6 +54,13 @@ def copy(whole, tmp_path):
     return pathlib.Path(shutil.copytree(whole, tmp_path / "scan.zarr"))
 
 
+def test_a_directory_without_a_store_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="missing.zarr: no such store"):
+        read_store(tmp_path / "missing.zarr")
+    with pytest.raises(StoreError, match="is not a Zarr store: give the directory"):
+        read_store(tmp_path)
+
+
 def test_the_store_contains_the_results_that_memory_would(whole):
     stored = read_store(whole).load()
     request = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": lowest, "retry": False}
