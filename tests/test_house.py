@@ -210,6 +210,7 @@ COVERED = {
     "native/surroundings.py": "native/test_identity.py",
     "plot/fits.py": "calibration/test_calibration.py",
     "plot/maps.py": "plot/test_histories.py",
+    "plot/panels.py": "plot/test_histories.py",
     "plot/scale.py": "plot/test_histories.py",
     "plot/table.py": "plot/test_explorer_page.py",
     "outcome.py": "ensembles/test_ensemble.py",

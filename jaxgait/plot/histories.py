@@ -17,19 +17,18 @@ from matplotlib.colors import LogNorm, Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from jaxgait.checks import nearest
 from jaxgait.ensembles.columns import MEMBER
 from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import draw_map, no_value
+from jaxgait.plot.panels import as_names, chosen, named_artists, scalar_histories
 from jaxgait.plot.references import draw_reference, references, with_their_references
 from jaxgait.plot.strides import over_stride
 from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, style
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.units import with_unit
 
-MAX_PANELS = 8
 DASHES = ("-", "--", ":")
 MAX_NAMED = len(DASHES) * len(PALETTE)
 """Largest number of lines in a panel with a legend; the styles of more would repeat."""
@@ -49,7 +48,7 @@ Drawing = Callable[[Axes, xr.DataArray], xr.DataArray | None]
 """Draws a variable into a panel, and returns the values by which its lines are coloured, if any are."""
 
 
-def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
+def picture(data: xr.Dataset, variables: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> Figure:
     """Draws a result over time, or else over the scanned parameters.
 
     Args:
@@ -68,7 +67,8 @@ def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
         >>> picture(jump).axes[0].get_ylabel()
         'height (m)'
     """
-    if list(over) == [STRIDE]:
+    variables, over = as_names(variables), as_names(over)
+    if over == [STRIDE]:
         return over_stride(data, variables)
     data = over_time(data)
     if own := [v for v in variables if v in data and "instant" in data[v].dims]:
@@ -81,7 +81,7 @@ def picture(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
     return histories(data, variables)
 
 
-def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
+def histories(data: xr.Dataset, variables: str | Sequence[str] = ()) -> Figure:
     """Draws variables of a result against time, each with its measured reference, dashed, if it has one.
 
     Args:
@@ -99,12 +99,9 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
         >>> print([panel.get_ylabel() for panel in figure.axes], figure.axes[-1].get_xlabel())
         ['height (m)', 'v'] time (s)
     """
-    members = data["status"].dims if "status" in data else ()
-    own = [str(n) for n, x in data.data_vars.items() if set(x.dims) == {"time", *members}]
-    chosen = with_their_references(data, _chosen(data, variables, with_their_references(data, own), ("time",)))
-    measured = {
-        name: data[other] for name, other in references(data).items() if set(data[other].dims) <= set(data[name].dims)
-    }
+    own = with_their_references(data, scalar_histories(data))
+    drawn = with_their_references(data, chosen(data, variables, own, ["time"]))
+    measured = {name: data[other] for name, other in references(data).items()}
     single = lambda x: x if x.dims != ("time",) else displayed(split_at_jumps(data, [str(x.name)])[x.name])
 
     def draw(ax: Axes, x: xr.DataArray) -> xr.DataArray | None:
@@ -115,10 +112,10 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
             draw_reference(ax, single(measured[str(x.name)]), "time")
         return coloured_by
 
-    return _panels(data, chosen, draw, axis_label("time", "s"))
+    return _panels(data, drawn, draw, axis_label("time", "s"))
 
 
-def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
+def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
     """Draws variables of a scan over its one or two dimensions, or over two sampled parameters.
 
     Members without a value have the colour of their status.
@@ -150,13 +147,13 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = (), over: Sequence[str]
             f"a picture over {', '.join(drawn)} needs one value of {', '.join(others)}: select it, "
             f"data.isel({dict.fromkeys(others, 0)}), or make a page, which shows all (jaxgait view FILE)"
         )
-    chosen = _chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
+    names = chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
     along = _along(rows, over)
     draw = functools.partial(draw_map, along=along) if len(along) > 1 else _line
     across = along[0] if len(along) > 1 else next(iter(rows.dims))
     across = rows.columns[across].in_words if across in rows.columns else axis_label(data[across])
     shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")  # its codes are not quantities
-    figure = _panels(data, chosen, lambda ax, x: draw(ax, shown(x), rows), across)
+    figure = _panels(data, names, lambda ax, x: draw(ax, shown(x), rows), across)
     hidden = [_span(rows.columns[name]) for name in rows.along if name not in along] if len(along) > 1 else []
     if fixed or hidden:
         axes = "\nother axes: view --over NAME NAME" if hidden else ""
@@ -195,16 +192,16 @@ def _span(column: Column) -> str:
     return with_unit(f"{column.name} {'from ' if len(ends) > 1 else ''}{' to '.join(text)}", column.unit)
 
 
-def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Drawing, across: str) -> Figure:
+def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str) -> Figure:
     """One panel per variable, drawn by a function, over an axis with the label `across`; colour bars of the lines."""
-    usual = min(HIGHEST, max(LOWEST, TOGETHER / len(chosen)))
-    heights = [OUTCOMES if name == "status" and data["status"].ndim == 1 else usual for name in chosen]
+    usual = min(HIGHEST, max(LOWEST, TOGETHER / len(names)))
+    heights = [OUTCOMES if name == "status" and data["status"].ndim == 1 else usual for name in names]
     layout: dict[str, Any] = {"sharex": True, "squeeze": False, "height_ratios": heights}
     with style():
-        figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, sum(heights) + 0.6), **layout)
+        figure, axes = plt.subplots(len(names), 1, figsize=(7.5, sum(heights) + 0.6), **layout)
         figure.align_ylabels(axes)
         by: dict[bytes, tuple[xr.DataArray, list[Axes]]] = {}
-        for ax, name in zip(axes[:, 0], chosen, strict=True):
+        for ax, name in zip(axes[:, 0], names, strict=True):
             values = draw(ax, displayed(data[name]))
             if values is not None:
                 by.setdefault(values.values.tobytes(), (values, []))[1].append(ax)
@@ -216,22 +213,6 @@ def _panels(data: xr.Dataset, chosen: Sequence[str], draw: Drawing, across: str)
         axes[-1, 0].set_xlabel(across)
         _legend(figure)
     return figure
-
-
-def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tuple[str, ...]) -> list[str]:
-    """The variables to draw: the named ones, or the first few of `own`."""
-    unknown = [v for v in named if v not in data]
-    if unknown:
-        there = [str(name) for name in data.data_vars]
-        hint = nearest(unknown[0], there, limit=2, otherwise=f"there are {', '.join(there)}")
-        raise ValueError(f"no variable {unknown[0]!r}: {hint}")
-    short = [v for v in named if not set(dims) <= set(data[v].dims)]
-    if short:
-        raise ValueError(f"{short[0]!r} has the dimensions {data[short[0]].dims}, but needs {dims}")
-    chosen = list(named) or list(own)[:MAX_PANELS]
-    if not chosen:
-        raise ValueError(f"nothing to draw: no variable has only the dimensions {dims}; name the variables")
-    return chosen
 
 
 def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> xr.DataArray | None:
@@ -309,7 +290,7 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> xr.DataArray | None:
 
 def _legend(figure: Figure) -> None:
     """One legend for the lines of all panels, if they have names."""
-    named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    named = named_artists(figure)
     if named:
         columns = max(1, min(4 if len(named) > 8 else 2, LEGEND // max(map(len, named))))
         figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=columns, fontsize=7)

@@ -9,14 +9,19 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from jaxgait.plot.panels import of_known
 from jaxgait.plot.style import displayed
 
 LOOK: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 1.0, "zorder": 3}
 """The line of a reference."""
+ALIKE = 1e-6
+"""Largest difference of references that are drawn as one, relative to the largest value: by rounding."""
 
 
 def references(data: xr.Dataset) -> dict[str, str]:
     """The references in a result by the variables that they belong to, as its model declares them.
+
+    One with a dimension that its variable has not is drawn like any other variable, in a panel of its own.
 
     Args:
         data: a result of `simulate` or `ensemble`; the attribute `reference_of` of a variable names another one.
@@ -29,7 +34,8 @@ def references(data: xr.Dataset) -> dict[str, str]:
         {'knee_angle': 'measured_knee_angle'}
     """
     named = {str(name): str(x.attrs.get("reference_of", "")) for name, x in data.data_vars.items()}
-    return {base: name for name, base in named.items() if base in data.data_vars}
+    known = {base: name for name, base in named.items() if base in data.data_vars}
+    return {base: name for base, name in known.items() if {*data[name].dims} <= {*data[base].dims}}
 
 
 def with_their_references(data: xr.Dataset, names: Sequence[str]) -> list[str]:
@@ -47,13 +53,15 @@ def with_their_references(data: xr.Dataset, names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in drawn]
 
 
-def draw_reference(ax: Axes, x: xr.DataArray, dim: str) -> None:
+def draw_reference(ax: Axes, x: xr.DataArray, dim: str, *, band: bool = False) -> None:
     """Draws a reference into the panel of its variable, dashed, with its long name in the legend.
 
     Args:
         ax: the panel, in which the lines of its variable are.
         x: the reference over `dim` and the dimensions of its variable, along which it may be the same.
         dim: the dimension along the axis.
+        band: whether references that differ, as those of several people do, become their mean and a band of 1 SD; else
+            each is a line in the colour of its variable's.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -66,11 +74,17 @@ def draw_reference(ax: Axes, x: xr.DataArray, dim: str) -> None:
         'measured knee flexion'
     """
     x = displayed(x)
-    curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
-    own = list(ax.lines)
-    longest = curves[:, [np.isfinite(curves).sum(axis=0).argmax()]]  # others may have ended early
-    alike = bool(((curves == longest) | np.isnan(curves)).all())
-    label = str(x.attrs.get("long_name") or x.name)
-    for i, curve in enumerate(longest.T if alike else curves.T):
-        look: dict[str, Any] = LOOK | ({} if alike or len(own) != curves.shape[1] else {"color": own[i].get_color()})
-        ax.plot(x[dim], curve, **look, label=label if i == 0 else None)
+    across, curves = x[dim].values, x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
+    mean, label = of_known(np.nanmean, curves, axis=1), str(x.attrs.get("long_name") or x.name)
+    apart = np.abs(curves - mean[:, None]) > ALIKE * of_known(np.nanmax, np.abs(curves))
+    if band or not apart.any():
+        ax.plot(across, mean, **LOOK, label=label)
+        if apart.any():
+            spread = of_known(np.nanstd, curves, axis=1, ddof=1)
+            look: dict[str, Any] = {"color": "black", "alpha": 0.12, "lw": 0}
+            ax.fill_between(across, mean - spread, mean + spread, label=f"{label}, ± 1 SD", **look)
+        return
+    own = [line.get_color() for line in ax.lines]
+    colours = own if len(own) == curves.shape[1] else [LOOK["color"]] * curves.shape[1]
+    for curve, colour, name in zip(curves.T, colours, [label] + [None] * (len(colours) - 1), strict=True):
+        ax.plot(across, curve, **LOOK | {"color": colour}, label=name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -13,20 +15,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxgait import checks
-from jaxgait.checks import nearest
 from jaxgait.ensembles.labels import status_codes
 from jaxgait.ensembles.results import flat
-from jaxgait.outcome import COMPLETED_TEXT
-from jaxgait.plot.references import LOOK, references, with_their_references
+from jaxgait.outcome import COMPLETED_TEXT, Outcome
+from jaxgait.plot.panels import chosen, named_artists, of_known, scalar_histories
+from jaxgait.plot.references import draw_reference, references, with_their_references
 from jaxgait.plot.style import BLUE, axis_label, broken, displayed, style
+from jaxgait.run import WHOLE_WITHIN
 
-MAX_PANELS = 6
-"""Largest number of panels if no variables are named."""
 WIDTH, HIGH, LOWEST = 6.0, 2.9, 1.9
 """Of a figure and of its panels, in inches: of the only one, and at least."""
+NOTE = 85
+"""Characters of a line of the note above the panels."""
 FAINT = 0.2
 """Opacity of bands, and of many single strides."""
-Spread = Literal["sd"] | tuple[float | int, float | int] | None
+Spread = Literal["sd"] | Sequence[float | int] | None
 
 
 class Strides(NamedTuple):
@@ -35,16 +38,16 @@ class Strides(NamedTuple):
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.strides import Strides
-        >>> Strides(np.zeros((20, 5)), "members", "").percent
+        >>> Strides(np.zeros((20, 5)), "members", ()).percent
         array([  0.,  25.,  50.,  75., 100.])
     """
 
     values: Float[np.ndarray, "curves samples"]
-    """In the unit of the variable, from 0 to 100 % of the stride."""
+    """In the unit of the variable, from 0 to 100 % of the stride; NaN where it has no value."""
     what: str
     """What each curve is of, in the plural."""
-    note: str
-    """Which strides count, and how many members or strides do not; empty if all count."""
+    notes: tuple[str, ...]
+    """Which strides count, and how many members or strides do not; none if all count."""
 
     @property
     def percent(self) -> Float[np.ndarray, " samples"]:
@@ -53,28 +56,39 @@ class Strides(NamedTuple):
 
 
 def stride_time(run: xr.Dataset) -> float | None:
-    """The stride time in s of a run that was counted in strides; None for any other.
+    """The stride time in s of a run that was counted in strides; None for any other, and if it cannot be known.
 
     Examples:
         >>> import xarray as xr
         >>> from jaxgait.plot.strides import stride_time
-        >>> print(stride_time(xr.Dataset(coords={"time": [0.0, 0.5, 1.0]}, attrs={"samples_per_stride": 2})))
+        >>> counted = {"strides": 1, "samples_per_stride": 2}
+        >>> print(stride_time(xr.Dataset(coords={"time": [0.0, 0.5, 1.0]}, attrs=counted)))
         1.0
     """
-    count = int(run.attrs.get("samples_per_stride", 0))
-    return float(run["time"][count] - run["time"][0]) if 0 < count < run.sizes["time"] else None
+    if not _has_all_samples(run, "time"):
+        completed = "strides" in run.attrs and run.attrs.get("status") == Outcome.COMPLETED
+        return float(run.attrs["t_end_s"]) / int(run.attrs["strides"]) if completed else None
+    return float(run["time"][int(run.attrs["samples_per_stride"])] - run["time"][0])
+
+
+def _has_all_samples(data: xr.Dataset, dim: str) -> bool:
+    """Whether a result is counted in strides and has all their samples, none of which was left out afterwards."""
+    per_stride, total = (int(data.attrs.get(name, 0)) for name in ("samples_per_stride", "strides"))
+    return per_stride * total > 0 and data.sizes.get(dim) == per_stride * total + 1
 
 
 def over_stride(
-    data: xr.Dataset, variables: Sequence[str] = (), *, spread: Spread = "sd", last: int | None = None
+    data: xr.Dataset, variables: str | Sequence[str] = (), *, spread: Spread = "sd", last: int | None = None
 ) -> Figure:
     """Draws curves over the stride: their mean with a band of 1 SD, and the measured reference, dashed.
 
     A stride begins where those of the model's drive do: with the embedded gaits, at heel strike. Members of an ensemble
-    that did not complete, and strides that a run did not finish, are left out; the picture says how many.
+    that did not complete, and strides that a run did not finish, are left out; the picture says how many. Where a curve
+    has no value, as a centre of pressure in swing, the others count; a variable without any value has no panel.
 
     Args:
-        data: a run of one or more strides, or an ensemble with trajectories; its length must be given by `strides`.
+        data: a whole run of one or more strides, or an ensemble with trajectories; its length must be given by
+            `strides`.
         variables: names of scalar time histories; by default those with a reference, otherwise the first few.
         spread: "sd" for mean and standard deviation; two percentiles such as (5, 95) for the median and the band
             between these; or None to draw every curve, as of strides that alternate between two gaits.
@@ -82,8 +96,8 @@ def over_stride(
             member; of several, a member counts with their mean.
 
     Raises:
-        ValueError: for unknown variables, results that are not counted in strides, impossible numbers, and if nothing
-            completed.
+        ValueError: for unknown variables, results that are not counted in strides or lack samples, impossible numbers,
+            and if nothing completed or has a value.
 
     Examples:
         >>> import numpy as np
@@ -96,32 +110,42 @@ def over_stride(
         >>> print(figure.axes[0].get_xlabel(), [text.get_text() for text in figure.legends[0].get_texts()], sep=", ")
         stride (%), ['mean of 2 strides', '± 1 SD']
     """
-    low_high = _percentiles(spread)
+    low_high, dim = _percentiles(spread), "time" if "time" in data.dims else "instant"
     per_stride, total = (int(data.attrs.get(name, 0)) for name in ("samples_per_stride", "strides"))
-    if not (per_stride and total and {"time", "instant"} & {*data.dims}):
+    if not (per_stride and total and dim in data.dims):
         raise ValueError(
             "nothing to draw over the stride: give a run or an ensemble with trajectories of a model with a stride, "
             "whose length is given in strides, such as simulate(Prosthesis(), strides=5)"
         )
+    if not _has_all_samples(data, dim):
+        raise ValueError(
+            f"curves over the stride need all {per_stride * total + 1} samples of {total} strides, and there are "
+            f"{data.sizes[dim]}: give the whole result, and last=1 for its last stride"
+        )
     if last is not None and checks.count("last", last) > total:
         raise ValueError(f"last must be at most {total}, the number of strides, got {last}")
-    names = _chosen(data, variables)
-    measured = references(data)
-    figure_height = max(LOWEST, HIGH - 0.25 * (len(names) - 1)) * len(names) + 0.7
+    measured, scalar = references(data), scalar_histories(data, dim)
+    own = [name for name in scalar if name in measured] or with_their_references(data, scalar)
+    dims = data[scalar[0]].dims if scalar else (dim,)
+    names = with_their_references(data, chosen(data, variables, own, [str(d) for d in dims], only=True))
+    found = {name: strides(data, name, last) for name in names}
+    drawn = {name: curves for name, curves in found.items() if len(curves.values)}
+    if not drawn:
+        raise ValueError(f"nothing to draw over the stride: {checks.listed(names, 'and')} has no value in any stride")
+    figure_height = max(LOWEST, HIGH - 0.25 * (len(drawn) - 1)) * len(drawn) + 0.7
     with style():
-        figure, axes = plt.subplots(len(names), 1, figsize=(WIDTH, figure_height), sharex=True, squeeze=False)
+        figure, axes = plt.subplots(len(drawn), 1, figsize=(WIDTH, figure_height), sharex=True, squeeze=False)
         figure.align_ylabels(axes)
-        notes = {}
-        for ax, name in zip(axes[:, 0], names, strict=True):
-            own = strides(data, name, last)
-            notes[own.note] = None
-            _draw(ax, own, low_high, spread)
-            if name in measured:
-                _draw_reference(ax, strides(data, measured[name], last), data[measured[name]])
+        for ax, (name, curves) in zip(axes[:, 0], drawn.items(), strict=True):
+            _draw(ax, curves, low_high, spread)
+            if name in measured and len((other := strides(data, measured[name], last)).values):
+                look = displayed(data[measured[name]])
+                over = xr.DataArray(other.values, {"stride": other.percent}, ("curve", "stride"), look.name, look.attrs)
+                draw_reference(ax, over, "stride", band=True)
             ax.set_ylabel(broken(axis_label(displayed(data[name]))), fontsize=8)
         axes[-1, 0].set(xlim=(0.0, 100.0), xlabel=axis_label("stride", "%"))
-        named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-        note = "\n".join(filter(None, notes))
+        named, notes = named_artists(figure), dict.fromkeys(note for curves in found.values() for note in curves.notes)
+        note = textwrap.fill("; ".join(notes), NOTE)
         figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=3, title=note or None,
                       title_fontsize=8, alignment="left")  # fmt: skip
     return figure
@@ -137,13 +161,15 @@ def strides(data: xr.Dataset, name: str, last: int | None = None) -> Strides:
         >>> import numpy as np
         >>> import xarray as xr
         >>> from jaxgait.plot.strides import strides
-        >>> counted = {"strides": 2, "samples_per_stride": 2}
-        >>> run = xr.Dataset({"knee": ("time", [0.0, 60.0, 0.0, 50.0, np.nan])}, attrs=counted)
+        >>> fell = {"strides": 2, "samples_per_stride": 2, "t_end_s": 1.8}
+        >>> knee = ("time", [0.0, 60.0, 0.0, 50.0, np.nan], {"units": "deg"})
+        >>> run = xr.Dataset({"knee": knee}, {"time": [0.0, 0.5, 1.0, 1.5, 2.0]}, fell)
         >>> found = strides(run, "knee")
-        >>> print(found.percent, found.values, found.note)
+        >>> print(found.percent, found.values, *found.notes)
         [  0.  50. 100.] [[ 0. 60.  0.]] 1 of 2 strides left out: not completed
     """
     x = displayed(data[name])
+    x = x.broadcast_like(data["status"]) if "status" in data else x
     dim = "time" if "time" in x.dims else "instant"
     members = tuple(str(d) for d in x.dims if d != dim)
     per_stride, total = int(data.attrs["samples_per_stride"]), int(data.attrs["strides"])
@@ -151,52 +177,48 @@ def strides(data: xr.Dataset, name: str, last: int | None = None) -> Strides:
     first = (total - count) * per_stride
     samples = first + np.arange(count)[:, None] * per_stride + np.arange(per_stride + 1)
     curves = flat(x.transpose(*members, dim), members)[:, samples] if members else x.values[samples][:, None]
-    counts = np.array(np.isfinite(curves).all(axis=(1, 2)))
-    if members and "status" in data:
-        counts &= flat(data["status"].copy(data=status_codes(data["status"]) == 0), members)
+    completed = _completed(data, members, samples[:, -1], len(curves))
     what = "members" if members else "strides"
-    if not counts.any():
-        raise ValueError(f"no curves of {name!r}: none of {counts.size} {what} completed")
-    return Strides(curves[counts].mean(axis=1), what, _note(counts, what, count, total))
+    if not completed.any():
+        raise ValueError(f"no curves of {name!r}: none of {completed.size} {what} completed")
+    known = np.isfinite(curves).any(axis=(1, 2))
+    values = of_known(np.nanmean, curves[completed & known], axis=1)
+    notes = _which(what, count, total)
+    if not completed.all():
+        notes.append(f"{np.sum(~completed)} of {completed.size} {what} left out: not {COMPLETED_TEXT}")
+    if empty := int(np.sum(completed & ~known)):
+        notes.append(f"{name} has no value" + f" in {empty} of {completed.size} {what}" * (len(values) > 0))
+    return Strides(values, what, tuple(notes))
 
 
-def _note(counts: Bool[np.ndarray, " curves"], what: str, last: int, total: int) -> str:
-    which, missing = "", counts.size - int(counts.sum())
+def _completed(data: xr.Dataset, members: Sequence[str], ends: np.ndarray, size: int) -> Bool[np.ndarray, " curves"]:
+    """Which members completed, or which strides, with these last samples, a run reached the end of."""
+    if members:
+        codes = flat(data["status"], tuple(members)) if "status" in data else np.zeros(size)
+        return status_codes(codes) == Outcome.COMPLETED
+    reached = float(data["t_end"]) if "t_end" in data else float(data.attrs.get("t_end_s", math.inf))
+    return data["time"].values[ends] <= reached * (1.0 + WHOLE_WITHIN)
+
+
+def _which(what: str, last: int, total: int) -> list[str]:
+    """Which strides count, if not all do."""
     if what == "members" and total > 1:
-        which = f"mean of the last {last} strides of each" if last > 1 else "last stride of each"
-    elif last < total:
-        which = f"last {last} of {total} strides" if last > 1 else f"last of {total} strides"
-    left_out = f"{missing} of {counts.size} {what} left out: not {COMPLETED_TEXT}" if missing else ""
-    return "; ".join(filter(None, [which, left_out]))
+        return [f"mean of the last {last} strides of each" if last > 1 else "last stride of each"]
+    if last < total:
+        return [f"last {last} of {total} strides" if last > 1 else f"last of {total} strides"]
+    return []
 
 
-def _chosen(data: xr.Dataset, named: Sequence[str]) -> list[str]:
-    """The named variables, or those with a reference, otherwise the first few."""
-    members = {*data["status"].dims} if "status" in data else set()
-    histories = [str(n) for n, x in data.data_vars.items() if {"time", "instant"} & {*x.dims} and x.dtype.kind == "f"]
-    scalar = [n for n in histories if "status" not in data or {*data[n].dims} - {"time", "instant"} == members]
-    if "status" not in data:
-        scalar = [n for n in histories if data[n].ndim == min(data[m].ndim for m in histories)]
-    for name in named:
-        if name not in scalar:
-            hint = nearest(name, scalar, limit=2, otherwise=f"there are {', '.join(scalar)}")
-            raise ValueError(f"no scalar time history {name!r}: {hint}")
-    measured = [name for name in scalar if name in references(data)]
-    chosen = with_their_references(data, list(named) or measured or scalar[:MAX_PANELS])
-    if not chosen:
-        raise ValueError("nothing to draw over the stride: the result has no scalar time histories")
-    return chosen
-
-
-def _percentiles(spread: Any) -> tuple[float | int, float | int] | None:
-    if spread is None or spread == "sd":
+def _percentiles(spread: Any) -> tuple[float, float] | None:
+    if spread is None or (isinstance(spread, str) and spread == "sd"):
         return None
-    if not (isinstance(spread, tuple) and len(spread) == 2 and 0.0 <= spread[0] < spread[1] <= 100.0):
+    ends = [checks.real(x) for x in spread] if isinstance(spread, Sequence) else []
+    if len(ends) != 2 or None in ends or not 0.0 <= ends[0] < ends[1] <= 100.0:
         raise ValueError(f'spread must be "sd", two percentiles such as (5, 95), or None, got {checks.shown(spread)}')
-    return spread
+    return ends[0], ends[1]
 
 
-def _draw(ax: Axes, own: Strides, low_high: tuple[float | int, float | int] | None, spread: Spread) -> None:
+def _draw(ax: Axes, own: Strides, low_high: tuple[float, float] | None, spread: Spread) -> None:
     values, percent, number = own.values, own.percent, len(own.values)
     look: dict[str, Any] = {"color": BLUE, "lw": 1.5}
     if number == 1:
@@ -207,21 +229,10 @@ def _draw(ax: Axes, own: Strides, low_high: tuple[float | int, float | int] | No
         lines[0].set_label(f"{number} {own.what}")
         return
     if low_high is None:
-        middle, apart = values.mean(axis=0), values.std(axis=0, ddof=1)
+        middle, apart = of_known(np.nanmean, values, axis=0), of_known(np.nanstd, values, axis=0, ddof=1)
         low, high, names = middle - apart, middle + apart, ("mean", "± 1 SD")
     else:
-        low, middle, high = np.percentile(values, (low_high[0], 50.0, low_high[1]), axis=0)
+        low, middle, high = of_known(np.nanpercentile, values, (low_high[0], 50.0, low_high[1]), axis=0)
         names = "median", f"{low_high[0]:g} to {low_high[1]:g} %"
     ax.plot(percent, middle, **look, label=f"{names[0]} of {number} {own.what}")
     ax.fill_between(percent, low, high, color=BLUE, alpha=FAINT, lw=0, label=names[1])
-
-
-def _draw_reference(ax: Axes, own: Strides, x: xr.DataArray) -> None:
-    """The mean of the references, with a band of 1 SD where they differ, as those of several people do."""
-    mean, label = own.values.mean(axis=0), str(x.attrs.get("long_name") or x.name)
-    ax.plot(own.percent, mean, **LOOK, label=label)
-    if np.ptp(own.values, axis=0).max() > 1e-6 * np.ptp(mean):
-        apart = own.values.std(axis=0, ddof=1)
-        ax.fill_between(
-            own.percent, mean - apart, mean + apart, color="black", alpha=0.12, lw=0, label=f"{label}, ± 1 SD"
-        )

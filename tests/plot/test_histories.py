@@ -7,7 +7,8 @@ import xarray as xr
 from matplotlib.colors import to_hex, to_rgb
 
 from jaxgait.plot import maps
-from jaxgait.plot.histories import MAX_PANELS, picture
+from jaxgait.plot.histories import picture
+from jaxgait.plot.panels import MAX_PANELS
 from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.style import GREY
 from jaxgait.plot.table import COUNTS, table

@@ -41,3 +41,10 @@ def test_references_of_members_are_one_line_unless_they_differ():
     members["sound"].values[0, 0] = 1.0
     lines = picture(members, ["knee"]).axes[0].lines
     assert len(lines) == 4 and [x.get_color() for x in lines[:2]] == [x.get_color() for x in lines[2:]]
+
+
+def test_a_reference_with_a_dimension_more_than_its_variable_has_a_panel_of_its_own():
+    data = with_a_reference()
+    data["sound"] = data["sound"].expand_dims(subject=2)
+    figure = picture(data, ["knee", "sound"])
+    assert [(ax.get_ylabel(), len(ax.lines)) for ax in figure.axes] == [("knee of it (m)", 1), ("measured knee (m)", 2)]

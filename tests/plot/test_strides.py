@@ -22,7 +22,7 @@ def closed():
 
 
 def run(*heights, measured=None):
-    """Of strides of 4 samples, each of them with its height."""
+    """Of strides of 4 samples, each of them with its height, which lasts 1 s."""
     curve = np.append(np.concatenate([h * SHAPE for h in heights]), 0.0)
     found = xr.Dataset({"knee": ("time", curve, {"units": "rad", "long_name": "knee flexion"})}, attrs=COUNTED)
     if measured is not None:
@@ -32,8 +32,11 @@ def run(*heights, measured=None):
 
 
 def scan(*members, status=None):
-    data = xr.concat([run(*heights, measured=1.0) for heights in members], "member")
-    return data.assign(status=("member", status or [0] * len(members)))
+    """An ensemble, whose members have times of their own: the n-th one's strides last n seconds."""
+    data = xr.concat([run(*heights, measured=1.0) for heights in members], "member").drop_vars("time")
+    times = np.outer(np.arange(len(members)) + 1.0, np.linspace(0.0, 3.0, 13))
+    data = data.rename(time="instant").assign(time=(("member", "instant"), times, {"units": "s", "long_name": "time"}))
+    return data[["time", "knee", "sound"]].assign(status=("member", status or [0] * len(members)))
 
 
 def band(ax, percent):
@@ -71,7 +74,7 @@ def test_members_that_did_not_complete_and_their_number_are_left_out():
 
 
 def test_a_member_counts_with_the_mean_of_its_last_strides():
-    figure = over_stride(scan((9, 1, 3), (9, 3, 5)), last=2, spread=(0, 100))
+    figure = over_stride(scan((9, 1, 3), (9, 3, 5)), last=2, spread=[0, 100])
     ax = figure.axes[0]
     np.testing.assert_allclose(ax.lines[0].get_ydata().max(), np.degrees(6.0))
     np.testing.assert_allclose(band(ax, 50.0), np.degrees([4.0, 8.0]))
@@ -80,7 +83,7 @@ def test_a_member_counts_with_the_mean_of_its_last_strides():
 
 
 def test_strides_that_a_run_did_not_finish_are_left_out():
-    data = run(1.0, 2.0, 3.0)
+    data = run(1.0, 2.0, 3.0).assign_attrs(t_end_s=1.4)
     data["knee"].values[6:] = np.nan
     figure = over_stride(data)
     assert text(figure) == (["simulated"], "2 of 3 strides left out: not completed")
@@ -95,6 +98,7 @@ def test_every_stride_is_a_line_on_request():
 
 def test_references_of_several_people_have_a_band():
     data = xr.concat([run(1, 1, 1, measured=m) for m in (1.0, 2.0)], "subject").assign(status=("subject", [0, 0]))
+    assert text(over_stride(data.isel(subject=0)))[0] == ["mean of 3 strides", "± 1 SD", "measured knee"]
     figure = over_stride(data)
     assert text(figure)[0][-2:] == ["measured knee", "measured knee, ± 1 SD"]
 
@@ -108,10 +112,26 @@ def test_a_picture_over_stride_is_that_of_the_curves(tmp_path):
 
 
 def test_members_with_times_of_their_own_are_drawn_over_the_stride():
-    data = scan((0, 0, 1), (0, 0, 3)).rename(time="instant").drop_vars("instant")
-    np.testing.assert_allclose(picture(data, ["knee"], ["stride"]).axes[0].lines[0].get_ydata().max(), np.degrees(4.0))
+    data = scan((0, 0, 1), (0, 0, 3))
+    np.testing.assert_allclose(picture(data, "knee", "stride").axes[0].lines[0].get_ydata().max(), np.degrees(4.0))
     with pytest.raises(ValueError, match=r"times of their own: draw knee over the stride, over=\['stride'\]"):
         picture(data, ["knee"])
+    panels = over_stride(data.drop_vars("sound")).axes
+    assert [ax.get_ylabel() for ax in panels] == ["knee flexion (deg)"], "not the time"
+
+
+def test_what_has_no_value_in_a_part_of_the_stride_or_anywhere_is_no_early_end():
+    data = run(1.0, 2.0, 3.0).assign_attrs(t_end_s=3.0)
+    swing, nowhere = np.where(SHAPE > 1.0, np.nan, SHAPE), ("time", np.full(13, np.nan))
+    data = data.assign(cop=("time", np.append(np.tile(swing, 3), 0.0)), none=nowhere)
+    knee, cop = over_stride(data).axes
+    np.testing.assert_allclose(cop.lines[0].get_ydata(), [0.0, 1.0, np.nan, 1.0, 0.0])
+    assert text(over_stride(data, ["knee", "none"]))[1] == "none has no value"
+    with pytest.raises(ValueError, match="nothing to draw over the stride: none has no value in any stride"):
+        over_stride(data, "none")
+    members = scan((0, 0, 1), (0, 0, 3), (0, 9, 9), status=[0, 0, 10])
+    members["knee"].values[1] = np.nan
+    assert "not completed; knee has no value in 1\nof 3 members" in text(over_stride(members))[1]
 
 
 def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
@@ -128,9 +148,12 @@ def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
     ("data", "options", "message"),
     [
         (run(1, 1, 1).drop_attrs(), {}, "whose length is given in strides, such as simulate"),
-        (run(1, 1, 1), {"variables": ["kne"]}, "no scalar time history 'kne': did you mean 'knee'"),
+        (run(1, 1, 1), {"variables": ["kne"]}, "no variable 'kne': did you mean 'knee'"),
+        (run(1, 1, 1).expand_dims(leg=2).assign(t=("time", np.zeros(13))), {"variables": "knee"}, "needs only"),
         (run(1, 1, 1), {"last": 4}, "last must be at most 3, the number of strides, got 4"),
         (run(1, 1, 1), {"spread": (95, 5)}, r"two percentiles such as \(5, 95\), or None, got \(95, 5\)"),
+        (run(1, 1, 1).isel(time=slice(-5, None)), {}, "all 13 samples of 3 strides, and there are 5: give the whole"),
+        (run(1, 1, 1).isel(time=slice(None, None, 2)), {}, "all 13 samples of 3 strides, and there are 7"),
     ],
 )
 def test_what_cannot_be_drawn_over_the_stride_is_said(data, options, message):
@@ -140,3 +163,5 @@ def test_what_cannot_be_drawn_over_the_stride_is_said(data, options, message):
 
 def test_the_stride_time_of_a_run():
     assert stride_time(run(1, 1, 1)) == 1.0 and stride_time(run(1, 1, 1).drop_attrs()) is None
+    thinned = run(1, 1, 1).isel(time=slice(None, None, 2))
+    assert stride_time(thinned) is None and stride_time(thinned.assign_attrs(status=0, t_end_s=3.0)) == 1.0

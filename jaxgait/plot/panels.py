@@ -1,0 +1,110 @@
+"""What the panels of a picture show: the variables that are chosen or there, and one legend for all of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+
+from jaxgait.checks import nearest
+
+MAX_PANELS = 8
+"""Largest number of panels if no variables are named."""
+
+
+def scalar_histories(data: xr.Dataset, dim: str = "time") -> list[str]:
+    """The numbers over time of which a run has one per sample, and a scan one per sample of each member.
+
+    Args:
+        data: a result of `simulate` or `ensemble`.
+        dim: the dimension of the samples: "time", or "instant" of members with times of their own.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.panels import scalar_histories
+        >>> columns = {"height": ("time", [80.0, 75.0]), "foot": (("time", "axis"), [[0.0, 1.0], [0.2, 1.0]])}
+        >>> scalar_histories(xr.Dataset(columns, {"time": [0.0, 1.0]}))
+        ['height']
+    """
+    numbers = {str(n): x for n, x in data.data_vars.items() if dim in x.dims and x.dtype.kind in "fiub" and n != "time"}
+    others = {name: {*x.dims} - {dim} for name, x in numbers.items()}
+    members = {*data["status"].dims} if "status" in data else min(others.values(), key=len, default=set())
+    return [name for name in numbers if others[name] == members]
+
+
+def as_names(given: str | Sequence[str]) -> list[str]:
+    """Several names, or a single one, as a list.
+
+    Examples:
+        >>> from jaxgait.plot.panels import as_names
+        >>> print(as_names("height"), as_names(("height", "v")))
+        ['height'] ['height', 'v']
+    """
+    return [given] if isinstance(given, str) else list(given)
+
+
+def chosen(
+    data: xr.Dataset, named: str | Sequence[str], own: Sequence[str], dims: Sequence[str], *, only: bool = False
+) -> list[str]:
+    """The variables to draw: the named ones, or the first few of `own`.
+
+    Args:
+        data: a result of `simulate` or `ensemble`.
+        named: names of variables, or a single one.
+        own: those that are drawn if none are named.
+        dims: the dimensions that a named one must have.
+        only: whether it must have no others.
+
+    Raises:
+        ValueError: for unknown variables and for others without these dimensions, and if there is nothing to draw.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.panels import chosen
+        >>> chosen(xr.Dataset({"height": ("time", [80.0, 75.0])}), "height", [], ["time"])
+        ['height']
+    """
+    for name in as_names(named):
+        if name not in data:
+            there = [str(other) for other in data.data_vars]
+            hint = nearest(name, there, limit=2, otherwise=f"there are {', '.join(there)}")
+            raise ValueError(f"no variable {name!r}: {hint}")
+        if not {*dims} <= {*data[name].dims} or (only and len(dims) < data[name].ndim):
+            needed = f"{'only ' * only}{tuple(dims)}"
+            raise ValueError(f"{name!r} has the dimensions {data[name].dims}, but needs {needed}")
+    found = as_names(named) or list(own)[:MAX_PANELS]
+    if not found:
+        raise ValueError(f"nothing to draw: no variable has only the dimensions {tuple(dims)}; name the variables")
+    return found
+
+
+def named_artists(figure: Figure) -> dict[str, Artist]:
+    """What has a name in any panel of a figure, by name, for one legend of them all.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.panels import named_artists
+        >>> figure, panels = plt.subplots(2)
+        >>> lines = [ax.plot([0.0, 1.0], label="measured") for ax in panels]
+        >>> list(named_artists(figure))
+        ['measured']
+    """
+    return {name: one for ax in figure.axes for one, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+
+
+def of_known(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The value of one of NumPy's functions that skip NaN; NaN, without a warning, where there is nothing else.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.panels import of_known
+        >>> of_known(np.nanmean, np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0)
+        array([ 2., nan])
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return function(*args, **options)
