@@ -401,13 +401,16 @@ def periods(return_map: PoincareMap, model: Any, branch: Branch) -> Float[np.nda
         >>> print(periods(PoincareMap(), RollingWalker(), branch).round(4))
         [0.4115]
     """
+    return np.asarray(_periods(return_map, branch.name, branch.order, model, branch.parameter, branch.z))
 
+
+@kept
+def _periods(return_map: PoincareMap, name: str, order: int, model: Any, parameter: Array, z: Array) -> Array:
     def one(p: Array, z: Array) -> Array:
-        varied = with_parameters(model, {branch.name: p})
-        times = jax.lax.scan(lambda z, _: return_map.timed(varied, z), z, length=branch.order)[1]
-        return jnp.sum(times)
+        varied = with_parameters(model, {name: p})
+        return jnp.sum(jax.lax.scan(lambda z, _: return_map.timed(varied, z), z, length=order)[1])
 
-    return np.asarray(jax.jit(jax.vmap(one))(jnp.asarray(branch.parameter), jnp.asarray(branch.z)))
+    return jax.vmap(one)(parameter, z)
 
 
 @float64_default

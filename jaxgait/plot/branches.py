@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,7 +24,7 @@ MARKERS = {"fold": "s", "branch point": "^", "period doubling": "o", "Neimark-Sa
 """Of bifurcations, by their kind."""
 MULTIPLIER = "multiplier"
 """The quantity that stability depends on."""
-Quantity = int | Literal["multiplier"] | Callable[[Branch], Float[np.ndarray, " points"]]
+Quantity = int | np.integer | Literal["multiplier"] | Callable[[Branch], Float[np.ndarray, " points"]]
 
 
 def branch_diagram(
@@ -39,14 +40,16 @@ def branch_diagram(
     Args:
         branches: of one parameter; of a gait of several strides only the point that was followed is drawn.
         quantity: number of a coordinate of the section; "multiplier" for the largest magnitude of the Floquet
-            multipliers; or a function of a branch, such as one that returns its `continuation.periods`.
+            multipliers; or a function of a branch that returns a number for each of its points, such as its
+            `continuation.periods`. It is called once, with the bifurcations among the points.
         label: of the vertical axis, with its unit.
         model: the mechanism, for the meaning and the unit of the parameter.
         walks: values of the parameter, and the quantity in the last strides of long walks with each, as
             `bifurcation_diagram` returns them, to draw as dots behind the branches.
 
     Raises:
-        ValueError: for branches of different parameters or without points, and an unknown quantity.
+        ValueError: for branches of different parameters or without points, an unknown quantity, and a function that
+            does not return a number for each point.
         jaxgait.parameters.ParameterError: for a model without the parameter.
 
     Examples:
@@ -76,9 +79,7 @@ def branch_diagram(
         figure, ax = plt.subplots(figsize=(6.0, 3.8))
         draw_branches(ax, listed, quantity, walks=walks)
         ax.set(xlabel=axis_label(names[0]) if info is None else axis_label(info.doc, info.unit))
-        ax.set_ylabel(
-            label or unnamed or (f"coordinate {quantity} of the section" if isinstance(quantity, int) else "")
-        )
+        ax.set_ylabel(label or unnamed or ("" if callable(quantity) else f"coordinate {quantity} of the section"))
         figure.legend(loc="outside upper left", ncols=4)
     return figure
 
@@ -93,7 +94,7 @@ def draw_branches(
     """Draws branches into a panel, in the units of the map, with names for a legend; see also `branch_diagram`.
 
     Raises:
-        ValueError: for an unknown quantity.
+        ValueError: for an unknown quantity, and a function that does not return a number for each point.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -111,20 +112,20 @@ def draw_branches(
         ax.plot(values, np.ravel(walks[1]), ".", ms=1.2, color=GREY, label="long walks")
     branches = [branch for branch in branches if len(branch.parameter)]
     kinds: dict[str, str] = {}
+    opens = not (callable(quantity) or isinstance(quantity, str))
     for branch in branches:
         colour = ORDERS.get(branch.order, "black")
-        parameter, height, *parts = _joined(branch, quantity)
+        heights = _heights(branch, quantity)
+        parameter, height, *parts = _joined(branch, heights, opens=opens)
         for part, dash in zip(parts, ("-", "--"), strict=True):
             ax.plot(parameter, np.where(part, height, np.nan), dash, color=colour, lw=1.4)
-        marked = [*([] if branch.origin is None else [(branch.origin, _start(branch, quantity))])]
-        marked += zip(branch.bifurcations, _at(branch, branch.bifurcations, quantity), strict=True)
-        for point, y in marked:
+        for point, y in zip(_special(branch), [*heights.origin, *heights.bifurcations], strict=True):
             kinds[point.kind] = MARKERS[point.kind]
             ax.plot(point.parameter, y, MARKERS[point.kind], color="black", ms=4, zorder=5)
     if quantity == MULTIPLIER:
         ax.axhline(1.0, color=GREY, lw=0.8)
     orders = sorted({branch.order for branch in branches})
-    for order in orders:
+    for order in orders if len(orders) > 1 or any(branch.stable.any() for branch in branches) else []:
         name = f"period {order}" if len(orders) > 1 else "stable"
         ax.plot([], [], color=ORDERS.get(order, "black"), label=name)
     if any(not branch.stable.all() for branch in branches):
@@ -134,57 +135,78 @@ def draw_branches(
         ax.plot([], [], marker, color="black", ms=4, label=f"{kind} bifurcation" if kind == "Neimark-Sacker" else kind)
 
 
+class _Heights(NamedTuple):
+    """The quantity that is drawn, of one branch."""
+
+    points: Float[np.ndarray, " points"]
+    origin: Float[np.ndarray, " origins"]
+    """At its origin, if it has one."""
+    bifurcations: Float[np.ndarray, " bifurcations"]
+
+
+def _special(branch: Branch) -> list[BifurcationPoint]:
+    """The origin of a branch, if it has one, and its bifurcations."""
+    return [*([] if branch.origin is None else [branch.origin]), *branch.bifurcations]
+
+
+def _heights(branch: Branch, quantity: Quantity) -> _Heights:
+    """The quantity at the points, the origin and the bifurcations of a branch, all evaluated at once."""
+    points, ends = _special(branch), np.cumsum([len(branch.parameter), branch.origin is not None])
+    if branch.origin is not None:  # whose multipliers are those of half the strides
+        points[0] = points[0]._replace(multipliers=points[0].multipliers ** 2)
+    rows = [(point.parameter, point.z, point.multipliers, False) for point in points]
+    fields = ("parameter", "z", "multipliers", "stable")
+    added = zip(*rows, strict=True) if rows else [()] * len(fields)
+    more = {name: np.array([*getattr(branch, name), *new]) for name, new in zip(fields, added, strict=True)}
+    found = _of(branch._replace(**more, bifurcations=(), origin=None), quantity)
+    return _Heights(*np.split(found, ends))
+
+
 def _of(branch: Branch, quantity: Quantity) -> Float[np.ndarray, " points"]:
     """The quantity at the points of a branch."""
-    if quantity == MULTIPLIER:
-        return np.abs(branch.multipliers).max(axis=1)
     if callable(quantity):
-        return np.asarray(quantity(branch), dtype=float)
-    if isinstance(quantity, int) and not isinstance(quantity, bool) and 0 <= quantity < branch.z.shape[1]:
-        return branch.z[:, quantity]
+        found = np.asarray(quantity(branch), dtype=float)
+        if found.shape != branch.parameter.shape:
+            raise ValueError(
+                f"the function must return a number for each of the {len(branch.parameter)} points of the branch that "
+                f"it is given, got the shape {found.shape}"
+            )
+        return found
+    if isinstance(quantity, str) and quantity == MULTIPLIER:
+        return np.abs(branch.multipliers).max(axis=1)
+    try:
+        number = -1 if isinstance(quantity, bool) else operator.index(quantity)
+    except TypeError:
+        number = -1
+    if 0 <= number < branch.z.shape[1]:
+        return branch.z[:, number]
     raise ValueError(
         f'quantity must be the number of a coordinate from 0 to {branch.z.shape[1] - 1}, "{MULTIPLIER}", or a '
         f"function of a branch, got {checks.shown(quantity)}"
     )
 
 
-def _at(branch: Branch, points: Sequence[BifurcationPoint], quantity: Quantity) -> Float[np.ndarray, " bifurcations"]:
-    """The quantity at bifurcations."""
-    if not points:
-        return np.zeros(0)
-    columns = {name: np.array([getattr(point, name) for point in points]) for name in ("parameter", "z", "multipliers")}
-    return _of(branch._replace(**columns), quantity)
-
-
-def _start(branch: Branch, quantity: Quantity) -> float:
-    """The quantity at the origin, of which the multipliers are those of half the strides."""
-    assert branch.origin is not None
-    (found,) = _at(branch, [branch.origin], quantity)
-    return float(found**2 if quantity == MULTIPLIER else found)
-
-
-def _joined(branch: Branch, quantity: Quantity) -> tuple[np.ndarray, ...]:
+def _joined(branch: Branch, heights: _Heights, *, opens: bool) -> tuple[np.ndarray, ...]:
     """Parameter, quantity, and which points are on the stable and on the unstable parts of a branch.
 
     Located bifurcations join the parts, unless the detour over the nearest one more than doubles the way between two
-    points. A coordinate of a gait of doubled period opens with the square root of the parameter at its origin.
+    points. From its origin, a coordinate of a gait of doubled period opens with the square root of the parameter.
     """
-    height = _of(branch, quantity)
+    height = heights.points
     path = np.column_stack([branch.parameter, height])
     scale = np.maximum(np.ptp(path, axis=0), 1e-300)
     way = lambda *stops: sum(np.linalg.norm((b - a) / scale) for a, b in itertools.pairwise(stops))
     rows = [(p, y, s, not s) for p, y, s in zip(branch.parameter, height, branch.stable, strict=True)]
-    at = _at(branch, branch.bifurcations, quantity)
-    located = [np.array([b.parameter, y]) for b, y in zip(branch.bifurcations, at, strict=True)]
+    located = [np.array([b.parameter, y]) for b, y in zip(branch.bifurcations, heights.bifurcations, strict=True)]
     for i in np.flatnonzero(branch.stable[1:] != branch.stable[:-1])[::-1]:
         begin, end = path[i], path[i + 1]
         near = min(located, key=lambda b, begin=begin, end=end: way(begin, b, end), default=None)
         if near is not None and way(begin, near, end) <= 2.0 * way(begin, end):
             rows.insert(int(i) + 1, (*near, True, True))
     if branch.origin is not None:
-        birth, start = branch.origin, _start(branch, quantity)
+        birth, start = branch.origin, heights.origin[0]
         parameter, first, stable, unstable = rows[0]
-        power = 2 if isinstance(quantity, int) else 1  # both points of the orbit have the same period
+        power = 2 if opens else 1  # both points of the orbit have the same period
         for s in np.linspace(1.0, 0.0, 12)[1:]:
             along = birth.parameter + s**power * (parameter - birth.parameter)
             rows.insert(0, (along, start + s * (first - start), stable, unstable))

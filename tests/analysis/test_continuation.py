@@ -10,11 +10,12 @@ import pytest
 
 from jaxgait import precision
 from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
-from jaxgait.analysis.continuation import bifurcation_curve, continuation, locate, period_doubled
+from jaxgait.analysis.continuation import bifurcation_curve, continuation, locate, period_doubled, periods
 from jaxgait.analysis.floquet import bifurcation_functions, critical, crossing_mode, floquet, lyapunov_exponent
 from jaxgait.model import Scalar, parameter
 from jaxgait.models import Prosthesis
 from jaxgait.parameters import ParameterError
+from jaxgait.solve.periodic import PoincareMap
 
 LOCATED = 1e-8
 
@@ -204,6 +205,24 @@ def test_a_continuation_notices_what_its_map_refers_to(monkeypatch):
     assert at() == pytest.approx(0.3675, abs=1e-9)  # 3/4 (1 - b)^2
     monkeypatch.setitem(globals(), "TURNED", 0.9)
     assert at() == pytest.approx(0.3675 / 0.9, abs=1e-9)
+
+
+class Drum(PoincareMap):
+    """Returns after `a` s to half its speed, and counts how often it is traced."""
+
+    traced = 0
+
+    def timed(self, model, z):
+        Drum.traced += 1
+        return 0.5 * z, model.a
+
+
+def test_the_periods_of_branches_are_compiled_once(branch):
+    traced = []
+    for _ in range(2):
+        np.testing.assert_allclose(periods(Drum(), Henon(), branch._replace(order=2)), 2.0 * branch.parameter)
+        traced.append(Drum.traced)
+    assert traced[0] == traced[1]
 
 
 def test_bifurcations_need_float64():

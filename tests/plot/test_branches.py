@@ -25,6 +25,10 @@ def branch_with(*located, order=1, **changes):
     return found._replace(**changes)
 
 
+def joined(branch, quantity):
+    return branches._joined(branch, branches._heights(branch, quantity), opens=quantity == 0)
+
+
 def names(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
@@ -32,7 +36,7 @@ def names(figure):
 @pytest.mark.parametrize(("located", "joint"), [((0.55, 0.3), [0.55]), ((0.95, 0.9), [])])
 def test_a_bifurcation_joins_a_branch_where_its_stability_changes(located, joint):
     """One that is elsewhere, as of another change that was not located, would be a spike."""
-    parameter, _, stable, unstable = branches._joined(branch_with((-3.0, 2.0), located), 0)
+    parameter, _, stable, unstable = joined(branch_with((-3.0, 2.0), located), 0)
     assert parameter[(stable == 1) & (unstable == 1)].tolist() == joint and np.all(np.diff(parameter) > 0.0)
 
 
@@ -45,6 +49,7 @@ def test_parts_and_bifurcations_have_names():
     assert np.nanmin(np.where(np.isfinite(dashed.get_ydata()), dashed.get_xdata(), np.nan)) == 0.55
     figure = branch_diagram([branch_with(), branch_with(), branch_with(order=2)])
     assert names(figure) == ["period 1", "period 2", "unstable"], "one for each order"
+    assert names(branch_diagram(branch_with(stable=np.zeros(11, bool)))) == ["unstable"], "none is stable"
     long = branch_diagram(branch_with(), walks=(np.array([0.1, 0.2]), np.ones((2, 3))))
     assert len(long.axes[0].lines[0].get_xdata()) == 6 and names(long)[0] == "long walks"
 
@@ -54,8 +59,13 @@ def test_the_multiplier_or_any_function_of_a_branch_can_be_drawn():
     assert figure.axes[0].get_ylabel() == "largest multiplier (magnitude)"
     (mark,) = (line for line in figure.axes[0].lines if line.get_marker() == "s" and len(line.get_xdata()))
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (0.55, 1.0)
-    figure = branch_diagram(branch_with((0.55, 0.3)), lambda b: 2.0 * b.z[:, 0], label="period (s)")
+    given = []
+    period = lambda b: given.append(b) or 2.0 * b.z[:, 0]
+    figure = branch_diagram(branch_with((0.55, 0.3)), period, label="period (s)")
     assert figure.axes[0].get_ylabel() == "period (s)" and np.nanmax(figure.axes[0].lines[1].get_ydata()) == 2.0
+    (once,) = given
+    assert {len(x) for x in (once.parameter, once.z, once.multipliers, once.stable)} == {12} and not once.bifurcations
+    assert branch_diagram(branch_with(), np.int64(0)).axes[0].get_ylabel() == "coordinate 0 of the section"
 
 
 class Growth(eqx.Module):
@@ -67,12 +77,14 @@ def test_a_branch_of_doubled_period_starts_at_its_origin():
     single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.8, 3.2))
     double = period_doubled(logistic, Growth(), single, single.bifurcations[0], 3.3)
     assert double.origin is single.bifurcations[0] and single.origin is None
-    across, up, *_ = branches._joined(double, 0)
+    across, up, *_ = joined(double, 0)
     assert (across[0], up[0]) == (double.origin.parameter, double.origin.z[0])
     alone = branch_diagram(double)
     assert names(alone) == ["stable", "period doubling"], "its origin is marked without the other branch, too"
-    across, up, *_ = branches._joined(double, "multiplier")
+    across, up, *_ = joined(double, "multiplier")
     assert across[0] == double.origin.parameter and up[0] == pytest.approx(1.0)
+    largest = lambda b: np.abs(b.multipliers).max(axis=1)
+    np.testing.assert_array_equal(joined(double, largest)[1], up)
     figure = branch_diagram([single, double], model=Growth())
     assert figure.axes[0].get_xlabel() == "growth (1/s)" and "period doubling" in names(figure)
 
@@ -83,6 +95,7 @@ def test_a_branch_of_doubled_period_starts_at_its_origin():
         ([branch_with(), branch_with(name="mass")], 0, "must be of one parameter, got slope, mass"),
         ([], 0, "the branches have no points"),
         (branch_with(), 1, "the number of a coordinate from 0 to 0"),
+        (branch_with(), lambda b: b.z, r"a number for each of the 11 points of the branch .*, got the shape \(11, 1\)"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(drawn, quantity, message):
