@@ -124,7 +124,10 @@ class Model(Immutable):
     driven_advice: ClassVar[str] = ""
     """What to check after `driven`; shown by the command line."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
-    """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them."""
+    """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them.
+
+    A property, if not every model of a class has the same.
+    """
     scene: ClassVar[str] = ""
     """The function that draws a run in films and the explorer, as "module:function"; see `jaxgait.plot.scene`."""
     recording: ClassVar[str] = ""

@@ -55,13 +55,13 @@ def example() -> Exoskeleton:
     return five_links(mode="gait", gait=JoinedGait())
 
 
-def _step(run: Run) -> StepFigures:
+def _rounded(run: Run) -> StepFigures:
     """Figures of the prescribed step, with rounded work."""
     return figures_of(run, KINK_POWER)
 
 
-def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_name: str, *dims: str) -> Measure:
-    return Measure(name, lambda run: read(run.once(_step)), unit, long_name, dims=dims)
+def _of_rounded(name: str, read: Callable[[StepFigures], Array], unit: str, long_name: str, *dims: str) -> Measure:
+    return Measure(name, lambda run: read(run.once(_rounded)), unit, long_name, dims=dims)
 
 
 def _middle(foot: Float[Array, "samples d"]) -> Float[Array, " half"]:
@@ -69,16 +69,18 @@ def _middle(foot: Float[Array, "samples d"]) -> Float[Array, " half"]:
     return foot[n // 4 : n - n // 4, -1]
 
 
-WORK = _of_step(
+WORK = _of_rounded(
     "rounded_work_per_metre",
     lambda step: step.work_per_metre,
     "J/m",
     "positive work over the step length, its kink rounded",
 )
 """Some percent more than the exact one, for the search alone: see `KINK_POWER`."""
-FOOT = _of_step("foot_height", lambda step: step.foot[:, -1], "m", "height of the swing foot", "phase")
-MIDDLE = _of_step("mid_swing_height", lambda step: _middle(step.foot), "m", "the same in the middle half", "middle")
-FLEXION = _of_step("knee_flexion", lambda step: step.flexion, "rad", "knee flexion, both legs", "phase", "leg")
+FOOT = _of_rounded("foot_height", lambda step: step.foot[:, -1], "m", "height of the swing foot", "phase")
+MIDDLE = _of_rounded("mid_swing_height", lambda step: _middle(step.foot), "m", "the same in the middle half", "middle")
+FLEXION = _of_rounded("knee_flexion", lambda step: step.flexion, "rad", "knee flexion, both legs", "phase", "leg")
+FRICTION = _of_rounded("required_friction", lambda step: step.friction, "1", "largest ratio of the ground reactions")
+"""A number for negative reactions, too, so that the search finds its way back from these; see `MIN_REACTION`."""
 
 
 @by_name()
@@ -102,7 +104,8 @@ def least_work(
         over: parameters and their bounds, in the units of the parameters.
         starts: number of starts, the gait itself and others around it.
         iterations: largest number of iterations of each search.
-        samples: samples of a step; limits may be missed between few of them.
+        samples: samples of a step, of which at least `measures.MIN_SAMPLES` are taken; limits may be missed between few
+            of them.
 
     Raises:
         jaxgait.outcome.NoResult: no search ended within its limits.
@@ -114,7 +117,7 @@ def least_work(
         at_least(FOOT, 0.0),
         at_least(MIDDLE, MIN_CLEARANCE),
         at_least(FLEXION, 0.0),
-        at_most("required_friction", MAX_FRICTION),
+        at_most(FRICTION, MAX_FRICTION),
         at_least("least_lift", MIN_REACTION),
         at_least("speed", speed),
     ]

@@ -2,7 +2,8 @@
 
     ensemble(five_links(mode="gait"), {"gait.stretch": stretches}, observe=["speed", "work_per_metre", "least_lift"])
 
-`MEASURES` are those of the prescribed step, whatever the run; only `largest_tracking_error` is that of the run itself.
+`MEASURES` are those of the prescribed step, whatever the run; only `largest_tracking_error` is that of the run itself,
+and of trees that do not begin with two legs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ from jaxgait.solve.checks import check_kind
 from jaxgait.solve.dataset import labelled
 
 MIN_SAMPLES = 100
-"""Least samples of a step for its measures: its work is within 0.1 % of that with 200."""
+"""Least samples of a step for its measures.
+
+With stride times of 0.9 to 2.5 s, work and ankle moment of the example's gait are within 0.1 % of those with 3200
+samples, the required friction within 0.2 %, the smallest reaction within 0.1 % of the weight.
+"""
 _WHOLE = 1e-9  # tolerance of an integer number of samples
 
 
@@ -114,7 +119,7 @@ class StepFigures(NamedTuple):
     ankle: Float[Array, ""]
     """Largest moment of the stance ankle in N m."""
     friction: Float[Array, ""]
-    """Largest ratio of horizontal to vertical ground reaction; without meaning if `lift` is negative."""
+    """Largest ratio of horizontal to vertical ground reaction; without meaning unless `lift` is positive."""
     lift: Float[Array, ""]
     """Smallest vertical ground reaction in N."""
 
@@ -141,14 +146,16 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
     checks.number("rounding", rounding, "W")
     if rounding < 0.0:
         raise ValueError(f"rounding must not be negative, got {rounding:g} W")
-    return _figures(exo, _step(exo, samples), rounding)
+    return _figures(exo, _at_midpoints(exo, samples), rounding)
 
 
 def figures_of(run: Run, rounding: float = 0.0) -> StepFigures:
-    """Figures of the prescribed step at as many midpoints as the run has samples per stride, at least `MIN_SAMPLES`.
+    """Figures of the prescribed step, at midpoints whose number is that of the run's samples.
+
+    These are its samples per stride, or all samples of a run that is not counted in strides; at least `MIN_SAMPLES`.
 
     Args:
-        run: a run of an exoskeleton by any scheme.
+        run: a run, by any scheme, of an exoskeleton with two legs.
         rounding: see `step_figures`.
 
     Examples:
@@ -160,17 +167,17 @@ def figures_of(run: Run, rounding: float = 0.0) -> StepFigures:
         >>> print(round(float(run.highest), 3))  # m
         0.093
     """
-    return _figures(run.model, run.once(_step_of), rounding)
+    return _figures(run.model, run.once(_at_own_midpoints), rounding)
 
 
-def _step_of(run: Run) -> dict[str, Array]:
+def _at_own_midpoints(run: Run) -> dict[str, Array]:
     exo: Any = run.model
-    return _step(exo, max(run.sampling.samples, MIN_SAMPLES))
+    return _at_midpoints(exo, max(run.sampling.samples, MIN_SAMPLES))
 
 
-def _step(exo: Exoskeleton, samples: int) -> dict[str, Array]:
+def _at_midpoints(exo: Exoskeleton, samples: int) -> dict[str, Array]:
     """All variables of the prescribed motion at midpoints of equal parts of a step."""
-    if exo.parent[:4] != LEG_PARENTS:
+    if not exo.has_legs:
         raise ValueError(f"the first four links must be two legs, with the parents {LEG_PARENTS}, got {exo.parent}")
     part = jnp.asarray((np.arange(samples) + 0.5) / samples, dtype=jnp.asarray(exo.lengths).dtype)
     return jax.vmap(exo.prescribed)(part * (exo.gait.stride_time / 2))
@@ -203,6 +210,17 @@ def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_na
     return Measure(name, lambda run: read(run.once(figures_of)), unit, long_name)
 
 
+TREE_MEASURES = table(
+    Measure(
+        "largest_tracking_error",
+        lambda run: run.extremes("tracking_error").largest,
+        "m",
+        "largest distance of a link vector from the prescribed one, over all steps of the run",
+        watch=("tracking_error",),
+    ),
+)
+"""The measures of any tree of links by name."""
+
 MEASURES = table(
     _of_step("step_length", lambda step: step.length, "m", "length of the prescribed step (negative: backwards)"),
     _of_step("speed", lambda step: step.speed, "m/s", "mean speed of the prescribed step"),
@@ -218,9 +236,9 @@ MEASURES = table(
     ),
     _of_step(
         "required_friction",
-        lambda step: step.friction,
+        lambda step: jnp.where(step.lift > 0.0, step.friction, jnp.nan),
         "1",
-        "largest ratio of the ground reactions in the prescribed step",
+        "largest ratio of the ground reactions in the prescribed step; none if `least_lift` is not positive",
     ),
     _of_step("least_lift", lambda step: step.lift, "N", "smallest vertical ground reaction in the prescribed step"),
     _of_step(
@@ -229,12 +247,6 @@ MEASURES = table(
         "rad",
         "smallest knee flexion of both legs in the prescribed step",
     ),
-    Measure(
-        "largest_tracking_error",
-        lambda run: run.extremes("tracking_error").largest,
-        "m",
-        "largest distance of a link vector from the prescribed one, over all steps of the run",
-        watch=("tracking_error",),
-    ),
+    *TREE_MEASURES.values(),
 )
-"""The measures of the exoskeleton by name."""
+"""The measures of an exoskeleton with two legs by name."""

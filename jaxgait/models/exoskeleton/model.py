@@ -156,7 +156,6 @@ class Exoskeleton(Model):
     mode: str = eqx.field(static=True, default="literal")
     """literal: one foot is always the base, as in the formulas; gait: the legs exchange roles every T/2."""
 
-    measures: ClassVar[str] = "jaxgait.models.exoskeleton.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.exoskeleton.scene:scene"
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, first_step=1e-3)
 
@@ -201,6 +200,16 @@ class Exoskeleton(Model):
             [(), ('axis',)]
         """
         return PLANAR if self.dimension == 2 else SPATIAL
+
+    @property
+    def has_legs(self) -> bool:
+        """Whether the first four links are two legs, numbered as in the paper's examples."""
+        return self.parent[:4] == LEG_PARENTS
+
+    @property
+    def measures(self) -> str:
+        """Where its measures are: those of a step need two legs."""
+        return f"jaxgait.models.exoskeleton.measures:{'MEASURES' if self.has_legs else 'TREE_MEASURES'}"
 
     @property
     def labels(self) -> Mapping[str, Sequence[Any]]:

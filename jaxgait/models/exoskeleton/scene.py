@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from jaxgait.models.exoskeleton.model import LEG_PARENTS, Exoskeleton
+from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.models.exoskeleton.walking import step_numbers
 from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, disc, floor, rod, seen
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
@@ -50,7 +50,7 @@ def _extent(positions: np.ndarray) -> tuple[tuple[float, float], tuple[float, fl
 
 def _two_legs(model: Exoskeleton) -> bool:
     """Whether the links are the paper's: two per leg, with or without a torso."""
-    return model.parent[:4] == LEG_PARENTS and len(model.parent) in (4, 5)
+    return model.has_legs and len(model.parent) in (4, 5)
 
 
 def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Limb | Body, ...]:

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from jaxgait import ensemble, simulate
+from jaxgait.cli import running
+from jaxgait.measure import MeasureError
 from jaxgait.models.exoskeleton.measures import MEASURES, MIN_SAMPLES, histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
 from jaxgait.models.exoskeleton.tree import RodLink
 from jaxgait.models.exoskeleton.walking import STANCE_SHANK, JoinedGait, WalkingGait, step_numbers
+from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import ParameterError, with_parameters
 
 
@@ -98,6 +101,15 @@ def test_step_figures_are_those_of_two_legs():
         step_figures(one)
 
 
+def test_a_tree_without_legs_has_the_measures_of_any_tree(capsys):
+    gait = WalkingGait(amplitude=np.array([0.2]), phase=np.array([1.5]), roles=(STANCE_SHANK,))
+    one = Exoskeleton.from_links([RodLink(0, [5.0], [1.0], length=0.9)], gait, dimension=2)
+    assert running.run(one, None, {"scheme": "Prescribed", "samples": 1}, None) == 0
+    assert "largest_tracking_error" in capsys.readouterr().out
+    with pytest.raises(MeasureError, match="Exoskeleton has no measure 'speed'"):
+        simulate(one, observe="speed")
+
+
 def test_a_step_backwards_costs_work_too():
     step = jax.jit(step_figures, static_argnums=1)(five_links(gait=JoinedGait(swing=-0.28)), 20)
     assert float(step.length) < 0.0 < float(step.work_per_metre)
@@ -106,7 +118,10 @@ def test_a_step_backwards_costs_work_too():
 def test_measures_are_the_figures_of_the_prescribed_step():
     exo, stretch = five_links(mode="gait", gait=JoinedGait()), np.array([0.0, 0.02])
     names = [name for name in MEASURES if name != "largest_tracking_error"]
-    scan = ensemble(exo, {"gait.stretch": stretch}, scheme="Prescribed", samples=4, observe=names)
+    grid = {"gait.stretch": stretch, "gait.stride_time": [1.8, 0.7]}
+    with pytest.warns(IncompleteRun, match=r"not defined although the runs completed: required_friction \(2 of 4"):
+        both = ensemble(exo, grid, scheme="Prescribed", samples=4, observe=names)
+    scan, hasty = (both.isel({"gait.stride_time": i}) for i in (0, 1))
     step = jax.jit(step_figures, static_argnums=1)(with_parameters(exo, {"gait.stretch": 0.02}), MIN_SAMPLES)
     fields = ("length", "speed", "work", "work_per_metre", "ankle", "friction", "lift", "flexion")
     wanted = {name: getattr(step, field) for name, field in zip(names, fields, strict=True)}
@@ -115,11 +130,18 @@ def test_measures_are_the_figures_of_the_prescribed_step():
         np.testing.assert_allclose(scan[name][1], value, rtol=1e-9, err_msg=name)
         assert scan[name].attrs["units"] == MEASURES[name].unit
     assert scan.work[0] != scan.work[1] and scan.attrs["status_legend"]
+    assert (hasty.least_lift < 0.0).all() and hasty.required_friction.isnull().all(), "the foot would be pulled"
 
 
-def test_the_fewest_samples_of_a_step_suffice_for_its_work():
-    work = [float(step_figures(five_links(gait=JoinedGait()), count).work.sum()) for count in (MIN_SAMPLES, 200)]
-    assert work[0] == pytest.approx(work[1], rel=1e-3)
+def test_the_fewest_samples_of_a_step_suffice_for_its_figures():
+    exo = five_links(gait=JoinedGait())
+    both = jax.jit(lambda exo: [step_figures(exo, count) for count in (MIN_SAMPLES, 3200)])
+    for time in (0.9, 2.5):
+        few, many = jax.device_get(both(with_parameters(exo, {"gait.stride_time": time})))
+        assert few.work.sum() == pytest.approx(many.work.sum(), rel=1e-3)
+        assert few.ankle == pytest.approx(many.ankle, rel=1e-3)
+        assert few.friction == pytest.approx(many.friction, rel=2e-3)
+        assert few.lift == pytest.approx(many.lift, abs=1e-3 * float(exo.chain.total_mass) * 9.81)
 
 
 def test_the_largest_tracking_error_is_that_of_all_steps():
