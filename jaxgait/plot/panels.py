@@ -82,6 +82,21 @@ def chosen(
     return found
 
 
+def told_apart(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
+    """A result in which no two of these variables have the same words: their names take the place of such words.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.panels import told_apart
+        >>> columns = {name: ("time", [0.0, 1.0], {"long_name": "angle"}) for name in ("hip", "knee")}
+        >>> [x.attrs["long_name"] for x in told_apart(xr.Dataset(columns), ["hip", "knee"]).values()]
+        ['hip', 'knee']
+    """
+    words = [data[name].attrs.get("long_name", name) for name in names]
+    alike = [name for name, own in zip(names, words, strict=True) if words.count(own) > 1]
+    return data.assign({name: data[name].assign_attrs(long_name=name) for name in alike})
+
+
 def named_artists(figure: Figure) -> dict[str, Artist]:
     """What has a name in any panel of a figure, by name, for one legend of them all.
 

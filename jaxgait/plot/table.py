@@ -133,7 +133,7 @@ def table(scan: xr.Dataset) -> Table:
     if not math.prod(shape):
         raise ValueError(f"nothing to explore: the scan over {', '.join(dims)} has no members")
     codes, statuses = _statuses(scan, dims)
-    columns = _distinct(_axes(scan, dims, shape)) | _results(scan, dims)
+    columns = _distinct(_axes(scan, dims, shape) | _results(scan, dims))
     return Table(dims, shape, columns, codes, statuses, _vectors(scan, dims), _gradients(scan, dims))
 
 
@@ -175,9 +175,9 @@ def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> di
 
 
 def _distinct(columns: dict[str, Column]) -> dict[str, Column]:
-    """The columns without words that are those of several, such as of a parameter that each joint has."""
-    words = [column.words for column in columns.values()]
-    return {n: column._replace(words="") if words.count(column.words) > 1 else column for n, column in columns.items()}
+    """The columns without words that are those of several of a role, such as of a parameter that each joint has."""
+    words = [(column.role, column.words) for column in columns.values()]
+    return {n: c._replace(words="") if words.count((c.role, c.words)) > 1 else c for n, c in columns.items()}
 
 
 def _results(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:

@@ -134,6 +134,9 @@ def test_motions_of_which_some_histories_were_kept_are_simulated():
     found = jaxgait.ensemble(jaxgait.Bungee(), grid, duration=2.0, samples=9, trajectories="height", progress=False)
     said = []
     assert len(explore(found, say=said.append).runs) == 2 and said[0].startswith("simulating 2 of 2")
+    enough = found.assign({name: found.height for name in ("x", "rope_force")})
+    labels = explore(enough, say=said.append).header["labels"]
+    assert len(said) == 1 and [*labels] == ["height", "x", "rope_force"], "what the scene reads"
 
 
 def test_a_store_whose_axes_are_turned_has_a_page(tmp_path):

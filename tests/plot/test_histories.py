@@ -38,6 +38,10 @@ def test_a_run_is_drawn_over_time():
     assert [ax.get_ylabel() for ax in axes] == ["y of it (m)"] and axes[0].get_xlabel() == "time (s)"
     np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), [1.0, 2.0, 3.0, 4.0])
     assert len(picture(run([f"x{i}" for i in range(MAX_PANELS + 3)])).axes) == MAX_PANELS
+    alike = run(["x", "y", "z"])
+    alike["y"].attrs["long_name"] = "x of it"
+    assert [ax.get_ylabel() for ax in picture(alike).axes] == ["x (m)", "y (m)", "z of it (m)"]
+    assert [ax.get_ylabel() for ax in picture(alike, "y").axes] == ["x of it (m)"]
 
 
 def test_parameters_are_in_words_unless_several_have_the_same():
@@ -46,7 +50,12 @@ def test_parameters_are_in_words_unless_several_have_the_same():
         data[dim].attrs["long_name"] = words
     field = picture(data).axes[0]
     assert (field.get_xlabel(), field.get_ylabel()) == ("mass of the leg (kg)", "length of the leg (kg)")
+    data["length"].attrs["long_name"] = data["low"].attrs["long_name"] = data["x_end"].attrs["long_name"] = "leg"
+    assert [table(data).columns[name].words for name in ("length", "low", "x_end")] == ["leg"] * 3, "of different roles"
     data["length"].attrs["long_name"] = "mass of the leg"
+    twice = data.assign(also=data["low"])
+    assert [table(twice).columns[name].words for name in ("low", "also")] == ["", ""]
+    assert [ax.get_ylabel() for ax in picture(twice.isel(length=0)).axes] == ["low (m)", "also (m)"]
     field = picture(data).axes[0]
     assert (field.get_xlabel(), field.get_ylabel()) == ("mass (kg)", "length (kg)")
 

@@ -22,7 +22,7 @@ from jaxgait import checks, files
 from jaxgait.checks import by_name, warn_user
 from jaxgait.ensembles.agreement import CAUSES
 from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
-from jaxgait.ensembles.results import is_run, missing_histories, open_result
+from jaxgait.ensembles.results import is_run, open_result
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.choice import extremes, one_of_each_status, spread
@@ -30,6 +30,7 @@ from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, measured_histories, one_run, playback
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.scale import boundaries, colours, texts
+from jaxgait.plot.scene import scene
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.states import state_variables
 
@@ -137,10 +138,10 @@ def explore(
 ) -> Explorer:
     """A page that shows a scan: a map of its members, their statuses and numbers, and the motion of chosen ones.
 
-    Motions that the scan did not keep are simulated now, as one small ensemble: those of the members with the largest
-    and the smallest measure, of one member of each status, of the one nearest to the model's own parameters (the
-    reference), and of others spread evenly over the box. The page marks them, and gives for every member the lines that
-    simulate it.
+    Motions of which the scan did not keep what the scene reads are simulated now, as one small ensemble: those of the
+    members with the largest and the smallest measure, of one member of each status, of the one nearest to the model's
+    own parameters (the reference), and of others spread evenly over the box. The page marks them, and gives for every
+    member the lines that simulate it.
 
         explore("scan.nc", measure="rho").save("scan.html")
 
@@ -177,11 +178,12 @@ def explore(
     chosen = _measure(rows, None if measure == STATUS else measure, own)
     reference = None if recipe is None else _nearest(rows, recipe)
     wanted = [] if recipe is None or why else _wanted(rows, recipe, chosen, reference, members)
-    simulating = f"simulating {len(wanted)} of {rows.size} members for playback"
-    message = simulating if recipe is not None and wanted and not _keeps_motions(data, recipe) else why
+    kept = _kept(data, recipe, wanted) if recipe is not None and wanted else {}
+    message = f"simulating {len(wanted)} of {rows.size} members for playback" if kept is None else why
     if say is not None and message:
         say(message)
-    runs = _runs(data, rows, recipe, wanted)
+    runs = _by_number(recipe.runs(wanted), wanted) if recipe is not None and kept is None else kept or {}
+    runs = {m: run.assign_attrs(status_text=rows.statuses[int(rows.status[m])][0]) for m, run in runs.items()}
     notes = _notes(rows, chosen, chosen in (own.get("maximize"), own.get("minimize")), runs, reference, why)
     if other := _otherwise(recipe, runs):
         notes.append(other)
@@ -201,11 +203,6 @@ def is_page(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a page of the explorer."""
     with open(path, "rb") as file:
         return MARK.encode() in file.read(1000)
-
-
-def _keeps_motions(scan: xr.Dataset, recipe: Recipe) -> bool:
-    """Whether a scan has all histories of its members: a few may not be those that the scene reads."""
-    return bool({"time", "instant"} & {*scan.dims}) and not missing_histories(recipe.model, scan)
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
@@ -252,18 +249,23 @@ def _nearest(rows: Table, recipe: Recipe) -> int | None:
     return int(np.argmin(away)) if np.isfinite(away).any() else None
 
 
-def _runs(scan: xr.Dataset, rows: Table, recipe: Recipe | None, members: list[int]) -> dict[int, xr.Dataset]:
-    """Trajectories of members, kept by the scan or simulated now."""
-    if recipe is None or not members:
-        return {}
-    if _keeps_motions(scan, recipe):
-        index = np.unravel_index(members, recipe.shape)
-        at = {d: xr.DataArray(i, dims="member") for d, i in zip(recipe.dims, index, strict=True)}
-        found = scan[[n for n, x in scan.data_vars.items() if set(recipe.dims) <= set(x.dims)]].isel(at).load()
-    else:
-        found = recipe.runs(members)
-    ended = lambda m: {"status_text": rows.statuses[int(rows.status[m])][0]}
-    return {m: one_run(found, i).assign_attrs(ended(m)) for i, m in enumerate(members)}
+def _kept(scan: xr.Dataset, recipe: Recipe, members: list[int]) -> dict[int, xr.Dataset] | None:
+    """Trajectories of members as the scan has them; None if it lacks histories that the scene reads."""
+    if not {"time", "instant"} & {*scan.dims}:
+        return None
+    index = np.unravel_index(members, recipe.shape)
+    at = {d: xr.DataArray(i, dims="member") for d, i in zip(recipe.dims, index, strict=True)}
+    found = scan[[n for n, x in scan.data_vars.items() if set(recipe.dims) <= set(x.dims)]].isel(at).load()
+    runs = _by_number(found, members)
+    try:
+        scene(runs[members[0]], recipe.member_model(members[0]))
+    except ValueError:
+        return None
+    return runs
+
+
+def _by_number(found: xr.Dataset, members: list[int]) -> dict[int, xr.Dataset]:
+    return {m: one_run(found, i) for i, m in enumerate(members)}
 
 
 def _otherwise(recipe: Recipe | None, runs: Mapping[int, xr.Dataset]) -> str:
