@@ -22,7 +22,7 @@ from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import draw_map, no_value
-from jaxgait.plot.panels import as_names, chosen, named_artists, scalar_histories, told_apart
+from jaxgait.plot.panels import as_names, chosen, distinct, named_artists, scalar_histories
 from jaxgait.plot.references import draw_reference, references, with_their_references
 from jaxgait.plot.strides import over_stride
 from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, style
@@ -101,7 +101,7 @@ def histories(data: xr.Dataset, variables: str | Sequence[str] = ()) -> Figure:
     """
     own = with_their_references(data, scalar_histories(data))
     names = with_their_references(data, chosen(data, variables, own, ["time"]))
-    data = told_apart(data, names)
+    data = distinct(data, names)
     measured = {name: data[other] for name, other in references(data).items()}
     single = lambda x: x if x.dims != ("time",) else displayed(split_at_jumps(data, [str(x.name)])[x.name])
 
@@ -149,7 +149,7 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
             f"data.isel({dict.fromkeys(others, 0)}), or make a page, which shows all (jaxgait view FILE)"
         )
     names = chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
-    data, along = told_apart(data, names), _along(rows, over)
+    data, along = distinct(data, names), _along(rows, over)
     draw = functools.partial(draw_map, along=along) if len(along) > 1 else _line
     across = along[0] if len(along) > 1 else next(iter(rows.dims))
     across = rows.columns[across].in_words if across in rows.columns else axis_label(data[across])

@@ -82,14 +82,14 @@ def chosen(
     return found
 
 
-def told_apart(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
+def distinct(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     """A result in which no two of these variables have the same words: their names take the place of such words.
 
     Examples:
         >>> import xarray as xr
-        >>> from jaxgait.plot.panels import told_apart
+        >>> from jaxgait.plot.panels import distinct
         >>> columns = {name: ("time", [0.0, 1.0], {"long_name": "angle"}) for name in ("hip", "knee")}
-        >>> [x.attrs["long_name"] for x in told_apart(xr.Dataset(columns), ["hip", "knee"]).values()]
+        >>> [x.attrs["long_name"] for x in distinct(xr.Dataset(columns), ["hip", "knee"]).values()]
         ['hip', 'knee']
     """
     words = [data[name].attrs.get("long_name", name) for name in names]

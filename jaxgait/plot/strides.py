@@ -18,7 +18,7 @@ from jaxgait import checks
 from jaxgait.ensembles.labels import status_codes
 from jaxgait.ensembles.results import flat
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
-from jaxgait.plot.panels import chosen, named_artists, of_known, scalar_histories, told_apart
+from jaxgait.plot.panels import chosen, distinct, named_artists, of_known, scalar_histories
 from jaxgait.plot.references import draw_reference, references, with_their_references
 from jaxgait.plot.style import BLUE, axis_label, broken, displayed, style
 from jaxgait.run import WHOLE_WITHIN
@@ -128,7 +128,7 @@ def over_stride(
     own = [name for name in scalar if name in measured] or with_their_references(data, scalar)
     dims = data[scalar[0]].dims if scalar else (dim,)
     names = with_their_references(data, chosen(data, variables, own, [str(d) for d in dims], only=True))
-    data = told_apart(data, names)
+    data = distinct(data, names)
     found = {name: strides(data, name, last) for name in names}
     drawn = {name: curves for name, curves in found.items() if len(curves.values)}
     if not drawn:
