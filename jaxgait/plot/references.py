@@ -84,7 +84,7 @@ def draw_reference(ax: Axes, x: xr.DataArray, dim: str, *, band: bool = False) -
             look: dict[str, Any] = {"color": "black", "alpha": 0.12, "lw": 0}
             ax.fill_between(across, mean - spread, mean + spread, label=f"{label}, ± 1 SD", **look)
         return
-    own = [line.get_color() for line in ax.lines]
+    own: list[Any] = [line.get_color() for line in ax.lines]
     colours = own if len(own) == curves.shape[1] else [LOOK["color"]] * curves.shape[1]
     for curve, colour, name in zip(curves.T, colours, [label] + [None] * (len(colours) - 1), strict=True):
         ax.plot(across, curve, **LOOK | {"color": colour}, label=name)

@@ -213,7 +213,7 @@ def _which(what: str, last: int, total: int) -> list[str]:
 def _percentiles(spread: Any) -> tuple[float, float] | None:
     if spread is None or (isinstance(spread, str) and spread == "sd"):
         return None
-    ends = [checks.real(x) for x in spread] if isinstance(spread, Sequence) else []
+    ends: list[Any] = [checks.real(x) for x in spread] if isinstance(spread, Sequence) else []
     if len(ends) != 2 or None in ends or not 0.0 <= ends[0] < ends[1] <= 100.0:
         raise ValueError(f'spread must be "sd", two percentiles such as (5, 95), or None, got {checks.shown(spread)}')
     return ends[0], ends[1]

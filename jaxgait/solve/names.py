@@ -73,8 +73,8 @@ def _open(kind: type, model: Any) -> bool:
 
 def _written(kind: type) -> set[str]:
     """Names that may come to exist: those that methods contain, of which some depend on a value, and inherited ones."""
-    inherited = [getattr(base, "variables", None) for base in kind.__mro__[1:]]
-    found = {key for one in inherited if isinstance(one, Mapping) for key in one} | {*getattr(kind, "measures", {})}
+    named = [*(getattr(base, "variables", None) for base in kind.__mro__[1:]), getattr(kind, "measures", None)]
+    found = {key for one in named if isinstance(one, Mapping) for key in one}  # and not properties
     methods = (inspect.unwrap(x) for base in kind.__mro__ for x in vars(base).values() if inspect.isfunction(x))
     return found.union(*(_words(method.__code__) for method in methods))
 
