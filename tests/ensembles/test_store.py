@@ -55,7 +55,7 @@ def copy(whole, tmp_path):
 
 
 def test_a_directory_without_a_store_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="missing.zarr: no such store"):
+    with pytest.raises(FileNotFoundError, match=r"missing\.zarr: no such store"):
         read_store(tmp_path / "missing.zarr")
     with pytest.raises(StoreError, match="is not a Zarr store: give the directory"):
         read_store(tmp_path)
