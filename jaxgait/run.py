@@ -28,6 +28,9 @@ LONGEST_RUN = 100.0
 WHOLE_WITHIN = 1e-6
 """Largest difference from a whole number, of periods or steps, that counts as rounding."""
 
+TRANSIENT_STRIDES = 2
+"""First strides of a run, in which a motion leaves its start: they count only in runs without others."""
+
 
 class NotRecorded(ValueError):
     """The events of a smooth run were read, and not recorded."""

@@ -344,6 +344,8 @@ class View(JsonOutput):
     """Width of a picture in print in mm, or in the unit written after it: 85, 18cm."""
     over: tuple[str, ...] = ()
     """The two parameters that span the picture of a sampled scan, or `stride`: histories over % of the stride."""
+    last: int | None = None
+    """With `--over stride`: number of the last strides that count."""
     members: int | None = None
     """Members that the page of a scan animates (default: 32); motions that were not kept are simulated again."""
     serve: bool = False
@@ -354,5 +356,5 @@ class View(JsonOutput):
         from jaxgait.cli import viewing
 
         return viewing.view(
-            self.file, self.variables, self.out, self.members, self.serve, self.json, self.over, self.width
+            self.file, self.variables, self.out, self.members, self.serve, self.json, self.over, self.width, self.last
         )

@@ -35,6 +35,7 @@ def view(
     json: pathlib.Path | None = None,
     over: tuple[str, ...] = (),
     width: float | None = None,
+    last: int | None = None,
 ) -> int:
     """Prints a saved result and draws it into the requested file; the exit code is 1 for a store with damaged files."""
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
@@ -50,6 +51,8 @@ def view(
     over = parsing.names(over)
     given = {"variables": chosen, "members": members is not None, "serve": serve, "over": over}
     given |= {"parameters": over and list(over) != [STRIDE]}
+    if last is not None and over != (STRIDE,):
+        raise ValueError(f"--last counts strides: give it with --over {STRIDE}")
     _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])
     if json is not None:
         write_json(json, _record(data))
@@ -63,7 +66,7 @@ def view(
         elif kind in WRITERS:
             animate(data).save(out)
         else:
-            save(picture(data, chosen, over) if found is None else found.draw(data), out, width_mm=width)
+            save(picture(data, chosen, over, last=last) if found is None else found.draw(data), out, width_mm=width)
         print(f"wrote {out}")
     elif found is not None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")

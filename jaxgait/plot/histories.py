@@ -48,7 +48,9 @@ Drawing = Callable[[Axes, xr.DataArray], xr.DataArray | None]
 """Draws a variable into a panel, and returns the values by which its lines are coloured, if any are."""
 
 
-def picture(data: xr.Dataset, variables: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> Figure:
+def picture(
+    data: xr.Dataset, variables: str | Sequence[str] = (), over: str | Sequence[str] = (), *, last: int | None = None
+) -> Figure:
     """Draws a result over time, or else over the scanned parameters.
 
     Args:
@@ -56,6 +58,7 @@ def picture(data: xr.Dataset, variables: str | Sequence[str] = (), over: str | S
         variables: by default the first few; of a scan with time histories, measures are drawn over the parameters.
         over: two of the sampled parameters of a scan, by default the first two; ["stride"] for time histories over
             per cent of the stride (see `jaxgait.plot.strides.over_stride`).
+        last: number of the last strides that count over the stride.
 
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.
@@ -69,7 +72,9 @@ def picture(data: xr.Dataset, variables: str | Sequence[str] = (), over: str | S
     """
     variables, over = as_names(variables), as_names(over)
     if over == [STRIDE]:
-        return over_stride(data, variables)
+        return over_stride(data, variables, last=last)
+    if last is not None:
+        raise ValueError(f"last={last} counts strides: draw over the stride, over=['{STRIDE}']")
     data = over_time(data)
     if own := [v for v in variables if v in data and "instant" in data[v].dims]:
         raise ValueError(f"the members have times of their own: draw {own[0]} over the stride, over=['{STRIDE}']")

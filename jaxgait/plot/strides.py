@@ -21,7 +21,7 @@ from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.plot.panels import chosen, distinct, named_artists, of_known, scalar_histories
 from jaxgait.plot.references import draw_reference, references, with_their_references
 from jaxgait.plot.style import BLUE, axis_label, broken, displayed, style
-from jaxgait.run import WHOLE_WITHIN
+from jaxgait.run import TRANSIENT_STRIDES, WHOLE_WITHIN
 
 WIDTH, HIGH, LOWEST = 6.0, 2.9, 1.9
 """Of a figure and of its panels, in inches: of the only one, and at least."""
@@ -84,7 +84,8 @@ def over_stride(
 
     A stride begins where those of the model's drive do: with the embedded gaits, at heel strike. Members of an ensemble
     that did not complete, and strides that a run did not finish, are left out; the picture says how many. Where a curve
-    has no value, as a centre of pressure in swing, the others count; a variable without any value has no panel.
+    has no value, as a centre of pressure in swing, the others count; a variable without any value has no panel. A band
+    of SD ends at zero where no curve has a value beyond it.
 
     Args:
         data: a whole run of one or more strides, or an ensemble with trajectories; its length must be given by
@@ -92,8 +93,8 @@ def over_stride(
         variables: names of scalar time histories; by default those with a reference, otherwise the first few.
         spread: "sd" for mean and standard deviation; two percentiles such as (5, 95) for the median and the band
             between these; or None to draw every curve, as of strides that alternate between two gaits.
-        last: number of the last strides that count. By default all strides of a run, but only the last one of each
-            member; of several, a member counts with their mean.
+        last: number of the last strides that count. By default all strides of a run but the first two, in which it
+            leaves its start, and only the last one of each member; of several, a member counts with their mean.
 
     Raises:
         ValueError: for unknown variables, results that are not counted in strides or lack samples, impossible numbers,
@@ -106,7 +107,7 @@ def over_stride(
         >>> knee = ("time", 60.0 * np.sin(np.linspace(0.0, 4.0 * np.pi, 101)) ** 2, {"units": "deg"})
         >>> counted = {"strides": 2, "samples_per_stride": 50}
         >>> run = xr.Dataset({"knee": knee}, {"time": np.linspace(0.0, 2.0, 101)}, counted)
-        >>> figure = over_stride(run)
+        >>> figure = over_stride(run, last=2)
         >>> print(figure.axes[0].get_xlabel(), [text.get_text() for text in figure.legends[0].get_texts()], sep=", ")
         stride (%), ['mean of 2 strides', '± 1 SD']
     """
@@ -174,7 +175,7 @@ def strides(data: xr.Dataset, name: str, last: int | None = None) -> Strides:
     dim = "time" if "time" in x.dims else "instant"
     members = tuple(str(d) for d in x.dims if d != dim)
     per_stride, total = int(data.attrs["samples_per_stride"]), int(data.attrs["strides"])
-    count = last or (1 if members else total)
+    count = last or (1 if members else total - _transient(data, per_stride, total))
     first = (total - count) * per_stride
     samples = first + np.arange(count)[:, None] * per_stride + np.arange(per_stride + 1)
     curves = flat(x.transpose(*members, dim), members)[:, samples] if members else x.values[samples][:, None]
@@ -190,6 +191,12 @@ def strides(data: xr.Dataset, name: str, last: int | None = None) -> Strides:
     if empty := int(np.sum(completed & ~known)):
         notes.append(f"{name} has no value" + f" in {empty} of {completed.size} {what}" * (len(values) > 0))
     return Strides(values, what, tuple(notes))
+
+
+def _transient(run: xr.Dataset, per_stride: int, total: int) -> int:
+    """Number of first strides of a run that do not count, as it finished others."""
+    finished = np.sum(_completed(run, (), per_stride * np.arange(1, total + 1), total))
+    return min(TRANSIENT_STRIDES, max(int(finished) - 1, 0))
 
 
 def _completed(data: xr.Dataset, members: Sequence[str], ends: np.ndarray, size: int) -> Bool[np.ndarray, " curves"]:
@@ -232,6 +239,10 @@ def _draw(ax: Axes, own: Strides, low_high: tuple[float, float] | None, spread: 
     if low_high is None:
         middle, apart = of_known(np.nanmean, values, axis=0), of_known(np.nanstd, values, axis=0, ddof=1)
         low, high, names = middle - apart, middle + apart, ("mean", "± 1 SD")
+        if np.nanmin(values) >= 0.0:  # such as a force that only pushes
+            low = np.maximum(low, 0.0)
+        if np.nanmax(values) <= 0.0:
+            high = np.minimum(high, 0.0)
     else:
         low, middle, high = of_known(np.nanpercentile, values, (low_high[0], 50.0, low_high[1]), axis=0)
         names = "median", f"{low_high[0]:g} to {low_high[1]:g} %"

@@ -52,7 +52,7 @@ def text(figure):
 
 
 def test_strides_of_a_run_are_a_band_in_degrees_next_to_the_measured_curve():
-    figure = over_stride(run(1.0, 2.0, 3.0, measured=1.5))
+    figure = over_stride(run(1.0, 2.0, 3.0, measured=1.5), last=3)
     (ax,) = figure.axes
     middle, dashed = ax.lines
     np.testing.assert_allclose(middle.get_xydata()[:, 0], [0, 25, 50, 75, 100])
@@ -62,6 +62,27 @@ def test_strides_of_a_run_are_a_band_in_degrees_next_to_the_measured_curve():
     np.testing.assert_allclose(band(ax, 50.0), [closed[2], 3.0 * closed[2]])  # the standard deviation is 1
     assert text(figure) == (["mean of 3 strides", "± 1 SD", "measured knee"], "")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("stride (%)", "knee flexion (deg)")
+
+
+def test_the_first_two_strides_of_a_run_count_only_without_others():
+    whole = run(1.0, 2.0, 3.0)
+    shorter = whole.assign_attrs(t_end_s=2.5)
+    shortest = whole.assign_attrs(t_end_s=1.0)
+    for data, height, note in (
+        (whole, 3.0, "last of 3 strides"),
+        (shorter, 2.0, "last 2 of 3 strides; 1 of 2 strides left out: not completed"),
+        (shortest, 1.0, "2 of 3 strides left out: not completed"),
+    ):
+        figure = over_stride(data)
+        np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata().max(), np.degrees(2.0 * height))
+        assert text(figure)[1] == note
+
+
+def test_bands_of_forces_that_only_push_end_at_zero():
+    (ax,) = over_stride(run(0.0, 0.0, 3.0), last=3).axes
+    assert band(ax, 50.0)[0] == 0.0
+    (ax,) = over_stride(run(-1.0, 0.0, 3.0), last=3).axes
+    assert band(ax, 50.0)[0] < 0.0
 
 
 def test_members_that_did_not_complete_and_their_number_are_left_out():
@@ -91,14 +112,14 @@ def test_strides_that_a_run_did_not_finish_are_left_out():
 
 
 def test_every_stride_is_a_line_on_request():
-    figure = over_stride(run(1.0, 2.0, 1.0), spread=None)
+    figure = over_stride(run(1.0, 2.0, 1.0), spread=None, last=3)
     assert len(figure.axes[0].lines) == 3 and text(figure)[0] == ["3 strides"]
     assert text(over_stride(run(1.0, 2.0, 1.0), last=2))[1] == "last 2 of 3 strides"
 
 
 def test_references_of_several_people_have_a_band():
     data = xr.concat([run(1, 1, 1, measured=m) for m in (1.0, 2.0)], "subject").assign(status=("subject", [0, 0]))
-    assert text(over_stride(data.isel(subject=0)))[0] == ["mean of 3 strides", "± 1 SD", "measured knee"]
+    assert text(over_stride(data.isel(subject=0), last=3))[0] == ["mean of 3 strides", "± 1 SD", "measured knee"]
     figure = over_stride(data)
     assert text(figure)[0][-2:] == ["measured knee", "measured knee, ± 1 SD"]
 
@@ -126,7 +147,7 @@ def test_what_has_no_value_in_a_part_of_the_stride_or_anywhere_is_no_early_end()
     data = data.assign(cop=("time", np.append(np.tile(swing, 3), 0.0)), none=nowhere)
     cop = over_stride(data).axes[1]
     np.testing.assert_allclose(cop.lines[0].get_ydata(), [0.0, 1.0, np.nan, 1.0, 0.0])
-    assert text(over_stride(data, ["knee", "none"]))[1] == "none has no value"
+    assert text(over_stride(data, ["knee", "none"], last=3))[1] == "none has no value"
     with pytest.raises(ValueError, match="nothing to draw over the stride: none has no value in any stride"):
         over_stride(data, "none")
     members = scan((0, 0, 1), (0, 0, 3), (0, 9, 9), status=[0, 0, 10])

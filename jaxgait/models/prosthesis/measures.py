@@ -2,7 +2,8 @@
 
     ensemble(Prosthesis(), grid, strides=20, observe=["rho", "peak_flexion", "order"])
 
-They use the last strides of a run counted in strides, at any sampling density.
+They use the last five strides of a run counted in strides, at any sampling density; of a shorter run, all after the
+first two, in which the leg leaves its start, or the last one.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from jaxgait.analysis import gait
 from jaxgait.measure import Measure, Measures, table
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
-from jaxgait.run import Run
+from jaxgait.run import TRANSIENT_STRIDES, Run
 
 ANALYSED_STRIDES = 5
-"""Number of last strides for correlation and flexion (the paper runs 20 and takes the last 5)."""
+"""Most strides, at the end of a run, of which measures are taken (the paper runs 20 and takes the last 5)."""
 COMPARED_STRIDES = 9
 """Number of last strides compared for the subharmonic order."""
 SETTLED_STRIDES = 20
@@ -57,7 +58,7 @@ def _peaks(run: Run) -> Float[Array, " strides"]:
 
 
 def _last_strides(run: Run) -> Float[Array, "strides phases"]:
-    """Flexion in deg over the analysed strides, or over all strides of a shorter run."""
+    """Flexion in deg over the analysed strides."""
     return run.once(_table)[-_strides(run) :]
 
 
@@ -67,7 +68,8 @@ def _table(run: Run) -> Float[Array, "strides phases"]:
 
 
 def _strides(run: Run) -> int:
-    return min(ANALYSED_STRIDES, run.sampling.strides or 0)
+    total = run.sampling.strides or 0
+    return min(ANALYSED_STRIDES, max(total - TRANSIENT_STRIDES, min(total, 1)))
 
 
 def _order(run: Run) -> Float[Array, ""]:
@@ -109,13 +111,15 @@ def _measure(
 
 correlation = _measure("rho", _rho, "1", "gait correlation coefficient")
 """Gait correlation coefficient over the last strides: the objective of the knee's design."""
-ground_force = _measure("mean_ground_force", _mean_ground_force, "N", "mean vertical ground force of the last strides")
+ground_force = _measure(
+    "mean_ground_force", _mean_ground_force, "N", "mean vertical ground force of up to 5 last strides"
+)
 """In a symmetric gait it is half the body weight. With 50 samples per stride it is within 1 % of that with 2000."""
 
 MEASURES = table(
     correlation,
     _measure(
-        "peak_flexion", lambda run: jnp.mean(run.once(_peaks)), "deg", "peak knee flexion, mean of the last strides"
+        "peak_flexion", lambda run: jnp.mean(run.once(_peaks)), "deg", "peak knee flexion, mean of up to 5 last strides"
     ),
     _measure("peak_flexion_min", lambda run: jnp.min(run.once(_peaks)), "deg", "smallest peak knee flexion"),
     _measure("peak_flexion_max", lambda run: jnp.max(run.once(_peaks)), "deg", "largest peak knee flexion"),
@@ -129,18 +133,21 @@ MEASURES = table(
         "peak_flexion_velocity",
         lambda run: jnp.degrees(run.once(_peak_velocities)[0]),
         "deg/s",
-        "peak knee flexion velocity, mean of the last strides",
+        "peak knee flexion velocity, mean of up to 5 last strides",
         VELOCITY_SAMPLES,
     ),
     _measure(
         "peak_extension_velocity",
         lambda run: jnp.degrees(run.once(_peak_velocities)[1]),
         "deg/s",
-        "peak knee extension velocity (positive), mean of the last strides",
+        "peak knee extension velocity (positive), mean of up to 5 last strides",
         VELOCITY_SAMPLES,
     ),
     _measure(
-        "knee_work", _knee_work, "J", "net work of the knee per stride (negative: absorbed), mean of the last strides"
+        "knee_work",
+        _knee_work,
+        "J",
+        "net work of the knee per stride (negative: absorbed), mean of up to 5 last strides",
     ),
     ground_force,
     Measure(
