@@ -19,7 +19,7 @@ from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.plot.references import with_their_references
-from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, make_logarithmic, style
 from jaxgait.units import with_unit
 
 _MIN_DISTANCE = 1e-6
@@ -121,11 +121,11 @@ def _clipped(points: Any) -> str:
 
 
 def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | None) -> None:
-    for name, set_scale, set_limits in ((a, ax.set_xscale, ax.set_xlim), (b, ax.set_yscale, ax.set_ylim)):
+    for name, axis, set_limits in ((a, ax.xaxis, ax.set_xlim), (b, ax.yaxis, ax.set_ylim)):
         if name is not None:
             set_limits(*Spacing.of([bounds[name]])(np.array([[-0.03], [1.03]])).ravel())
             if isinstance(bounds[name], Log):
-                set_scale("log")
+                make_logarithmic(axis, np.asarray(bounds[name]))
 
 
 def convergence(found: Optimum) -> Figure:

@@ -25,7 +25,7 @@ from jaxgait.plot.maps import draw_map, no_value
 from jaxgait.plot.panels import as_names, chosen, distinct, named_artists, scalar_histories
 from jaxgait.plot.references import draw_reference, references, with_their_references
 from jaxgait.plot.strides import over_stride
-from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, style
+from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, make_logarithmic, style
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.units import with_unit
 
@@ -277,7 +277,7 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> xr.DataArray | None:
         if column and column.whole:
             axis.set_major_locator(MaxNLocator(integer=True))
     if across and across.geometric:
-        ax.set_xscale("log")
+        make_logarithmic(ax.xaxis, across.values)
     own = x.name == "status"
     if own:
         ax.set(yticks=[], ylabel="")  # a status is not a quantity

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.scale import boundaries, colours, stepped, texts
-from jaxgait.plot.style import axis_label, broken, cell_edges
+from jaxgait.plot.style import axis_label, broken, cell_edges, make_logarithmic
 from jaxgait.plot.table import Column, Table
 from jaxgait.units import with_unit
 
@@ -81,11 +81,12 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
     if empty.any():
         _draw_empty(ax, draw, empty, rows, x)
     _mark_early_ends(ax, ~empty.T.ravel(), rows, along)
-    ax.set(xscale="log" if first.geometric else "linear", yscale="log" if second.geometric else "linear")
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
         if column.names:
             axis.set_ticks(range(len(column.names)), labels=column.names)
-        elif column.whole and not column.geometric:
+        elif column.geometric:
+            make_logarithmic(axis, column.values)
+        elif column.whole:
             axis.set_major_locator(MaxNLocator(integer=True))
     ax.set_ylabel(broken(second.in_words), fontsize=8)
 

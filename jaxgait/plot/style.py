@@ -14,11 +14,13 @@ import numpy as np
 import xarray as xr
 from cycler import cycler
 from jaxtyping import Float, Num
+from matplotlib.axis import Axis
 from matplotlib.collections import Collection, PathCollection
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
+from matplotlib.ticker import AutoLocator, LogLocator, NullLocator, StrMethodFormatter
 
 from jaxgait import files
 from jaxgait.checks import positive, real, shown
@@ -147,6 +149,29 @@ def cell_edges(centres: Num[np.ndarray, " cells"], geometric: bool = False) -> F
     middle = (x[1:] + x[:-1]) / 2.0
     edges = np.concatenate([2.0 * x[:1] - middle[:1], middle, 2.0 * x[-1:] - middle[-1:]])
     return np.exp(edges) if geometric else edges
+
+
+def make_logarithmic(axis: Axis, values: Num[np.ndarray, " values"]) -> None:
+    """Makes an axis of positive values logarithmic, with plain numbers at its ticks if they span few decades.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> import numpy as np
+        >>> from jaxgait.plot.style import make_logarithmic
+        >>> ax = plt.figure().subplots()
+        >>> values = np.geomspace(8e3, 5e4, 5)  # N/m
+        >>> _ = ax.plot(values, values)
+        >>> make_logarithmic(ax.xaxis, values)
+        >>> print(ax.get_xscale(), ax.get_xticks()[1:4])
+        log [10000. 20000. 30000.]
+    """
+    setter = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
+    setter("log")
+    ratio = np.nanmax(values) / np.nanmin(values)
+    if ratio < 1e3:  # where the usual ticks are few, and labelled as 2 x 10^1
+        axis.set_major_locator(AutoLocator() if ratio < 10.0 else LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_locator(NullLocator())
 
 
 def kinds() -> tuple[str, ...]:

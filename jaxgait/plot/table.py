@@ -29,8 +29,8 @@ GAVE_UP = (GREY, "#4D4D4D", "#A6A6A6", "#6E5E5E")
 COUNTS = ("#3B3B3B", "#BFD9EE", "#0072B2", "#009E73", "#F0E442", "#8C6BB1", "#66C2A5", "#B0703C", "#CC79A7")
 """Colours of the numbers 0, 1, 2, ... in counts, the same in all pictures."""
 UNKNOWN = "no status recorded"
-GEOMETRIC_WITHIN = 0.02
-"""Relative difference of the logarithmic steps of values that count as geometric: they may have few digits."""
+EVEN_WITHIN = 0.02
+"""Relative difference of steps that count as even: values may have few digits."""
 LARGEST_VECTOR = 16
 """Largest number of entries of a vector per member (multipliers, amplitudes) to show."""
 
@@ -76,12 +76,16 @@ class Column(NamedTuple):
 
     @property
     def geometric(self) -> bool:
-        """Whether the values of a parameter have a constant ratio, over more than a decade: its axis is logarithmic."""
+        """Whether values of a parameter have a constant ratio, but no constant difference: its axis is logarithmic."""
         levels = np.unique(self.values)
-        if self.role != "axis" or len(levels) < 3 or not (levels[0] > 0.0 and levels[-1] > 10.0 * levels[0]):
+        if self.role != "axis" or len(levels) < 3 or not levels[0] > 0.0:
             return False
-        ratios = np.diff(np.log(levels))
-        return bool(np.ptp(ratios) < GEOMETRIC_WITHIN * ratios.mean())
+        return _even(np.log(levels)) and not _even(levels)
+
+
+def _even(x: np.ndarray) -> bool:
+    steps = np.diff(x)
+    return bool(np.ptp(steps) < EVEN_WITHIN * steps.mean())
 
 
 class Table(NamedTuple):

@@ -299,7 +299,10 @@ def test_values_of_a_constant_ratio_are_on_a_logarithmic_axis():
     np.testing.assert_allclose(edges[:, 0, 1], 10.0 ** np.array([1.5, 2.5, 3.5, 4.5]))
     np.testing.assert_allclose(edges[0, :, 0], [-0.5, 0.5, 1.5])
     assert picture(data.isel(mass=1, drop=True)).axes[0].get_xscale() == "log"
-    for others in ([1.0, 2.0, 4.0], [0.0, 10.0, 100.0], [100.0, 500.0, 1e4]):
+    ax = picture(data.assign_coords(length=[8e3, 2e4, 5e4])).axes[0]  # within a decade, with plain numbers
+    assert ax.get_yscale() == "log"
+    assert "20000" in [tick.get_text() for tick in ax.get_yticklabels()]
+    for others in ([1.0, 2.0, 3.0], [0.0, 10.0, 100.0], [100.0, 500.0, 1e4]):
         assert picture(data.assign_coords(length=others)).axes[0].get_yscale() == "linear"
 
 
