@@ -28,6 +28,7 @@ __all__ = [
     "between",
     "correct",
     "parameter_axis",
+    "switched",
     "tangents",
     "walk",
 ]
@@ -56,7 +57,10 @@ CROSSING_MARGIN = 1e-6
 """Distance from a crossing of branches, as a fraction of a step, at which points can still be corrected."""
 MAX_SECANTS = 60
 """Largest number of steps of `between`."""
+SWITCHES = 10
+"""Number of halvings of the first step from one branch to another."""
 LEFT = "the branch left the span"
+LOST = "the corrector no longer converges: the gait ceases to exist, or cannot be found"
 
 
 class Points(NamedTuple):
@@ -223,7 +227,7 @@ def walk(
         straight = MIN_COSINE if len(points) > 1 else -np.inf
         new, ds, leaves = _next(system, points[-1].x, along, ds, MIN_STEP * step, limits, corrector, straight)
         if not np.isfinite(new.x).all():
-            why = LEFT if leaves else "the corrector no longer converges: the gait ceases to exist, or cannot be found"
+            why = LEFT if leaves else LOST
             break
         points.append(new)
         if leaves:
@@ -232,6 +236,33 @@ def walk(
         along = tangents(new.linear, along)
         along, ds = along / np.linalg.norm(along), min(STEP_GROWTH * ds, step)
     return Walk(np.concatenate([p.x for p in points]), np.concatenate([p.linear for p in points]), why)
+
+
+def switched(
+    system: System,
+    x: Float[np.ndarray, "1 n"],
+    along: Float[np.ndarray, "1 n"],
+    other: Float[np.ndarray, "1 n"],
+    step: float,
+    limits: tuple[float, float],
+    corrector: Corrector,
+) -> tuple[Points, str]:
+    """The first point of a branch beyond its crossing `x` with another one, or why there is none.
+
+    It lies in a plane along the `other` branch's tangent, which does not cut that branch: one across `along`, the
+    tangent of this one, might. No point lies beyond the `limits` of the last unknown.
+    """
+    along, other = along / np.linalg.norm(along), other / np.linalg.norm(other)
+    normal, why = along - np.sum(along * other) * other, LOST
+    for _ in range(SWITCHES):
+        guess = x + step * along
+        new = correct(system, np.zeros(1, dtype=int), guess, normal, corrector)
+        if np.linalg.norm(new.x - guess) < step and (_cosines(new.linear, along) >= MIN_COSINE).all():  # (not if NaN)
+            if _limit(x, new.x, limits) is None:
+                return new, ""
+            why = LEFT
+        step *= 0.5
+    return unknown(x), why
 
 
 def _next(

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait import checks
-from jaxgait.analysis.branches import Corrector, Points, System, Walk, correct, parameter_axis, tangents, walk
+from jaxgait.analysis.branches import Corrector, Points, System, Walk, correct, parameter_axis, switched, tangents, walk
 from jaxgait.analysis.changes import changes, return_jacobian
 from jaxgait.analysis.floquet import (
     BIFURCATIONS,
@@ -134,7 +134,7 @@ def continuation(
     order: int = 1,
     step: float = 0.05,
     max_points: int = 200,
-    direction: np.ndarray | None = None,
+    directions: tuple[np.ndarray, np.ndarray] | None = None,
     start: float | None = None,
 ) -> Branch:
     """Follows a branch of periodic gaits in one parameter, starting at `span[0]` towards `span[1]`.
@@ -148,7 +148,8 @@ def continuation(
         order: the gaits repeat after this many applications of the map.
         step: first and longest step, as a fraction of the scaled branch: 0.05 gives at least 20 points along the span.
         max_points: largest number of points.
-        direction: first direction in the space of (point, parameter), for switching between branches.
+        directions: for switching between branches, in the space of (point, parameter) in their own units: the first one
+            of this branch, and that of the branch which it leaves.
         start: value of the parameter at which to start, if not `span[0]`.
 
     Returns:
@@ -187,22 +188,22 @@ def continuation(
     scale = _scale(z0, span[1] - span[0])
     system = _alone(functools.partial(_linear, problem, model, jnp.asarray(scale)))
     x = (np.concatenate([z0, [start]]) / scale)[None]
-    along = np.sign(span[1] - span[0]) * parameter_axis(x)
-    if direction is None:
-        first = correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
-        if not np.isfinite(first.x).all():
-            nothing = Walk(first.x[:0], first.linear[:0], f"no gait found at {name} = {start:g}")
-            checks.warn_user(f"{nothing.why_stopped}, near z0 = {z0}: the branch is empty")
-            return _branch(system, name, order, scale, span, nothing)
-        along = tangents(first.linear, along)
+    if directions is not None:
+        along, other = (np.asarray(one, dtype=float)[None] / scale for one in directions)
+        first, why = switched(system, x, along, other, step, _limits(span, scale[-1]), CORRECTOR)
     else:
-        along = np.asarray(direction, dtype=float)[None] / scale
-        first = Points(x, system(np.zeros(1, dtype=int), x)[1], np.zeros(1))
-    along = along[0] / np.linalg.norm(along)
+        along = np.sign(span[1] - span[0]) * parameter_axis(x)
+        first, why = (
+            correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR),
+            f"no gait found at {name} = {start:g}",
+        )
+    if not np.isfinite(first.x).all():
+        checks.warn_user(f"{why}, near z0 = {z0}: the branch is empty")
+        return _branch(system, name, order, scale, span, Walk(first.x[:0], first.linear[:0], why))
+    along = tangents(first.linear, along)[0]
+    along = along / np.linalg.norm(along)
     walked = walk(system, first, along, step, max_points, _limits(span, scale[-1]), CORRECTOR)
-    skip = 0 if direction is None else 1  # the branch point itself belongs to the old branch
-    own = Walk(walked.x[skip:], walked.linear[skip:], walked.why_stopped)
-    return _branch(system, name, order, scale, span, own)
+    return _branch(system, name, order, scale, span, walked)
 
 
 def _check(what: str, span: tuple[float, float], model: Any, name: str, step: float, max_points: int) -> None:
@@ -372,6 +373,8 @@ def period_doubled(
         2 the branch left the span
     """
     checks.one_of("the kind of point", point.kind, ("period doubling",))
+    x = np.append(point.z, point.parameter)
+    single = _linear(_Problem(return_map, (branch.name,), branch.order), model, jnp.ones(len(x)), jnp.asarray(x))[1]
     doubled = continuation(
         return_map,
         model,
@@ -381,7 +384,7 @@ def period_doubled(
         order=2 * branch.order,
         step=step,
         max_points=max_points,
-        direction=np.append(point.direction, 0.0),
+        directions=(np.append(point.direction, 0.0), tangents(np.asarray(single)[None], parameter_axis(x[None]))[0]),
     )
     return doubled._replace(origin=point)
 

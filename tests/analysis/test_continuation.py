@@ -68,6 +68,22 @@ def test_branch_switching_and_the_second_doubling(branch):
     np.testing.assert_allclose(points, [DOUBLING_OF_DOUBLED], atol=LOCATED)
 
 
+@pytest.mark.parametrize("end", [0.41, 0.5, 1.5])
+@pytest.mark.parametrize("steepness", [-2.0, 2.0])
+def test_branches_are_switched_where_the_single_gait_depends_strongly_on_the_parameter(steepness, end):
+    """The plane of the next point, across the new direction alone, cut the branch of the single gait."""
+
+    def shifted(model, z):
+        shift = steepness * model.a
+        return (3.0 + model.a) * (z - shift) * (1.0 - z + shift) + shift
+
+    single = continuation(shifted, Henon(), "a", np.array([0.6 - 0.5 * steepness]), (-0.5, 0.4))
+    doubled = period_doubled(shifted, Henon(), single, single.bifurcations[0], end)
+    assert len(doubled.parameter) > 10 and doubled.parameter[-1] == pytest.approx(end)
+    r, z = 3.0 + doubled.parameter, doubled.z[:, 0] - steepness * doubled.parameter
+    np.testing.assert_allclose((r * (z - 0.5) - 0.5) ** 2, (r - 3.0) * (r + 1.0) / 4.0, atol=1e-9)  # in closed form
+
+
 def test_a_fold_is_passed_and_located():
     back = continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, -0.3), max_points=80)
     folds = [p.parameter for p in back.bifurcations if p.kind == "fold"]
@@ -188,8 +204,9 @@ def test_impossible_spans_are_rejected(branch):
 
 def test_a_branch_that_turns_away_from_the_span_says_so(branch):
     """The doubled gait exists above the doubling only."""
-    away = period_doubled(henon, Henon(), branch, branch.bifurcations[0], 0.1)
-    assert away.why_stopped == "the branch left the span" and (away.parameter > DOUBLING).all()
+    with pytest.warns(UserWarning, match="left the span, near z0 = .*: the branch is empty"):
+        away = period_doubled(henon, Henon(), branch, branch.bifurcations[0], 0.1)
+    assert away.why_stopped == "the branch left the span" and not len(away.parameter)
 
 
 TURNED = 1.0
