@@ -52,7 +52,7 @@ def search_parts(
         ("convergence", designs.convergence(found), _CONVERGENCE),
     ]
     if found.local is not None:
-        drawn.append(("room", designs.room(found), "Tolerances of the parameters."))
+        drawn.append(("room", designs.room(found), _ROOM))
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     worst = _worst_scenario(found)
     whose = _whose(model, found, worst)
@@ -96,6 +96,10 @@ _PATHS = (
     "Crosses: failed runs. Red rings: gaits that are not stable, and designs outside the limits."
 )
 
+_ROOM = (
+    "Tolerances of the parameters. The ends of the bars were evaluated; under them is what stops a fall and a rise. "
+    "The lines are estimates by second derivatives."
+)
 _CONVERGENCE = "Distance of the best valid design of each start so far from the best of all. Stars: ends of the starts."
 
 
@@ -205,11 +209,11 @@ def _parameters(model: Model, found: Optimum) -> str:
         row = [name, f"{before:.6g}", f"{best:.6g}", found.units[name], f"{low:g} to {high:g}"]
         if found.local is not None:
             down, up = found.local.room[name]
-            row.append(f"{0.0 - down:+.3g} to {up:+.3g}")
+            row += [f"{0.0 - down:+.3g} to {up:+.3g}", " / ".join(found.local.stops[name])]
         rows.append(row)
     head = ["parameter", "before", "best", "unit", "bounds"]
     if found.local is not None:
-        head.append(with_unit(f"room for a loss of {found.local.loss:.2g}", found.unit))
+        head += [with_unit(f"room for a loss of {found.local.loss:.2g}", found.unit), "what stops it below / above"]
     return table(head, rows)
 
 

@@ -21,8 +21,8 @@ from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walke
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
-from jaxgait.optimization.conclusions import conclusions
-from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.conclusions import conclusions, tolerances
+from jaxgait.optimization.optimum import Optimum
 from jaxgait.parameters import parameters
 from jaxgait.units import with_unit
 
@@ -201,8 +201,7 @@ def description(found: Optimum) -> Iterator[str]:
     yield from (f"  limit {text}: slack {left:.4g}" for text, left in found.limits.items())
     if found.scenarios is not None:
         yield from _scenarios(found.scenarios, found.unit)
-    if found.local is not None:
-        yield from _local(found.local, found)
+    yield from (f"  {line}" for line in tolerances(found))
     if len(found.why_stopped) > 1:
         yield from (f"  {line}" for line in describe_basins(found.basins, units, found.why_stopped))
     for i, why in enumerate(found.why_stopped):
@@ -220,10 +219,3 @@ def _scenarios(each: xr.Dataset, unit: str) -> Iterator[str]:
     for name, value, weight in zip(*(column.values.ravel() for column in columns), strict=True):
         counts = "" if np.isnan(weight) else f", weight {weight:.3g}"
         yield f"  {name}: objective {with_unit(f'{value:.7g}', unit)}{counts}"
-
-
-def _local(local: Local, found: Optimum) -> Iterator[str]:
-    loss = with_unit(f"{local.loss:.2g}", found.unit)
-    for name, (down, up) in local.room.items():
-        room = with_unit(f"{0.0 - down:+.3g} to {up:+.3g}", found.units[name])
-        yield f"  {name} alone may change by {room} before the objective is {loss} worse"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from jaxgait.ensembles.spacing import Spacing
-from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, Local, Optimum
 from jaxgait.units import with_unit
 
 AGREEMENT = 0.05
@@ -25,6 +25,7 @@ def conclusions(found: Optimum) -> Iterator[str]:
     yield _starts(found)
     if found.local is not None:
         yield from _shape(found.local, list(found.best))
+        yield from _edges(found.local, found.units)
     gains = {} if found.local is None else found.local.multipliers
     for name, bounds in found.bounds.items():
         best = found.best[name]
@@ -74,3 +75,46 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
             f"{AGREEMENT:.0%} is good), so that its curvature and tolerances mean little: compare with a search with "
             "the gradient by differences"
         )
+
+
+def _edges(local: Local, units: Mapping[str, str]) -> Iterator[str]:
+    """Where runs or gaits failed next to the best design."""
+    near = [
+        f"{name} {sign} {with_unit(f'{by:.3g}', units[name])}"
+        for name, ends in local.fails.items()
+        for sign, by in zip("-+", ends, strict=True)
+        if np.isfinite(by)
+    ]
+    if near:
+        yield (
+            f"runs or gaits fail close to this design, with {' and with '.join(near)}: an inaccurately built one may "
+            "fail, so that a worse one farther away may be the better choice"
+        )
+
+
+def tolerances(found: Optimum) -> Iterator[str]:
+    """How far each parameter alone may change, and what stops it; nothing without known surroundings.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> from jaxgait.optimization.conclusions import tolerances
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> print(next(tolerances(found)).partition(", and")[0])
+        stiffness alone may fall by 0 N/m until clearance >= 0 is violated
+    """
+    if found.local is None:
+        return
+    loss = with_unit(f"{found.local.loss:.2g}", found.unit)
+    special = {OBJECTIVE: f"the objective is {loss} worse", BOUND: "its bound"}
+    for name, (down, up) in found.local.room.items():
+        fall, rise = (
+            f"by {with_unit(f'{by:.3g}', found.units[name])} until {special.get(stop) or _beyond(stop)}"
+            for by, stop in zip((down, up), found.local.stops[name], strict=True)
+        )
+        yield f"{name} alone may fall {fall}, and rise {rise}"
+
+
+def _beyond(stop: str) -> str:
+    """That runs fail, or a limit is violated."""
+    return f"runs fail ({stop.removeprefix(FAILED)})" if stop.startswith(FAILED) else f"{stop} is violated"

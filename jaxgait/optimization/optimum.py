@@ -15,6 +15,9 @@ from jaxgait.model import Model
 from jaxgait.optimization.space import variable
 from jaxgait.units import with_unit
 
+OBJECTIVE, BOUND, FAILED = "objective", "bound", "failed: "
+"""What ends the tolerance of a parameter (see `Local.stops`); the last one precedes how runs fail."""
+
 
 @dataclass(frozen=True)
 class Local:
@@ -45,10 +48,18 @@ class Local:
     """Loss of the objective for which the tolerances are computed, in its unit: a thousandth of the objective, or of a
     tenth of its variation between the starts and the best point, whichever is larger."""
     room: dict[str, tuple[float, float]]
-    """By how much each parameter alone may fall and rise for that loss, in its unit, within box and limits (linear)."""
+    """By how much each parameter alone may fall and rise for that loss, in its unit, within box and limits. Their ends
+    were evaluated: they, or the losses there, are right to 10 %."""
+    stops: dict[str, tuple[str, str]]
+    """What stops each parameter alone from falling and rising further: "objective" (the loss), "bound", the text of a
+    limit, or "failed: ", followed by how runs or gaits fail there."""
+    fails: dict[str, tuple[float, float]]
+    """The least evaluated changes of each parameter alone, down and up, at which runs or gaits failed, in its unit; NaN
+    where none did up to twice the room."""
     ridge: dict[str, tuple[float, float]]
     """The same if all other free parameters follow, along the active limits (their own bounds are ignored); those on
-    bounds stay, but one of them alone may move inwards. NaN for one on a bound if none can follow along the limits."""
+    bounds stay, but one of them alone may move inwards. NaN for one on a bound if none can follow along the limits. An
+    estimate by the second derivatives."""
     difference: float
     """Largest deviation of slopes from differences of values to either side, relative to the slopes there (up to
     1); if it is large, the gradient is wrong, or the objective bends within 0.1 % of the bounds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
 from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
 from jaxgait.optimization.space import Space, parted
+from jaxgait.optimization.statuses import brief
 from jaxgait.optimization.surroundings import around
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import Guard, UnreliableGradient
@@ -192,7 +194,9 @@ class Search:
         local = None
         if record.method not in GRADIENT_FREE and record.worst is None and best.search not in record.unreliable:
             at, apart = Evaluated.stacked([best.evaluation]), self._variation(best)
-            local = around(self._evaluate, space, goal, sign, best.search, best.x, at, apart)
+            words = functools.partial(brief, record.model)
+            where = (space, goal, sign, best.search, best.x, at, apart)
+            local = around(self._evaluate, *where, record.stability, words)
         return Optimum(
             with_parameters(record.model, values),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},

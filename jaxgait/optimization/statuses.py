@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxgait import outcome
 from jaxgait.model import Model
-from jaxgait.outcome import INVALID
+from jaxgait.outcome import INVALID, Outcome
 
 UNSTABLE = -3
 """The status of a design whose gait is found but not stable."""
@@ -28,6 +28,19 @@ def sentence(model: Model, code: int, why: str = "") -> str:
     if code == INVALID:
         return f"not a valid design: {why}".removesuffix(": ")
     return _UNSTABLE_TEXT if code == UNSTABLE else outcome.sentence(model, code)
+
+
+def brief(model: Model, code: int) -> str:
+    """The meaning of a status of a search in a few words; see `sentence`.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.statuses import brief
+        >>> from jaxgait.outcome import Outcome
+        >>> brief(Bungee(), Outcome.NOT_CONVERGED)
+        'no periodic gait was found'
+    """
+    return "no periodic gait was found" if code == Outcome.NOT_CONVERGED else sentence(model, code).partition(" (")[0]
 
 
 def meanings(*more: str) -> str:

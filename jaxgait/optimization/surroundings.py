@@ -7,7 +7,8 @@ each parameter the step at which they agree better is used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from jaxtyping import Bool, Float
 from jaxgait import xr
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.optimum import Local
+from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, Local
 from jaxgait.optimization.parabola import determined
 from jaxgait.optimization.space import Space
 from jaxgait.report import labels
@@ -37,6 +38,10 @@ ACTIVE_SLACK = 1e-5
 """A limit with less slack than this, relative to its value, can be active at an optimum."""
 FLAT = 1e-6
 """Curvatures below this fraction of the largest count as zero."""
+ROOM_ERROR = 0.1
+"""Relative error of a tolerance, or of the loss at its end, up to which the tolerance is accepted."""
+ROOM_ROUNDS = 8
+"""Largest number of evaluations for the end of a tolerance."""
 
 
 def balance(
@@ -109,8 +114,12 @@ def around(
     x: np.ndarray,
     evaluation: Evaluated,
     variation: float = 0.0,
+    stability: float = 1.0,
+    words: Callable[[int], str] = str,
 ) -> Local | None:
     """The objective around a point, from values and slopes on both sides of it along each parameter (one batch).
+
+    Further batches check the tolerances of the parameters.
 
     Args:
         evaluate: evaluates the slopes.
@@ -121,10 +130,13 @@ def around(
         x: the point in the unit box, (n,).
         evaluation: the evaluation at the point.
         variation: of the objective within the box, in its unit, for the loss if the objective is near zero.
+        stability: modulus of the largest Floquet multiplier from which a gait counts as failed.
+        words: the meaning of a status.
 
     Returns:
         None if runs next to the point failed along a parameter.
     """
+    last = evaluate.memory(search)
     sides = _sides(evaluate, search, x, evaluation)
     if not sides.valid.any(axis=0).all():
         return None
@@ -140,7 +152,17 @@ def around(
     product = f"{what}, in its unit per product of the parameters' units"
     unit = ratio(ratio(goal.label["units"], space.units[0]), space.units[0])
     loss, free = TOLERATED_LOSS * max(size, NEAR_ZERO * variation), (x > 0.0) & (x < 1.0)
-    room = _rooms(space.names, goal, sign, x, evaluation, hessian, loss)
+    value, ends = float(evaluation.values[0, 0]), _estimated(goal, sign, x, evaluation, hessian, loss)
+
+    def from_here(points: np.ndarray) -> Evaluated:
+        if last is not None:
+            evaluate.recall({search: last})  # not the gait of the last point, which may be another one
+        return evaluate(np.full(len(points), search), points).judged(stability)
+
+    judge = lambda one: _judged(goal, one, sign * (value - float(one.values[0])), loss, words)
+    _check_ends(ends, from_here, x, judge)
+    each = dict(zip(space.names, ends, strict=True))
+    room = {name: (down.good, up.good) for name, (down, up) in each.items()}
     normals = goal.slack_slopes(evaluation.slopes[0])[forces != 0.0]
     walls = [*np.flatnonzero(x <= 0.0), *np.flatnonzero(x >= 1.0)]
     held = np.zeros(len(x))
@@ -159,6 +181,8 @@ def around(
         directions.T[order],
         loss,
         _in_units(space, x, room),
+        {name: (down.stop, up.stop) for name, (down, up) in each.items()},
+        _in_units(space, x, {name: (down.fails, up.fails) for name, (down, up) in each.items()}),
         _in_units(space, x, _along_ridge(x, -sign * hessian, free, normals, loss, held, room)),
         _difference(sides, size),
     )
@@ -256,33 +280,92 @@ def _in_units(space: Space, x: np.ndarray, reaches: dict[str, tuple[float, float
     return dict(zip(reaches, ends, strict=True))
 
 
-def _rooms(
-    names: Sequence[str],
-    goal: Goal,
-    sign: float,
-    x: np.ndarray,
-    evaluation: Evaluated,
-    hessian: np.ndarray,
-    loss: float,
-) -> dict[str, tuple[float, float]]:
+@dataclass
+class _End:
+    """The end of the tolerance of one parameter to one side; distances in the box."""
+
+    trial: float
+    """The distance to evaluate next."""
+    wall: float
+    stop: str
+    """What stops the parameter, as `Local.stops`."""
+    good: float = 0.0
+    """The largest distance that is tolerated, as far as is known."""
+    bad: float = np.inf
+    """The least distance that is not."""
+    fails: float = np.nan
+    """The least distance at which a run failed."""
+    known: bool = False
+
+    def learn(self, stop: str, spent: bool) -> None:
+        """Takes what stops the parameter at the trial (nothing: empty), and whether the loss is spent there."""
+        if stop:
+            self.bad, self.stop = self.trial, stop
+            self.fails = self.trial if stop.startswith(FAILED) else self.fails
+        else:
+            self.good = self.trial
+        if np.isfinite(self.bad):
+            self.trial = 0.5 * (self.good + self.bad)
+            self.known = self.bad - self.good <= ROOM_ERROR * self.bad
+        elif self.stop == OBJECTIVE and not spent:
+            self.trial, self.stop = min((2.0 * self.trial, OBJECTIVE), (self.wall, BOUND))
+        else:
+            self.known = True
+
+
+def _estimated(
+    goal: Goal, sign: float, x: np.ndarray, evaluation: Evaluated, hessian: np.ndarray, loss: float
+) -> list[tuple[_End, _End]]:
     """For each parameter alone, the distances down and up in the box to a loss of `loss`, a wall, or a limit.
 
     The objective is a parabola, the limits are linear.
     """
-    rooms = {}
     slack, tightens = goal.slack(evaluation.values[0]).clip(min=0.0), -goal.slack_slopes(evaluation.slopes[0])
-    for i, name in enumerate(names):
+    ends = []
+    for i, at in enumerate(x.tolist()):
         falls, bend = -sign * evaluation.slopes[0, 0, i], max(-sign * hessian[i, i], 0.0)
-        reaches = []
-        for sense, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
+        pair = []
+        for sense, wall in ((-1.0, at), (1.0, 1.0 - at)):
             rate = max(sense * falls, 0.0)  # at a bound the slope points outwards; elsewhere it is noise
             steep = rate + np.sqrt(rate**2 + 2.0 * bend * loss)  # zero on a parabola too if no loss is tolerated
-            reach = 2.0 * loss / steep if steep else 0.0 if bend else np.inf
-            nearer = sense * tightens[:, i] > 0.0
-            limits = slack[nearer] / np.abs(tightens[nearer, i])
-            reaches.append(float(min(reach, wall, *limits)))
-        rooms[name] = (reaches[0], reaches[1])
-    return rooms
+            reaches = [(wall, BOUND), (2.0 * loss / steep if steep else 0.0 if bend else np.inf, OBJECTIVE)]
+            nearer = np.flatnonzero(sense * tightens[:, i] > 0.0)
+            reaches += [(slack[k] / abs(tightens[k, i]), str(goal.bounds[k])) for k in nearer]
+            reach, stop = min(reaches, key=lambda one: one[0])
+            pair.append(_End(float(reach), wall, stop, known=bool(reach <= 0.0)))
+        ends.append((pair[0], pair[1]))
+    return ends
+
+
+def _check_ends(
+    ends: Sequence[tuple[_End, _End]],
+    evaluate: Callable[[np.ndarray], Evaluated],
+    x: np.ndarray,
+    judge: Callable[[Evaluated], tuple[str, bool]],
+) -> None:
+    """Evaluates the ends of tolerances, and moves them until they are right: all in one batch each time.
+
+    `judge` says what stops a parameter at an evaluation, and whether the loss is spent there.
+    """
+    sides = [(i, sense, end) for i, pair in enumerate(ends) for sense, end in zip((-1.0, 1.0), pair, strict=True)]
+    for _ in range(ROOM_ROUNDS):
+        sides = [side for side in sides if not side[2].known]
+        if not sides:
+            return
+        moved = np.array([sense * end.trial * np.eye(len(x))[i] for i, sense, end in sides])
+        found = evaluate(np.clip(x + moved, 0.0, 1.0))
+        for k, (_, _, end) in enumerate(sides):
+            end.learn(*judge(found.at(k)))
+
+
+def _judged(goal: Goal, one: Evaluated, lost: float, loss: float, words: Callable[[int], str]) -> tuple[str, bool]:
+    """What makes a design intolerable (nothing: empty), and whether it loses about as much as is tolerated."""
+    spent = bool(lost >= (1.0 - ROOM_ERROR) * loss)
+    if not one.ran:
+        return FAILED + (words(int(one.status)) if one.status else "objective or limits are undefined"), spent
+    if not goal.met(one.values):
+        return str(goal.bounds[int(np.argmin(goal.slack(one.values)))]), spent
+    return OBJECTIVE if lost > (1.0 + ROOM_ERROR) * loss else "", spent
 
 
 def _along_ridge(

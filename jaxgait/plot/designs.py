@@ -178,16 +178,20 @@ def room(found: Optimum) -> Figure:
         raise ValueError("the surroundings of this optimum are unknown: it has no slopes, or runs next to it failed")
     local, names = found.local, list(found.best)
     with style():
-        figure, ax = plt.subplots(figsize=(6.4, 1.2 + 0.6 * len(names)))
+        figure, ax = plt.subplots(figsize=(6.4, 1.2 + 0.7 * len(names)))
+        ax.set_ylim(-0.65, len(names) - 0.5)
         for i, name in enumerate(names):
             within, best = Spacing.of([found.bounds[name]]), np.array([found.best[name]])
             moved = lambda by, within=within, best=best: 100.0 * (within.unit(best + by) - within.unit(best)).item()
             alone, follow = ([moved(-down), moved(up)] for down, up in (local.room[name], local.ridge[name]))
             ax.barh(i, np.ptp(alone), left=alone[0], height=0.6, color=BLUE, alpha=0.8)
             ax.plot(follow, (i, i), "|-", color="black", lw=1.2, ms=8)
+            stops = "below: {}; above: {}".format(*local.stops[name])
+            look: dict[str, Any] = {"fontsize": 6.5, "va": "top", "bbox": {"color": "white", "pad": 0.5}}
+            ax.text(0.01, i - 0.36, stops, transform=ax.get_yaxis_transform(), **look)
         ax.axvline(0.0, color="black", lw=1)
         ax.use_sticky_edges = False
-        ax.autoscale_view()
+        ax.autoscale_view(scaley=False)
         ax.set_yticks(range(len(names)), names)
         ax.set_xlabel("change (% of the width of the bounds)")
         loss = with_unit(f"{local.loss:.2g}", found.unit)

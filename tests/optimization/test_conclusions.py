@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import xarray as xr
 
-from jaxgait.optimization.conclusions import conclusions
+from jaxgait.optimization.conclusions import conclusions, tolerances
 from jaxgait.optimization.optimum import Local, Optimum
 from tests.optimization.oscillator import Oscillator
 
@@ -13,21 +13,26 @@ from tests.optimization.oscillator import Oscillator
 def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     local = Local(
         0.0, (), {"clearance >= 0": 11.0, "c = 2": 3.0}, xr.DataArray(), np.array([-0.1, -2.0]),
-        np.array([[0.6, -0.8], [0.8, 0.6]]), 1.0, {}, {}, 0.26,
+        np.array([[0.6, -0.8], [0.8, 0.6]]), 1.0, {"k": (0.1, 0.0)},
+        {"k": ("objective", "failed: fell")}, {"k": (np.nan, 0.02)}, {}, 0.26,
     )  # fmt: skip
     basins = xr.Dataset({"starts": ("basin", [2, 1])})
     found = Optimum(
         Oscillator(), {}, {"k": 1.4, "c": 2.0}, 1.0, [""] * 3, xr.Dataset(), basins=basins, local=local,
         bounds={"k": (1.0, 2.0), "c": (0.0, 2.0)},
     )  # fmt: skip
-    starts, limit, ridge, gradient, bound = conclusions(found)
+    starts, limit, ridge, gradient, edge, bound = conclusions(found)
     assert starts.startswith("2 of 3 starts ended at this design: more starts")
     assert limit == "clearance >= 0 holds the design back: relaxing it improves the objective by 11 per unit"
     assert ridge.startswith("changing k and c together, in opposite directions, affects the objective least")
     assert gradient.startswith("the gradient and differences of values disagree by 26% around it (below 5% is good)")
+    assert edge.startswith("runs or gaits fail close to this design, with k + 0.02: ")
+    assert list(tolerances(found)) == [
+        "k alone may fall by 0.1 until the objective is 1 worse, and rise by 0 until runs fail (fell)"
+    ]
     assert bound.startswith("c lies on its upper bound, 2: ") and bound.endswith("by about 3 per unit")
     sure = dataclasses.replace(
-        found, local=dataclasses.replace(local, multipliers={}, active=("c = 2",), difference=1e-9),
+        found, local=dataclasses.replace(local, multipliers={}, active=("c = 2",), difference=1e-9, fails={}),
         basins=basins.isel(basin=[0]).assign(starts=("basin", [3])), bounds={"k": (1.0, 2.0)},
     )  # fmt: skip
     assert list(conclusions(sure)) == [

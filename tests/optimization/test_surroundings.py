@@ -86,3 +86,19 @@ def test_a_parameter_on_a_bound_moves_inwards_while_the_free_ones_follow():
 def test_a_parameter_on_a_bound_that_no_free_one_can_follow_has_no_ridge():
     corner = around_best(lambda k, c: 3.0 + k + 0.5 * c, (-2.0, 2.0), sign=-1.0, least=lambda k, c: k + c - 1.0)
     assert np.isnan(corner.ridge["k"]).all() and np.isfinite(corner.room["k"]).all()
+
+
+def test_tolerances_end_where_runs_fail_limits_are_violated_or_the_objective_is_worse():
+    """Derivatives at the best point do not know of an edge nearby, of a curved limit, or of a flat top."""
+    peak = lambda k, c: 2.0 - k**2 - c**2
+    edge = around_best(peak, (0.0, 0.0), fails=lambda x: x[0] > 0.02)
+    down, up = edge.room["k"]
+    assert down == pytest.approx(np.sqrt(2e-3), rel=0.01) and 0.018 <= up <= 0.02 and up < edge.fails["k"][1] < 0.0223
+    assert edge.stops == {"k": ("objective", "failed: 1"), "c": ("objective", "objective")}
+    assert np.isnan([edge.fails["k"][0], *edge.fails["c"]]).all()
+    curved = around_best(peak, (0.0, 0.0), least=lambda k, c: -1.0 + 1e-4 - k**2)
+    assert curved.stops["k"] == ("excursion >= -1",) * 2 and 0.009 < min(curved.room["k"]) <= 0.01
+    flat = around_best(lambda k, c: 2.0 - k**4 - c**2, (0.0, 0.0))
+    assert flat.room["k"] == pytest.approx((2e-3**0.25,) * 2, rel=0.1) and flat.stops["k"] == ("objective",) * 2
+    wide = around_best(lambda k, c: 2.0 + 1e-4 * k, (2.0, 0.0))
+    assert wide.room == {"k": (4.0, 0.0), "c": (2.0, 2.0)} and {*wide.stops["k"], *wide.stops["c"]} == {"bound"}

@@ -73,9 +73,11 @@ def test_tolerances_are_drawn_within_the_bounds_with_the_unit_of_the_loss():
         {"stiffness": (1.0, 2.5), "rope_length": (0.3, 0.6)},
         {"stiffness": (5.0, 10.0), "rope_length": (3, 6)},
     )
-    local = dataclasses.replace(found.local, room=room, ridge=ridge, loss=1.5)
+    stops = dict.fromkeys(room, ("bound", "objective"))
+    local = dataclasses.replace(found.local, room=room, stops=stops, ridge=ridge, loss=1.5)
     ax = designs.room(dataclasses.replace(found, local=local)).axes[0]
     assert [bar.get_bbox().intervalx.round(6).tolist() for bar in ax.patches] == [[-4.0, 10.0], [-2.5, 5.0]]
+    assert [text.get_text() for text in ax.texts] == ["below: bound; above: objective"] * 2
     lines = [line.get_xdata().round(6).tolist() for line in ax.lines if line.get_marker() == "|"]
     assert lines == [[-20.0, 40.0], [-25.0, 50.0]] and "a loss of 1.5 N, within" in ax.get_title(loc="left")
     plt.close("all")
