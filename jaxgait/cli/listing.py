@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -122,22 +122,41 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
 
 
 def scan_lines(scan: xr.Dataset) -> Iterator[str]:
-    """The results of a scan in short: lowest, mean and highest value of each, which members have these, and gaps."""
+    """The results of a scan in short: lowest, mean and highest value of each, which members have these, and gaps.
+
+    A few whole numbers, such as the order of a gait, are counted instead, and named for the members with the extremes.
+    """
     record = scan_record(scan)
     found = {name: one for name, one in record["results"].items() if name not in RESERVED_RESULTS}
     found = {name: one for name, one in found.items() if not name.endswith("_end")} or found
     if found:
         yield f"{'results:':20} {'lowest':>12} {'mean':>12} {'highest':>12}"
+    differing = {name for name, one in found.items() if len(one["counts"]) > 1}
     for name, one in found.items():
-        numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "mean", "highest"))
+        numbers = " ".join(
+            f"{'' if key == 'mean' and name in differing else _amount(one[key]):>12}"
+            for key in ("lowest", "mean", "highest")
+        )
         yield f"  {name:18} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
-        if one["highest_at"] is not None and one["lowest"] < one["highest"]:
-            yield f"    lowest at {_where(one['lowest_at'])}; highest at {_where(one['highest_at'])}"
+        if name in differing:
+            yield f"    members: {', '.join(f'{value} ({count})' for value, count in one['counts'].items())}"
+        elif one["highest_at"] is not None and one["lowest"] < one["highest"]:
+            where = (
+                f"{which} at {_where(one[f'{which}_at'])}{_with(one[f'{which}_with'], differing)}"
+                for which in ("lowest", "highest")
+            )
+            yield f"    {'; '.join(where)}"
         for what in ("undefined", "infinite"):
             if one[what]:
                 yield f"    {what} for {one[what]} of {record['outcomes'][COMPLETED_TEXT]} completed members"
     if any(one["undefined"] for one in found.values()):
         yield "  undefined: these runs do not contain what is measured; longer ones may"
+
+
+def _with(others: Mapping[str, Any], differing: Collection[str]) -> str:
+    """Other results of a member that differ between members, in parentheses."""
+    listed = ", ".join(f"{name} {_amount(x)}" for name, x in others.items() if name in differing)
+    return f" ({listed})" if listed else ""
 
 
 def _where(member: Mapping[str, Any]) -> str:

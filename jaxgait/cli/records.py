@@ -27,6 +27,9 @@ from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
 from jaxgait.states import state_variables
 
+MOST_COUNTED = 9
+"""Results with up to this many different whole numbers are counted: a mean of orders of gaits says nothing."""
+
 
 def run_record(data: xr.Dataset) -> dict[str, Any]:
     """A result of `jaxgait.simulate`.
@@ -65,14 +68,18 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
 
     Returns:
         `attributes`, `members` (how many), `outcomes` (sentence to count), `axes` by name with unit and values, and the
-        scalar `results` by name with unit, long name, mean, lowest and highest value, the members of the latter, and
-        `undefined` and `infinite`, the numbers of completed members without a value (0 for integers and for results
-        that every run has) and with an infinite one, which these numbers leave out.
+        scalar `results` by name with unit, long name, mean, lowest and highest value, the members of the latter,
+        `counts` (how often each value occurs, of a few whole numbers without a unit; otherwise empty), `lowest_with`
+        and `highest_with` (what of such results these members have), and `undefined` and `infinite`, the numbers of
+        completed members without a value (0 for integers and for results that every run has) and with an infinite one,
+        which these numbers leave out.
     """
     dims = data["status"].dims
     axes = {str(n): x for n, x in data.coords.items() if set(x.dims) <= set(dims)}
     single = {str(n): x for n, x in data.data_vars.items() if x.dims == dims and x.dtype.kind in "fiu"}
-    found = {name: {**_labels(x), **_range(x), **_extremes(x)} for name, x in single.items()}
+    counts = {name: _counts(x) for name, x in single.items()}
+    counted = {n: single[n] for n, different in counts.items() if different and n not in RESERVED_RESULTS}
+    found = {n: {**_labels(x), **_range(x), "counts": counts[n], **_extremes(x, counted)} for n, x in single.items()}
     infinite = {n: int((np.isinf(x) & (data["status"] == Outcome.COMPLETED)).sum()) for n, x in single.items()}
     gaps = undefined(data, [name for name in single if name not in RESERVED_RESULTS])  # of numbers that are now loaded
     return {
@@ -191,16 +198,24 @@ def _range(data: xr.DataArray) -> dict[str, Any]:
     return {"lowest": values.min().astype(kind), "highest": values.max().astype(kind)}
 
 
-def _extremes(data: xr.DataArray) -> dict[str, Any]:
-    """The mean, and the members with the lowest and the highest value."""
+def _extremes(data: xr.DataArray, counted: Mapping[str, xr.DataArray]) -> dict[str, Any]:
+    """The mean, and the members with the lowest and the highest value, with other results of theirs."""
     values = np.ma.masked_invalid(with_gaps(data))
-    if not values.count():
-        return {"mean": None, "lowest_at": None, "highest_at": None}
-    return {
-        "mean": values.mean(),
-        "lowest_at": _member(data, values.argmin()),
-        "highest_at": _member(data, values.argmax()),
-    }
+    found: dict[str, Any] = {"mean": values.mean() if values.count() else None}
+    for which, index in (("lowest", values.argmin()), ("highest", values.argmax())):
+        others = {name: with_gaps(x).flat[index] for name, x in counted.items() if name != data.name}
+        found[f"{which}_at"] = _member(data, index) if values.count() else None
+        found[f"{which}_with"] = others if values.count() else {}
+    return found
+
+
+def _counts(data: xr.DataArray) -> dict[str, int]:
+    """How often each value occurs, of up to `MOST_COUNTED` different whole numbers without a unit; otherwise empty."""
+    values = with_gaps(data)
+    numbers, often = np.unique(values[np.isfinite(values)], return_counts=True)
+    if data.attrs.get("units") != "1" or (numbers % 1).any() or numbers.size > MOST_COUNTED:
+        return {}
+    return {f"{number:.0f}": int(count) for number, count in zip(numbers, often, strict=True)}
 
 
 def _member(data: xr.DataArray, index: Any) -> Mapping[str, Any]:

@@ -138,9 +138,17 @@ def _mark_extremes(ax: Axes, values: np.ma.MaskedArray, rows: Table, first: Colu
             continue
         across, up = (float(column.values[members[0]]) for column in (first, second))
         ax.plot(across, up, marker, color="white", mec="black", ms=7, clip_on=False, zorder=5)
-        listed.append(f"{name} ({sign}) {known[members[0]]:.5g} at {_text(first, across)}, {_text(second, up)}")
+        at = f"{_text(first, across)}, {_text(second, up)}{_counted(rows, int(members[0]))}"
+        listed.append(f"{name} ({sign}) {known[members[0]]:.5g} at {at}")
     whose = "of those that completed: " if (np.isfinite(np.ma.filled(values, np.nan)) & ~rows.completed).any() else ""
     return f"\n{textwrap.fill(whose + '; '.join(listed), TITLE)}" if listed else ""
+
+
+def _counted(rows: Table, member: int) -> str:
+    """The measures of a member that are small counts and differ between members, such as the order of its gait."""
+    counts = (c for c in rows.of_role("measure") if len({*c.values[np.isfinite(c.values)]}) > 1 and c.colours)
+    listed = ", ".join(f"{c.name} {c.values[member]:g}" for c in counts)
+    return f" ({listed})" if listed else ""
 
 
 def _text(column: Column, value: float) -> str:

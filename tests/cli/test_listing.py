@@ -56,8 +56,9 @@ def test_a_scan_is_the_range_of_each_measure_and_where_its_extremes_are():
     title, *lines = scan_lines(scan)
     assert title.split() == ["results:", "lowest", "mean", "highest"]
     assert lines[0].split() == ["work", "1", "2", "3", "J", "work", "done"]
-    assert lines[1].strip() == "lowest at mass=80; highest at mass=60"
-    assert lines[2].split() == ["steps_taken", "2", "3", "4"] and len(lines) == 4
+    assert lines[1].strip() == "lowest at mass=80 (steps_taken 2); highest at mass=60 (steps_taken 4)"
+    assert lines[2].split() == ["steps_taken", "2", "4"] and lines[3].strip() == "members: 2 (1), 4 (1)"
+    assert len(lines) == 4
     assert next(iter(list(scan_lines(scan[["x_end", "status"]]))[1:])).split()[0] == "x_end"
     gaps = list(scan_lines(scan.assign(status=0 * scan.status)))
     assert [line.strip() for line in gaps if "defined" in line] == [

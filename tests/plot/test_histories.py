@@ -113,6 +113,9 @@ def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():
     assert (field.get_xlabel(), field.get_ylabel(), bar.get_ylabel()) == ("mass (kg)", "length (kg)", "")
     title = "low (m)\nhighest (▲) 5 at 1 kg, 2 kg; lowest (▼) 1 at 0 kg, 1 kg"
     assert field.get_title(loc="left") == title, "the measure is named once"
+    order = scan("mass", "length").low.copy(data=[[1, 1, 2], [1, 1, 0]]).assign_attrs(units="1")
+    told = picture(scan("mass", "length").assign(order=order), ["low"]).axes[0].get_title(loc="left")
+    assert "at 1 kg, 2 kg (order 0); lowest (▼) 1 at 0 kg, 1 kg (order 1)" in told.replace("\n", " ")
     drawn = field.collections[0].get_array()
     assert drawn.shape == (3, 2) and np.ma.getmaskarray(drawn)[0, 0] and drawn[2, 1] == 5.0
 
