@@ -83,6 +83,10 @@ def subharmonic_order(
 ) -> Int[Array, ""]:
     """The number of strides after which the motion repeats: 1 (period of the drive) to 4; 0: irregular, -1: NaN.
 
+    Strides are compared with those one to four strides later only. A motion that still drifts by less than the
+    tolerance per stride counts as repeating, as one does that settles: `jaxgait.solve.periodic.fixed_point` tells whether there is a
+    periodic gait.
+
     Args:
         table: the last strides of a run: more than `MAX_ORDER`, better twice as many.
         tolerance: largest difference in the unit of the curve.
