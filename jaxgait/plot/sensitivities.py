@@ -19,10 +19,14 @@ from jaxgait.units import with_unit
 
 _MAX_LETTERS = 34
 _COLUMNS = 3
+_SHORT = (-2, 4)
+"""Powers of ten between which numbers are short enough without."""
 
 
 def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int = 16) -> Figure:
-    """The effect of a rise of each parameter by 1 %: one panel per measure, the largest effect on the first one on top.
+    """The effect of a rise of each parameter by 1 %: one panel per measure, the largest effect on any of them on top.
+
+    Effects are compared relative to the longest bar of their panel.
 
     Circles show runs on either side of the design, if any: away from the end of a bar, the slope does not hold for 1 %.
 
@@ -45,7 +49,12 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
         figure, panels = _panels(chosen.sizes["measure"], names, 0.26)
         for ax, measure in zip(panels, chosen.measure.values, strict=True):
             _bars(ax, chosen.sel(measure=measure), [ORANGE if name in searched else BLUE for name in names])
-        figure.legend(handles=_legend(chosen, names, searched), loc="outside lower center", ncols=3)
+        if len(names) < found.sizes["parameter"]:
+            rest = "the largest effects" if len(names) == max_bars else "the others have no effect"
+            title = f"{len(names)} of {found.sizes['parameter']} parameters: {rest}"
+            figure.suptitle(title, x=0.01, ha="left", fontsize=9)
+        if handles := _legend(chosen, names, searched):
+            figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
 
 
@@ -64,11 +73,11 @@ def _panels(count: int, names: Sequence[str], high: float) -> tuple[Figure, list
 
 
 def _longest(change: Float[np.ndarray, "measures parameters"], count: int) -> np.ndarray:
-    """The parameters with the longest bars, relative to the longest one of each measure, in order."""
+    """The parameters with the longest bars, relative to the longest one of each measure; the longest first."""
     size = np.nan_to_num(np.abs(change))
     share = (size / np.maximum(size.max(axis=1, keepdims=True), 1e-300)).max(axis=0)
     kept = np.argsort(-share, kind="stable")[:count]
-    return np.sort(kept[share[kept] > 0.0] if share.any() else kept)
+    return kept[share[kept] > 0.0] if share.any() else kept
 
 
 def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
@@ -77,20 +86,32 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
     ax.plot(one.difference, at, "o", color="black", mfc="white", ms=4)
     ax.axvline(0.0, color="black", lw=0.8)
     ax.margins(x=0.08)
-    ax.set_xlabel(axis_label("change for 1 %", str(one.measure_unit.values)))
+    power, unit = _power(one.change.values), str(one.measure_unit.values)
+    scaled = f"$10^{{{power}}}$ {unit}".removesuffix(" 1") if power else unit
+    ax.set_xlabel(axis_label("change for 1 %", scaled))
     ax.set_axisbelow(True)
     ax.locator_params(axis="x", nbins=5)
-    ax.ticklabel_format(axis="x", scilimits=(-2, 4))
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x / 10.0**power:g}")
     here = with_unit(f"{one.measure.values}: {float(one.result):.5g}", one.measure_unit.item())
     ax.set_title(textwrap.fill(here, _MAX_LETTERS), loc="left", fontsize=9)
 
 
+def _power(values: np.ndarray) -> int:
+    """The power of ten of the largest value if its numbers would be long; otherwise 0."""
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    power = int(np.floor(np.log10(largest))) if largest > 0.0 else 0
+    return power if not _SHORT[0] <= power < _SHORT[1] else 0
+
+
 def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> list[Patch | Line2D]:
     both = any(name in searched for name in names)
-    handles: list[Patch | Line2D] = [Patch(color=BLUE, label="fixed parameter" if both else "from the slope")]
+    differences = np.isfinite(one.difference.values).any()
+    handles: list[Patch | Line2D] = []
+    if both or differences:
+        handles.append(Patch(color=BLUE, label="fixed parameter" if both else "from the slope"))
     if both:
         handles.append(Patch(color=ORANGE, label="searched parameter"))
-    if np.isfinite(one.difference.values).any():
+    if differences:
         label = "half the change from 1 % less to 1 % more, from runs"
         handles.append(Line2D([], [], ls="", marker="o", color="black", mfc="white", ms=4, label=label))
     return handles

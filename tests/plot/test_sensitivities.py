@@ -31,14 +31,14 @@ def lengths(ax):
     return [bar.get_width() for bar in ax.patches]
 
 
-def test_one_panel_a_measure_in_the_order_of_the_first():
+def test_one_panel_a_measure_in_the_order_of_the_largest_effect_in_any_panel():
     figure = tornado(
         made([[3.0, -2.0, 0.5], [0.0, 1.0, -9.0]], [[3.1, np.nan, np.nan], [0.0, 1.0, np.nan]]), searched="b"
     )
     first, second = figure.axes
-    assert lengths(first) == [3.0, -2.0, 0.5] and lengths(second) == [0.0, 1.0, -9.0] and first.yaxis_inverted()
-    assert [text.get_text() for text in first.get_yticklabels()] == ["a", "b", "c"]
-    assert [to_hex(bar.get_facecolor()).upper() for bar in first.patches] == [BLUE, ORANGE, BLUE]
+    assert lengths(first) == [3.0, 0.5, -2.0] and lengths(second) == [0.0, -9.0, 1.0] and first.yaxis_inverted()
+    assert [text.get_text() for text in first.get_yticklabels()] == ["a", "c", "b"]
+    assert [to_hex(bar.get_facecolor()).upper() for bar in first.patches] == [BLUE, BLUE, ORANGE]
     assert first.get_xlabel() == "change for 1 %" and second.get_xlabel() == "change for 1 % (N)"
     assert first.get_title(loc="left") == "m0: 1" and second.get_title(loc="left") == "m1: 1 N"
     assert first.lines[0].get_xdata()[0] == 3.1
@@ -48,8 +48,12 @@ def test_one_panel_a_measure_in_the_order_of_the_first():
 def test_the_longest_of_any_panel_are_kept_and_what_has_no_bar_is_not():
     change = [[5.0, 4.0, 0.1, 0.0, np.nan], [0.0, 0.0, 7.0, 0.0, 0.0]]
     assert lengths(tornado(made(change), max_bars=2).axes[0]) == [5.0, 0.1]
-    assert lengths(tornado(made(change), max_bars=9).axes[1]) == [0.0, 0.0, 7.0]
+    assert lengths(tornado(made(change), max_bars=9).axes[1]) == [0.0, 7.0, 0.0]
     assert lengths(tornado(made([[0.0, 0.0]])).axes[0]) == [0.0, 0.0]
+    titles = [tornado(made(change), max_bars=n).get_suptitle() for n in (2, 9)]
+    assert titles == ["2 of 5 parameters: the largest effects", "3 of 5 parameters: the others have no effect"]
+    small = tornado(made([[2e-3, -1e-3], [2e-5, 1e-5]]))
+    assert [ax.get_xlabel()[14:] for ax in small.axes] == [" ($10^{-3}$)", " ($10^{-5}$ N)"] and not small.legends
 
 
 def test_four_measures_take_two_rows():
