@@ -83,8 +83,8 @@ def subharmonic_order(
 ) -> Int[Array, ""]:
     """The number of strides after which the motion repeats: 1 (period of the drive) to 4; 0: irregular, -1: NaN.
 
-    Strides are compared with those one to four strides later only. A motion that still drifts by less than the
-    tolerance per stride counts as repeating, as one does that settles: `jaxgait.solve.periodic.fixed_point` tells whether there is a
+    Strides are compared with those one to four strides later only. A motion that drifts by less than the tolerance per
+    stride counts as repeating, like one that settles; `jaxgait.solve.periodic.fixed_point` tells whether there is a
     periodic gait.
 
     Args:
