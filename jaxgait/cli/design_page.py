@@ -92,8 +92,9 @@ _BASINS = (
     "Starts that ended within 1 % of the bounds of each other found the same optimum; optimum 0 is the best valid one."
 )
 _PATHS = (
-    "Every evaluation, coloured by its objective. Circles: starts. Small stars: their ends. Red star: the best. "
-    "Crosses: failed runs. Red rings: gaits that are not stable, and designs outside the limits."
+    "Every evaluation, coloured by its objective. Blue circles: starts that ran. Small stars: their ends. Red star: "
+    "the best. Crosses: failed runs, also of starts. Red rings: gaits that are not stable, and designs outside the "
+    "limits."
 )
 
 _ROOM = (
@@ -122,7 +123,9 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     caption += f"{_largest_difference(exact, checked)}."
     if found.gradient.startswith("through the periodic gait"):
         caption += " They may differ where walks do not settle into the gait within the run."
-    return designs.slopes(space.names, exact, checked), caption
+    failed = int((~np.isfinite(exact + checked).all(axis=1)).sum())
+    caption += f" {failed} of {len(points)} starts have no slopes: their runs failed." if failed else ""
+    return designs.slopes(space.names, exact, checked, found.unit), caption
 
 
 def _largest_difference(exact: np.ndarray, checked: np.ndarray) -> str:
@@ -192,7 +195,8 @@ def _number(x: Any) -> str:
 
 
 def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: Sequence[str], reached: str) -> str:
-    title = f"{type(model).__name__}: {found.sense} {found.measure}"
+    under = f", subject to {', '.join(found.limits)}" if found.limits else ""
+    title = f"{type(model).__name__}: {found.sense} {found.measure}{under}"
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
     if is_interim(found.best, found.ends):
         paragraphs.append(f"{INTERIM[0].upper()}{INTERIM[1:]}.")

@@ -204,9 +204,14 @@ def room(found: Optimum) -> Figure:
 
 
 def slopes(
-    names: Sequence[str], exact: Float[np.ndarray, "points n"], differences: Float[np.ndarray, "points n"]
+    names: Sequence[str],
+    exact: Float[np.ndarray, "points n"],
+    differences: Float[np.ndarray, "points n"],
+    unit: str = "",
 ) -> Figure:
     """Slopes of the search compared with central differences, in units of the objective per box.
+
+    `unit` is that of the objective, for the axes.
 
     Examples:
         >>> import numpy as np
@@ -228,7 +233,10 @@ def slopes(
                 ends = np.array([min(0.0, both.min()), max(0.0, both.max())])  # with zero, for a sense of the size
                 ax.plot(ends, ends, "-", color=GREY, lw=1)
             ax.plot(x, y, "o", color=BLUE, ms=6, mfc="none")
-            ax.set(xlabel="central difference of runs", ylabel="slope of the search", title=name)
+            per = f"{'' if unit == '1' else unit} per width of the bounds".strip()
+            ax.set_xlabel(f"central difference of runs\n({per})")
+            ax.set_ylabel(f"slope of the search\n({per})")
+            ax.set_title(name)
     return figure
 
 

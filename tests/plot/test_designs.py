@@ -127,7 +127,8 @@ def test_a_title_is_above_the_curves_which_have_words():
 
 
 def test_slopes_of_many_parameters_are_in_rows():
-    figure = designs.slopes(list("abcd"), np.ones((3, 4)), np.ones((3, 4)))
+    figure = designs.slopes(list("abcd"), np.ones((3, 4)), np.ones((3, 4)), "N")
+    assert figure.axes[0].get_ylabel() == "slope of the search\n(N per width of the bounds)"
     assert [ax.get_visible() for ax in figure.axes] == [True] * 4 + [False] * 2
     assert [ax.get_title() for ax in figure.axes] == [*"abcd", "", ""]
     plt.close("all")
