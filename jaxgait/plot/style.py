@@ -165,7 +165,7 @@ def make_logarithmic(axis: Axis, values: Num[np.ndarray, " values"]) -> None:
         >>> print(ax.get_xscale(), ax.get_xticks()[1:4])
         log [10000. 20000. 30000.]
     """
-    setter = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
+    setter = axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale
     setter("log")
     ratio = np.nanmax(values) / np.nanmin(values)
     if ratio < 1e3:  # where the usual ticks are few, and labelled as 2 x 10^1
