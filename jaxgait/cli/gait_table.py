@@ -17,13 +17,18 @@ def table_lines(walks: Sequence[Walk]) -> Iterator[str]:
     sides = [str(side) for side in means.side.values]
     counts = [count_of(int(n), "stride", "strides") for n in means.strides.values]
     heads = "".join(f"{f'{side} ({count})':>20}" for side, count in zip(sides, counts, strict=True))
+    given = walks[0].assumed_path is not None
     yield f"{'mean and SD of':26}{heads}" + ("   symmetry index  right/left" if len(sides) == 2 else "")
     for name, quantity in SPATIOTEMPORAL.items():
         cells = [_cell(*pair) for pair in zip(means[name].values, means[f"{name}_sd"].values, strict=True)]
+        if name == "speed" and given:
+            cells = [f"{mean:.4g} (given)" for mean in means[name].values]
         line = f"{name.replace('_', ' ') + f' ({quantity.units})':26}" + "".join(f"{cell:>20}" for cell in cells)
         if len(sides) == 2 and name in SYMMETRIC and math.isfinite(means[f"{name}_ratio"].item()):
             line += f"{means[f'{name}_symmetry_index'].item():+15.1f} %{means[f'{name}_ratio'].item():12.3f}"
         yield line
+    if given:
+        yield "stride length: the given speed times the stride time, because no footprints were recorded"
 
 
 def _cell(mean: float, deviation: float) -> str:

@@ -200,7 +200,7 @@ def _facts(walk: Walk) -> Iterator[str]:
     ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
     moved = abs(walk.period - walk.stride_time) > 1e-6
     repeats = f" from heel strike to heel strike; its angles repeat after {walk.period:.4f} s" if moved else ""
-    speed = f"drive at {walk.speed:.3f} m/s (speed of the hip)"
+    speed = f"drive at {walk.speed:.3f} m/s ({walk.speed_source})"
     yield f"{walk.side} leg, {ground}; {speed}, stride time {walk.stride_time:.4f} s{repeats}"
     yield from _strides(walk)
     yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
@@ -235,7 +235,8 @@ def _strides(walk: Walk) -> Iterator[str]:
         yield f"  from single strides at most: {sizes}, hip height {1e3 * most['hip_y_m']:.1f} mm"
     if walk.deviation:
         mean = {k: math.degrees(float(np.mean(walk.deviation[f"{k}_rad"]))) for k in joints}
-        yield f"standard deviation between strides: {', '.join(f'{k} {x:.2g} deg' for k, x in mean.items())}"
+        what = f"standard deviation between the {len(walk.kept)} strides (n - 1), averaged over the stride"
+        yield f"{what}: {', '.join(f'{k} {x:.2g} deg' for k, x in mean.items())}"
 
 
 def _peaks(dynamics: Dynamics) -> Iterator[str]:

@@ -50,6 +50,15 @@ class Mark(NamedTuple):
     """Time in s."""
 
 
+class AssumedPath(NamedTuple):
+    """Where the path of the hip is from if it was not recorded."""
+
+    gait: str
+    """The embedded gait."""
+    speed: float
+    """The walking speed that was given, in m/s."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Recording:
     """One trial. Gaps are NaN; assumptions are in `notes`, what looks wrong in `warnings`.
@@ -78,6 +87,8 @@ class Recording:
     """What the file states about the person: `name`, `mass_kg`, `height_m`."""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    assumed_path: AssumedPath | None = None
+    """None if the path of the hip was recorded."""
 
     def __post_init__(self) -> None:
         """Makes arrays of lists, gaps of what masks (`numpy.ma`) hide, and numbers of the person's mass and height.

@@ -26,6 +26,10 @@ MOST_GAPS = 16
 """Markers of which gaps are shown."""
 FIGURE_INTERVALS = 12
 """Number of intervals between the stick figures of a stride."""
+FIGURE_SPACING = 0.5
+"""Distance of the hips of neighbouring stick figures in m: so far apart that they do not overlap."""
+ASSUMED = ("hip_x_m", "hip_y_m")
+"""Signals that are not measured where the path of the hip was not recorded."""
 
 
 def sheet(walk: Walk, verdict: Verdict) -> Figure:
@@ -34,25 +38,26 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
         loaded = 0 if walk.dynamics is None else 2
         figure = plt.figure(figsize=(11.0, 10.5 + 2.4 * loaded))
         grid = figure.add_gridspec(4 + loaded, 6, height_ratios=(1.0, 1.0, *(loaded * (1.0,)), 1.1, 1.0))
-        first = None
-        for i, k in enumerate((*SIGNALS, "load")):
-            ax = figure.add_subplot(grid[i // 3, 2 * (i % 3) : 2 * (i % 3) + 2])
-            _forces(ax, walk) if k == "load" else _curves(ax, walk, verdict, k)
-            first = first or ax
+        axes = [figure.add_subplot(grid[i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]) for i in range(6)]
+        for ax, k in zip(axes, SIGNALS, strict=False):
+            _curves(ax, walk, verdict, k)
+        weighed = LOADS[1] in walk.mean
+        _forces(axes[-1], walk) if weighed else _parameters(axes[-1], walk)
         for i, k in enumerate((*MOMENTS, *POWERS) if loaded else ()):
             _joint_load(figure.add_subplot(grid[2 + i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]), walk, k)
         _sticks(figure.add_subplot(grid[2 + loaded, :]), walk)
         gapped = any(leg.gaps for leg in walk.legs)
-        _contacts(figure.add_subplot(grid[3 + loaded, : 2 if gapped else 4]), walk)
+        below = 4 if weighed else 6  # columns beside the parameters
+        _contacts(figure.add_subplot(grid[3 + loaded, : below // 2 if gapped else below]), walk)
         if gapped:
-            _gaps(figure.add_subplot(grid[3 + loaded, 2:4]), walk)
-        _parameters(figure.add_subplot(grid[3 + loaded, 4:]), walk)
-        assert first is not None
-        handles, labels = first.get_legend_handles_labels()
+            _gaps(figure.add_subplot(grid[3 + loaded, below // 2 : below]), walk)
+        if weighed:
+            _parameters(figure.add_subplot(grid[3 + loaded, 4:]), walk)
+        handles, labels = axes[[*SIGNALS].index("knee_rad")].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
         kept = f"{len(walk.kept)} of {len(walk.strides)} strides"
         figure.suptitle(
-            f"{walk.name}, {walk.side} leg: {kept}, drive at {walk.speed:.2f} m/s (speed of the hip), "
+            f"{walk.name}, {walk.side} leg: {kept}, drive at {walk.speed:.2f} m/s ({walk.speed_source}), "
             f"stride time {walk.stride_time:.3f} s",
             fontsize=11,
         )
@@ -62,40 +67,38 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
 def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
     unit, factor = DISPLAY[SIGNALS[signal]]
     mean = walk.mean[signal]
+    fit = factor * sampled(verdict.signals[signal].series, 100)
+    ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%"), ylabel=unit)
+    if walk.assumed_path is not None and signal in ASSUMED:
+        ax.plot(PERCENT, np.append(fit, fit[0]), color=GREEN, lw=1.6, ls="--")
+        ax.set_title(f"{NAMES[signal]}\nassumed, not measured: that of {walk.assumed_path.gait}", fontsize=9)
+        return
     low, high = band(signal, float(mean[:-1].mean()))
     steps = np.linspace(0.0, 100.0, low.size)
     ax.fill_between(steps, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label=BAND)
     for i, stride in enumerate(s for s in walk.strides if s.reason and signal in s.signals):
         label = None if i else "dropped strides"
         ax.plot(PERCENT, factor * stride.signals[signal], color=RED, lw=0.6, ls=":", label=label)
+    several = len(walk.kept) > 1
+    look = (
+        {"color": BLUE, "lw": 0.4, "alpha": 0.5} if several else {"color": "black", "lw": 1.0, "ls": ":", "zorder": 3}
+    )
+    for i, stride in enumerate(walk.kept):  # a single one lies on the drive
+        ax.plot(PERCENT, factor * stride.signals[signal], **look, label=None if i else "kept strides")
     if walk.deviation:
         off = walk.deviation[signal]
-        ax.fill_between(
-            PERCENT, factor * (mean - off), factor * (mean + off), color=BLUE, alpha=0.2, lw=0, label="mean, 1 SD"
-        )
-    fit = sampled(verdict.signals[signal].series, 100)
-    ax.plot(
-        PERCENT, factor * np.append(fit, fit[0]), color=GREEN, lw=1.6, label=f"drive, {verdict.harmonics} harmonics"
-    )
-    several = len(walk.kept) > 1
-    look = {"color": BLUE, "lw": 0.7} if several else {"color": "black", "lw": 1.0, "ls": ":"}  # one lies on the drive
-    for i, stride in enumerate(walk.kept):
-        ax.plot(PERCENT, factor * stride.signals[signal], **look, label=None if i else "kept strides")
+        ends = factor * (mean - off), factor * (mean + off)
+        ax.fill_between(PERCENT, *ends, color=BLUE, alpha=0.3, lw=0, zorder=2, label="mean, 1 SD")
+    label = f"drive, {verdict.harmonics} harmonics"
+    ax.plot(PERCENT, np.append(fit, fit[0]), color=GREEN, lw=1.2, label=label)
     if walk.toe_off is not None:
         ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--", label="toe-off")
     ax.set_title(NAMES[signal] + (f"\n{SHIFTED}" if signal == "hip_y_m" else ""), fontsize=9)
-    ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%"), ylabel=unit)
 
 
 def _forces(ax: Axes, walk: Walk) -> None:
     ax.set_title("ground reaction", fontsize=9)
     ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%"))
-    if LOADS[1] not in walk.mean:
-        ax.text(
-            0.5, 0.5, "no ground forces for this foot", transform=ax.transAxes, ha="center", va="center", fontsize=8
-        )
-        ax.set_yticks([])
-        return
     mass = walk.subject.get("mass_kg")
     scale = 1.0 if mass is None else 1.0 / (float(mass) * GRAVITY)
     for name, color, label in ((LOADS[1], BLUE, "upward"), (LOADS[0], GREEN, "forward")):
@@ -130,21 +133,20 @@ def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
 
 
 def _sticks(ax: Axes, walk: Walk) -> None:
+    """The leg at even times, side by side."""
     stride = walk.kept[0]
     chain = [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in stride.points]
     at = np.linspace(0, 100, FIGURE_INTERVALS + 1).astype(int)
-    for i in at:
-        travelled = walk.speed * stride.period * i / 100.0
-        x = [stride.points[k][i, 0] + travelled for k in chain]
+    for column, i in enumerate(at):
+        x = [stride.points[k][i, 0] + FIGURE_SPACING * column for k in chain]
         y = [stride.points[k][i, 1] for k in chain]
         stands = walk.toe_off is not None and i / 100.0 < walk.toe_off
         ax.plot(x, y, color=BLUE if stands else GREY, lw=1.3, marker="o", ms=2.2)
-        if i % 25 == 0:
-            ax.annotate(f"{i} %", (x[0], y[0]), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=7)
     ax.axhline(0.0, color="black", lw=0.8)
-    ax.set(aspect="equal", xlabel="m", ylabel="m")
-    ax.margins(y=0.12)
-    ax.set_title("first kept stride (blue: in contact with the floor)", fontsize=9)
+    ax.set_xticks(FIGURE_SPACING * np.arange(at.size), [f"{i}" for i in at])
+    ax.set(aspect="equal", xlabel=axis_label("stride", "%"), ylabel="m")
+    ax.margins(x=0.02, y=0.12)
+    ax.set_title("first kept stride, side by side (blue: in contact with the floor)", fontsize=9)
 
 
 def _contacts(ax: Axes, walk: Walk) -> None:
@@ -180,6 +182,7 @@ def _parameters(ax: Axes, walk: Walk) -> None:
     for name in known:
         spread = float(means[f"{name}_sd"])
         deviation = f" ± {spread:.2g}" if np.isfinite(spread) else ""
+        deviation = " (given)" if name == "speed" and walk.assumed_path else deviation
         cells.append([name.replace("_", " "), f"{float(means[name]):.4g}{deviation}", SPATIOTEMPORAL[name].units])
     table = ax.table(cells, cellLoc="left", colWidths=(0.42, 0.38, 0.2), edges="horizontal", bbox=Bbox.unit())
     table.auto_set_font_size(False)
@@ -189,7 +192,9 @@ def _parameters(ax: Axes, walk: Walk) -> None:
         cell.set_linewidth(0.4)
     ax.set_axis_off()
     shown = "mean and SD of the kept strides" if means.strides > 1 else "the kept stride"
-    ax.set_title(f"{shown}\n(stride length, speed: those of the footprints)", fontsize=9)
+    lengths = "stride length, speed: those of the footprints"
+    lengths = "stride length: given speed times stride time" if walk.assumed_path else lengths
+    ax.set_title(f"{shown}\n({lengths})", fontsize=9)
 
 
 def _gaps(ax: Axes, walk: Walk) -> None:

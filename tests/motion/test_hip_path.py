@@ -2,16 +2,21 @@
 
 import dataclasses
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
+from jaxgait.cli.gait_table import table_lines
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.events import with_strikes
-from jaxgait.motion.capture.walk import measure, measure_both
+from jaxgait.motion.capture.tables import spatiotemporal
+from jaxgait.motion.capture.walk import measure, measure_both, walk_stride
 from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
+from jaxgait.motion.verdict import judge
+from jaxgait.plot.walk import sheet
 
 DRIVE = reference_gait()
 PERIOD = float(DRIVE.period)
@@ -43,6 +48,39 @@ def test_strides_of_a_table_of_joint_angles_are_found(trial):
     assert not any("the given speed" in note for note in walk.notes) and list(measure_both([trial], speed=1.25)) == [
         "right"
     ]
+
+
+def test_lengths_follow_from_the_given_speed(trial):
+    walk = measure([trial], speed=1.25)
+    assert walk.assumed_path == ("rajagopal_1.26ms", 1.25) and walk.speed_source == "given"
+    table = spatiotemporal(walk)
+    assert table.speed.values.tolist() == [1.25] * 3
+    np.testing.assert_allclose(table.stride_length, 1.25 * table.stride_time, rtol=1e-12)
+    lines = [*table_lines([walk])]
+    assert any(line.split() == ["speed", "(m/s)", "1.25", "(given)"] for line in lines)
+    assert lines[-1].startswith("stride length: the given speed times the stride time")
+    assert measure([synthetic_recording(DRIVE)]).assumed_path is None
+
+
+def test_the_sheet_says_which_signals_are_assumed(trial):
+    walk = measure([trial], speed=1.25)
+    figure = sheet(walk, judge(walk_stride(walk)))
+    axes = {ax.get_title().partition("\n")[0]: ax for ax in figure.axes}
+    for name in ("hip position minus speed x time", "hip height"):
+        assert axes[name].get_title().endswith("\nassumed, not measured: that of rajagopal_1.26ms")
+        assert len(axes[name].lines) == 1 and not axes[name].collections  # no strides, no band that agrees by itself
+    assert "kept strides" in [text.get_text() for text in figure.legends[0].texts]
+    assert "ground reaction" not in axes and "(given)" in figure.get_suptitle()
+    (table,) = axes["mean and SD of the kept strides"].tables
+    assert table[2, 1].get_text().get_text() == "1.25 (given)"
+    plt.close(figure)
+
+
+def test_missing_angles_are_not_called_markers(trial):
+    gap = dataclasses.replace(trial, angles={k: np.array(x) for k, x in trial.angles.items()})
+    gap.angles["knee_angle_r"][250:300] = np.nan
+    reasons = [s.reason for s in measure([gap], speed=1.25).strides if s.reason]
+    assert reasons and all(reason.startswith("joint angles are missing for") for reason in reasons)
 
 
 def test_given_heel_strikes_begin_the_strides(trial):

@@ -11,7 +11,7 @@ from jaxgait.motion.capture.coordinates import facing, from_angles, has_joints, 
 from jaxgait.motion.capture.events import events_of
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.embedded import REFERENCE_GAITS
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import AssumedPath, Recording
 from jaxgait.motion.stride import embedded_stride
 
 
@@ -73,4 +73,9 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
         f"the path of the hip was not recorded{unused}: at {speed:g} m/s it is taken from {gait.name}, "
         f"{height:.2f} m high{level}; the load on a leg depends on this"
     )
-    return dataclasses.replace(recording, angles=angles, warnings=(*recording.warnings, warning))
+    return dataclasses.replace(
+        recording,
+        angles=angles,
+        warnings=(*recording.warnings, warning),
+        assumed_path=AssumedPath(gait.name, speed),
+    )

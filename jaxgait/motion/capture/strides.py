@@ -159,7 +159,7 @@ def _stride(
         points=points,
         load=_at(leg, load.force, time) if loaded and load is not None else None,
         toe_off=next((float((t - start) / period) for t in events.offs if start < t < end), None),
-        reason=_broken(signals, period),
+        reason=_broken(signals, period, "markers" if leg.ankle_angle is None else "joint angles"),
     )
 
 
@@ -217,12 +217,12 @@ def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:
     return sampled_at(leg.recording.time, track, time)
 
 
-def _broken(signals: dict[str, np.ndarray], period: float) -> str:
-    """Why a stride is unusable on its own; empty if it is usable."""
+def _broken(signals: dict[str, np.ndarray], period: float, recorded: str) -> str:
+    """Why a stride of what was recorded, markers or joint angles, is unusable on its own; empty if it is usable."""
     # the mean progression is taken from hip_x_m, so that one gap makes all of it NaN; hip_y_m has the same gaps
     missing = max(float(np.mean(~np.isfinite(x))) for name, x in signals.items() if name != "hip_x_m")
     if missing:
-        return f"markers are missing for {missing:.0%} of it"
+        return f"{recorded} are missing for {missing:.0%} of it"
     if not inside(period, norms.PERIOD.possible):
         return f"it takes {period:.2f} s"
     swing = math.degrees(float(np.ptp(signals["thigh_rad"])))

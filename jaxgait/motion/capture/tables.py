@@ -85,7 +85,8 @@ def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
     Returns:
         `SPATIOTEMPORAL` over `stride`, with the coordinates `side`, `trial` and `start` (heel strike in s). Steps and
         double support are NaN where the other foot's events within the stride are not known, step width also where
-        joint angles were recorded; step length and width where only one foot has a marker on its heel.
+        joint angles were recorded; step length and width where only one foot has a marker on its heel. Where the path
+        of the hip was not recorded, the speed is the given one, and the stride length this times the stride time.
 
     Raises:
         ValueError: without walks.
@@ -311,13 +312,15 @@ def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
         else [(leg, step.start), (leg, step.end), (other.leg, step.strike)]
     )
     first, last, *between = _prints(leg, strikes, stride)
-    length = float(np.linalg.norm(last - first))
+    apart = float(np.linalg.norm(last - first))
+    assumed = leg.recording.assumed_path
+    length = apart if assumed is None else assumed.speed * stride.stride_time
     off = math.nan if stride.toe_off is None else stride.toe_off * stride.period
     stance = 100.0 * off / stride.stride_time
     found = dict.fromkeys(SPATIOTEMPORAL, math.nan) | {
         "stride_time": stride.stride_time,
         "stride_length": length,
-        "speed": length / stride.stride_time,
+        "speed": length / stride.stride_time if assumed is None else assumed.speed,
         "cadence": 120.0 / stride.stride_time,
         "stance": stance,
         "swing": 100.0 - stance,
@@ -326,7 +329,7 @@ def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
         return found
     found["step_time"] = step.end - step.strike
     both_heels = other is not None and ("heel" in leg.points) == ("heel" in other.leg.points)  # or both ankles
-    forward, arm = (last - first) / length, between[0] - first
+    forward, arm = (last - first) / apart, between[0] - first
     if both_heels:
         found["step_length"] = float((last - between[0]) @ forward)
     if both_heels and np.isfinite(leg.heel[:, 2]).any():

@@ -28,7 +28,7 @@ from jaxgait.motion.capture.trials import together, with_own_names
 from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.harmonics import check_harmonics, choose_harmonics
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import AssumedPath, Recording
 from jaxgait.motion.stride import LOAD, POINTS_PER_STRIDE, SIGNALS, UNITS, Stride, record_person
 from jaxgait.motion.verdict import judge
 
@@ -62,7 +62,7 @@ class Walk:
     mean: dict[str, Float[np.ndarray, " samples"]]
     """Mean of the kept strides at 101 even times, closed: `WALK_SIGNALS` and, if measured, `LOADS`."""
     deviation: dict[str, Float[np.ndarray, " samples"]]
-    """Standard deviation of the kept strides; empty for one stride."""
+    """Standard deviation of the n kept strides (the mean square is over n - 1); empty for one stride."""
     jumps: dict[str, float]
     """Jumps that were removed to close the mean."""
     period: float
@@ -113,6 +113,17 @@ class Walk:
     def belt(self) -> float:
         """Speed of the belt in m/s; 0 overground."""
         return float(np.mean([s.belt for s in self.kept]))
+
+    @property
+    def assumed_path(self) -> AssumedPath | None:
+        """Where the path of the hip is from, with the given speed; None if it was recorded in a trial."""
+        paths = [leg.recording.assumed_path for leg in self.legs]
+        return paths[0] if all(paths) else None
+
+    @property
+    def speed_source(self) -> str:
+        """What `speed` is, in words."""
+        return "speed of the hip" if self.assumed_path is None else "given"
 
     @property
     def toe_off(self) -> float | None:
