@@ -416,7 +416,7 @@ def test_what_is_wrong_is_said():
             "right",
         )
     left = {k: x for k, x in w.markers.items() if k[0] == "L" or k in ("RASI", "RPSI")}
-    with pytest.raises(MotionFormatError, match="the left leg is there"):
+    with pytest.raises(MotionFormatError, match=r"the left leg is there .* --leg left --out walk\.json`, then"):
         leg_of(dataclasses.replace(recording(w), markers=left), "right")
     short = walker.walker(duration=0.8)
     with pytest.raises(MotionFormatError, match="no whole stride"):

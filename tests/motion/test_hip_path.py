@@ -98,6 +98,9 @@ def test_without_a_speed_the_call_to_make_is_named(trial):
         MotionFormatError, match=r"without the path of the pelvis .*`jaxgait motion .*--speed 1\.2 --out"
     ):
         motion_drive(trial.file)
+    left = dataclasses.replace(trial, angles={f"{k[:-1]}l": x for k, x in trial.angles.items()})
+    with pytest.raises(MotionFormatError, match=r"hip_flexion_r, .* not found; .* --leg left --speed 1\.2 --out"):
+        measure([left])
     short = dataclasses.replace(trial, time=trial.time[:90], angles={k: x[:90] for k, x in trial.angles.items()})
     with pytest.raises(MotionFormatError, match=r"no whole stride, .* heel strike of the right leg.*with_strikes"):
         measure([short], speed=1.25)

@@ -6,7 +6,7 @@ import dataclasses
 
 from jaxgait.checks import first_few
 from jaxgait.motion.capture import maps
-from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles
+from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles, has_joints
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.markers import from_markers
 from jaxgait.motion.recording import Recording, upward
@@ -35,7 +35,11 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
         return _upright(from_markers(recording, side, marker_set, options, slope))
     if has_angles(recording, side):
         return _upright(from_angles(recording, side, options.cutoff, options.max_gap))
+    other = maps.OTHER_SIDE[side]
     if recording.angles and not recording.markers:
+        if has_joints(recording, other):
+            absent = ", ".join(name for name in angle_names(side)[3:] if name not in recording.angles)
+            raise recording.error(f"no {side} leg: {absent} not found", _advice_to_take(other, recording))
         absent = ", ".join(name for name in angle_names(side) if name not in recording.angles)
         recorded = first_few([*recording.angles], MOST_NAMED)
         what = f"no {side} leg: of the joint angles that make one, {absent} not found among {recorded}"
@@ -45,11 +49,16 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
     advice = "name the markers in a map of your own (--markers map.toml)"
     if not marker_set.lacks(carried=True):
         advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
-    elif not maps.find(recording.markers, maps.OTHER_SIDE[side], options.static is not None, options.own_map).lacks(
-        False
-    ):
-        advice = f"the {maps.OTHER_SIDE[side]} leg is there"
+    elif not maps.find(recording.markers, other, options.static is not None, options.own_map).lacks(False):
+        advice = _advice_to_take(other, recording)
     raise recording.error(what, advice)
+
+
+def _advice_to_take(side: str, recording: Recording) -> str:
+    """How to use the leg that is there; without a path of the hip, its speed has to be given."""
+    speed = "" if recording.markers or has_angles(recording, side) else " --speed 1.2"
+    call = f"`jaxgait motion {recording.file} --leg {side}{speed} --out walk.json`"
+    return f"the {side} leg is there (side={side!r}): {call}, then `--motion walk.json`"
 
 
 def _upright(leg: Leg) -> Leg:
