@@ -25,6 +25,8 @@ from jaxgait.precision import float64_default
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|knee_rad", re.IGNORECASE)
 _MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
 """Labels of two markers or more, or the line of axes below them."""
+_ANGLES = re.compile(rb"(hip_flexion|knee_angle|ankle_angle)_[rl]\b")
+"""Labels of the joint angles of a whole trial."""
 _TABLES = (".csv", ".tsv", ".txt", ".dat", "")
 """Endings of files that may hold the columns of one stride."""
 
@@ -216,7 +218,7 @@ def recording_of(path: pathlib.Path) -> Recording | None:
     try:
         found = read_recording(path)
     except MotionFormatError:
-        if path.suffix.lower() in _TABLES and not _MARKERS.search(start):
+        if path.suffix.lower() in _TABLES and not _MARKERS.search(start) and not _ANGLES.search(start):
             return None  # the reader of strides gives the better message
         raise
     if len(found.markers) < 3 and not found.forces and not has_leg(found):

@@ -1,6 +1,7 @@
 """Joint angles of many strides without the path of the pelvis: strides are found, the path is assumed."""
 
 import dataclasses
+import pathlib
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -101,6 +102,14 @@ def test_without_a_speed_the_call_to_make_is_named(trial):
     left = dataclasses.replace(trial, angles={f"{k[:-1]}l": x for k, x in trial.angles.items()})
     with pytest.raises(MotionFormatError, match=r"hip_flexion_r, .* not found; .* --leg left --speed 1\.2 --out"):
         measure([left])
+    lines = pathlib.Path(trial.file).read_text().split("\n")
+    for k, line in enumerate(lines[1:-1], 1):
+        time, _, rest = line.partition(",")
+        lines[k] = f"{1e3 * float(time):.3f},{rest}"
+    slow = pathlib.Path(trial.file).with_name("ms.csv")
+    slow.write_text("\n".join(lines))
+    with pytest.raises(MotionFormatError, match=r"10 s apart, too far to show a walk; milliseconds\? divide by 1000"):
+        motion_drive(slow)
     short = dataclasses.replace(trial, time=trial.time[:90], angles={k: x[:90] for k, x in trial.angles.items()})
     with pytest.raises(MotionFormatError, match=r"no whole stride, .* heel strike of the right leg.*with_strikes"):
         measure([short], speed=1.25)

@@ -110,9 +110,21 @@ def test_the_unit_in_the_label_of_an_angle_counts(tmp_path):
     """Not the size: an ankle may move by less than 6.3 deg."""
     found = _read(tmp_path, "time,ankle_flexion_deg,knee_flexion (rad),hip_tilt\n0.00,5,1,9\n0.01,6,2,9\n", "a.csv")
     np.testing.assert_allclose(found.angles["ankle_flexion_deg"], np.radians([5, 6]))
-    np.testing.assert_allclose(found.angles["knee_flexion (rad)"], [1, 2])
+    np.testing.assert_allclose(found.angles["knee_flexion"], [1, 2])  # as without a unit
     np.testing.assert_allclose(found.angles["hip_tilt"], np.radians([9, 9]))
     assert found.notes == ("angles are taken as degrees: the largest is 9",)
+    with pytest.raises(MotionFormatError, match=r"column hip_flexion_l \(rad\): 50 is no angle in radians"):
+        _read(tmp_path, "time,hip_flexion_l (rad)\n0.00,5\n0.01,50\n", "a.csv")
+
+
+def test_columns_of_text_are_not_read(tmp_path):
+    rows = '# a walk\ntime,leg,knee_angle_l (\u00b0),zero,condition\ns,,,,\n0.00,left,5,0,\n0.01,left,,0,"so, so"\n'
+    found = _read(tmp_path, rows + "0.02,left,7,0,walk\n", "a.csv")
+    assert found.notes[0] == "not read: text under leg, condition"
+    np.testing.assert_allclose(found.angles["knee_angle_l"], np.radians([5, np.nan, 7]))
+    assert [*found.angles] == ["knee_angle_l", "zero"]
+    with pytest.raises(MotionFormatError, match="'bent' in column 2 is not a number"):
+        _read(tmp_path, "time,leg,knee_angle_l\n0.00,left,5\n0.01,left,bent\n", "a.csv")
 
 
 @pytest.mark.parametrize("stated", ["", "inDegrees=no\n"])
@@ -240,7 +252,7 @@ BROKEN = {
     "milliseconds": (
         "plate.csv",
         "\n".join(["time,Fx,Fy,Fz", *(f"{10 * i},1,0,700" for i in range(50))]),
-        "line 3, column time: frames are 10 s apart, too far to show a walk; if times are in ms, write time_ms",
+        "line 3, column time: frames are 10 s apart, too far to show a walk; milliseconds? divide by 1000",
     ),
     "too uneven": ("walk.csv", _cell(CSV, 12, 0, "0.1042", ","), "too uneven"),
     "a picture": ("walk.trc", b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(600), "is not a text file"),  # C3D: second byte P

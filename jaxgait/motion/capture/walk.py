@@ -333,7 +333,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         *leg_warnings.segment_warnings(segments),
         *leg_warnings.peak_warnings(dynamics),
     )
-    return Walk(
+    walk = Walk(
         name=legs[0].recording.name,
         side=legs[0].side,
         trials=tuple(trials),
@@ -349,6 +349,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         notes=(how,),
         warnings=found,
     )
+    return walk if walk.assumed_path is None else dataclasses.replace(walk, speed=walk.assumed_path.speed)
 
 
 def _collected(trials: Sequence[Trial], what: str) -> list[str]:

@@ -114,7 +114,8 @@ def clock(
     rate, warnings = _rate(mean, mean if is_whole else 1 / usual, stated, rounding)
     if rate < LOWEST_RATE:
         what = f"frames are {1 / rate:.4g} s apart, too far to show a walk"
-        raise MotionFormatError(what, "if times are in ms, write time_ms above them", file, int(lines[1]) + 1, "time")
+        advice = "milliseconds? divide by 1000, or name the column time_ms"
+        raise MotionFormatError(what, advice, file, int(lines[1]) + 1, "time")
     even = time[0] + np.arange(time.size) / rate
     off = float(np.max(np.abs(time - even))) * rate
     if off <= ROUNDED_STEPS or off <= 0.55 * _quantum(time) * rate:

@@ -8,6 +8,7 @@ and a line of axes below. Units are in a line of their own, behind the labels, o
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from typing import NamedTuple
@@ -15,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxgait.checks import count_of, first_few
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels, nexus, turns
 from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording
 from jaxgait.motion.recording import Recording
-from jaxgait.motion.text import cells, delimiter_of, trimmed
+from jaxgait.motion.text import cells, delimiter_of, number, trimmed
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b(?:(?!rate|freq)[^\d\n]){0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
 _OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pass|filter", re.IGNORECASE)
@@ -32,8 +34,12 @@ _UNITS = (
 )
 _SAME = {"sec": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg", "radians": "rad"}
 """Other words for units."""
-_ANGULAR = re.compile(r"[\s_.(\[](deg|rad)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
+_HEADER_LINES = 200
+"""Lines among which the labels of a table are looked for."""
+_ANGULAR = re.compile(r"[\s_.(\[](deg|rad|°)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
 """The unit that the label of an angle states."""
+_IN_BRACKETS = re.compile(r"\s*[(\[](?:deg|rad|°)(?:rees|ians)?[)\]]$", re.IGNORECASE)
+"""A unit in brackets behind the name of an angle."""
 _LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z]))|force", re.IGNORECASE)
 """In the names of columns that may be meant to be forces."""
 
@@ -61,6 +67,47 @@ def read_labelled(source: Source, name: str) -> Recording:
         >>> print(found.rate, found.angles["knee_flexion_deg"].round(4))  # Hz, rad
         100.0 [0.1745 0.3491 0.5236]
     """
+    try:
+        return _recording_of(source, name)
+    except MotionFormatError:
+        plain, note = without_text(source)
+        if not note:
+            raise
+    found = _recording_of(plain, name)
+    return dataclasses.replace(found, notes=(note, *found.notes))
+
+
+def without_text(source: Source) -> tuple[Source, str]:
+    """A table without its columns of text, such as remarks, and a note that names them; empty if there are none.
+
+    The labels are the first line with a time or a number of frames; text stands in the rows below, and no number.
+    Columns of markers, forces and angles are never left out: text in them is an error.
+
+    Examples:
+        >>> from jaxgait.motion.readers.columns import without_text
+        >>> from jaxgait.motion.readers.sheet import Source
+        >>> without_text(Source("knee.csv", ["time,leg,knee_angle_r", "0.00,right,10", "0.01,right,12"]))  # s, -, deg
+        (Source(file='knee.csv', lines=['time,knee_angle_r', '0.00,10', '0.01,12']), 'not read: text under leg')
+    """
+    rows = [cells(line, delimiter_of(line)) for line in source.lines[:_HEADER_LINES]]
+    top = next((i for i, row in enumerate(rows) if any(map(labels.is_clock, row))), None)
+    if top is None:
+        return source, ""
+    delimiter = delimiter_of(source.lines[top])
+    names = labels.unique(rows[top], [])
+    below = [cells(line, delimiter) for line in source.lines[top + 1 : top + 1 + _HEADER_LINES]]
+    found = lambda i: [number(row[i], delimiter != ",") for row in below if i < len(row)]
+    is_text = lambda numbers: None in numbers and all(x is None or math.isnan(x) for x in numbers)
+    others = labels.classify(names, (), [], source.file).others
+    text = {i: k for k, i in others.items() if not turns.ANGLE.search(k) and is_text(found(i))}
+    quoted = lambda cell: f'"{cell}"' if delimiter in cell else cell
+    left = lambda line: delimiter.join(quoted(x) for i, x in enumerate(cells(line, delimiter)) if i not in text)
+    lines = [*source.lines[:top], *map(left, source.lines[top:])] if text else source.lines
+    return Source(source.file, lines), f"not read: text under {first_few([*text.values()])}" if text else ""
+
+
+def _recording_of(source: Source, name: str) -> Recording:
+    """The recording of a file in which text stands above the numbers only."""
     parts, whole = nexus.sections(source), source
     devices = parts.get(nexus.DEVICES)
     if devices and nexus.TRAJECTORIES not in parts:
@@ -85,7 +132,8 @@ def read_labelled(source: Source, name: str) -> Recording:
     if any(-1 in three for three in columns.markers.values()):
         notes.append("markers have no z: they are taken to lie in the sagittal plane")
     unit = _unit_sizes(source, sheet, columns.others, header.units, notes)
-    angles = {k: unit.get(k, 1.0) * values[:, i] for k, i in columns.others.items()}
+    named = labels.unique([_IN_BRACKETS.sub("", k) for k in columns.others], notes)
+    angles = {k: unit.get(o, 1.0) * values[:, i] for k, (o, i) in zip(named, columns.others.items(), strict=True)}
     plates = labels.forces(values, ticks.time, columns, notes)
     points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
     if not points & columns.force_units.keys():
@@ -248,11 +296,14 @@ def _unit_sizes(
     Angles without a unit have the one of the line of units, if it has only one of angles.
 
     Raises:
-        MotionFormatError: for an absurd angle without a unit (see `turns.check_turns`).
+        MotionFormatError: for an absurd angle (see `turns.check_turns`).
     """
-    sizes = {"deg": math.pi / 180, "rad": 1.0, **labels.LENGTHS}
+    sizes = {"deg": math.pi / 180, "°": math.pi / 180, "rad": 1.0, **labels.LENGTHS}
     stated = {k: sizes[units[i]] for k, i in others.items() if i < len(units) and units[i] in sizes}
     stated |= {k: sizes[unit[1].lower()] for k in others if (unit := _ANGULAR.search(k))}
+    for unit in ("deg", "rad"):
+        sure = {k: i for k, i in others.items() if turns.ANGLE.search(k) and stated.get(k) == sizes[unit]}
+        turns.check_turns(source, sheet, sure, unit == "deg")
     unsure = {k: i for k, i in others.items() if turns.ANGLE.search(k) and k not in stated}
     line = {"deg", "rad"} & set(units)
     if len(line) == 1:
