@@ -8,7 +8,7 @@ import math
 import pathlib
 import shlex
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.harmonics import check_harmonics
 from jaxgait.motion.naming import motion_drive, named_stride, trial_recordings
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.record import key_figures, walk_record, write_record
+from jaxgait.motion.record import key_figures, stride_record, walk_record, write_record
 from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.units import with_unit
@@ -111,15 +111,19 @@ def _show_stride(request: Any) -> None:
     from jaxgait.plot.motion import stride
     from jaxgait.plot.style import save
 
-    verdict = judge(named_stride(request.files[0], speed=request.speed), request.harmonics)
-    check_unused(request, OF_RECORDINGS, f"{request.files[0]} is one stride, not a recording")
-    out: pathlib.Path | None = request.out
+    file, out = request.files[0], request.out
+    verdict = judge(named_stride(file, speed=request.speed), request.harmonics)
+    check_unused(request, OF_RECORDINGS, f"{file} is one stride, not a recording")
     ending = "" if out is None else out.suffix.lower()
-    if ending in (*RECORDS, *PAGES, *TABLES) and ending not in MOTIONS:
-        advice = f"give a picture, such as .png, or .mot; `--motion {request.files[0]}` takes the stride as it is"
-        raise ValueError(f"cannot write {request.out}: {request.files[0]} is not a recording; {advice}")
+    if ending in RECORDS and pathlib.Path(file).suffix.lower() in RECORDS:
+        raise ValueError(f"cannot write {out}: {file} is a saved walk already; give a picture, such as .png, or .mot")
+    if ending in (*PAGES, *TABLES) and ending not in MOTIONS:
+        advice = "give .json, .mot, or a picture, such as .png"
+        raise ValueError(f"cannot write {out}: {file} is one stride, not a recording; {advice}")
     print(describe(verdict))
-    if out is not None and ending in MOTIONS:
+    if out is not None and ending in RECORDS:
+        _write_drive(out, verdict, lambda: stride_record(verdict))
+    elif out is not None and ending in MOTIONS:
         export(verdict_drive(verdict), out)
         print(f"wrote {out}")
     elif out is not None:
@@ -127,6 +131,15 @@ def _show_stride(request: Any) -> None:
     write_json(request.json, _record(None, verdict))
     _check_usable([verdict])
     _show_changes([verdict])
+
+
+def _write_drive(out: pathlib.Path, verdict: Verdict, record: Callable[[], dict[str, Any]]) -> None:
+    """Writes the record of a drive; of an unusable one says that it is not written."""
+    if verdict.usable:
+        write_record(record(), out)
+        print(f"wrote {out}")
+    else:
+        print(f"not written: {out}, because {verdict.stride.name} is not usable as a drive")
 
 
 def _check_usable(verdicts: Sequence[Verdict]) -> None:
@@ -269,8 +282,7 @@ def _write(out: pathlib.Path, walk: Walk, verdict: Verdict, harmonics: int | Non
     ending = out.suffix.lower()
     is_picture = ending not in (*RECORDS, *PAGES)
     if ending in RECORDS:
-        write_record(walk_record(walk, harmonics), out)
-        print(f"wrote {out}")
+        _write_drive(out, verdict, lambda: walk_record(walk, harmonics))
     drawn = save(sheet(walk, verdict), out if is_picture else out.with_suffix(".png"))
     print(f"wrote {drawn}")
     if not is_picture:
@@ -296,26 +308,31 @@ def _page(walk: Walk, verdict: Verdict, sheet: pathlib.Path) -> str:
 
 
 def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
-    """Lines with the parameters that a stride changes in a model, for every parameter set."""
+    """What a stride changes in a model: warnings first, each once, then a line with the ranges over parameter sets."""
     drive, model = verdict_drive(verdict), registry.model(name)
     sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
-    found, not_aligned = {}, {}
+    found, warned = {}, {}
     for label, before in sets.items():
         with warnings.catch_warnings(record=True) as caught:
             found[label] = _differences(before, before.driven(drive))
-        not_aligned[label] = {w.message.parameter for w in caught if isinstance(w.message, NotAligned)}
-        yield from (f"warning: {f'parameter set {label}: ' if label else ''}{w.message}" for w in caught)
+        for message in (w.message for w in caught):
+            about = message.parameter if isinstance(message, NotAligned) else str(message)
+            warned.setdefault(about, {})[label] = message
+    for messages in warned.values():
+        first, *others = messages
+        alike = f" ({', '.join(others)} alike)" if others else ""
+        yield f"warning: {f'parameter set {first}{alike}: ' if first else ''}{messages[first]}"
     own = {label: parameters(before) for label, before in sets.items()}
-    for parameter in dict.fromkeys(p for changes in found.values() for p in changes):
-        info = next(own[label][parameter] for label, changes in found.items() if parameter in changes)
-        yield f"--motion adapts the {name}: {parameter} ({info.doc}) becomes"
-        for label, changes in found.items():
-            which = f" for the parameter set {label} (--preset {label})" if label else ""
-            if parameter in changes:
-                how = " (not aligned)" if parameter in not_aligned[label] else ""
-                yield f"  {with_unit(f'{changes[parameter]:.4f}', info.unit)}{how}{which}"
-            elif parameter in own[label]:
-                yield f"  {with_unit(f'{float(own[label][parameter].value):.4f}', info.unit)} (unchanged){which}"
+    changes = []
+    for parameter in dict.fromkeys(p for changed in found.values() for p in changed):
+        having = [label for label in sets if parameter in own[label]]
+        values = sorted(found[label].get(parameter, float(own[label][parameter].value)) for label in having)
+        ends = dict.fromkeys(f"{x:.4f}" for x in (values[0], values[-1]))
+        size = with_unit(" to ".join(ends), own[having[0]][parameter].unit)
+        changes.append(f"{parameter} = {size}{' (not aligned)' if parameter in warned else ''}")
+    which = f" over the parameter sets {', '.join(sets)}" if len(sets) > 1 else ""
+    if changes:
+        yield f"--motion adapts the {name}: {', '.join(changes)}{which}"
 
 
 def _differences(before: Model, after: Model) -> dict[str, float]:

@@ -27,8 +27,10 @@ from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
 from jaxgait.motion.norms import PERIOD, guess_time, inside
 from jaxgait.motion.stride import LOAD, SIGNALS, Series, Stride, fourier, record_person, sampled
 from jaxgait.motion.text import content
+from jaxgait.motion.verdict import Verdict
 
 SCHEMA = "jaxgait-motion/1"
+_WRITER = f"jaxgait {version('jaxgait')}"
 MAX_BYTES = 16 * 2**20
 CONVENTION = (
     "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor "
@@ -64,7 +66,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
             "surface": f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground",
             "files": [leg.recording.file for leg in walk.legs],
             "rate_Hz": [leg.recording.rate for leg in walk.legs],
-            "written_by": f"jaxgait {version('jaxgait')}",
+            "written_by": _WRITER,
             "notes": list(walk.notes),
             "warnings": list(walk.warnings),
         },
@@ -78,6 +80,37 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         "closure_removed": walk.jumps,
         **({} if walk.dynamics is None else {"dynamics": _dynamics_record(walk.dynamics)}),
         "strides": [_stride_record(s, count) for s in walk.strides],
+    }
+
+
+def stride_record(verdict: Verdict) -> dict[str, Any]:
+    """A judged stride as a record, with its person, if one is known.
+
+    Examples:
+        >>> from jaxgait.motion.record import record_stride, stride_record
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> from jaxgait.motion.verdict import judge
+        >>> record = stride_record(judge(embedded_stride("rajagopal_1.26ms"), harmonics=6))
+        >>> print(record["n_harmonics"], round(record_stride(record).time[-1], 2))  # s
+        6 1.13
+    """
+    stride, person = verdict.stride, verdict.stride.person
+    mass = {} if person is None or person.mass is None else {"mass_kg": person.mass}
+    return {
+        "schema": SCHEMA,
+        "name": stride.name,
+        "source": {
+            **mass,
+            "files": [stride.file or stride.name],
+            "written_by": _WRITER,
+            "warnings": verdict.lines(),
+        },
+        "convention": CONVENTION,
+        "period_T_s": verdict.cycle.period,
+        "speed_m_s": stride.speed,
+        "n_harmonics": verdict.harmonics,
+        "signals": {k: _fit_record(report.series, report.residual) for k, report in verdict.signals.items()},
+        **({} if person is None else {"segments": {"thigh_m": person.thigh, "shank_m": person.shank}}),
     }
 
 
@@ -100,7 +133,11 @@ def _series(curve: np.ndarray, harmonics: int) -> dict[str, Any]:
     open_curve = curve[:-1]
     series = fourier(open_curve, harmonics)
     left = float(np.sqrt(np.mean((open_curve - sampled(series, open_curve.size)) ** 2)))
-    return {"a0": series.a0, "a": series.a.tolist(), "b": series.b.tolist(), "rms": left}
+    return _fit_record(series, left)
+
+
+def _fit_record(series: Series, residual: float) -> dict[str, Any]:
+    return {"a0": series.a0, "a": series.a.tolist(), "b": series.b.tolist(), "rms": residual}
 
 
 def _stride_record(stride: StrideCurve, harmonics: int) -> dict[str, Any]:

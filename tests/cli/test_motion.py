@@ -66,7 +66,8 @@ def test_the_verdict_on_a_good_stride(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "my: T = 1.1270 s, speed 1.256 m/s" in out
     assert "usable as a drive: yes" in out
-    assert "  -0.1175 m for the parameter set R2 (--preset R2)" in out
+    (line,) = (line for line in out.splitlines() if line.startswith("--motion adapts the knee: "))
+    assert re.search(r"height_offset = -0\.\d{4} to -0\.\d{4} m over the parameter sets R1, R2, R3$", line)
     assert picture.stat().st_size > 20_000
 
 
@@ -75,11 +76,10 @@ def test_a_parameter_that_changes_under_one_parameter_set_only(capsys, monkeypat
     kept = float(Prosthesis().preset(first).height_offset)
     monkeypatch.setattr(Prosthesis, "driven", lambda self, d: self if self.height_offset == kept else driven(self, d))
     cli.main(["motion", REFERENCE_GAITS[1]])
-    lines = capsys.readouterr().out.splitlines()
-    assert f"  {kept:.4f} m (unchanged) for the parameter set {first} (--preset {first})" in lines
-    for label in others:
-        suits = float(driven(Prosthesis().preset(label), reference_gait(REFERENCE_GAITS[1])).height_offset)
-        assert f"  {suits:.4f} m for the parameter set {label} (--preset {label})" in lines
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("--motion adapts"))
+    gait = reference_gait(REFERENCE_GAITS[1])
+    suits = [kept, *(float(driven(Prosthesis().preset(label), gait).height_offset) for label in others)]
+    assert f"height_offset = {min(suits):.4f} to {max(suits):.4f} m over the parameter sets {first}, " in line
 
 
 def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
@@ -91,6 +91,10 @@ def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
     assert "usable as a drive: no" in captured.out
     assert stop.value.code == console.BAD_INPUT
     assert captured.err.startswith(f"jaxgait: {path}, line 78, column knee_rad: lowest value")
+    with pytest.raises(SystemExit):
+        cli.main(["motion", str(path), "--out", str(tmp_path / "my.json")])
+    assert f"not written: {tmp_path / 'my.json'}, because my is not usable as a drive" in capsys.readouterr().out
+    assert not (tmp_path / "my.json").exists()
 
 
 def test_a_stride_of_ones_own_drives_the_knee(tmp_path, capsys):
@@ -175,10 +179,9 @@ def test_a_leg_that_is_not_aligned_is_marked_with_its_parameter_set(tmp_path, ca
     cli.main(["motion", str(tmp_path / "walk.trc")])
     assert "measuring 500 frames: this takes some seconds" in said
     out = capsys.readouterr().out
-    (label, *_) = Prosthesis.presets
-    assert f"warning: parameter set {label}: walk: the leg walks at no height_offset\n" in out
-    assert re.search(rf"  -0\.\d+ m \(not aligned\) for the parameter set {label} ", out)
-    assert "kg (not aligned)" not in out
+    assert "warning: parameter set R1 (R2, R3 alike): walk: the leg walks at no height_offset\n" in out
+    assert re.search(r"height_offset = -0\.\d+ to -0\.\d+ m \(not aligned\) over", out)
+    assert "kg (not aligned)" not in out and out.count("--motion adapts") == 1
 
 
 def test_a_large_file_is_announced_with_its_size(tmp_path, monkeypatch):
@@ -255,11 +258,12 @@ def test_what_is_wrong_with_a_recording_is_one_line(options, message, tmp_path, 
 
 def test_a_stride_is_no_recording(tmp_path, capsys):
     (tmp_path / "my.csv").write_text(GOOD)
-    with pytest.raises(SystemExit):
-        cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.json")])
-    output = capsys.readouterr()
-    assert "is not a recording; give a picture, such as" in output.err and "takes the stride as it is" in output.err
-    assert output.out == "", "before anything is done"
+    for out in ("my.nc", "my.html"):
+        with pytest.raises(SystemExit):
+            cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / out)])
+        output = capsys.readouterr()
+        assert "my.csv is one stride, not a recording; give .json, .mot, or a picture" in output.err
+        assert output.out == "", "before anything is done"
     cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.mot")])
     assert "wrote" in capsys.readouterr().out and "knee_angle_r" in read_recording(tmp_path / "my.mot").angles
     (tmp_path / "again.mot").write_text((tmp_path / "my.mot").read_text())

@@ -1,5 +1,6 @@
 """Walks as files: what is written is read, what is wrong is named, harmonics are as many as are worth it."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure, walk_stride
-from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stride_drive
+from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stride_drive, verdict_drive
 from jaxgait.motion.harmonics import choose_harmonics
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.record import (
@@ -15,11 +16,13 @@ from jaxgait.motion.record import (
     read_record,
     record_stride,
     record_strides,
+    stride_record,
     walk_record,
     write_record,
 )
 from jaxgait.motion.recording import GroundReaction, Recording
-from jaxgait.motion.stride import SIGNALS, Series, sampled
+from jaxgait.motion.stride import SIGNALS, Person, Series, embedded_stride, sampled
+from jaxgait.motion.verdict import judge
 from tests.motion import walker
 from tests.motion.measured import GAIT
 
@@ -152,6 +155,17 @@ def test_harmonics_are_as_many_as_are_worth_it(worth):
     curve = sampled(series, 100)
     curves = {k: np.append(curve, curve[0]) for k in SIGNALS}
     assert choose_harmonics(curves, 120.0) == worth
+
+
+def test_a_judged_stride_is_a_drive_with_its_person(tmp_path):
+    person = Person(thigh=0.42, shank=0.43, mass=68.0)
+    verdict = judge(dataclasses.replace(embedded_stride("rajagopal_1.26ms"), person=person))
+    write_record(stride_record(verdict), tmp_path / "anna.json")
+    again, drive = motion_drive(str(tmp_path / "anna.json")), verdict_drive(verdict)
+    assert again.person == person and float(again.period) == float(drive.period)
+    for signal in ("hip_x", "hip_y", "thigh", "knee", "ankle"):
+        one, other = getattr(again, signal), getattr(drive, signal)
+        np.testing.assert_allclose([one.a0, *one.a, *one.b], [other.a0, *other.a, *other.b], atol=1e-12)
 
 
 def test_a_record_is_a_stride_whose_series_comes_back(walk):
