@@ -36,17 +36,17 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
     """A measured walk, with the verdict on its mean stride, on one sheet."""
     with style():
         loaded = 0 if walk.dynamics is None else 2
-        figure = plt.figure(figsize=(11.0, 10.5 + 2.4 * loaded))
-        grid = figure.add_gridspec(4 + loaded, 6, height_ratios=(1.0, 1.0, *(loaded * (1.0,)), 1.1, 1.0))
+        weighed, gapped = LOADS[1] in walk.mean, any(leg.gaps for leg in walk.legs)
+        heights = (*((2 + loaded) * (2.5,)), 2.4, 2.5 if weighed or gapped else 1.6)  # inches
+        figure = plt.figure(figsize=(11.0, sum(heights)))
+        grid = figure.add_gridspec(4 + loaded, 6, height_ratios=heights)
         axes = [figure.add_subplot(grid[i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]) for i in range(6)]
         for ax, k in zip(axes, SIGNALS, strict=False):
             _curves(ax, walk, verdict, k)
-        weighed = LOADS[1] in walk.mean
         _forces(axes[-1], walk) if weighed else _parameters(axes[-1], walk)
         for i, k in enumerate((*MOMENTS, *POWERS) if loaded else ()):
             _joint_load(figure.add_subplot(grid[2 + i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]), walk, k)
         _sticks(figure.add_subplot(grid[2 + loaded, :]), walk)
-        gapped = any(leg.gaps for leg in walk.legs)
         below = 4 if weighed else 6  # columns beside the parameters
         _contacts(figure.add_subplot(grid[3 + loaded, : below // 2 if gapped else below]), walk)
         if gapped:
