@@ -116,13 +116,32 @@ class Walk:
 
     @property
     def assumed_path(self) -> AssumedPath | None:
-        """Where the path of the hip is from, with the given speed; None if it was recorded in a trial."""
+        """Where the path of the hip is from, with the given speed; None if it was recorded in a trial.
+
+        Examples:
+            >>> import dataclasses
+            >>> from jaxgait.motion.capture.walk import measure
+            >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+            >>> trial = synthetic_recording(reference_gait())
+            >>> joints = {name: x for name, x in trial.angles.items() if "pelvis" not in name}
+            >>> walk = measure([dataclasses.replace(trial, angles=joints)], speed=1.25)  # m/s
+            >>> print(walk.assumed_path, walk.speed_source)
+            AssumedPath(gait='rajagopal_1.26ms', speed=1.25) given
+        """
         paths = [leg.recording.assumed_path for leg in self.legs]
         return paths[0] if all(paths) else None
 
     @property
     def speed_source(self) -> str:
-        """What `speed` is, in words."""
+        """What `speed` is, in words.
+
+        Examples:
+            >>> from jaxgait.motion.capture.walk import measure
+            >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+            >>> walk = measure([synthetic_recording(reference_gait())])
+            >>> print(round(walk.speed, 2), walk.speed_source)  # m/s
+            1.26 speed of the hip
+        """
         return "speed of the hip" if self.assumed_path is None else "given"
 
     @property
@@ -230,7 +249,7 @@ def measure_both(
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> walks = measure_both([synthetic_recording(reference_gait())])
         >>> print(list(walks), walks["right"].warnings[0][:66])
-        ['right'] the left leg is not measured: no left leg: of the joint angles tha
+        ['right'] the left leg is not measured: no left leg: hip_flexion_l, knee_ang
     """
     walks = _measured(recordings, tuple(SIDES), options, speed, mass)
     return {side: dataclasses.replace(walk, name=f"{walk.name} {side}") for side, walk in walks.items()}
