@@ -123,6 +123,8 @@ class Exoskeleton(Model):
         >>> motion = exoskeleton.motion(0.45)
         >>> print(motion.q.phi.shape, exoskeleton.landing().shape)
         (5,) (3,)
+        >>> print(exoskeleton.has_legs, exoskeleton.measures)
+        True jaxgait.models.exoskeleton.measures:MEASURES
     """
 
     masses: Float[Real, "*batch n b"] = parameter(
