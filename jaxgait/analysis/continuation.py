@@ -193,10 +193,8 @@ def continuation(
         first, why = switched(system, x, along, other, step, _limits(span, scale[-1]), CORRECTOR)
     else:
         along = np.sign(span[1] - span[0]) * parameter_axis(x)
-        first, why = (
-            correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR),
-            f"no gait found at {name} = {start:g}",
-        )
+        first = correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
+        why = f"no gait found at {name} = {start:g}"
     if not np.isfinite(first.x).all():
         checks.warn_user(f"{why}, near z0 = {z0}: the branch is empty")
         return _branch(system, name, order, scale, span, Walk(first.x[:0], first.linear[:0], why))
