@@ -102,8 +102,8 @@ def fit(
         >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
         >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
         ...             duration=10.0, samples=100, starts=1)
-        >>> print(str(found).splitlines()[1])
-        stiffness = 26 ± 0.0067 N/m (95 %: 25.9868 to 26.0132), was 20
+        >>> print(str(found).splitlines()[2])
+        stiffness = 26 ± 0.0067 N/m (95 %: 25.9869 to 26.0131), was 20
     """
     space = Space(as_model(model), over)
     trials = checked(model, space, measured, output, noise)

@@ -53,7 +53,7 @@ class Profile:
         ...             duration=10.0, samples=100, starts=1)
         >>> drawn = profile(found, "stiffness", steps=4)
         >>> print(drawn)
-        profile of stiffness: 25.9868 to 26.0132 N/m (95 %)
+        profile of stiffness: 25.9869 to 26.0131 N/m (95 %)
     """
 
     parameter: str
