@@ -30,7 +30,6 @@ from jaxgait.motion.text import content
 from jaxgait.motion.verdict import Verdict
 
 SCHEMA = "jaxgait-motion/1"
-_WRITER = f"jaxgait {version('jaxgait')}"
 MAX_BYTES = 16 * 2**20
 CONVENTION = (
     "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor "
@@ -66,7 +65,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
             "surface": f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground",
             "files": [leg.recording.file for leg in walk.legs],
             "rate_Hz": [leg.recording.rate for leg in walk.legs],
-            "written_by": _WRITER,
+            "written_by": _writer(),
             "notes": list(walk.notes),
             "warnings": list(walk.warnings),
         },
@@ -102,7 +101,7 @@ def stride_record(verdict: Verdict) -> dict[str, Any]:
         "source": {
             **mass,
             "files": [stride.file or stride.name],
-            "written_by": _WRITER,
+            "written_by": _writer(),
             "warnings": verdict.lines(),
         },
         "convention": CONVENTION,
@@ -112,6 +111,10 @@ def stride_record(verdict: Verdict) -> dict[str, Any]:
         "signals": {k: _fit_record(report.series, report.residual) for k, report in verdict.signals.items()},
         **({} if person is None else {"segments": {"thigh_m": person.thigh, "shank_m": person.shank}}),
     }
+
+
+def _writer() -> str:
+    return f"jaxgait {version('jaxgait')}"
 
 
 def _dynamics_record(found: Dynamics) -> dict[str, Any]:
