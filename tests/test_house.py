@@ -174,7 +174,6 @@ COVERED = {
     "plausible.py": "test_parameters.py",
     "models/prosthesis/fitting.py": "models/prosthesis/test_model.py",
     "models/prosthesis/leg.py": "models/prosthesis/test_model.py",
-    "models/prosthesis/measures.py": "papers/test_knee.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
     "models/tree/parts.py": "models/tree/test_model.py",
     "models/walker/round_feet.py": "models/walker/test_smooth.py",

@@ -121,6 +121,8 @@ def _show_stride(request: Any) -> None:
         advice = "give .json, .mot, or a picture, such as .png"
         raise ValueError(f"cannot write {out}: {file} is one stride, not a recording; {advice}")
     print(describe(verdict))
+    for line in verdict.stride.warnings:
+        print(f"warning when it was measured: {line}")
     if out is not None and ending in RECORDS:
         _write_drive(out, verdict, lambda: stride_record(verdict))
     elif out is not None and ending in MOTIONS:

@@ -68,6 +68,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
             "written_by": _writer(),
             "notes": list(walk.notes),
             "warnings": list(walk.warnings),
+            **({} if walk.assumed_path is None else {"assumed_path": walk.assumed_path.gait}),
         },
         "convention": CONVENTION,
         "period_T_s": walk.period,
@@ -406,6 +407,9 @@ def _sampled(
     count = max(100, 4 * harmonics)
     curves = {k: np.append(x, x[0]) for k, x in ((k, sampled(s, count)) for k, s in series.items())}
     time = np.linspace(0.0, period, count + 1)
+    source = record.get("source")
+    source = source if isinstance(source, dict) else {}
+    warnings = source.get("warnings")
     return Stride(
         str(record.get("name", "walk")),
         time,
@@ -414,4 +418,6 @@ def _sampled(
         file=file,
         person=record_person(record),
         harmonics=harmonics,
+        assumed_path=str(source.get("assumed_path", "")),
+        warnings=tuple(map(str, warnings)) if isinstance(warnings, list) else (),
     )

@@ -120,6 +120,10 @@ class Stride:
     """Number of harmonics that the samples support, if known."""
     measured: bool = False
     """Whether it is the mean of a recording, whose file has no columns or lines of these samples."""
+    assumed_path: str = ""
+    """The gait whose path of the hip this is, because none was recorded."""
+    warnings: tuple[str, ...] = ()
+    """Of the measurement, as a saved walk has them."""
 
     def __post_init__(self) -> None:
         """Makes arrays of lists, and gaps of what masks (`numpy.ma`) hide."""

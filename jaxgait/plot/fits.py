@@ -99,6 +99,7 @@ def _region(ax: Axes, found: Fit) -> None:
     ax.set_ylabel(axis_label(f"{names[1]} - {found.best[names[1]]:.6g}", found.units[names[1]]))
     ax.set_title(f"joint 95 % region\ncorrelation of the errors {share:+.2f}", fontsize=9)
     ax.locator_params(nbins=5)
+    ax.tick_params(axis="x", labelrotation=45)  # in print the panel is narrow
 
 
 def bounded(found: Fit) -> Figure:

@@ -29,6 +29,8 @@ BAND = f"range of the {len(REFERENCE_GAITS)} embedded gaits (not norms)"
 """What the grey band is, in legends."""
 SHIFTED = "(band shifted to this mean)"
 """Of the band of the hip's height, which depends on leg length."""
+PATH = ("hip_x_m", "hip_y_m")
+"""Signals that are not measured where the path of the hip was not recorded."""
 MAX_FINDINGS = 5
 
 
@@ -66,7 +68,8 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
     unit, factor = DISPLAY[UNITS[signal]]
     report, samples = verdict.signals[signal], verdict.cycle.signals[signal]
     percent, count = np.linspace(0.0, 100.0, 201), samples.size
-    if signal not in LOAD:
+    is_assumed = bool(verdict.stride.assumed_path) and signal in PATH
+    if signal not in LOAD and not is_assumed:  # its band would agree by itself
         low, high = band(signal, report.mean)
         ax.fill_between(percent, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label=BAND)
     ax.plot(100.0 * np.arange(count) / count, factor * samples, ".", color=BLUE, ms=3, label="samples")
@@ -75,11 +78,20 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
     ends = factor * np.array([samples[0], samples[0] + report.jump])
     ax.plot([100.0, 100.0], ends, color=RED, lw=1.5, marker="_", ms=7, label="jump between end and start")
     ax.set_ylabel(axis_label(NAMES[signal], unit), fontsize=7.5)
-    shifted = f"\n{SHIFTED}" if signal == "hip_y_m" else ""
-    ax.set_title(
-        f"fit within {factor * report.residual:.2g} {unit} (rms), jump {factor * abs(report.jump):.2g} {unit}{shifted}",
-        fontsize=8,
-    )
+    title = f"fit within {factor * report.residual:.2g} {unit} (rms), jump {factor * abs(report.jump):.2g} {unit}"
+    title += f"\n{SHIFTED}" if signal == "hip_y_m" else ""
+    ax.set_title(assumed(verdict.stride.assumed_path) if is_assumed else title, fontsize=8)
+
+
+def assumed(gait: str) -> str:
+    """The title of a panel whose signal is that of an embedded gait.
+
+    Examples:
+        >>> from jaxgait.plot.motion import assumed
+        >>> assumed("rajagopal_1.26ms")
+        'assumed, not measured: that of rajagopal_1.26ms'
+    """
+    return f"assumed, not measured: that of {gait}"
 
 
 def band(signal: str, mean: float) -> tuple[Float[np.ndarray, " 201"], Float[np.ndarray, " 201"]]:

@@ -16,7 +16,7 @@ from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.embedded import joint_loads
 from jaxgait.motion.stride import SIGNALS, sampled
 from jaxgait.motion.verdict import DISPLAY, Verdict
-from jaxgait.plot.motion import BAND, NAMES, SHIFTED, band
+from jaxgait.plot.motion import BAND, NAMES, PATH, SHIFTED, assumed, band
 from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 PERCENT = np.linspace(0.0, 100.0, 101)
@@ -28,8 +28,6 @@ FIGURE_INTERVALS = 12
 """Number of intervals between the stick figures of a stride."""
 FIGURE_SPACING = 0.5
 """Distance of the hips of neighbouring stick figures in m: so far apart that they do not overlap."""
-ASSUMED = ("hip_x_m", "hip_y_m")
-"""Signals that are not measured where the path of the hip was not recorded."""
 
 
 def sheet(walk: Walk, verdict: Verdict) -> Figure:
@@ -69,9 +67,9 @@ def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
     mean = walk.mean[signal]
     fit = factor * sampled(verdict.signals[signal].series, 100)
     ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%"), ylabel=unit)
-    if walk.assumed_path is not None and signal in ASSUMED:
+    if walk.assumed_path is not None and signal in PATH:
         ax.plot(PERCENT, np.append(fit, fit[0]), color=GREEN, lw=1.6, ls="--")
-        ax.set_title(f"{NAMES[signal]}\nassumed, not measured: that of {walk.assumed_path.gait}", fontsize=9)
+        ax.set_title(f"{NAMES[signal]}\n{assumed(walk.assumed_path.gait)}", fontsize=9)
         return
     low, high = band(signal, float(mean[:-1].mean()))
     steps = np.linspace(0.0, 100.0, low.size)

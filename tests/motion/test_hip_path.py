@@ -1,6 +1,7 @@
 """Joint angles of many strides without the path of the pelvis: strides are found, the path is assumed."""
 
 import dataclasses
+import json
 import pathlib
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,9 @@ from jaxgait.motion.capture.walk import measure, measure_both, walk_stride
 from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
+from jaxgait.motion.record import record_stride, walk_record
 from jaxgait.motion.verdict import judge
+from jaxgait.plot.motion import stride
 from jaxgait.plot.walk import sheet
 
 DRIVE = reference_gait()
@@ -70,6 +73,10 @@ def test_the_sheet_says_which_signals_are_assumed(trial):
     for name in ("hip position minus speed x time", "hip height"):
         assert axes[name].get_title().endswith("\nassumed, not measured: that of rajagopal_1.26ms")
         assert len(axes[name].lines) == 1 and not axes[name].collections  # no strides, no band that agrees by itself
+    saved = record_stride(json.loads(json.dumps(walk_record(walk))))
+    assert saved.assumed_path == "rajagopal_1.26ms" and "was not recorded" in " ".join(saved.warnings)
+    titles = [ax.get_title() for ax in stride(judge(saved)).axes]
+    assert titles[:2] == 2 * ["assumed, not measured: that of rajagopal_1.26ms"] and "assumed" not in titles[2]
     assert "kept strides" in [text.get_text() for text in figure.legends[0].texts]
     assert "ground reaction" not in axes and "(given)" in figure.get_suptitle()
     (table,) = axes["mean and SD of the kept strides"].tables

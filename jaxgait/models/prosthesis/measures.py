@@ -113,14 +113,17 @@ def _measure(
 correlation = _measure("rho", _rho, "1", "gait correlation coefficient")
 """Gait correlation coefficient over the last strides: the objective of the knee's design."""
 ground_force = _measure(
-    "mean_ground_force", _mean_ground_force, "N", "mean vertical ground force of up to 5 last strides"
+    "mean_ground_force", _mean_ground_force, "N", "mean vertical ground force of the last strides, up to 5"
 )
 """In a symmetric gait it is half the body weight. With 50 samples per stride it is within 1 % of that with 2000."""
 
 MEASURES = table(
     correlation,
     _measure(
-        "peak_flexion", lambda run: jnp.mean(run.once(_peaks)), "deg", "peak knee flexion, mean of up to 5 last strides"
+        "peak_flexion",
+        lambda run: jnp.mean(run.once(_peaks)),
+        "deg",
+        "peak knee flexion, mean of the last strides, up to 5",
     ),
     _measure("peak_flexion_min", lambda run: jnp.min(run.once(_peaks)), "deg", "smallest peak knee flexion"),
     _measure("peak_flexion_max", lambda run: jnp.max(run.once(_peaks)), "deg", "largest peak knee flexion"),
@@ -134,21 +137,21 @@ MEASURES = table(
         "peak_flexion_velocity",
         lambda run: jnp.degrees(run.once(_peak_velocities)[0]),
         "deg/s",
-        "peak knee flexion velocity, mean of up to 5 last strides",
+        "peak knee flexion velocity, mean of the last strides, up to 5",
         VELOCITY_SAMPLES,
     ),
     _measure(
         "peak_extension_velocity",
         lambda run: jnp.degrees(run.once(_peak_velocities)[1]),
         "deg/s",
-        "peak knee extension velocity (positive), mean of up to 5 last strides",
+        "peak knee extension velocity (positive), mean of the last strides, up to 5",
         VELOCITY_SAMPLES,
     ),
     _measure(
         "knee_work",
         _knee_work,
         "J",
-        "net work of the knee per stride (negative: absorbed), mean of up to 5 last strides",
+        "net work of the knee per stride (negative: absorbed), mean of the last strides, up to 5",
     ),
     ground_force,
     Measure(
