@@ -134,6 +134,8 @@ class Evaluated(NamedTuple):
         return self._replace(status=np.where(lost, UNSTABLE, self.status).astype(np.int32))
 
 
+ASIDE = 1_000_000
+"""Offset of the numbers of evaluations beside the searches, so that evaluators do not confuse them with searches."""
 SINCE = ", since "
 """In the name of an evaluator, begins why its gradient was chosen; that does not affect its values."""
 

@@ -54,8 +54,8 @@ class Local:
     """What stops each parameter alone from falling and rising further: "objective" (the loss), "bound", the text of a
     limit, or "failed: ", followed by how runs or gaits fail there."""
     fails: dict[str, tuple[float, float]]
-    """The least evaluated changes of each parameter alone, down and up, at which runs or gaits failed, in its unit; NaN
-    where none did up to twice the room."""
+    """The least evaluated changes of each parameter alone, down and up, at which runs failed, or no gait was found in
+    short steps, in its unit; NaN where none did."""
     ridge: dict[str, tuple[float, float]]
     """The same if all other free parameters follow, along the active limits (their own bounds are ignored); those on
     bounds stay, but one of them alone may move inwards. NaN for one on a bound if none can follow along the limits. An

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 from jaxtyping import Bool, Float
 
 from jaxgait import xr
-from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.evaluate import ASIDE, Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, Local
 from jaxgait.optimization.parabola import determined
@@ -40,7 +40,7 @@ FLAT = 1e-6
 """Curvatures below this fraction of the largest count as zero."""
 ROOM_ERROR = 0.1
 """Relative error of a tolerance, or of the loss at its end, up to which the tolerance is accepted."""
-ROOM_ROUNDS = 8
+ROOM_ROUNDS = 12
 """Largest number of evaluations for the end of a tolerance."""
 
 
@@ -136,7 +136,6 @@ def around(
     Returns:
         None if runs next to the point failed along a parameter.
     """
-    last = evaluate.memory(search)
     sides = _sides(evaluate, search, x, evaluation)
     if not sides.valid.any(axis=0).all():
         return None
@@ -153,16 +152,12 @@ def around(
     unit = ratio(ratio(goal.label["units"], space.units[0]), space.units[0])
     loss, free = TOLERATED_LOSS * max(size, NEAR_ZERO * variation), (x > 0.0) & (x < 1.0)
     value, ends = float(evaluation.values[0, 0]), _estimated(goal, sign, x, evaluation, hessian, loss)
-
-    def from_here(points: np.ndarray) -> Evaluated:
-        if last is not None:
-            evaluate.recall({search: last})  # not the gait of the last point, which may be another one
-        return evaluate(np.full(len(points), search), points).judged(stability)
-
     judge = lambda one: _judged(goal, one, sign * (value - float(one.values[0])), loss, words)
-    _check_ends(ends, from_here, x, judge)
+    _check_ends(ends, evaluate, evaluate.memory(search), x, stability, judge)
     each = dict(zip(space.names, ends, strict=True))
     room = {name: (down.good, up.good) for name, (down, up) in each.items()}
+    where = lambda end: end.fails.at if end.fails.why else np.nan
+    failed = {name: (where(down), where(up)) for name, (down, up) in each.items()}
     normals = goal.slack_slopes(evaluation.slopes[0])[forces != 0.0]
     walls = [*np.flatnonzero(x <= 0.0), *np.flatnonzero(x >= 1.0)]
     held = np.zeros(len(x))
@@ -182,7 +177,7 @@ def around(
         loss,
         _in_units(space, x, room),
         {name: (down.stop, up.stop) for name, (down, up) in each.items()},
-        _in_units(space, x, {name: (down.fails, up.fails) for name, (down, up) in each.items()}),
+        _in_units(space, x, failed),
         _in_units(space, x, _along_ridge(x, -sign * hessian, free, normals, loss, held, room)),
         _difference(sides, size),
     )
@@ -280,37 +275,56 @@ def _in_units(space: Space, x: np.ndarray, reaches: dict[str, tuple[float, float
     return dict(zip(reaches, ends, strict=True))
 
 
+class _Stop(NamedTuple):
+    """A distance in the box that is not tolerated, and why."""
+
+    at: float = np.inf
+    why: str = ""
+
+
+_NONE = _Stop()
+
+
 @dataclass
 class _End:
     """The end of the tolerance of one parameter to one side; distances in the box."""
 
     trial: float
     """The distance to evaluate next."""
-    wall: float
+    most: float
+    """The largest distance that is tried: to the wall, or to where a limit is expected to end the tolerance."""
     stop: str
-    """What stops the parameter, as `Local.stops`."""
+    """What stops the parameter, as `Local.stops`; before anything is known, what is at the largest distance."""
     good: float = 0.0
     """The largest distance that is tolerated, as far as is known."""
-    bad: float = np.inf
-    """The least distance that is not."""
-    fails: float = np.nan
-    """The least distance at which a run failed."""
+    bad: _Stop = _NONE
+    """The least distance at which the loss is too large, or a limit is violated."""
+    fails: _Stop = _NONE
+    """The least distance at which a run failed, or no gait was found, if none was beyond."""
+    step: float = np.inf
+    """The longest step from a tolerated distance: half of one that failed."""
     known: bool = False
 
     def learn(self, stop: str, spent: bool) -> None:
         """Takes what stops the parameter at the trial (nothing: empty), and whether the loss is spent there."""
-        if stop:
-            self.bad, self.stop = self.trial, stop
-            self.fails = self.trial if stop.startswith(FAILED) else self.fails
+        if stop.startswith(FAILED):
+            self.fails, self.step = _Stop(self.trial, stop), 0.5 * (self.trial - self.good)
+        elif stop:
+            self.bad = _Stop(self.trial, stop)
         else:
             self.good = self.trial
-        if np.isfinite(self.bad):
-            self.trial = 0.5 * (self.good + self.bad)
-            self.known = self.bad - self.good <= ROOM_ERROR * self.bad
-        elif self.stop == OBJECTIVE and not spent:
-            self.trial, self.stop = min((2.0 * self.trial, OBJECTIVE), (self.wall, BOUND))
-        else:
+            self.fails = self.fails if self.fails.at > self.good else _NONE  # only the way there was too long
+        first = min(self.bad, self.fails)
+        if first.why and first.at - self.good <= ROOM_ERROR * first.at:
+            self.known, self.stop = True, first.why
+        elif not stop and spent:
+            self.known, self.stop = True, OBJECTIVE
+        elif self.good >= self.most:
             self.known = True
+        elif self.bad.at < np.inf and self.bad.at <= self.fails.at:
+            self.trial = 0.5 * (self.good + self.bad.at)
+        else:
+            self.trial = min(self.good + min(self.step, self.good or self.step), self.most)
 
 
 def _estimated(
@@ -332,30 +346,41 @@ def _estimated(
             nearer = np.flatnonzero(sense * tightens[:, i] > 0.0)
             reaches += [(slack[k] / abs(tightens[k, i]), str(goal.bounds[k])) for k in nearer]
             reach, stop = min(reaches, key=lambda one: one[0])
-            pair.append(_End(float(reach), wall, stop, known=bool(reach <= 0.0)))
+            most, what = (wall, BOUND) if stop == OBJECTIVE else (float(reach), stop)
+            pair.append(_End(float(reach), most, what if reach > 0.0 else stop, known=bool(reach <= 0.0)))
         ends.append((pair[0], pair[1]))
     return ends
 
 
 def _check_ends(
     ends: Sequence[tuple[_End, _End]],
-    evaluate: Callable[[np.ndarray], Evaluated],
+    evaluate: Evaluator,
+    memory: Any,
     x: np.ndarray,
+    stability: float,
     judge: Callable[[Evaluated], tuple[str, bool]],
 ) -> None:
     """Evaluates the ends of tolerances, and moves them until they are right: all in one batch each time.
 
-    `judge` says what stops a parameter at an evaluation, and whether the loss is spent there.
+    Every gait is looked for from the nearest tolerated one on its side, at first from the `memory` of one at `x`:
+    farther away Newton's method may find none, or another one. `judge` says what stops a parameter at an evaluation,
+    and whether the loss is spent there.
     """
     sides = [(i, sense, end) for i, pair in enumerate(ends) for sense, end in zip((-1.0, 1.0), pair, strict=True)]
+    memories = {ASIDE + k: memory for k in range(len(sides))}
     for _ in range(ROOM_ROUNDS):
-        sides = [side for side in sides if not side[2].known]
-        if not sides:
-            return
-        moved = np.array([sense * end.trial * np.eye(len(x))[i] for i, sense, end in sides])
-        found = evaluate(np.clip(x + moved, 0.0, 1.0))
-        for k, (_, _, end) in enumerate(sides):
-            end.learn(*judge(found.at(k)))
+        left = [(lane, *side) for lane, side in zip(memories, sides, strict=True) if not side[2].known]
+        if not left:
+            break
+        evaluate.recall({lane: memories[lane] for lane, *_ in left if memories[lane] is not None})
+        moved = np.array([sense * end.trial * np.eye(len(x))[i] for _, i, sense, end in left])
+        found = evaluate(np.array([lane for lane, *_ in left]), np.clip(x + moved, 0.0, 1.0)).judged(stability)
+        for k, (lane, _, _, end) in enumerate(left):
+            stop, spent = judge(found.at(k))
+            end.learn(stop, spent)
+            memories[lane] = memories[lane] if stop else evaluate.memory(lane)
+    for *_, end in sides:
+        end.stop = end.stop if end.known else min(end.bad, end.fails).why or end.stop
 
 
 def _judged(goal: Goal, one: Evaluated, lost: float, loss: float, words: Callable[[int], str]) -> tuple[str, bool]:

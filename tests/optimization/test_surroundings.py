@@ -14,6 +14,29 @@ from tests.optimization.test_trust import InClosedForm, Limited
 SPACE = Space(Oscillator(), {"k": (-2.0, 2.0), "c": (-2.0, 2.0)})
 
 
+class Following(InClosedForm):
+    """Finds a gait only near the last one of the same search, as Newton's method does."""
+
+    longest = 0.004
+
+    def __init__(self, *functions):
+        super().__init__(*functions)
+        self.last = {}
+
+    def __call__(self, searches, x):
+        found = super().__call__(searches, x)
+        moved = [np.abs(one - self.last.get(int(i), one)).max() for i, one in zip(searches, x, strict=True)]
+        lost = np.array(moved) > self.longest
+        self.last |= {int(i): one for i, one, gone in zip(searches, x, lost, strict=True) if not gone}
+        return found.without(lost)
+
+    def memory(self, search):
+        return self.last.get(search)
+
+    def recall(self, memories):
+        self.last |= memories
+
+
 def around_best(objective, best, sign=1.0, fails=lambda x: False, variation=0.0, error=0.0, least=None):
     """The surroundings of the best point of an objective of k and c, whose slopes are too large by a fraction.
 
@@ -102,3 +125,15 @@ def test_tolerances_end_where_runs_fail_limits_are_violated_or_the_objective_is_
     assert flat.room["k"] == pytest.approx((2e-3**0.25,) * 2, rel=0.1) and flat.stops["k"] == ("objective",) * 2
     wide = around_best(lambda k, c: 2.0 + 1e-4 * k, (2.0, 0.0))
     assert wide.room == {"k": (4.0, 0.0), "c": (2.0, 2.0)} and {*wide.stops["k"], *wide.stops["c"]} == {"bound"}
+
+
+def test_a_gait_that_is_found_in_shorter_steps_has_not_failed():
+    """A jump to the end of the tolerance, 0.011 of the box away, finds none."""
+    at, best = (lambda x: -2.0 + 4.0 * x), np.array([0.5, 0.5])
+    evaluate = Following(
+        lambda x: 2.0 - at(x[0]) ** 2 - at(x[1]) ** 2, lambda x: -8.0 * at(x), lambda x: -2.0 + 4.0 * x[1] > 0.03
+    )
+    with jax.enable_x64(True):
+        local = around(evaluate, SPACE, Goal.of(Oscillator(), "power"), 1.0, 0, best, evaluate([0], best[None]))
+    assert local.room["k"] == pytest.approx((np.sqrt(2e-3),) * 2, rel=0.1) and np.isnan(local.fails["k"]).all()
+    assert 0.027 <= local.room["c"][1] <= 0.03 < local.fails["c"][1] < 0.0334
