@@ -291,10 +291,10 @@ class _End:
 
     trial: float
     """The distance to evaluate next."""
-    most: float
-    """The largest distance that is tried: to the wall, or to where a limit is expected to end the tolerance."""
+    wall: float
+    """The distance to the wall."""
     stop: str
-    """What stops the parameter, as `Local.stops`; before anything is known, what is at the largest distance."""
+    """What stops the parameter, as `Local.stops`; before anything is known, what is expected to."""
     good: float = 0.0
     """The largest distance that is tolerated, as far as is known."""
     bad: _Stop = _NONE
@@ -319,12 +319,12 @@ class _End:
             self.known, self.stop = True, first.why
         elif not stop and spent:
             self.known, self.stop = True, OBJECTIVE
-        elif self.good >= self.most:
-            self.known = True
+        elif self.good >= self.wall:
+            self.known, self.stop = True, BOUND
         elif self.bad.at < np.inf and self.bad.at <= self.fails.at:
             self.trial = 0.5 * (self.good + self.bad.at)
         else:
-            self.trial = min(self.good + min(self.step, self.good or self.step), self.most)
+            self.trial = min(self.good + min(self.step, self.good or self.step), self.wall)
 
 
 def _estimated(
@@ -346,8 +346,7 @@ def _estimated(
             nearer = np.flatnonzero(sense * tightens[:, i] > 0.0)
             reaches += [(slack[k] / abs(tightens[k, i]), str(goal.bounds[k])) for k in nearer]
             reach, stop = min(reaches, key=lambda one: one[0])
-            most, what = (wall, BOUND) if stop == OBJECTIVE else (float(reach), stop)
-            pair.append(_End(float(reach), most, what if reach > 0.0 else stop, known=bool(reach <= 0.0)))
+            pair.append(_End(float(reach), wall, stop, known=bool(reach <= 0.0)))
         ends.append((pair[0], pair[1]))
     return ends
 
