@@ -39,23 +39,24 @@ def lengths(shapes: Iterable[tuple[int, ...]], above: int = MAX_UNROLLED) -> lis
     return [n for n, _ in found.most_common()]
 
 
-def joined(code: Code, shapes: Sequence[tuple[int, ...]], derived: bool, few: int = MAX_UNROLLED) -> None:
+def joined(code: Code, shapes: Sequence[tuple[int, ...]], derived: slice | None, few: int = MAX_UNROLLED) -> None:
     """Replaces copies of code for several directions by loops over them.
 
     Args:
         code: of one member.
         shapes: of its operands.
-        derived: whether JAX has taken a derivative. Otherwise linear values are not tangents, and its sums and products
-            keep their order: the corrections of a compensated sum are linear, too.
+        derived: the operands that the loop carries, if JAX has taken a derivative. Otherwise linear values are not
+            tangents, and sums and products keep their order: the corrections of a compensated sum are linear, too.
         few: directions up to which the loop is unrolled.
     """
     found: dict[int, _Parts] = {}
     for n in lengths(shapes, above=1):
         found[n] = parts = _Parts(code, _seeds(code, shapes, n), n)
-        if not derived:
+        if derived is None:
             continue
         before, tangents = code.statements, parts.tangents(code)
-        if tangents.alike and _rewritten(code, tangents, n):
+        carried = range(len(shapes))[derived]
+        if tangents.alike and _have_values(code, shapes, carried, tangents, n) and _rewritten(code, tangents, n):
             if accumulated(code):
                 code.statements = written_out(code, few) if n <= few else code.statements
                 return
@@ -114,6 +115,25 @@ def _seeds(code: Code, shapes: Sequence[tuple[int, ...]], n: int) -> list[list[t
             size = math.prod(shape[1:])
             found.append([operand[i * size : (i + 1) * size] for i in range(n)])
     return found
+
+
+def _have_values(
+    code: Code, shapes: Sequence[tuple[int, ...]], carried: Iterable[int], tangents: _Parts, n: int
+) -> bool:
+    """Whether the loop carries, for each tangent, a value of which it is the derivative.
+
+    A loop whose derivative nobody uses has lost its tangents; what is linear in it are its values.
+    """
+    of, values = Counter[tuple[int, ...]](), Counter[tuple[int, ...]]()
+    for k in carried:
+        operand, shape = code.operands[k], shapes[k]
+        if isinstance(operand, int):
+            values[shape] += code.memories[operand].dtype.kind == "f"
+        elif shape[:1] == (n,) and operand and tangents.of(operand[0]) is not None:
+            of[shape[1:]] += 1
+        else:
+            values[shape] += bool(operand) and code.dtypes[operand[0]].kind == "f"
+    return of <= values
 
 
 class _Parts:

@@ -134,6 +134,13 @@ def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:
     return min([n - 1 for n, times in lengths.items() if n * times > RECORDS], default=MAX_IN_REGISTERS)
 
 
+def _carried(loop: While | Scan) -> slice:
+    """Operands that are initial values."""
+    if isinstance(loop, Scan):
+        return slice(loop.constants, loop.constants + loop.carried)
+    return slice(sum(loop.constants), None)
+
+
 def _finished(
     loop: While | Scan, avals: Sequence[Any], wanted: Sequence[bool], derived: bool, reader: Reader, few: int
 ) -> Code:
@@ -144,7 +151,7 @@ def _finished(
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
     reader.code.statements = pruned(reader.code)
-    directions.joined(reader.code, [aval.shape for aval in avals], derived, few)
+    directions.joined(reader.code, [aval.shape for aval in avals], _carried(loop) if derived else None, few)
     reader.code.statements = pruned(reader.code)
     reader.code.statements = list(fused(reader.code))
     if count(reader.code.statements) > reading.MAX_VALUES:
