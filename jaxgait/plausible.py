@@ -155,8 +155,9 @@ def warn_slow(part: Any, label: str, spring: str, damper: str) -> None:
     if not is_concrete(values):
         return
     k, c = (np.ravel(x) for x in np.broadcast_arrays(*(np.asarray(x, float) for x in values)))
-    ranges = {field.name: field.metadata["plausible"] or (0.0, np.inf) for field in dataclasses.fields(part)}
-    usual = [(low <= x) & (x <= high) for x, (low, high) in ((k, ranges[spring]), (c, ranges[damper]))]
+    metadata = {field.name: field.metadata for field in dataclasses.fields(part)}  # not all of them are parameters
+    ranges = [metadata[name].get("plausible") or (0.0, np.inf) for name in (spring, damper)]
+    usual = [(low <= x) & (x <= high) for x, (low, high) in zip((k, c), ranges, strict=True)]
     slow = np.flatnonzero((c > _SLOWEST * k) & (k > 0.0) & np.logical_and(*usual))
     if slow.size:
         first = slow[0]

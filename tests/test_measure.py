@@ -15,6 +15,7 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.creeper.chain import CreeperChain
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.optimization.goals import at_least
 from jaxgait.outcome import IncompleteRun
@@ -250,13 +251,26 @@ def test_one_run_is_measured_like_the_members_of_an_ensemble(undisturbed):
     assert np.isnan(broke.largest) and broke.lows == -1 and 0.0 < float(broke.ends) < 2.0
 
 
-def test_measures_of_one_run_are_checked_too(monkeypatch):
-    monkeypatch.setattr(module, "trajectory_dataset", None)  # before it runs
+def test_measures_of_one_run_are_checked_too():
+    class Counted(Oscillator):
+        def vector_field(self, t, y):
+            jax.debug.callback(ran.append, t)
+            return super().vector_field(t, y)
+
+    ran = []
     for name in ("energy", "x", "time", "status"):
         with pytest.raises(ValueError, match=f"observe must not use the name '{name}'"):
-            simulate(Oscillator(), observe=lambda run, name=name: {name: run["energy"].min()}, duration=1.0)
+            simulate(Counted(), observe=lambda run, name=name: {name: run["energy"].min()}, duration=1.0)
+    assert not ran  # before the run
+    simulate(Counted(), observe=lambda run: {"lowest": run["energy"].min()}, duration=1.0)
+    assert ran
     with pytest.raises(MeasureError, match="needs at least 20 strides"):
         simulate(Prosthesis(), observe="order", strides=3)
+
+
+def test_names_of_dimensions_are_taken_only_in_runs_that_have_them():
+    walk = simulate(RigidWalker(), observe=lambda run: {"foot": run["theta_1"].min()}, duration=0.1)
+    assert walk.foot.dims == ()
 
 
 def test_an_array_has_the_dimensions_that_its_measure_declares():

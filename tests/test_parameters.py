@@ -16,6 +16,7 @@ from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
 from jaxgait.mechanics.friction import Dahl
 from jaxgait.model import Scalar, parameter
 from jaxgait.models import Creeper, CreeperChain, Prosthesis, RigidWalker
+from jaxgait.models.prosthesis import parts
 from jaxgait.parameters import ParameterError, check, check_single, parameters, part, with_parameters
 from jaxgait.parts import with_parts
 from jaxgait.plausible import ImplausibleValue, plausible_range, warn_implausible
@@ -219,6 +220,14 @@ def test_exchanged_coefficients_of_a_scan_are_warned_of_once():
     with pytest.warns(ImplausibleValue) as caught:  # nearly without a spring: its own range, and no word of an exchange
         check_members(leg, grid({"damper.k": np.geomspace(10.0, 1e5, 9)}))
     assert [("N/mm" in str(one.message), "exchanged" in str(one.message)) for one in caught] == [(True, False)]
+
+
+def test_parts_with_fields_that_are_no_parameters_are_checked():
+    class Labelled(parts.Damper):
+        oil: str = eqx.field(static=True, default="ISO VG 32")
+
+    with pytest.warns(ImplausibleValue, match="exchanged"):
+        check(with_parts(Prosthesis(), {"damper": Labelled(k=900.0, c=18000.0)}))
 
 
 def test_masses_of_all_people_are_plausible():

@@ -20,6 +20,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 
 from jaxgait import checks, memory
 from jaxgait.checks import by_name, shown
@@ -228,7 +229,7 @@ def _product(sets: Sequence[Members]) -> Members:
     merged = lambda each: {name: x for own in each for name, x in own.items()}
     labels = merged(s.labels for s in sets)
     for name, own in (label for s in sets for label in s.labels.items()):
-        if own is not (last := labels[name]) and (own[0] != last[0] or not np.array_equal(own[1], last[1])):
+        if own is not (last := labels[name]) and not xr.Variable(*own).equals(xr.Variable(*last)):
             advice = "drop it from one of the sets, or give it another name"
             raise ParameterError(f"label given twice, with different values: {name!r}: {advice}")
     return Members(dims, shape, values, labels, merged(s.units for s in sets), merged(s.attrs for s in sets))

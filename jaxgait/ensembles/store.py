@@ -243,7 +243,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     Raises:
         FileNotFoundError: if there is no such directory.
         StoreError: if files are damaged, with the blocks, coordinates and metadata that they belong to, and for a
-            directory that is not a Zarr store.
+            directory that is not a Zarr store or whose metadata are unreadable.
 
     Warns:
         UserWarning: if some members have not run yet, or lack the checksum of their results, although no process is
@@ -258,7 +258,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     """
     root = pathlib.Path(path)
     if not root.is_dir():
-        raise FileNotFoundError(f"{root}: no such store")
+        raise FileNotFoundError(f"{root}: {'a file; a store is a directory' if root.exists() else 'no such store'}")
     if check and (damage := checksums.damage(root)):
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
@@ -266,7 +266,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     try:
         data = xr.open_zarr(path, chunks=None)
     except (FileNotFoundError, ValueError) as error:
-        raise StoreError(f"{root} is not a Zarr store: give the directory that --store or store= named") from error
+        if not (root / PLAN).is_file():
+            raise StoreError(f"{root} is not a Zarr store: give the directory that --store or store= named") from error
+        raise StoreError(f"{root}: zarr.json is unreadable, so that no array is found; {checksums.REPAIR}") from error
     try:
         declared = json.loads((root / PLAN).read_text())["results"]
         names = dict.fromkeys(name for name in [*declared, *data.data_vars] if name in data.data_vars)

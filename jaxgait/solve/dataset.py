@@ -84,10 +84,13 @@ def trajectory_dataset(
 
 def names_of_run(model: Any, trajectory: Trajectory, outputs: Mapping[str, Any], scheme: Scheme) -> set[str]:
     """Names that `trajectory_dataset` may give to variables; the values may be traced."""
-    names = {"time", *model.labels, *state_variables(trajectory.ys), *outputs}
+    variables, recorded = {*state_variables(trajectory.ys), *outputs}, set[str]()
+    names = {"time", *variables}
     if (events := trajectory.events) is not None:
-        recorded = (*state_variables(events.before), *events.totals)
+        recorded = {*state_variables(events.before), *events.totals}
         names |= {"event_time", "event_name", *(f"{name}_{side}" for name in recorded for side in ("before", "after"))}
+    described = [model.variables[name] for name in variables | recorded if name in model.variables]
+    names |= {dim for one in described for dim in one.dims if dim in model.labels}
     return names | ({"phase"} if isinstance(scheme, EventDriven) and len(model.phases()) > 1 else set())
 
 

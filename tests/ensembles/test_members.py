@@ -57,11 +57,12 @@ def test_dicts_and_tables_are_sets_too():
 def test_labels_that_two_sets_share_are_kept_or_raise():
     days = lambda a, b: product(
         *(
-            zipped(xr.Dataset({name: (name[0], [1.0, 2.0])}, {"day": day}))
+            zipped(xr.Dataset({name: (name[0], [1.0, 2.0])}, {"day": ((), *day) if isinstance(day, list) else day}))
             for name, day in (("mass", a), ("stiffness", b))
         )
     )
     assert days("Monday", "Monday").labels["day"] == ((), "Monday")
+    assert days([np.nan], [np.nan]).size == 4  # not known in either
     with pytest.raises(ParameterError, match="label given twice, with different values: 'day': drop it from one"):
         days("Monday", "Tuesday")
 

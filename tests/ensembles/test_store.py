@@ -59,6 +59,17 @@ def test_a_directory_without_a_store_is_named(tmp_path):
         read_store(tmp_path / "missing.zarr")
     with pytest.raises(StoreError, match="is not a Zarr store: give the directory"):
         read_store(tmp_path)
+    (tmp_path / "scan.nc").touch()
+    with pytest.raises(FileNotFoundError, match=r"scan\.nc: a file; a store is a directory"):
+        read_store(tmp_path / "scan.nc")
+
+
+def test_unreadable_metadata_are_named(copy):
+    metadata = (copy / "zarr.json").read_bytes()
+    for unreadable in (b"", metadata[: len(metadata) // 2]):
+        (copy / "zarr.json").write_bytes(unreadable)
+        with pytest.raises(StoreError, match=r"scan\.zarr: zarr\.json is unreadable, .* repair=True \(--repair\)"):
+            read_store(copy, check=False)
 
 
 def test_the_store_contains_the_results_that_memory_would(whole):
