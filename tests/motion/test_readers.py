@@ -106,61 +106,6 @@ def test_angles_are_read_in_rad(degrees, tmp_path):
     np.testing.assert_allclose(found.angles["pelvis_ty"], W.hip[:, 1] + 0.0661, atol=1e-9)
 
 
-def test_the_unit_in_the_label_of_an_angle_counts(tmp_path):
-    """Not the size: an ankle may move by less than 6.3 deg."""
-    found = _read(tmp_path, "time,ankle_flexion_deg,knee_flexion (rad),hip_tilt\n0.00,5,1,9\n0.01,6,2,9\n", "a.csv")
-    np.testing.assert_allclose(found.angles["ankle_flexion_deg"], np.radians([5, 6]))
-    np.testing.assert_allclose(found.angles["knee_flexion"], [1, 2])  # as without a unit
-    np.testing.assert_allclose(found.angles["hip_tilt"], np.radians([9, 9]))
-    assert found.notes == ("angles are taken as degrees: the largest is 9",)
-    with pytest.raises(MotionFormatError, match=r"column hip_flexion_l \(rad\): 50 is no angle in radians"):
-        _read(tmp_path, "time,hip_flexion_l (rad)\n0.00,5\n0.01,50\n", "a.csv")
-
-
-def test_columns_of_text_are_not_read(tmp_path):
-    rows = '# a walk\ntime,leg,knee_angle_l (\u00b0),zero,condition\ns,,,,\n0.00,left,5,0,\n0.01,left,,0,"so, so"\n'
-    found = _read(tmp_path, rows + "0.02,left,7,0,walk\n", "a.csv")
-    assert found.notes[0] == "not read: text under leg, condition"
-    np.testing.assert_allclose(found.angles["knee_angle_l"], np.radians([5, np.nan, 7]))
-    assert [*found.angles] == ["knee_angle_l", "zero"]
-    with pytest.raises(MotionFormatError, match="'bent' in column 2 is not a number"):
-        _read(tmp_path, "time,leg,knee_angle_l\n0.00,left,5\n0.01,left,bent\n", "a.csv")
-
-
-@pytest.mark.parametrize("stated", ["", "inDegrees=no\n"])
-@pytest.mark.parametrize("degrees", [True, False])
-def test_some_absurd_values_do_not_decide_whether_angles_are_in_degrees(degrees, stated, tmp_path):
-    """A spike of 57 in a knee in radians made degrees of all angles, without a word."""
-    knee = np.degrees(W.knee) if degrees else W.knee
-    head = {"a.csv": "time,knee_flexion\n", "a.mot": f"{stated}endheader\ntime\tknee_angle_r\n"}
-    for name, start in head.items():
-        cell = "," if name == "a.csv" else "\t"
-        rows = [f"{t:.3f}{cell}{x:.6f}" for t, x in zip(W.time, knee, strict=True)]
-        (found,) = _read(tmp_path, start + "\n".join(rows) + "\n", name).angles.values()
-        np.testing.assert_allclose(found, W.knee, atol=1e-5)
-        for i in range(40, 44):  # a single one, and 2 % of them
-            rows[i] = f"{W.time[i]:.3f}{cell}{57e3 if degrees else 57}"
-            unit, lines = "degrees" if degrees else "radians", [start.count("\n") + k + 1 for k in (40, i)]
-            count = "1 row" if i == 40 else f"{i - 39} rows, the last on line {lines[1]}"
-            what = f"line {lines[0]}, column knee.*: 57.* is no angle in {unit}: beyond .* in {count};"
-            with pytest.raises(MotionFormatError, match=what):
-                _read(tmp_path, start + "\n".join(rows) + "\n", name)
-
-
-def test_a_joint_does_not_turn_by_a_whole_turn_but_a_heading_may(tmp_path):
-    turned = 12.0 * W.time  # rad, of a treadmill in a circle
-    rows = lambda label, x: (
-        f"\ntime\tknee_angle_r\t{label}\n"
-        + "".join(f"{t:.3f}\t{k:.6f}\t{y:.6f}\n" for t, k, y in zip(W.time, W.knee, x, strict=True))
-    )
-    for head in ("inDegrees=no\nendheader", "endheader"):
-        found = _read(tmp_path, head + rows("pelvis_rotation", turned), "a.mot")
-        np.testing.assert_allclose(found.angles["knee_angle_r"], W.knee, atol=1e-5)
-        np.testing.assert_allclose(found.angles["pelvis_rotation"], turned, atol=1e-5)
-    with pytest.raises(MotionFormatError, match=r"column hip_flexion_r: .* is no angle in degrees: beyond 360 in"):
-        _read(tmp_path, "inDegrees=yes\nendheader" + rows("hip_flexion_r", np.degrees(turned)), "a.mot")
-
-
 def test_what_stands_before_the_trajectories_is_not_dropped_without_a_word(tmp_path):
     text = walker.vicon(W)
     found = _read(tmp_path, "Events\n100\nSubject,Context\nJo,Left\n\n" + text, "walk.csv")
@@ -168,16 +113,6 @@ def test_what_stands_before_the_trajectories_is_not_dropped_without_a_word(tmp_p
     assert "not read: the sections Events" in found.notes
     assert "not read: 2 lines before the first section" in _read(tmp_path, "of Anna\n\n" + text, "walk.csv").notes
     assert not any("not read" in note for note in _read(tmp_path, text, "walk.csv").notes)
-
-
-def test_moments_are_no_angles(tmp_path):
-    """Free moments of plates above 6.3 Nm are no reason to take angles for degrees."""
-    lines = walker.mot(W, degrees=False).splitlines()
-    at = lines.index("endheader") + 1
-    lines = [*lines[:at], lines[at] + "\tground_torque_y", *(f"{line}\t9.5" for line in lines[at + 1 :])]
-    found = _read(tmp_path, "\n".join(lines), "ik.mot")
-    np.testing.assert_allclose(found.angles["hip_flexion_r"], W.thigh, atol=1e-9)
-    assert "ground_torque_y" not in found.angles
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -35,6 +35,8 @@ KNEES = ("knee_angle_r", "knee_angle_l")
 SAGITTAL = "The motion is planar (all z are 0): joint moments outside the sagittal plane mean nothing."
 """For files of angles that `leg_angles` made."""
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
+COLUMNS = frozenset(name.format(s=side) for name in NAMES for side in "rl") | {"pelvis_rotation"}
+"""Names of all columns that legs are made of."""
 
 
 def has_angles(recording: Recording, side: str) -> bool:

@@ -17,9 +17,11 @@ import numpy as np
 
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.coordinates import COLUMNS
 from jaxgait.motion.readers import labels, nexus, turns
 from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording
+from jaxgait.motion.readers.stated import ANGLES, agreed, units_of, without_unit
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number, trimmed
 
@@ -27,19 +29,10 @@ _RATE = re.compile(r"(?:rate|frequency|freq)\b(?:(?!rate|freq)[^\d\n]){0,20}(\d+
 _OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pass|filter", re.IGNORECASE)
 """Words before a rate that is not one of the frames."""
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
-_UNITS = (
-    frozenset(labels.LENGTHS)
-    | frozenset(labels.FORCES)
-    | {"", "s", "ms", "deg", "rad", "n.mm", "nm", "nmm", "mm/s", "mm/s^2"}
-)
-_SAME = {"sec": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg", "radians": "rad"}
-"""Other words for units."""
 _HEADER_LINES = 200
 """Lines among which the labels of a table are looked for."""
 _ANGULAR = re.compile(r"[\s_.(\[](deg|rad|°)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
-"""The unit that the label of an angle states."""
-_IN_BRACKETS = re.compile(r"\s*[(\[](?:deg|rad|°)(?:rees|ians)?[)\]]$", re.IGNORECASE)
-"""A unit in brackets behind the name of an angle."""
+"""The unit in the name of an angle."""
 _LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z]))|force", re.IGNORECASE)
 """In the names of columns that may be meant to be forces."""
 
@@ -81,7 +74,7 @@ def without_text(source: Source) -> tuple[Source, str]:
     """A table without its columns of text, such as remarks, and a note that names them; empty if there are none.
 
     The labels are the first line with a time or a number of frames; text stands in the rows below, and no number.
-    Columns of markers, forces and angles are never left out: text in them is an error.
+    Columns of markers, forces and a leg's angles are never left out: text in them is an error.
 
     Examples:
         >>> from jaxgait.motion.readers.columns import without_text
@@ -94,16 +87,30 @@ def without_text(source: Source) -> tuple[Source, str]:
     if top is None:
         return source, ""
     delimiter = delimiter_of(source.lines[top])
-    names = labels.unique(rows[top], [])
-    below = [cells(line, delimiter) for line in source.lines[top + 1 : top + 1 + _HEADER_LINES]]
-    found = lambda i: [number(row[i], delimiter != ",") for row in below if i < len(row)]
-    is_text = lambda numbers: None in numbers and all(x is None or math.isnan(x) for x in numbers)
+    names = labels.unique([without_unit(label)[0] for label in rows[top]], [])
     others = labels.classify(names, (), [], source.file).others
-    text = {i: k for k, i in others.items() if not turns.ANGLE.search(k) and is_text(found(i))}
+    below = source.lines[top + 1 :]
+    if below and any(cells(below[0], delimiter)) and not units_of(cells(below[0], delimiter))[1]:
+        below = below[1:]  # a line of units
+    columns = _of_text(below, delimiter, {i for name, i in others.items() if name not in COLUMNS})
+    text = {i: names[i] for i in sorted(columns)}
     quoted = lambda cell: f'"{cell}"' if delimiter in cell else cell
     left = lambda line: delimiter.join(quoted(x) for i, x in enumerate(cells(line, delimiter)) if i not in text)
     lines = [*source.lines[:top], *map(left, source.lines[top:])] if text else source.lines
     return Source(source.file, lines), f"not read: text under {first_few([*text.values()])}" if text else ""
+
+
+def _of_text(lines: list[str], delimiter: str, columns: set[int]) -> set[int]:
+    """Those among some columns in whose cells there is text, and no number."""
+    free, text = set(columns), set()
+    for line in lines:
+        if not free:
+            break
+        row = cells(line, delimiter)
+        found = {i: number(row[i], delimiter != ",") for i in free if i < len(row)}
+        text |= {i for i, x in found.items() if x is None}
+        free -= {i for i, x in found.items() if x is not None and math.isfinite(x)}
+    return text & free
 
 
 def _recording_of(source: Source, name: str) -> Recording:
@@ -118,22 +125,24 @@ def _recording_of(source: Source, name: str) -> Recording:
     header = _read_header(source, section, start)
     sheet = read_sheet(source, start, len(header.names))
     notes = [*sheet.notes, *_not_read(source, parts)]
-    names = labels.unique(header.names, notes)
-    units = header.units * len(names) if len(header.units) == 1 else header.units  # one above all columns
+    named = [*map(without_unit, header.names)]
+    names, own = labels.unique([name for name, _ in named], notes), [unit for _, unit in named]
+    line = [] if len(header.units) == 1 else header.units  # one alone is that of all columns without their own
+    by_column = agreed(source.file, names, own, line)
+    units = [unit or next(iter(header.units), "") for unit in by_column] if len(header.units) == 1 else by_column
     columns = labels.classify(names, units, notes, source.file)
     if unread := [name for name in (*columns.others, *columns.markers) if _LIKE_FORCES.search(name)]:
         wanted = "ground_force_vx, ..., and ground_force_px, ... for the centre of pressure"
         notes.append(f"not read as ground forces: {first_few(unread)}; if they are, name them {wanted}")
-    _check_units(source, units, columns, len(names), start)
+    _check_units(source, header.units, columns, len(names), start)
     stated = _marker_unit(source, columns, units, start - 1)
     ticks = _clock(source, sheet, columns, header.rate, notes)
     values = ticks.on(sheet.values)
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     if any(-1 in three for three in columns.markers.values()):
         notes.append("markers have no z: they are taken to lie in the sagittal plane")
-    unit = _unit_sizes(source, sheet, columns.others, header.units, notes)
-    named = labels.unique([_IN_BRACKETS.sub("", k) for k in columns.others], notes)
-    angles = {k: unit.get(o, 1.0) * values[:, i] for k, (o, i) in zip(named, columns.others.items(), strict=True)}
+    unit = _unit_sizes(source, sheet, columns.others, by_column, {*ANGLES} & {*header.units}, notes)
+    angles = {k: unit.get(k, 1.0) * values[:, i] for k, i in columns.others.items()}
     plates = labels.forces(values, ticks.time, columns, notes)
     points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
     if not points & columns.force_units.keys():
@@ -173,7 +182,7 @@ def _check_units(source: Source, units: list[str], columns: labels.Columns, coun
         MotionFormatError: if it has fewer, and there are forces or angles.
     """
     short = len(units) < count and len(set(units)) > 1 and delimiter_of(source.lines[start]) == " "
-    if short and (columns.forces or any(map(turns.ANGLE.search, columns.others))):
+    if short and (columns.forces or any(map(turns.is_angle, columns.others))):
         what = f"the line of units has {len(units)} units for {count} columns"
         raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
 
@@ -210,8 +219,7 @@ def _units(source: Source, rows: list[list[str]], start: int) -> list[str]:
 
     A line below one of labels with a time or a number of frames, and without one itself, is of units, too.
     """
-    found = [_SAME.get(unit, unit) for unit in map(labels.unit_of, trimmed(rows[-1]))] if rows else []
-    unknown = sorted({unit for unit in found if unit not in _UNITS})
+    found, unknown = units_of(trimmed(rows[-1])) if rows else ([], [])
     if any(found) and not unknown:
         rows.pop()
         return found
@@ -289,32 +297,36 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
 
 
 def _unit_sizes(
-    source: Source, sheet: Sheet, others: dict[str, int], units: list[str], notes: list[str]
+    source: Source, sheet: Sheet, others: dict[str, int], units: list[str], line: set[str], notes: list[str]
 ) -> dict[str, float]:
-    """Units of angles in rad and of lengths in m: in the label, else in the line of units, else by the angles' size.
+    """Sizes of angles in rad and of lengths in m, by name: in the label, else in the line of units, else by their size.
 
-    Angles without a unit have the one of the line of units, if it has only one of angles.
+    Args:
+        source: the file.
+        sheet: its rows.
+        others: the columns by name.
+        units: that are stated, by column.
+        line: those of angles in the line of units: if there is only one, angles without a unit have it, too.
+        notes: extended by what is assumed.
 
     Raises:
-        MotionFormatError: for an absurd angle (see `turns.check_turns`).
+        MotionFormatError: for an absurd angle of a leg, and if its unit is not clear (see `turns.decided`).
     """
-    sizes = {"deg": math.pi / 180, "°": math.pi / 180, "rad": 1.0, **labels.LENGTHS}
-    stated = {k: sizes[units[i]] for k, i in others.items() if i < len(units) and units[i] in sizes}
-    stated |= {k: sizes[unit[1].lower()] for k in others if (unit := _ANGULAR.search(k))}
-    for unit in ("deg", "rad"):
-        sure = {k: i for k, i in others.items() if turns.ANGLE.search(k) and stated.get(k) == sizes[unit]}
-        turns.check_turns(source, sheet, sure, unit == "deg")
-    unsure = {k: i for k, i in others.items() if turns.ANGLE.search(k) and k not in stated}
-    line = {"deg", "rad"} & set(units)
+    sizes = {**ANGLES, **labels.LENGTHS}
+    found = {k: units[i] for k, i in others.items() if units[i]}
+    angles = {k for k in others if turns.is_angle(k) and found.get(k, "deg") in ANGLES}
+    found |= {k: "deg" if unit[1] == "°" else unit[1].lower() for k in angles if (unit := _ANGULAR.search(k))}
+    unsure = {k: i for k, i in others.items() if k in angles and k not in found}
     if len(line) == 1:
-        stated |= dict.fromkeys(unsure, sizes[line.pop()])
+        found |= dict.fromkeys(unsure, *line)
     elif unsure:
-        size = turns.size_of(sheet, unsure)
-        turns.check_turns(source, sheet, unsure, size.in_degrees)
-        unit = "degrees" if size.in_degrees else "radians"
-        stated |= dict.fromkeys(unsure, sizes[unit[:3]])
-        notes.append(f"angles are taken as {unit}: the largest is {size.largest:.4g}")
-    return stated
+        guess = turns.decided(source, sheet, unsure)
+        unit = "degrees" if guess.in_degrees else "radians"
+        found |= dict.fromkeys(unsure, unit[:3])
+        notes.append(f"angles are taken as {unit}: {guess.remark()}")
+    for unit in ANGLES:
+        turns.check_turns(source, sheet, {k: others[k] for k in found if found[k] == unit}, unit == "deg")
+    return {k: sizes[unit] for k, unit in found.items() if unit in sizes}
 
 
 def _in_metres(forces: tuple, notes: list[str]) -> tuple:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from jaxgait.checks import count_of
 from jaxgait.motion.readers import labels, turns
 from jaxgait.motion.readers.clock import clock
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording
+from jaxgait.motion.readers.stated import ANGLES, agreed, is_length, without_unit
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, trimmed
 
-_LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
-"""Names of coordinates that are not angles."""
 _STATE = re.compile(r"^/(?:[^/]+/)*(?P<name>[^/]+)/value$")
 """A coordinate in the words of OpenSim 4: /jointset/knee_r/knee_angle_r/value."""
 
@@ -41,8 +39,10 @@ def read_storage(source: Source, name: str) -> Recording:
     header = source.lines[:at]
     sheet = read_sheet(source, start, len(names))
     notes = _header_notes(header, sheet.values.shape) + sheet.notes
-    names = labels.unique([state["name"] if (state := _STATE.match(n)) else n for n in names], notes)
-    columns = labels.classify(names, (), notes, source.file)
+    named = [without_unit(state["name"] if (state := _STATE.match(n)) else n) for n in names]
+    names = labels.unique([name for name, _ in named], notes)
+    units = agreed(source.file, names, [unit for _, unit in named], ())
+    columns = labels.classify(names, units, notes, source.file)
     if paths := [k for k in columns.others if k.startswith("/")]:
         columns = columns._replace(others={k: i for k, i in columns.others.items() if k not in paths})
         what = count_of(len(paths), "column of another state", "columns of other states")
@@ -51,23 +51,11 @@ def read_storage(source: Source, name: str) -> Recording:
         raise source.error("no column 'time'", "export it with times", at)
     ticks = clock(source.file, sheet.values[:, columns.time], sheet.lines)
     values = ticks.on(sheet.values)
-    degrees = _in_degrees(source, header, sheet, columns, notes)
-    turn = lambda k: math.pi / 180 if degrees and not is_length(k) else 1.0
+    sizes = _sizes(source, header, sheet, columns.others, units, notes)
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
-    angles = {k: turn(k) * values[:, i] for k, i in columns.others.items()}
+    angles = {k: sizes[k] * values[:, i] for k, i in columns.others.items()}
     plates = labels.forces(values, ticks.time, columns, notes)
     return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates)
-
-
-def is_length(name: str) -> bool:
-    """Whether a coordinate is a length by its name, no angle.
-
-    Examples:
-        >>> from jaxgait.motion.readers.storage import is_length
-        >>> print(is_length("pelvis_tx"), is_length("knee_angle_r"))
-        True False
-    """
-    return bool(_LENGTH.search(name))
 
 
 def _header_notes(header: list[str], shape: tuple[int, ...]) -> list[str]:
@@ -79,22 +67,38 @@ def _header_notes(header: list[str], shape: tuple[int, ...]) -> list[str]:
     return notes
 
 
-def _in_degrees(source: Source, header: list[str], sheet: Sheet, columns: labels.Columns, notes: list[str]) -> bool:
-    """Whether angles are in degrees: as stated, otherwise by their size.
+def _sizes(
+    source: Source, header: list[str], sheet: Sheet, others: dict[str, int], units: list[str], notes: list[str]
+) -> dict[str, float]:
+    """Sizes of angles in rad and of lengths in m, by name: as stated in the label, or for all angles, or by their size.
 
     Raises:
-        MotionFormatError: for an absurd angle (see `turns.check_turns`).
+        MotionFormatError: for an absurd angle of a leg, for one that states another unit in its label than the header,
+            and if the unit is not clear (see `turns.decided`).
     """
-    angles = {k: i for k, i in columns.others.items() if not is_length(k)}
-    if not angles:
-        return False
     found = re.search(r"inDegrees\s*=\s*(yes|no)", "\n".join(header), re.IGNORECASE)
-    stated = None if found is None else found[1].lower() == "yes"
-    named = {k: i for k, i in angles.items() if turns.ANGLE.search(k)}
-    size = turns.size_of(sheet, angles if stated is None else named)  # a stated unit is doubted for angles only
-    degrees = stated or size.in_degrees
-    turns.check_turns(source, sheet, named, degrees)
-    if stated is None or stated != degrees:
-        why = "the header does not say whether angles are in degrees" if stated is None else "the header says radians"
-        notes.append(f"{why}; the largest is {size.largest:.4g}: {'degrees' if degrees else 'radians'}")
-    return degrees
+    stated = None if found is None else "deg" if found[1].lower() == "yes" else "rad"
+    own = {k: units[i] for k, i in others.items() if units[i]}
+    for k, unit in own.items():
+        if stated and unit in ANGLES and unit != stated:
+            what = f"its label states {unit}, the header inDegrees={found[1].lower() if found else ''}"
+            raise source.error(what, "correct one of them", column=k)
+    angles = {k: i for k, i in others.items() if not is_length(k) and k not in own}
+    own |= dict.fromkeys(angles, _unit(source, sheet, angles, stated, notes)) if angles else {}
+    for unit in ANGLES:
+        turns.check_turns(source, sheet, {k: i for k, i in others.items() if own.get(k) == unit}, unit == "deg")
+    return {k: {**labels.LENGTHS, **ANGLES}.get(own.get(k, ""), 1.0) for k in others}
+
+
+def _unit(source: Source, sheet: Sheet, angles: dict[str, int], stated: str | None, notes: list[str]) -> str:
+    """The unit of angles: as the header states it for all, unless joints turn by more in radians; otherwise by size.
+
+    Columns whose names are not those of angles count where there are no others.
+    """
+    named = {k: i for k, i in angles.items() if turns.is_angle(k)} or angles
+    guess = turns.guess(source, sheet, named) if stated else turns.decided(source, sheet, named)
+    degrees = stated == "deg" or guess.joint > turns.TURNS[False] if stated else guess.in_degrees
+    if stated is None or (stated == "deg") != degrees:
+        why = "the header says radians" if stated else "the header does not say whether angles are in degrees"
+        notes.append(f"{why}; {guess.remark()}: {'degrees' if degrees else 'radians'}")
+    return "deg" if degrees else "rad"

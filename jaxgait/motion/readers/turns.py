@@ -1,4 +1,4 @@
-"""Whether angles are in degrees or in radians, by their size: no joint turns by 6.3 rad."""
+"""Whether angles are in degrees or in radians, by their size: no joint turns by 3.5 rad."""
 
 from __future__ import annotations
 
@@ -8,55 +8,135 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from jaxgait.checks import count_of
+from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.coordinates import COLUMNS
 from jaxgait.motion.readers.sheet import Sheet, Source
+from jaxgait.motion.readers.stated import is_length
 
-ANGLE = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
-"""In the names of angles."""
 MOST = 90.0
-"""Percentile of the sizes in a column that are compared with a turn: absurd ones in less than a tenth do not decide."""
-SPIKE = 3.0
-"""Size of a value over that percentile of its column, above which it is absurd if it also exceeds a turn."""
-_JOINT = re.compile(r"flex|adduction|tilt|knee|ankle", re.IGNORECASE)
+"""Percentile of the sizes in a column that shows its unit: absurd values in less than a tenth of the rows do not."""
+FARTHEST = 3.5
+"""Angle in rad (200 deg) that no joint exceeds; a straight knee has pi in programs that measure the angle inside."""
+_ANGLE = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
+"""In the names of angles."""
+_NO_ANGLE = re.compile(
+    r"veloc|speed|accel|jerk|moment|torque|power|work|emg|flexor|(?<![a-z])(rate|vel|acc|dot)(?![a-z])|_u$"
+    r"|(deg|rad|°)(rees|ians)?(\s*/|[\s_.·]*(per|s)(?![a-z]))",
+    re.IGNORECASE,
+)
+"""In the names of other quantities, such as rates, that belong to an angle."""
+_JOINT = re.compile(r"hip|knee|ankle|flex|adduction|tilt", re.IGNORECASE)
 """In the names of angles that no person turns by a whole turn."""
-_HEADING = re.compile(r"rotation|heading|yaw", re.IGNORECASE)
-"""In the names of angles that may grow by a turn and more, and do not show the unit."""
-_TURNS = {True: 360.0, False: 2.0 * math.pi}
+_HEADING = re.compile(r"rotation|heading|yaw|crank", re.IGNORECASE)
+"""In the names of angles that may grow by a turn and more."""
+TURNS = {True: 360.0, False: 2.0 * math.pi}
 """A whole turn in degrees (True), and in radians."""
+_CLARIFY = "state the unit (knee_angle_r (deg), or inDegrees=yes in a MOT), and write NaN for absurd values"
 
 
-class Size(NamedTuple):
-    """The size of angles in the unit of their file."""
+class Guess(NamedTuple):
+    """The unit of angles by their size."""
 
-    largest: float
-    usual: Float[np.ndarray, " columns"]
-    """The percentile `MOST` of every column; 0 without values."""
     in_degrees: bool
-    """Whether some column exceeds a turn in radians, but for some absurd values and for headings among other angles."""
+    largest: float
+    """In the unit of the file."""
+    joint: float
+    """The largest percentile `MOST` of a joint's angle."""
+    doubt: MotionFormatError | None
+    """What speaks for the other unit, if anything does."""
+
+    def remark(self) -> str:
+        """The largest angle and the doubt, for notes.
+
+        Examples:
+            >>> from jaxgait.motion.readers.turns import Guess
+            >>> Guess(in_degrees=False, largest=1.25, joint=1.2, doubt=None).remark()
+            'the largest is 1.25'
+        """
+        doubt = "" if self.doubt is None else f" ({self.doubt.column}: {self.doubt.what})"
+        return f"the largest is {self.largest:.4g}{doubt}"
 
 
-def size_of(sheet: Sheet, columns: Mapping[str, int]) -> Size:
-    """The size of the angles in some columns, by name.
+def is_angle(name: str) -> bool:
+    """Whether a column has an angle by its name, which is no rate, moment or power.
+
+    Examples:
+        >>> from jaxgait.motion.readers.turns import is_angle
+        >>> print(is_angle("knee_flexion"), is_angle("knee_flexion_velocity"), is_angle("knee_angle (deg/s)"))
+        True False False
+    """
+    return bool(_ANGLE.search(name)) and not _NO_ANGLE.search(name)
+
+
+def is_joint(name: str) -> bool:
+    """Whether a column has the angle of a joint by its name, which no person turns by a whole turn.
+
+    Examples:
+        >>> from jaxgait.motion.readers.turns import is_joint
+        >>> print(is_joint("knee_angle_r"), is_joint("pelvis_rotation"), is_joint("ankle_crank_rotation"))
+        True False False
+    """
+    return is_angle(name) and bool(_JOINT.search(name)) and not _HEADING.search(name)
+
+
+def guess(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
+    """Whether the angles in some columns, by name, are in degrees.
+
+    They are if a joint exceeds `FARTHEST` in a tenth of the rows: of the legs, or any if there is none of a leg. If it
+    does so in fewer, these may be absurd values in radians. Others, such as headings, which may grow, decide only where
+    there are no joints; elsewhere they are a reason for doubt, unless they exceed a turn in either unit.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
-        >>> from jaxgait.motion.readers.turns import size_of
-        >>> lines = ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"]
-        >>> size = size_of(read_sheet(Source("knee.csv", lines), start=0), {"knee_flexion": 1})
-        >>> print(size.largest, size.usual, size.in_degrees)
-        57.0 [0.4] False
+        >>> from jaxgait.motion.readers.turns import guess
+        >>> source = Source("knee.csv", ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"])
+        >>> found = guess(source, read_sheet(source, start=0), {"knee_flexion": 1})
+        >>> print(found.in_degrees, found.largest, found.doubt.what)
+        False 57.0 it is not clear whether this is in degrees: 57 in 1 of 4 rows, at most 0.4 in the others
     """
-    sizes = np.abs(sheet.values[:, [*columns.values()]])
-    usual = [np.percentile(x[np.isfinite(x)], MOST, method="lower") if np.isfinite(x).any() else 0.0 for x in sizes.T]
-    deciding = [x for name, x in zip(columns, usual, strict=True) if not _HEADING.search(name)] or usual
-    in_degrees = max(deciding, default=0.0) > _TURNS[False]
-    return Size(float(np.nanmax(sizes, initial=0.0)), np.array(usual, float), bool(in_degrees))
+    sizes = {name: np.abs(sheet.values[:, i]) for name, i in columns.items()}
+    usual, largest = {name: _usual(x) for name, x in sizes.items()}, {name: _largest(x) for name, x in sizes.items()}
+    joints = [name for name in columns if is_joint(name)]
+    joints = [name for name in joints if name in COLUMNS] or joints
+    others = [name for name in columns if name not in joints]
+    most, top = max((usual[name] for name in joints), default=0.0), max(largest.values(), default=0.0)
+    if most > FARTHEST or not joints:
+        in_degrees = most > FARTHEST or any(usual[name] > TURNS[False] for name in others)
+        return Guess(in_degrees, top, most, None)
+    rare = next((name for name in joints if largest[name] > FARTHEST), None)
+    if rare is not None:
+        return Guess(False, top, most, _rarely(source, sheet, rare, sizes[rare]))
+    limit = lambda name: FARTHEST if is_joint(name) else TURNS[False]
+    unlike = next((name for name in others if limit(name) < usual[name] <= TURNS[True]), None)
+    if unlike is None:
+        return Guess(False, top, most, None)
+    what = f"it is not clear whether angles are in degrees: up to {largest[unlike]:.4g} here"
+    first = max(joints, key=largest.__getitem__)
+    doubt = source.error(f"{what}, but {largest[first]:.4g} in {first}", _CLARIFY, column=unlike)
+    return Guess(False, top, most, doubt)
+
+
+def _usual(sizes: np.ndarray) -> float:
+    known = sizes[np.isfinite(sizes)]
+    return float(np.percentile(known, MOST, method="lower")) if known.size else 0.0
+
+
+def _largest(sizes: np.ndarray) -> float:
+    return float(np.nanmax(sizes, initial=0.0))
+
+
+def _rarely(source: Source, sheet: Sheet, name: str, sizes: np.ndarray) -> MotionFormatError:
+    """The doubt about a joint that exceeds `FARTHEST` in few rows."""
+    beyond = sizes > FARTHEST
+    few = f"{int(beyond.sum())} of {sizes.size} rows, at most {_largest(sizes[~beyond]):.4g} in the others"
+    what = f"it is not clear whether this is in degrees: {_largest(sizes):.6g} in {few}"
+    return source.error(what, _CLARIFY, int(sheet.lines[np.flatnonzero(beyond)[0]]), name)
 
 
 def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], degrees: bool) -> None:
-    """Checks that no joint angle exceeds a turn in its unit; others, which may grow, nearly all of their column too.
+    """Checks that no joint angle of a leg exceeds a turn in its unit; other columns are not used.
 
     Raises:
         MotionFormatError: for the first one that does, naming line, column and how many do.
@@ -65,17 +145,36 @@ def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], degree
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
         >>> from jaxgait.motion.readers.turns import check_turns
         >>> source = Source("knee.csv", ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"])
-        >>> check_turns(source, read_sheet(source, start=0), {"knee_flexion": 1}, degrees=False)
+        >>> check_turns(source, read_sheet(source, start=0), {"knee_angle_r": 1}, degrees=False)
         Traceback (most recent call last):
-        jaxgait.motion.MotionFormatError: knee.csv, line 3, column knee_flexion: 57 is no angle in radians: beyond ...
+        jaxgait.motion.MotionFormatError: knee.csv, line 3, column knee_angle_r: 57 is no angle in radians: beyond ...
     """
-    usual, unit = size_of(sheet, columns).usual, "degrees" if degrees else "radians"
+    unit, limit = "degrees" if degrees else "radians", TURNS[degrees]
     advice = "correct it, or write NaN" + ("" if degrees else "; if the angles are in degrees, state it")
-    for (name, i), most in zip(columns.items(), usual, strict=True):
-        limit = _TURNS[degrees] if _JOINT.search(name) else max(_TURNS[degrees], SPIKE * most)
+    for name, i in columns.items():
         wrong = np.flatnonzero(np.abs(sheet.values[:, i]) > limit)
-        if wrong.size:
+        if wrong.size and name in COLUMNS and is_joint(name) and not is_length(name):
             first, last = (int(sheet.lines[wrong[k]]) for k in (0, -1))
             rows = count_of(wrong.size, "row", "rows") + f", the last on line {last + 1}" * (last > first)
             what = f"{sheet.values[wrong[0], i]:.6g} is no angle in {unit}: beyond {limit:.3g} in {rows}"
             raise source.error(what, advice, first, name)
+
+
+def decided(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
+    """The guess about angles whose unit is not stated, after a check of the leg's.
+
+    Raises:
+        MotionFormatError: if their unit is not clear and some of them make a leg, or for an absurd one of a leg.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import Source, read_sheet
+        >>> from jaxgait.motion.readers.turns import decided
+        >>> source = Source("knee.csv", ["0.00,10", "0.01,20", "0.02,30"])
+        >>> print(decided(source, read_sheet(source, start=0), {"knee_angle_r": 1}).in_degrees)
+        True
+    """
+    found = guess(source, sheet, columns)
+    if found.doubt is not None and COLUMNS & columns.keys():
+        raise found.doubt
+    check_turns(source, sheet, columns, found.in_degrees)
+    return found

@@ -1,0 +1,101 @@
+"""Units that files state, behind their labels in brackets, or in a line below the labels."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from jaxgait.motion import MotionFormatError
+from jaxgait.motion.capture.coordinates import COLUMNS
+from jaxgait.motion.readers import labels
+
+ANGLES = {"deg": math.pi / 180, "rad": 1.0}
+"""Units of angle in rad."""
+TIMES = {"s": 1.0, "ms": 1e-3}
+"""Units of time in s."""
+_SAME = {"sec": "s", "second": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg"}
+_SAME |= {"radian": "rad", "radians": "rad"}
+"""Other words for units."""
+_SIZES = {**labels.LENGTHS, **labels.FORCES, **ANGLES, **TIMES}
+_OTHERS = {"n.mm", "nm", "nmm", "n m", "mm/s", "mm/s^2", "m/s", "m/s^2", "deg/s", "deg/s^2", "rad/s", "rad/s^2"}
+_OTHERS |= {"v", "mv", "uv", "µv", "%", "w", "n/kg", "nm/kg", "w/kg"}
+"""Units of quantities that are not read, in lower case."""
+_IN_BRACKETS = re.compile(r"(?P<name>.*[^\s(\[])\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
+_NO_UNITS = {"foot", "in"}
+"""Units that are other words in the brackets behind a name."""
+_LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
+"""Names of coordinates that are not angles."""
+
+
+def is_length(name: str) -> bool:
+    """Whether a coordinate is a length by its name, no angle.
+
+    Examples:
+        >>> from jaxgait.motion.readers.stated import is_length
+        >>> print(is_length("pelvis_tx"), is_length("knee_angle_r"))
+        True False
+    """
+    return bool(_LENGTH.search(name))
+
+
+def units_of(row: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The units in the cells of a line, with one word for each, and those among them that are not known.
+
+    Examples:
+        >>> from jaxgait.motion.readers.stated import units_of
+        >>> units_of(["s", "[Degrees]", "", "furlong"])
+        (['s', 'deg', '', 'furlong'], ['furlong'])
+    """
+    found = [_SAME.get(unit, unit) for unit in map(labels.unit_of, row)]
+    return found, sorted({unit for unit in found if unit and unit not in _SIZES and unit not in _OTHERS})
+
+
+def without_unit(label: str) -> tuple[str, str]:
+    """The name in a label and the unit in brackets behind it; of other labels the whole, and no unit.
+
+    Only units that are read belong to no name: a rate in deg/s keeps its own.
+
+    Examples:
+        >>> from jaxgait.motion.readers.stated import without_unit
+        >>> print(without_unit("pelvis_ty (mm)"), without_unit("knee_flexion [°]"), without_unit("knee (deg/s)"))
+        ('pelvis_ty', 'mm') ('knee_flexion', 'deg') ('knee (deg/s)', '')
+    """
+    found = _IN_BRACKETS.fullmatch(label.strip())
+    ((unit,), _) = units_of([found["unit"]]) if found else ([""], [])
+    return (found["name"], unit) if found and unit in _SIZES and unit not in _NO_UNITS else (label, "")
+
+
+def agreed(file: str, names: Sequence[str], own: Sequence[str], line: Sequence[str]) -> list[str]:
+    """The unit of every column: that of its label, or else that of the line of units; empty if neither states one.
+
+    Args:
+        file: for messages.
+        names: of the columns.
+        own: the units in their labels.
+        line: of units by column, which may be shorter.
+
+    Raises:
+        MotionFormatError: for a column with two different units, and for a leg's angle in another unit than deg or rad,
+            or a leg's length in no unit of length.
+
+    Examples:
+        >>> from jaxgait.motion.readers.stated import agreed
+        >>> agreed("walk.csv", ["time", "pelvis_ty", "knee_angle_r"], ["s", "mm", ""], ["s", "", "deg"])
+        ['s', 'mm', 'deg']
+        >>> agreed("walk.csv", ["pelvis_ty"], ["mm"], ["m"])
+        Traceback (most recent call last):
+        MotionFormatError: walk.csv, column pelvis_ty: its label states mm, the line of units m; correct one of them
+    """
+    below = [*line, *[""] * len(names)][: len(names)]
+    for name, one, other in zip(names, own, below, strict=True):
+        if one and other and _SIZES.get(other, math.nan) != _SIZES[one]:
+            what = f"its label states {one}, the line of units {other}"
+            raise MotionFormatError(what, "correct one of them", file, column=name)
+    found = [one or other for one, other in zip(own, below, strict=True)]
+    for name, unit in zip(names, found, strict=True):
+        known: Mapping[str, float] = labels.LENGTHS if is_length(name) else ANGLES
+        if name in COLUMNS and unit and unit not in known:
+            kind, units = ("a length", "m or mm") if is_length(name) else ("an angle", "deg or rad")
+            raise MotionFormatError(f"{unit} is no unit of {kind}", f"write it in {units}", file, column=name)
+    return found
