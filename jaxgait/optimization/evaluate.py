@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 from jaxtyping import Array, Bool, Float, Int
+from tqdm import tqdm
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import own_value, run_member
@@ -32,8 +34,6 @@ from jaxgait.plausible import ImplausibleValue
 
 DIFFERENCE_STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
-_APART = 2_000_000
-"""Offset of search numbers, so that evaluators do not confuse them with those of the starts and of `trust`."""
 _POINTS_BETWEEN = 64
 """Number of points to search for the longest run, of which the model may reject some."""
 
@@ -134,8 +134,17 @@ class Evaluated(NamedTuple):
         return self._replace(status=np.where(lost, UNSTABLE, self.status).astype(np.int32))
 
 
-ASIDE = 1_000_000
-"""Offset of the numbers of evaluations beside the searches, so that evaluators do not confuse them with searches."""
+class Aside(IntEnum):
+    """First numbers of the evaluations beside the searches, by their purpose.
+
+    Evaluators, which remember a gait of each number, confuse them neither with searches nor with each other.
+    """
+
+    MAGNITUDES = 1_000_000
+    GRADIENT = 2_000_000
+    TOLERANCES = 3_000_000
+
+
 SINCE = ", since "
 """In the name of an evaluator, begins why its gradient was chosen; that does not affect its values."""
 
@@ -166,6 +175,39 @@ class Evaluator(Protocol):
 
     def begin_with(self, search: int, gait: np.ndarray) -> None:
         """Takes the result of `gait_of` as the first guess of a search, also in another box."""
+
+
+class Counted(Evaluator):
+    """An evaluator whose evaluations a progress bar counts."""
+
+    def __init__(self, evaluate: Evaluator, bar: tqdm):
+        self._evaluate, self._bar, self.name = evaluate, bar, evaluate.name
+
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+        """See `Evaluator`; values in the units of measures."""
+        found = self._evaluate(searches, x)
+        self._bar.update(len(x))
+        return found
+
+    def memory(self, search: int) -> Any:
+        """See `Evaluator`."""
+        return self._evaluate.memory(search)
+
+    def recall(self, memories: Mapping[int, Any]) -> None:
+        """See `Evaluator`."""
+        self._evaluate.recall(memories)
+
+
+def progress_bar(what: str, progress: bool | None) -> tqdm:
+    """A progress bar over evaluations; `progress` None: only on a terminal.
+
+    Examples:
+        >>> from jaxgait.optimization.evaluate import progress_bar
+        >>> with progress_bar("optimize", progress=False) as bar:
+        ...     print(bar.disable)
+        True
+    """
+    return tqdm(desc=what, unit="run", disable=None if progress is None else not progress)
 
 
 @runtime_checkable
@@ -201,7 +243,7 @@ def with_magnitudes(goal: Goal, evaluate: Evaluator, starts: Float[np.ndarray, "
         return goal
     some = starts[: LANES // 2]
     points = np.concatenate([some, scipy.stats.qmc.Sobol(starts.shape[1], rng=0).random(LANES)[len(some) :]])
-    found = evaluate(_APART + np.arange(LANES), points)
+    found = evaluate(Aside.MAGNITUDES + np.arange(LANES), points)
     return goal.with_magnitudes(found.values[found.ran])
 
 

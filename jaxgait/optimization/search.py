@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from tqdm import tqdm
 
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph
-from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.evaluate import Counted, Evaluated, Evaluator, progress_bar
 from jaxgait.optimization.failures import OPTIMUM, Wording, no_result
 from jaxgait.optimization.fingerprint import fingerprint
 from jaxgait.optimization.goals import MAX_VIOLATION, name_of
 from jaxgait.optimization.methods import GRADIENT_FREE, METHODS, SERIAL, SearchEnd, SearchSettings, quiet
-from jaxgait.optimization.optimum import Optimum
+from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
 from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
@@ -64,7 +63,7 @@ class Search:
         Raises:
             jaxgait.outcome.NoResult: if every trajectory failed, or no start met the limits.
         """
-        return self._summarised(x, self._ended(x, progress))
+        return self._summarised(x, self._ended(x, progress), progress)
 
     def best(self, x: Float[np.ndarray, "starts n"], progress: bool | None = False) -> Row:
         """The best allowed evaluation, without exploring its surroundings; see `optimum`.
@@ -77,11 +76,11 @@ class Search:
 
     def _ended(self, x: np.ndarray, progress: bool | None) -> list[SearchEnd]:
         record = self._record = replace(self._record, rows=[[] for _ in x], unreliable={})
-        self._strict, self._leader, hidden = False, list[Row](), None if progress is None else not progress
+        self._strict, self._leader = False, list[Row]()
         identity = {} if self._file is None else fingerprint(record, self._evaluate.name, self._options, x)
         with (
             Checkpoint(self._file, identity) as self._known,
-            tqdm(desc="optimize", unit="run", disable=hidden) as self._bar,
+            progress_bar("optimize", progress) as self._bar,
         ):
             ended = self._searched(dict(enumerate(x)))
             if not any(record.allowed(record.end_of(i, end)) for i, end in ended.items()):
@@ -185,18 +184,24 @@ class Search:
             raise no_result(record.model, record.settings.goal, evaluations, self._wording, why)
         return max(rows, key=record.rank)
 
-    def _summarised(self, x: np.ndarray, ended: Sequence[SearchEnd]) -> Optimum:
+    def _surroundings(self, best: Row, progress: bool | None) -> Local | None:
+        """What is known around the best point: nothing without slopes there, or at a kink."""
+        record = self._record
+        if record.method in GRADIENT_FREE or record.worst is not None or best.search in record.unreliable:
+            return None
+        where = (record.space, record.settings.goal, record.settings.sign, best.search, best.x)
+        at, words = Evaluated.stacked([best.evaluation]), functools.partial(brief, record.model)
+        with progress_bar("tolerances", progress) as bar:
+            evaluate = Counted(self._evaluate, bar)
+            return around(evaluate, *where, at, self._variation(best), record.stability, words)
+
+    def _summarised(self, x: np.ndarray, ended: Sequence[SearchEnd], progress: bool | None) -> Optimum:
         record, space, best = self._record, self._record.space, self._best()
         goal, sign = record.settings.goal, record.settings.sign
         ends = [record.end_of(i, end) for i, end in enumerate(ended)]
         named = space.named(best.x)
         values, start = parted(record.model, named)
-        local = None
-        if record.method not in GRADIENT_FREE and record.worst is None and best.search not in record.unreliable:
-            at, apart = Evaluated.stacked([best.evaluation]), self._variation(best)
-            words = functools.partial(brief, record.model)
-            where = (space, goal, sign, best.search, best.x, at, apart)
-            local = around(self._evaluate, *where, record.stability, words)
+        local = self._surroundings(best, progress)
         return Optimum(
             with_parameters(record.model, values),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},

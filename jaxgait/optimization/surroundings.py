@@ -16,7 +16,7 @@ import scipy
 from jaxtyping import Bool, Float
 
 from jaxgait import xr
-from jaxgait.optimization.evaluate import ASIDE, Evaluated, Evaluator
+from jaxgait.optimization.evaluate import Aside, Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, Local
 from jaxgait.optimization.parabola import determined
@@ -366,7 +366,7 @@ def _check_ends(
     and whether the loss is spent there.
     """
     sides = [(i, sense, end) for i, pair in enumerate(ends) for sense, end in zip((-1.0, 1.0), pair, strict=True)]
-    memories = {ASIDE + k: memory for k in range(len(sides))}
+    memories = {Aside.TOLERANCES + k: memory for k in range(len(sides))}
     for _ in range(ROOM_ROUNDS):
         left = [(lane, *side) for lane, side in zip(memories, sides, strict=True) if not side[2].known]
         if not left:

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy
 from jaxtyping import Float, Int
-from tqdm import tqdm
 
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Row
-from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.evaluate import Evaluated, Evaluator, progress_bar
 from jaxgait.optimization.failures import ENDS
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, SearchSettings, quiet
@@ -56,7 +55,7 @@ class Recorder(Evaluator):
         self.name, self.rows = evaluate.name, list[Row]()
 
     def __enter__(self) -> Recorder:
-        self._bar = tqdm(desc="front", unit="run", disable=None if self._shown is None else not self._shown)
+        self._bar = progress_bar("front", self._shown)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait.optimization.evaluate import ASIDE, Evaluated, Evaluator
+from jaxgait.optimization.evaluate import Aside, Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.together import Ask
 
@@ -42,10 +42,10 @@ def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"], goal: 
     run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MAX_STARTS)).round().astype(int)
-    memories = {i + ASIDE: evaluate.memory(int(k)) for i, k in enumerate(chosen)}
+    memories = {i + Aside.GRADIENT: evaluate.memory(int(k)) for i, k in enumerate(chosen)}
     evaluate.recall({i: one for i, one in memories.items() if one is not None})  # the starts keep their own gaits
     x = x[chosen]
-    found = evaluate(np.arange(len(x)) + ASIDE, x)
+    found = evaluate(np.arange(len(x)) + Aside.GRADIENT, x)
     ran, valid = found.ran.sum(), np.flatnonzero(found.valid)
     if 2 * valid.size < ran:
         return f"it is not finite at {ran - valid.size} of {ran} starts"
@@ -81,7 +81,7 @@ def _disagree(
     """Where slopes and differences disagree, along a direction in which all parameters change."""
     along = _direction(slopes[:, 0])
     ends = np.clip(np.concatenate([x - step * along, x + step * along]), 0.0, 1.0)
-    sides = evaluate(np.concatenate([searches, searches]) + ASIDE, ends)
+    sides = evaluate(np.concatenate([searches, searches]) + Aside.GRADIENT, ends)
     apart, valid = ends[len(x) :] - ends[: len(x)], sides.ran.reshape(2, -1).all(axis=0)
     low, high = np.split(sides.values[:, : sizes.shape[1]], 2)
     change, predicted = high - low, np.einsum("bvn,bn->bv", slopes, apart)

@@ -385,6 +385,14 @@ def test_the_progress_bar_shows_the_best_design_within_the_limits(capsys):
     assert "best" not in first and "best 0.16, 1 starts active" in last
 
 
+@pytest.mark.parametrize("progress", [True, False])
+def test_the_evaluations_of_tolerances_are_shown_too(capsys, progress):
+    """At least those at two steps to both sides, in one batch, and one for each end."""
+    found = optimize(Oscillator(), maximize="excursion", over=BOX, starts=1, **QUICK | {"progress": progress})
+    runs = [int(text) for text in re.findall(r"tolerances: (\d+)run", capsys.readouterr().err)]
+    assert found.local is not None and (max(runs) >= 2 * 2 * len(BOX) + 2 if progress else not runs)
+
+
 def test_a_start_outside_the_limits_is_not_the_best_point():
     at = Scaled(limited, settings("excursion >= 0.5"))
     assert at.begin(np.array([0.1])) and at.best == [0.1]
