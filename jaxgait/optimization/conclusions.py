@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from jaxgait.ensembles.spacing import Spacing
-from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, Local, Optimum
+from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local, Optimum
 from jaxgait.units import with_unit
 
 AGREEMENT = 0.05
@@ -18,6 +18,8 @@ LEADING_SHARE = 0.3
 """Share of a direction in the unit box from which a parameter is named in it."""
 BOUND_MARGIN = 1e-6
 """Distance from a bound, as a fraction of the bounds, below which a design lies on it."""
+CLOSE = 0.2
+"""Distance, as a fraction of the bounds, up to which failing runs are close to a design."""
 
 
 def conclusions(found: Optimum) -> Iterator[str]:
@@ -25,7 +27,7 @@ def conclusions(found: Optimum) -> Iterator[str]:
     yield _starts(found)
     if found.local is not None:
         yield from _shape(found.local, list(found.best))
-        yield from _edges(found.local, found.units)
+        yield from _edges(found, found.local)
     gains = {} if found.local is None else found.local.multipliers
     for name, bounds in found.bounds.items():
         best = found.best[name]
@@ -77,14 +79,15 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
         )
 
 
-def _edges(local: Local, units: Mapping[str, str]) -> Iterator[str]:
-    """Where runs or gaits failed next to the best design."""
-    near = [
-        f"{name} {sign} {with_unit(f'{by:.3g}', units[name])}"
-        for name, ends in local.fails.items()
-        for sign, by in zip("-+", ends, strict=True)
-        if np.isfinite(by)
-    ]
+def _edges(found: Optimum, local: Local) -> Iterator[str]:
+    """Where runs or gaits failed close to the best design."""
+    near = []
+    for name, ends in local.fails.items():
+        within, best = Spacing.of([found.bounds[name]]), found.best[name]
+        for sign, by in zip((-1.0, 1.0), ends, strict=True):
+            from_best = np.diff(within.unit(np.array([[best], [best + sign * by]])), axis=0).item()
+            if abs(from_best) <= CLOSE:  # not if it is NaN
+                near.append(f"{name} {'-' if sign < 0.0 else '+'} {with_unit(f'{by:.3g}', found.units[name])}")
     if near:
         yield (
             f"runs or gaits fail close to this design, with {' and with '.join(near)}: an inaccurately built one may "
@@ -106,10 +109,14 @@ def tolerances(found: Optimum) -> Iterator[str]:
     if found.local is None:
         return
     loss = with_unit(f"{found.local.loss:.2g}", found.unit)
-    special = {OBJECTIVE: f"the objective is {loss} worse", BOUND: "its bound"}
+    special = {
+        OBJECTIVE: f"until the objective is {loss} worse",
+        BOUND: "until its bound",
+        UNSEARCHED: "or more (it was not searched farther)",
+    }
     for name, (down, up) in found.local.room.items():
         fall, rise = (
-            f"by {with_unit(f'{by:.3g}', found.units[name])} until {special.get(stop) or _beyond(stop)}"
+            f"by {with_unit(f'{by:.3g}', found.units[name])} {special.get(stop) or f'until {_beyond(stop)}'}"
             for by, stop in zip((down, up), found.local.stops[name], strict=True)
         )
         yield f"{name} alone may fall {fall}, and rise {rise}"

@@ -15,8 +15,8 @@ from jaxgait.model import Model
 from jaxgait.optimization.space import variable
 from jaxgait.units import with_unit
 
-OBJECTIVE, BOUND, FAILED = "objective", "bound", "failed: "
-"""What ends the tolerance of a parameter (see `Local.stops`); the last one precedes how runs fail."""
+OBJECTIVE, BOUND, FAILED, UNSEARCHED = "objective", "bound", "failed: ", "not searched farther"
+"""What ends the tolerance of a parameter (see `Local.stops`); "failed: " precedes how runs fail."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,15 @@ class Local:
     tenth of its variation between the starts and the best point, whichever is larger."""
     room: dict[str, tuple[float, float]]
     """By how much each parameter alone may fall and rise for that loss, in its unit, within box and limits. Their ends
-    were evaluated: they, or the losses there, are right to 10 %."""
+    were evaluated: they, or the losses there, are right to 10 %. Where the stop is "not searched farther", it is the
+    farthest change that was evaluated and tolerated; the end is beyond."""
     stops: dict[str, tuple[str, str]]
     """What stops each parameter alone from falling and rising further: "objective" (the loss), "bound", the text of a
-    limit, or "failed: ", followed by how runs or gaits fail there."""
+    limit, "failed: ", followed by how runs or gaits fail there, or "not searched farther": the largest
+    number of evaluations found no end, as where gaits are found only in short steps."""
     fails: dict[str, tuple[float, float]]
-    """The least evaluated changes of each parameter alone, down and up, at which runs failed, or no gait was found in
-    short steps, in its unit; NaN where none did."""
+    """Where failing runs stop a parameter: the least evaluated changes of it alone, down and up, at which they failed,
+    or no gait was found from the nearest one, in its unit; NaN where something else stops it."""
     ridge: dict[str, tuple[float, float]]
     """The same if all other free parameters follow, along the active limits (their own bounds are ignored); those on
     bounds stay, but one of them alone may move inwards. NaN for one on a bound if none can follow along the limits. An

@@ -10,6 +10,11 @@ from jaxgait.optimization.optimum import Local, Optimum
 from tests.optimization.oscillator import Oscillator
 
 
+def moved(found, **local):
+    """The same optimum with other surroundings."""
+    return dataclasses.replace(found, local=dataclasses.replace(found.local, **local))
+
+
 def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     local = Local(
         0.0, (), {"clearance >= 0": 11.0, "c = 2": 3.0}, xr.DataArray(), np.array([-0.1, -2.0]),
@@ -27,6 +32,12 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     assert ridge.startswith("changing k and c together, in opposite directions, affects the objective least")
     assert gradient.startswith("the gradient and differences of values disagree by 26% around it (below 5% is good)")
     assert edge.startswith("runs or gaits fail close to this design, with k + 0.02: ")
+    lost = [one for by in (0.19, 0.21) for one in conclusions(moved(found, fails={"k": (by, np.nan)})) if "fail" in one]
+    assert [one.partition(":")[0] for one in lost] == ["runs or gaits fail close to this design, with k - 0.19"]
+    unknown = moved(found, stops={"k": ("not searched farther", "bound")}, room={"k": (0.1, 0.6)})
+    assert list(tolerances(unknown)) == [
+        "k alone may fall by 0.1 or more (it was not searched farther), and rise by 0.6 until its bound"
+    ]
     assert list(tolerances(found)) == [
         "k alone may fall by 0.1 until the objective is 1 worse, and rise by 0 until runs fail (fell)"
     ]

@@ -5,28 +5,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.goals import Goal, at_least
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.surroundings import around
 from tests.optimization.oscillator import Oscillator
 from tests.optimization.test_trust import InClosedForm, Limited
 
+PEAK = lambda k, c: 2.0 - k**2 - c**2
 SPACE = Space(Oscillator(), {"k": (-2.0, 2.0), "c": (-2.0, 2.0)})
 
 
-class Following(InClosedForm):
+class Following(Evaluator):
     """Finds a gait only near the last one of the same search, as Newton's method does."""
 
-    longest = 0.004
-
-    def __init__(self, *functions):
-        super().__init__(*functions)
-        self.last = {}
+    def __init__(self, evaluate, reach):
+        self._evaluate, self._reach, self.last, self.batches = evaluate, reach, {}, 0
 
     def __call__(self, searches, x):
-        found = super().__call__(searches, x)
+        found, self.batches = self._evaluate(searches, x), self.batches + 1
         moved = [np.abs(one - self.last.get(int(i), one)).max() for i, one in zip(searches, x, strict=True)]
-        lost = np.array(moved) > self.longest
+        lost = np.array(moved) > self._reach
         self.last |= {int(i): one for i, one, gone in zip(searches, x, lost, strict=True) if not gone}
         return found.without(lost)
 
@@ -37,10 +36,11 @@ class Following(InClosedForm):
         self.last |= memories
 
 
-def around_best(objective, best, sign=1.0, fails=lambda x: False, variation=0.0, error=0.0, least=None):
+def around_best(objective, best, sign=1.0, fails=lambda x: False, variation=0.0, error=0.0, least=None, reach=None):
     """The surroundings of the best point of an objective of k and c, whose slopes are too large by a fraction.
 
-    `least` is a measure of them that must be at least -1.
+    `least` is a measure of them that must be at least -1. With a `reach`, as a fraction of the box, gaits are found
+    only that near to the last one.
     """
     at = lambda x: -2.0 + 4.0 * x
     with jax.enable_x64(True):
@@ -50,6 +50,7 @@ def around_best(objective, best, sign=1.0, fails=lambda x: False, variation=0.0,
         if least is not None:
             goal = Goal.of(Oscillator(), "power", [at_least("excursion", -1.0)])
             evaluate = Limited(value, slope, lambda x: least(*at(x)), jax.grad(lambda x: least(*at(x))))
+        evaluate = evaluate if reach is None else Following(evaluate, reach)
         return around(evaluate, SPACE, goal, sign, 0, x, evaluate([0], x[None]), variation)
 
 
@@ -113,13 +114,12 @@ def test_a_parameter_on_a_bound_that_no_free_one_can_follow_has_no_ridge():
 
 def test_tolerances_end_where_runs_fail_limits_are_violated_or_the_objective_is_worse():
     """Derivatives at the best point do not know of an edge nearby, of a curved limit, or of a flat top."""
-    peak = lambda k, c: 2.0 - k**2 - c**2
-    edge = around_best(peak, (0.0, 0.0), fails=lambda x: x[0] > 0.02)
+    edge = around_best(PEAK, (0.0, 0.0), fails=lambda x: x[0] > 0.02)
     down, up = edge.room["k"]
     assert down == pytest.approx(np.sqrt(2e-3), rel=0.01) and 0.018 <= up <= 0.02 and up < edge.fails["k"][1] < 0.0223
     assert edge.stops == {"k": ("objective", "failed: 1"), "c": ("objective", "objective")}
     assert np.isnan([edge.fails["k"][0], *edge.fails["c"]]).all()
-    curved = around_best(peak, (0.0, 0.0), least=lambda k, c: -1.0 + 1e-4 - k**2)
+    curved = around_best(PEAK, (0.0, 0.0), least=lambda k, c: -1.0 + 1e-4 - k**2)
     assert curved.stops["k"] == ("excursion >= -1",) * 2 and 0.009 < min(curved.room["k"]) <= 0.01
     flat = around_best(lambda k, c: 2.0 - k**4 - c**2, (0.0, 0.0))
     assert flat.room["k"] == pytest.approx((2e-3**0.25,) * 2, rel=0.1) and flat.stops["k"] == ("objective",) * 2
@@ -129,11 +129,43 @@ def test_tolerances_end_where_runs_fail_limits_are_violated_or_the_objective_is_
 
 def test_a_gait_that_is_found_in_shorter_steps_has_not_failed():
     """A jump to the end of the tolerance, 0.011 of the box away, finds none."""
-    at, best = (lambda x: -2.0 + 4.0 * x), np.array([0.5, 0.5])
-    evaluate = Following(
-        lambda x: 2.0 - at(x[0]) ** 2 - at(x[1]) ** 2, lambda x: -8.0 * at(x), lambda x: -2.0 + 4.0 * x[1] > 0.03
-    )
-    with jax.enable_x64(True):
-        local = around(evaluate, SPACE, Goal.of(Oscillator(), "power"), 1.0, 0, best, evaluate([0], best[None]))
+    local = around_best(PEAK, (0.0, 0.0), fails=lambda x: x[1] > 0.03, reach=0.004)
     assert local.room["k"] == pytest.approx((np.sqrt(2e-3),) * 2, rel=0.1) and np.isnan(local.fails["k"]).all()
     assert 0.027 <= local.room["c"][1] <= 0.03 < local.fails["c"][1] < 0.0334
+
+
+FLAT_IN_C = lambda k, c: 2.0 - k**2
+
+
+def test_a_long_step_that_failed_beyond_a_limit_is_no_failure():
+    """Gaits exist everywhere; the first step to a wall is too long for Newton's method, the next one breaks a limit."""
+    for reach in (0.3, 0.2, 0.1):
+        local = around_best(FLAT_IN_C, (0.0, 0.0), least=lambda k, c: -0.75 - c**2, reach=reach)
+        assert local.stops["c"] == ("excursion >= -1",) * 2 and np.isnan([*local.fails["k"], *local.fails["c"]]).all()
+        assert all(0.45 <= by <= 0.5 for by in local.room["c"])
+
+
+def test_an_end_that_the_largest_number_of_evaluations_does_not_reach_is_not_one():
+    """Neither a bound nor a loss farther away was found where gaits are found only in short steps."""
+    flat = around_best(FLAT_IN_C, (0.0, 0.0), reach=0.011)
+    assert flat.stops == {"k": ("objective",) * 2, "c": ("not searched farther",) * 2}
+    assert all(0.1 < by < 2.0 for by in flat.room["c"]) and np.isnan(flat.fails["c"]).all()
+    wide = around_best(lambda k, c: 2.0 - k**2 - 1e-9 * c**2 - 7.8e-4 * c**4, (0.0, 0.0), reach=0.011)
+    assert wide.stops["c"] == ("not searched farther",) * 2 and all(0.1 < by < 1.27 for by in wide.room["c"])
+
+
+def test_a_parameter_that_cannot_move_at_all_is_stopped_by_what_fails_there():
+    cracks = lambda x: 1e-7 < x[1] < 0.0039 or 0.0041 < x[1] < 0.079  # not at the steps of the differences
+    local = around_best(PEAK, (0.0, 0.0), fails=cracks)
+    assert local.stops["c"] == ("objective", "failed: 1") and local.room["c"][1] == 0.0 < local.fails["c"][1] < 1e-5
+
+
+@pytest.mark.parametrize("edge", np.random.default_rng(0).uniform(0.05, 1.9, 8))
+@pytest.mark.parametrize("reach", [None, 0.3, 0.06])
+def test_an_end_at_which_runs_fail_lies_between_the_room_and_the_failure(edge, reach):
+    local = around_best(FLAT_IN_C, (0.0, 0.0), fails=lambda x: x[1] > edge, reach=reach)
+    room, fails = local.room["c"][1], local.fails["c"][1]
+    if local.stops["c"][1] == "not searched farther":
+        assert reach == 0.06 and room <= edge and np.isnan(fails)
+    else:
+        assert local.stops["c"][1] == "failed: 1" and room <= edge < fails <= room / 0.9 + 1e-12
