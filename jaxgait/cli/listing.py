@@ -124,7 +124,7 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
 def scan_lines(scan: xr.Dataset) -> Iterator[str]:
     """The results of a scan in short: lowest, mean and highest value of each, which members have these, and gaps.
 
-    A few whole numbers, such as the order of a gait, are counted instead, and named for the members with the extremes.
+    A few whole numbers, such as the order of a gait, are also counted, and named for the members with the extremes.
     """
     record = scan_record(scan)
     found = {name: one for name, one in record["results"].items() if name not in RESERVED_RESULTS}
@@ -133,14 +133,11 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
         yield f"{'results:':20} {'lowest':>12} {'mean':>12} {'highest':>12}"
     differing = {name for name, one in found.items() if len(one["counts"]) > 1}
     for name, one in found.items():
-        numbers = " ".join(
-            f"{'' if key == 'mean' and name in differing else _amount(one[key]):>12}"
-            for key in ("lowest", "mean", "highest")
-        )
+        numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "mean", "highest"))
         yield f"  {name:18} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
         if name in differing:
             yield f"    members: {', '.join(f'{value} ({count})' for value, count in one['counts'].items())}"
-        elif one["highest_at"] is not None and one["lowest"] < one["highest"]:
+        if one["highest_at"] is not None and one["lowest"] < one["highest"]:
             where = (
                 f"{which} at {_where(one[f'{which}_at'])}{_with(one[f'{which}_with'], differing)}"
                 for which in ("lowest", "highest")

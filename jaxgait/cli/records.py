@@ -28,7 +28,7 @@ from jaxgait.solve.solvers import SOLVERS
 from jaxgait.states import state_variables
 
 MOST_COUNTED = 9
-"""Results with up to this many different whole numbers are counted: a mean of orders of gaits says nothing."""
+"""Results with up to this many different whole numbers are counted, too: a mean of orders of gaits says little."""
 
 
 def run_record(data: xr.Dataset) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _counts(data: xr.DataArray) -> dict[str, int]:
     numbers, often = np.unique(values[np.isfinite(values)], return_counts=True)
     if data.attrs.get("units") != "1" or (numbers % 1).any() or numbers.size > MOST_COUNTED:
         return {}
-    return {f"{number:.0f}": int(count) for number, count in zip(numbers, often, strict=True)}
+    return {f"{number + 0.0:.0f}": int(count) for number, count in zip(numbers, often, strict=True)}  # + 0.0: no -0
 
 
 def _member(data: xr.DataArray, index: Any) -> Mapping[str, Any]:

@@ -57,9 +57,15 @@ def test_a_scan_is_the_range_of_each_measure_and_where_its_extremes_are():
     assert title.split() == ["results:", "lowest", "mean", "highest"]
     assert lines[0].split() == ["work", "1", "2", "3", "J", "work", "done"]
     assert lines[1].strip() == "lowest at mass=80 (steps_taken 2); highest at mass=60 (steps_taken 4)"
-    assert lines[2].split() == ["steps_taken", "2", "4"] and lines[3].strip() == "members: 2 (1), 4 (1)"
-    assert len(lines) == 4
+    assert lines[2].split() == ["steps_taken", "2", "3", "4"] and lines[3].strip() == "members: 2 (1), 4 (1)"
+    assert lines[4].strip() == "lowest at mass=80; highest at mass=60" and len(lines) == 5
     assert next(iter(list(scan_lines(scan[["x_end", "status"]]))[1:])).split()[0] == "x_end"
+    whole = scan.x_end.copy(data=[-0.0, -0.0, 1.0]).assign_attrs(units="1", long_name="")
+    count = list(scan_lines(scan.assign(steps_taken=whole)))[3:]
+    assert [line.split() for line in count[:2]] == [
+        ["steps_taken", "0", "0.333333", "1"],
+        ["members:", "0", "(2),", "1", "(1)"],
+    ]
     gaps = list(scan_lines(scan.assign(status=0 * scan.status)))
     assert [line.strip() for line in gaps if "defined" in line] == [
         "undefined for 1 of 3 completed members",
