@@ -79,8 +79,11 @@ WORK = _of_rounded(
 FOOT = _of_rounded("foot_height", lambda step: step.foot[:, -1], "m", "height of the swing foot", "phase")
 MIDDLE = _of_rounded("mid_swing_height", lambda step: _middle(step.foot), "m", "the same in the middle half", "middle")
 FLEXION = _of_rounded("knee_flexion", lambda step: step.flexion, "rad", "knee flexion, both legs", "phase", "leg")
-FRICTION = _of_rounded("required_friction", lambda step: step.friction, "1", "largest ratio of the ground reactions")
-"""A number for negative reactions, too, so that the search finds its way back from these; see `MIN_REACTION`."""
+REACTION_RATIO = _of_rounded(
+    "reaction_ratio", lambda step: step.friction, "1", "largest ratio of horizontal to vertical ground reaction"
+)
+"""The measure `required_friction` where that has a value, and a number for negative reactions, too, so that the search
+finds its way back from these; see `MIN_REACTION`."""
 
 
 @by_name()
@@ -117,7 +120,7 @@ def least_work(
         at_least(FOOT, 0.0),
         at_least(MIDDLE, MIN_CLEARANCE),
         at_least(FLEXION, 0.0),
-        at_most(FRICTION, MAX_FRICTION),
+        at_most(REACTION_RATIO, MAX_FRICTION),
         at_least("least_lift", MIN_REACTION),
         at_least("speed", speed),
     ]

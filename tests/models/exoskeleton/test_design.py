@@ -4,9 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from jaxgait import Log, precision
+from jaxgait import Log, Measure, precision
+from jaxgait.models.exoskeleton import design
 from jaxgait.models.exoskeleton.design import BOUNDS, FOOT, MIDDLE, _starts, example, least_work
-from jaxgait.models.exoskeleton.measures import step_figures
+from jaxgait.models.exoskeleton.measures import MEASURES, step_figures
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
 from jaxgait.parameters import ParameterError, get_parameter, with_parameters
 from jaxgait.run import Run, Sampling
@@ -35,6 +36,12 @@ def test_a_prescribed_step_is_read_at_the_midpoints_between_its_samples():
     assert trajectory.status == 0 and float(trajectory.ts[-1]) == 0.9
     np.testing.assert_array_equal(middle, foot[25:75])
     assert foot.shape == (100,) and 0.0 < foot.min() < foot.max() < 0.1
+
+
+def test_measures_of_the_search_are_told_apart_from_those_of_the_model():
+    """Objective and limits differ from these: their names say in results which one was meant."""
+    own = [one.name for one in vars(design).values() if isinstance(one, Measure)]
+    assert "reaction_ratio" in own and not {*own} & {*MEASURES}
 
 
 def test_all_starts_are_gaits_that_legs_can_walk():
