@@ -26,6 +26,7 @@ from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, variable
+from jaxgait.outcome import failures
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.scene import histories, scene
 from jaxgait.plot.style import axis_label
@@ -113,8 +114,8 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, found.sign, [])
     task = Task(model, space, goal, given(arguments, RUN), space.fixed(model, arguments.get("initial")), scenarios)
-    by_differences = evaluator_for(task, "differences", points)
-    checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
+    by_differences = evaluator_for(task, "differences", points)(np.arange(len(points)), points)
+    checked = by_differences.slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{name}]"].values for name in space.names], axis=1)
     exact = exact * space.spacing.slopes(points)
     caption = (
@@ -123,9 +124,17 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     caption += f"{_largest_difference(exact, checked)}."
     if found.gradient.startswith("through the periodic gait"):
         caption += " They may differ where walks do not settle into the gait within the run."
-    failed = int((~np.isfinite(exact + checked).all(axis=1)).sum())
-    caption += f" {failed} of {len(points)} starts have no slopes: their runs failed." if failed else ""
-    return designs.slopes(space.names, exact, checked, found.unit), caption
+    ran = ~failures(first["status"].values) & np.isfinite(first["objective"].values) & by_differences.ran
+    return designs.slopes(space.names, exact, checked, found.unit), caption + _without_slopes(ran, exact + checked)
+
+
+def _without_slopes(ran: np.ndarray, slopes: np.ndarray) -> str:
+    """How many starts have no finite slopes, (starts, n), and why: their runs failed, or did not."""
+    lost, of = ~np.isfinite(slopes).all(axis=1), f"of {len(ran)} starts"
+    failed, undefined = int((lost & ~ran).sum()), int((lost & ran).sum())
+    text = f" {failed} {of} have no slopes: their runs failed." if failed else ""
+    why = "although their runs did not fail: a derivative is undefined there, or a run next to them failed"
+    return text + (f" {undefined} {of} have no finite slopes, {why}." if undefined else "")
 
 
 def _largest_difference(exact: np.ndarray, checked: np.ndarray) -> str:

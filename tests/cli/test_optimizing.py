@@ -11,7 +11,7 @@ import xarray as xr
 
 from jaxgait import cli
 from jaxgait.cli import following, page
-from jaxgait.cli.design_page import _drawn, _largest_difference, _scenarios, _whose
+from jaxgait.cli.design_page import _drawn, _largest_difference, _scenarios, _whose, _without_slopes
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.measure import MeasureError
@@ -251,6 +251,18 @@ def test_slopes_of_zero_by_differences_do_not_divide():
     assert _largest_difference(exact, 0.0 * exact) == "largest difference: 100.0% of the slope"
     assert _largest_difference(exact, 1.1 * exact) == "largest difference: 9.1% of the slope"
     assert _largest_difference(np.zeros((1, 1)), np.zeros((1, 1))) == "largest difference: 0.0% of the slope"
+
+
+def test_a_slope_without_a_value_is_no_failed_run():
+    slopes = np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, 1.0], [np.inf, 0.0]])
+    failed, undefined = (
+        "1 of 4 starts have no slopes: their runs failed.",
+        "2 of 4 starts have no finite slopes, although",
+    )
+    text = _without_slopes(np.array([True, False, True, True]), slopes)
+    assert text.startswith(f" {failed} {undefined} their runs did not fail: a derivative is undefined there, or ")
+    assert _without_slopes(np.array([False]), slopes[1:2]) == " 1 of 1 starts have no slopes: their runs failed."
+    assert _without_slopes(np.array([True]), slopes[2:3]) == ""
 
 
 def test_a_picture_before_and_after_names_the_scenario_or_the_walk():
