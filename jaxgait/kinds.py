@@ -170,8 +170,10 @@ class Transition(NamedTuple):
     `reset` moves it on, and with `target=None` the motion goes on in whatever phase it was in.
 
     A guard that is zero or negative when its phase begins does not fire before it has been positive: a ball that starts
-    below the ground falls on. Start above, or let a transition with `ends=True` catch what should not happen. Friction
-    that reverses where a body comes to rest needs a phase of rest: the guard of its return is zero there, and falls.
+    below the ground falls on. Start above, or let a transition with `ends=True` catch what should not happen: a run
+    that starts where its guard is negative is over at its start. An end that counts only after something else, such as
+    the top of a jump that begins with a dip, needs `armed` or a phase of its own. Friction that reverses where a body
+    comes to rest needs a phase of rest: the guard of its return is zero there, and falls.
 
     Events at the same instant happen in the order of declaration, the end of the run last. The second one happens even
     if the reset of the first one stops or turns the motion, as long as it leaves its guard at zero and itself armed.
@@ -194,7 +196,7 @@ class Transition(NamedTuple):
     armed: Callable[[Scalar, State], Bool[Array, ""]] | None = None
     """Where this is false, a zero of the guard is not an event; None: always armed."""
     ends: bool = False
-    """Whether the trajectory ends here; the transition's name becomes its status."""
+    """Whether the trajectory ends here, or at its start where the guard is negative; the name becomes its status."""
 
     @property
     def sources(self) -> tuple[Any, ...]:

@@ -15,11 +15,12 @@ none. The vector field must be smooth across the guards of its phase: a law that
 ``max(depth, 0)``, makes gradients wrong in the third digit. Use one without a switch
 (`jaxgait.mechanics.contact.LinearSpring`): within a phase none is needed.
 
-A guard fires when it falls from above zero. One that is zero (to rounding) at the start of a run or just after an event
-fires again only after it has been positive in between. Guards that fall through zero together fire one after the other
-at the same instant, in the order of declaration and whatever the resets before do to the motion, unless one moves them
-away from zero; the end of the run comes last. Rounding is that of a step: the square root of the precision, relative to
-the length of the step.
+A guard fires when it falls from above zero. One that is zero (to rounding) at the start of a run or just after an
+event fires again only after it has been positive in between. Guards that fall through zero together fire one after the
+other at the same instant, in the order of declaration and whatever the resets before do to the motion, unless one
+moves them away from zero; the end of the run comes last. A run that starts where the guard of a transition that ends
+it is armed and negative is over at its start, without an event. Rounding is that of a step: the square root of the
+precision, relative to the length of the step.
 
 A guard that rises from zero at an event and falls again within the next step (a ball about to come to rest) is found by
 halving the step. A run ends when its events follow each other too quickly to be resolved (`Outcome.EVENTS_CROWDED`).

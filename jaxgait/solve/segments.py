@@ -88,15 +88,25 @@ class Engine:
         self._order = scheme.solver.order(None) or 1
 
     def start(self, t: Array, y: State, phase: Array) -> Point:
-        """The point from which a run starts, at time `t` in s (a scalar)."""
+        """The point from which a run starts, at time `t` in s (a scalar); it may have ended there."""
         if self.scheme.mode == "reverse":
             t, y = reverse_only((t, y))
         seen = None if self.samples is None else self.samples.start(y, self._field(phase))
-        zero, status = jnp.asarray(0), jnp.where(all_finite(y), -1, Outcome.NONFINITE).astype(jnp.int32)
         guards, rates = jax.lax.stop_gradient(self._guards_and_rates(t, y, self._field(phase)))
         near = jnp.abs(guards) <= jnp.abs(rates) * _instant(jnp.asarray(self.scheme.dt, t.dtype), t)
         near = near.at[-1].set(False)  # the end
-        return Point(t, y, jnp.where(near, 0.0, guards), phase, status, zero, zero, seen, jnp.zeros_like(guards))
+        guards = jnp.where(near, 0.0, guards)
+        status = jnp.where(all_finite(y), self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)
+        zero = jnp.asarray(0)
+        return Point(t, y, guards, phase, status.astype(jnp.int32), zero, zero, seen, jnp.zeros_like(guards))
+
+    def _over(self, beyond: Bool[Array, " guards"]) -> Array:
+        """Status of a run in a state that is beyond some guards: that of the first transition which ends it, or -1."""
+        ends = [i for i, tr in enumerate(self.transitions) if tr.ends]
+        status = jnp.asarray(-1)
+        for ending, i in reversed(list(enumerate(ends))):
+            status = jnp.where(beyond[i], FIRST_TERMINATION + ending, status)
+        return status
 
     def run(self, start: Point, record: int, limit: int, only: Sequence[int] | None = None) -> HybridRun:
         """Segment after segment, until the run ends or has had enough events.

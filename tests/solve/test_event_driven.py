@@ -16,6 +16,7 @@ from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.solve.guards import jump_of_guard, warn_of_guards
+from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import integrate
 
@@ -327,3 +328,36 @@ def test_a_sample_at_an_event_has_the_phase_before_and_clocks_change_none():
     changes = np.array([0.5, 1.0, 1.5]) + 1e-6
     np.testing.assert_array_equal(run.phase, np.searchsorted(changes, run.time) % 2)
     np.testing.assert_allclose(run.due[run.time < 0.55], 0.5)
+
+
+class Armed(Bouncing):
+    """The ceiling counts only on the way down."""
+
+    def transitions(self):
+        found = super().transitions()
+        return found | {"ceiling": found["ceiling"]._replace(armed=lambda t, y: y.v < 0.0)}
+
+
+def test_a_run_that_starts_beyond_its_end_is_over_there():
+    with pytest.warns(IncompleteRun, match=r"ended early: ceiling, 0 s into the run: the guard of that is negative"):
+        run = simulate(Bouncing(height=1.6), samples=40)
+    assert float(run.h[0]) == 1.6 and np.isnan(run.h[1:]).all() and run.sizes["event"] == 0
+    scan = ensemble(Bouncing(), {"height": [1.0, 1.6]}, duration=2.0)
+    assert scan.status.values.tolist() == [Outcome.COMPLETED, FIRST_TERMINATION]
+    found = hybrid(Bouncing(height=1.6), events=2, t_end=2.0)
+    assert int(found.status) == FIRST_TERMINATION and int(found.count) == 0 and float(found.t_end) == 0.0
+    slope = jax.grad(
+        lambda h: (
+            EventDriven.of(Bouncing())
+            .in_mode("reverse")
+            .run(with_parameters(Bouncing(), {"height": h}), Sampling.of(Bouncing(), None, 2.0, 4))
+            .y_end.h
+        )
+    )
+    assert float(slope(1.6)) == 1.0  # of the state at the start
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_end_that_is_not_armed_or_zero_at_the_start_ends_no_run():
+    assert int(hybrid(Armed(height=1.6, speed=1.0), events=1, t_end=0.05).status) == Outcome.COMPLETED
+    simulate(Bouncing(height=1.5, speed=0.0), samples=40)
