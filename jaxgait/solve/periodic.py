@@ -19,29 +19,21 @@ Observables of the gait computed from this point have exact first derivatives; n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait import checks
-from jaxgait.kinds import HybridModel, Transition
-from jaxgait.model import Model, State
 from jaxgait.native import kept
 from jaxgait.outcome import Outcome, warn_of_search
 from jaxgait.precision import Precision, cast, float64_default, in_force
-from jaxgait.roots import CONVERGED, Root, only_if, root
-from jaxgait.run import check_period
-from jaxgait.scheme import Scheme
+from jaxgait.roots import CONVERGED, Root, root
 from jaxgait.solve.checks import check_model
-from jaxgait.solve.hybrid import EventDriven, hybrid
-from jaxgait.solve.schemes import scheme_for
-from jaxgait.solve.smooth import Smooth, integrate
-from jaxgait.solve.steps import start_state
+from jaxgait.solve.return_maps import Coordinates, PoincareMap, Point, ReturnMap, SectionedModel, StroboscopicMap
 
 __all__ = [
     "CONVERGED",
@@ -51,7 +43,9 @@ __all__ = [
     "Coordinates",
     "FixedPoint",
     "PoincareMap",
+    "Point",
     "ReturnMap",
+    "SectionedModel",
     "StroboscopicMap",
     "checked_search",
     "fixed_point",
@@ -60,223 +54,11 @@ __all__ = [
     "orbit",
 ]
 
-Point: TypeAlias = Float[Array, " n"]
-ReturnMap: TypeAlias = Callable[[Any, Point], Point]
-"""Maps (model, point) to the next point; NaN where the motion does not return. Hashable, so that it compiles once."""
 
 TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5}
 """Largest absolute component of the residual of a gait, in the units of its point; float32 resolves some 1e-6."""
 MAX_ITERATIONS = 30
 """Evaluations of a return map and its Jacobian after which a search is given up."""
-
-
-@runtime_checkable
-class SectionedModel(HybridModel, Protocol):
-    """A hybrid mechanism with a Poincare section of its own just after an event.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait import RollingWalker
-        >>> from jaxgait.solve.periodic import SectionedModel
-        >>> walker, z = RollingWalker(), jnp.array([0.2, -0.5, 0.3])
-        >>> isinstance(walker, SectionedModel)
-        True
-        >>> print(walker.section(walker.on_section(z)))  # to a state and back
-        [ 0.2 -0.5  0.3]
-    """
-
-    def on_section(self, z: Point) -> State:
-        """The state with section coordinates `z`."""
-        ...
-
-    def section(self, y: State) -> Point:
-        """The section coordinates of a state just after the event."""
-        ...
-
-
-class Coordinates(NamedTuple):
-    """Coordinates of a section, for mechanisms that do not define them; two plain functions."""
-
-    state: Callable[[Any, Point], State]
-    """The state just after the event, from (model, coordinates)."""
-    point: Callable[[Any, State], Point]
-    """The coordinates, from (model, state)."""
-
-
-@float64_default
-@dataclass(frozen=True)
-class PoincareMap:
-    """From event to event of a hybrid mechanism: from heel strike to heel strike, from apex to apex of a hop.
-
-    Examples:
-        >>> from typing import NamedTuple
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.kinds import Transition
-        >>> from jaxgait.solve.periodic import PoincareMap
-        >>> class Ball(NamedTuple):
-        ...     z: float
-        ...     v: float
-        >>> class Bouncing:  # under 10 m/s^2; a ball that returns with 8/10 of its speed
-        ...     def initial_state(self):
-        ...         return Ball(1.25, 0.0)
-        ...     def phases(self):
-        ...         return [lambda t, y: Ball(y.v, -10.0)]
-        ...     def transitions(self):
-        ...         bounce = lambda t, y: Ball(0.0 * y.z, -0.8 * y.v)
-        ...         return {"bounce": Transition(0, 0, guard=lambda t, y: y.z, reset=bounce)}
-        ...     def on_section(self, z):
-        ...         return Ball(jnp.zeros_like(z[0]), z[0])  # just after a bounce: its speed
-        ...     def section(self, y):
-        ...         return jnp.stack([y.v])
-        >>> speed, time = PoincareMap().timed(Bouncing(), jnp.array([4.0]))
-        >>> print(f"{speed[0]:.3f} m/s after {time:.3f} s")  # 8/10 of the speed, 2 v / g
-        3.200 m/s after 0.800 s
-    """
-
-    scheme: EventDriven | None = None
-    """Solver and step sizes; None: those that suit the model (`EventDriven.of`)."""
-    max_time: float = 5.0
-    """Time in s within which it must return."""
-    section: str | None = None
-    """Name of the transition just after which the section lies; None: any that does not end the motion."""
-    events: int = 1
-    """Number of these transitions that make one return."""
-    phase: int | None = None
-    """Phase on the section; None: the one to which the transition leads."""
-    max_events: int | None = None
-    """Events of any name within which it must return, such as a clock's ticks; None: the limit of the scheme."""
-    coordinates: Coordinates | None = None
-    """Coordinates of the section; None: those of the model (see `SectionedModel`)."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.scheme, EventDriven | None):
-            got = checks.shown(self.scheme)
-            raise TypeError(f"scheme must be an EventDriven, such as EventDriven.of(model, rtol=1e-9), got {got}")
-
-    def __call__(self, model: HybridModel, z: Point) -> Point:
-        """The next point; NaN if the motion does not return.
-
-        Raises:
-            ValueError: for a section, a phase or counts that the model does not have.
-            TypeError: for a model without coordinates of a section.
-        """
-        return self.timed(model, z)[0]
-
-    def timed(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""]]:
-        """The next point and the time in s until then."""
-        to_state, to_point = self._coordinates(model)
-        counted, phase = self._section(model)
-        checks.count("events", self.events)
-        scheme = EventDriven.of(model) if self.scheme is None else self.scheme
-        if self.max_events is not None:
-            scheme = replace(scheme, max_events=self.max_events)
-        run = hybrid(
-            model,
-            events=self.events,
-            t_end=self.max_time,
-            y0=to_state(model, z),
-            phase=phase,
-            scheme=scheme,
-            counted=counted,
-        )
-        y, t, came = jax.tree.map(lambda leaf: leaf[-1], run.after), run.ts[-1], run.count == self.events
-        return only_if(came, to_point(model, y)), only_if(came, t)
-
-    def _coordinates(self, model: HybridModel) -> Coordinates:
-        if self.coordinates is not None:
-            return self.coordinates
-        if isinstance(model, SectionedModel):
-            return Coordinates(type(model).on_section, type(model).section)
-        raise TypeError(
-            f"{type(model).__name__} has no methods on_section and section: "
-            "give PoincareMap(coordinates=Coordinates(...))"
-        )
-
-    def _section(self, model: HybridModel) -> tuple[list[str], int]:
-        """Names of the transitions to count, and the phase after them."""
-        transitions = model.transitions()
-        counted = [name for name, tr in transitions.items() if not tr.ends and self.section in (None, name)]
-        if not counted:
-            lasting = [name for name, tr in transitions.items() if not tr.ends]
-            raise ValueError(
-                f"section must be a transition that does not end the motion, {lasting}: got {self.section!r}"
-            )
-        after = {phase for name in counted for phase in _phases_after(transitions[name])}
-        phases = after if self.phase is None else {self.phase}
-        if len(phases) > 1:
-            raise ValueError(f"the events {counted} lead to phases {sorted(phases)}: choose one by section= or phase=")
-        return counted, phases.pop()
-
-
-def _phases_after(transition: Transition) -> tuple[int, ...]:
-    """The phases in which the motion may go on."""
-    return transition.sources if transition.target is None else (transition.target,)
-
-
-@float64_default
-@dataclass(frozen=True)
-class StroboscopicMap:
-    """Over `periods` periods of a driven model; the point is the whole state, leaf by leaf.
-
-    Raises:
-        ValueError: unless `periods` is a whole number of at least 1.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait import Model, Variable, parameter
-        >>> from jaxgait.solve.periodic import StroboscopicMap
-        >>> class Driven(Model):  # x' = -x, sampled every second
-        ...     variables = {"x": Variable("m", "position")}
-        ...     duration = period = 1.0
-        ...     def initial_state(self):
-        ...         return {"x": jnp.array(1.0)}
-        ...     def vector_field(self, t, y):
-        ...         return {"x": -y["x"]}
-        >>> print(StroboscopicMap()(Driven(), jnp.array([1.0])).round(4))  # exp(-1)
-        [0.3679]
-    """
-
-    scheme: Scheme | type[Scheme] | str | None = None
-    """`Smooth` or `EventDriven`: an instance with its options, the class or its name; None: the model's default."""
-    periods: int = 1
-    """Periods that make one return."""
-    phase: int = 0
-    """Phase of the point, for an event-driven model; a motion that ends in another one has not returned."""
-
-    def __post_init__(self) -> None:
-        checks.count("periods", self.periods)
-        checks.count("phase", self.phase, least=0)
-
-    def __call__(self, model: Model, z: Point) -> Point:
-        """The state one period later; NaN if the trajectory ended early, or is in another phase then.
-
-        Derivatives are exact across events. An event at the very start or end has none: let the period begin elsewhere.
-
-        Raises:
-            ValueError: for a model without a period, for a phase of one that moves smoothly, and for a scheme that
-                has no exact derivatives.
-        """
-        if model.period is None:
-            raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
-        check_period(model)
-        scheme = scheme_for(model, self.scheme)
-        t_end = self.periods * jnp.asarray(model.period, z.dtype)
-        _, unravel = ravel_pytree(start_state(model, None))
-        if isinstance(scheme, EventDriven):
-            moving: Any = model
-            run = hybrid(moving, events=1, t_end=t_end, y0=unravel(z), phase=self.phase, scheme=scheme, counted=())
-            came = (run.status == Outcome.COMPLETED) & (run.phase == self.phase)
-        elif isinstance(scheme, Smooth):
-            if self.phase:
-                raise ValueError(f"{type(model).__name__} moves smoothly, without phases: leave out phase={self.phase}")
-            run = integrate(model, jnp.stack([jnp.zeros_like(t_end), t_end]), scheme, unravel(z))
-            came = run.status == Outcome.COMPLETED
-        else:
-            raise ValueError(
-                f"StroboscopicMap needs the exact derivatives of Smooth or EventDriven: {type(model).__name__} is "
-                f"integrated by {type(scheme).__name__}"
-            )
-        return only_if(came, ravel_pytree(run.y_end)[0])
 
 
 @float64_default

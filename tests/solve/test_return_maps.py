@@ -1,0 +1,48 @@
+"""States at the points of return maps, from which runs start."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait import simulate
+from jaxgait.kinds import Transition
+from jaxgait.models.walker.measures import rolling_gait
+from jaxgait.models.walker.rigid import RollingWalker
+from jaxgait.solve.periodic import Coordinates, PoincareMap, StroboscopicMap, fixed_point
+from tests.oscillator import Oscillator
+
+
+def test_a_run_that_starts_in_a_gait_repeats_from_the_first_step():
+    walker, strikes = RollingWalker(slope=0.03), PoincareMap()
+    gait = rolling_gait(walker, return_map=strikes)
+    run = simulate(walker, duration=2.0, samples=4, initial_state=strikes.start(walker, gait.point.z))
+    np.testing.assert_allclose(np.diff(run.event_time, prepend=0.0), gait.period, atol=1e-7)
+    with pytest.raises(ValueError, match=r"or return_map.start\(model, z\) of the point z of a gait, got Array"):
+        simulate(walker, duration=2.0, initial_state=gait.point.z)
+
+
+def test_a_driven_run_starts_in_its_gait_too():
+    model, stride = Oscillator(), StroboscopicMap()
+    found = fixed_point(stride, model, jnp.zeros(2))
+    run = simulate(model, strides=1, samples=4, initial_state=stride.start(model, found.z), rtol=1e-9, atol=1e-11)
+    last = [float(run[name][-1]) for name in model.initial_state()._fields]
+    np.testing.assert_allclose(last, found.z, atol=1e-7)
+
+
+def test_points_from_which_no_run_can_start_are_named():
+    walker = RollingWalker()
+    with pytest.raises(ValueError, match=r"z must be finite, got .*nan.*: no gait was found"):
+        PoincareMap().start(walker, jnp.array([0.2, jnp.nan, 0.3]))
+    with pytest.raises(ValueError, match=r"a point has 2 numbers, those of the state, got the shape \(3,\)"):
+        StroboscopicMap().start(Oscillator(), jnp.zeros(3))
+
+    class Resting(RollingWalker):
+        def phases(self):
+            return (self.roll, self.roll)
+
+        def transitions(self):
+            return super().transitions() | {"rests": Transition(0, 1, lambda t, y: y.x)}
+
+    point = Coordinates(lambda model, z: model.initial_state(), lambda model, y: jnp.stack([y.x]))
+    with pytest.raises(ValueError, match="the section lies in phase 1, and runs start in phase 0"):
+        PoincareMap(section="rests", coordinates=point).start(Resting(), jnp.zeros(1))
