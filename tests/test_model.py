@@ -1,6 +1,7 @@
 """Errors for objects that are not models, and for what a model's class lacks."""
 
 import inspect
+import re
 import warnings
 from typing import Any, ClassVar, NamedTuple
 
@@ -405,6 +406,46 @@ def test_components_of_the_state_with_one_name_are_an_error():
     twice = type("Twice", (_Ball,), {"initial_state": start, "vector_field": lambda self, t, y: y})()
     with pytest.raises(ValueError, match="two components of the state of Twice have one name: it has hip_x"):
         simulate(twice, samples=2, scheme="Smooth")
+
+
+_SPEED = {"speed": Variable("m/s", "speed")}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "declared", "message"),
+    [
+        (lambda *_: {"load": 1.0}, {}, "Ball.variables does not describe load, which has no unit in results: add it"),
+        (lambda *_: {"speed": 1.0}, _SPEED, None),
+        (lambda *_: {n: 1.0 for n in ("sped", "speed")[:1]}, _SPEED, "describe sped, .*: is it a misspelt 'speed'?"),
+    ],
+)
+def test_an_output_that_no_variable_describes_is_noticed(outputs, declared, message):
+    model = type("Ball", (_Ball,), {"outputs": outputs, "variables": {**_Partial.variables, **declared}})()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        simulate(model, duration=0.1, samples=2, scheme="Smooth")
+    said = [str(one.message) for one in caught if "describe" in str(one.message)]
+    assert len(said) == bool(message) and all(re.search(message, one) for one in said)
+
+
+def test_a_name_that_only_a_method_has_comes_from_no_output():
+    leg = {"foot": lambda self, y: y.x, "outputs": lambda self, t, y: {"foott": self.foot(y)}}
+    model = type("Ball", (_Ball,), {**leg, "variables": {**_Partial.variables, "foot": Variable("m", "foot")}})()
+    with pytest.raises(ValueError, match="no 'foott' but 'foot', which no state or output has: misspelt"):
+        simulate(model, duration=0.1, samples=2, scheme="Smooth")
+
+
+@pytest.mark.parametrize(
+    ("state", "got"),
+    [(np.zeros(2), r"an array of shape \(2,\)"), ([0.0, 1.0], "a list"), ({"x": 0.0}, "a dict of 'x'")],
+)
+def test_a_state_without_the_names_that_its_rates_read_is_named(state, got):
+    model = type("Ball", (_Ball,), {"initial_state": lambda self: state})()
+    message = (
+        rf"Ball.vector_field \(line .*\) reads .v of the state, of which initial_state returns {got}: return a Named"
+    )
+    with pytest.raises(TypeError, match=message):
+        simulate(model, duration=0.1, samples=2, scheme="Smooth")
 
 
 class _Lawful(_Ball):

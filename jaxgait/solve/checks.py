@@ -83,7 +83,11 @@ def check_state(name: str, y: Any, like: Any) -> None:
             f"such as model.initial_state()._replace({fields[0]}=...)"
             if hasattr(like, "_replace")
             else "as the model's"
-        ) + f", or a dict of some components such as {{{fields[0]!r}: ...}}"
+        )
+        if isinstance(y, list | np.ndarray | jax.Array):
+            own += ", or return_map.start(model, z) of the point z of a gait"
+        else:
+            own += f", or a dict of some components such as {{{fields[0]!r}: ...}}"
         what = f"{name} must be a {type(like).__name__} ({', '.join(fields)}), {own}"
         if is_concrete(y):
             y = jax.tree.map(lambda x: x.item() if isinstance(x, jax.Array) and not x.shape else x, y)
@@ -181,7 +185,8 @@ def check_equations(model: Any) -> None:
         ValueError: for outputs named as a component of the state, and transitions between phases that do not exist.
 
     Warns:
-        UserWarning: if a state or its rates have fewer digits than the precision in force.
+        UserWarning: if a state or its rates have fewer digits than the precision in force, and if no variable describes
+            a component of the state or an output.
     """
     if (key := signature(model)) not in _doubts:
         dynamic, static = eqx.partition(model, eqx.is_array)
@@ -231,7 +236,7 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
     labels = lambda m: (m.variables, {dim: len(one) for dim, one in m.labels.items()})
     variables, counts = _known(lambda m: labels(whole(m)), shapes)
     given = {**state_variables(y), **found}
-    check_described(kind, given, variables, shapes)
+    doubts.append(check_described(kind, given, variables, shapes))
     check_labels(name, given, variables, counts)
     if hasattr(kind, "transitions"):
         doubts += _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
@@ -364,10 +369,26 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
                 f"{name} takes its arguments in the wrong order ({location(error)}): it is called with the time first, "
                 "then the state, (t, y)"
             ) from error
+        if what := _not_of_the_state(error, *arguments):
+            raise TypeError(f"{name} ({location(error)}) {what}") from error
         last = traceback.extract_tb(error.__traceback__)[-1]
         if "positional argument" in str(error) and last.filename in (__file__, precision.__file__, system.__file__):
             raise TypeError(f"{name} must take two arguments, the time and the state, (t, y): {error}") from error
         raise
+
+
+def _not_of_the_state(error: Exception, model: Any, *when: Any) -> str:
+    """What is wrong if a function of time and state reads a field of a state that has no names, such as an array."""
+    if not (isinstance(error, AttributeError) and len(when) == 2):
+        return ""
+    y, given = when[1], error.obj
+    array = isinstance(y, jax.ShapeDtypeStruct) and isinstance(given, jax.core.Tracer) and given.shape == y.shape
+    if not array and (type(given) is not type(y) or hasattr(y, "_fields")):
+        return ""
+    return (
+        f"reads .{error.name} of the state, of which initial_state returns {_shape_of(y)}: return a NamedTuple with "
+        "that field, or read what it has"
+    )
 
 
 def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:

@@ -35,8 +35,11 @@ def check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
 
 
-def check_described(kind: type, given: Mapping[str, Any], variables: Mapping[str, Any], model: Any) -> None:
+def check_described(kind: type, given: Mapping[str, Any], variables: Mapping[str, Any], model: Any) -> str:
     """Checks that no variable was meant to describe a component of the state or an output, under another name.
+
+    Returns:
+        What to warn of, a component or an output that no variable describes; empty if there is none.
 
     Args:
         kind: the model's class.
@@ -50,14 +53,24 @@ def check_described(kind: type, given: Mapping[str, Any], variables: Mapping[str
     name, unused = kind.__name__, [key for key in variables if key not in given]
     written = _written(kind) if unused else set()
     never = [key for key in unused if key not in written]
-    for key in given:
-        if key not in variables and (near := difflib.get_close_matches(key, never, 1, 0.75)):
+    unknown = [key for key in given if key not in variables]
+    for key in unknown:
+        if near := difflib.get_close_matches(key, never, 1, _ALIKE):
             raise ValueError(
                 f"{name}.variables has no {key!r} but {near[0]!r}, which no state or output has: misspelt?"
             )
     if never and not _open(kind, model):
         what = f"{never[0]!r}, which is neither a component of the state nor an output"
         raise ValueError(f"{name}.variables has {what}: it has {first_few([*given])}")
+    if not unknown:
+        return ""
+    near = [n for key in unknown for n in difflib.get_close_matches(key, unused, 1, _ALIKE)]
+    hint = f"is it a misspelt {near[0]!r}?" if near else "add it, as a Variable with its unit and long name"
+    return f"{name}.variables does not describe {first_few(unknown)}, which has no unit in results: {hint}"
+
+
+_ALIKE = 0.75
+"""Similarity, by `difflib`, of a name and a misspelt one."""
 
 
 def _open(kind: type, model: Any) -> bool:
@@ -76,18 +89,20 @@ def _written(kind: type) -> set[str]:
     named = [*(getattr(base, "variables", None) for base in kind.__mro__[1:]), getattr(kind, "measures", None)]
     found = {key for one in named if isinstance(one, Mapping) for key in one}  # and not properties
     methods = (inspect.unwrap(x) for base in kind.__mro__ for x in vars(base).values() if inspect.isfunction(x))
-    return found.union(*(_words(method.__code__) for method in methods))
+    codes = [method.__code__ for method in methods]
+    read = set().union(*(_read(code) for code in codes)) - {*dir(kind)}  # y.slip may be conditional, self.slip is not
+    return found.union(read, *(_texts(one) for code in codes for one in code.co_consts))
 
 
-def _words(code: CodeType) -> set[str]:
-    """Names and texts in compiled code, with that of functions within it."""
-    return {*code.co_names}.union(*(_texts(one) for one in code.co_consts))
+def _read(code: CodeType) -> set[str]:
+    """Names that compiled code reads, with that of functions within it."""
+    return {*code.co_names}.union(*(_read(one) for one in code.co_consts if isinstance(one, CodeType)))
 
 
 def _texts(constant: Any) -> set[str]:
-    """Those in a constant of compiled code."""
+    """Texts in a constant of compiled code, with those of functions within it."""
     if isinstance(constant, CodeType):
-        return _words(constant)
+        return set().union(*(_texts(one) for one in constant.co_consts))
     if isinstance(constant, tuple | frozenset):
         return set().union(*(_texts(one) for one in constant))
     return {constant} if isinstance(constant, str) else set()
