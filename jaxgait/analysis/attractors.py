@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from jaxgait import checks
 from jaxgait.analysis.ranges import check_values
 from jaxgait.native import kept, looped
+from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
@@ -37,6 +38,7 @@ class Basin(NamedTuple):
     """Strides until then."""
 
 
+@checks.by_name()
 @float64_default
 def bifurcation_diagram(
     return_map: ReturnMap,
@@ -47,8 +49,12 @@ def bifurcation_diagram(
     *,
     discard: int,
     keep: int,
+    follow: bool = False,
 ) -> Float[Array, "values keep n"]:
     """The last `keep` points of long walks, for many values of one parameter; NaN after a fall.
+
+    A walk that starts far from the gait of its value may fall although that gait is stable: give starts near the gaits,
+    such as those of a branch, or let each walk `follow` the one before.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.
@@ -58,10 +64,16 @@ def bifurcation_diagram(
         z0: start of every walk, in the units of the section; one point, or one per value.
         discard: number of first strides to discard.
         keep: number of strides to return.
+        follow: whether each walk starts where the last one before it that did not fall ended, in the order of the
+            values, and only the first one at `z0`. They run one after the other, which takes longer.
+
+    Warns:
+        jaxgait.outcome.IncompleteRun: of walks that fell, with their number, unless the result is traced.
 
     Raises:
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a value out of its bounds.
-        ValueError: for impossible numbers of strides, and for starts that are not one point, or one per value.
+        ValueError: for impossible numbers of strides, and for starts that are not one point, or one per value (with
+            `follow`, one point).
 
     Examples:
         >>> import equinox as eqx
@@ -83,20 +95,39 @@ def bifurcation_diagram(
         raise ValueError(
             f"give a list of values, and one start or one per value, got the shapes {values.shape} and {z0.shape}"
         )
+    if follow and z0.ndim != 1:
+        raise ValueError(f"with follow=True, z0 must be the start of the first walk, got the shape {z0.shape}")
     starts = jnp.broadcast_to(z0, (values.size, z0.shape[-1]))
-    return _diagram(return_map, model, name, values, starts, discard, keep)
+    points = _diagram(return_map, model, name, values, starts, discard, keep, follow)
+    _warn_of_falls(name, values, points, follow)
+    return points
 
 
 @kept
 def _diagram(
-    return_map: ReturnMap, model: Any, name: str, values: Array, starts: Array, discard: int, keep: int
+    return_map: ReturnMap, model: Any, name: str, values: Array, starts: Array, discard: int, keep: int, follow: bool
 ) -> Array:
     def member(value: Array, z: Point) -> Array:
         return orbit(return_map, with_parameters(model, {name: value}), z, discard + keep)[discard:]
 
-    return jax.vmap(member)(values, starts)
+    def onward(z: Point, value: Array) -> tuple[Point, Array]:
+        points = member(value, z)
+        return jnp.where(jnp.all(jnp.isfinite(points[-1])), points[-1], z), points
+
+    return jax.lax.scan(onward, starts[0], values)[1] if follow else jax.vmap(member)(values, starts)
 
 
+def _warn_of_falls(name: str, values: Array, points: Array, follow: bool) -> None:
+    if not checks.is_concrete((values, points)):
+        return
+    fell = ~np.isfinite(np.asarray(points[:, -1])).all(axis=-1)
+    if fell.any():
+        what = f"{fell.sum()} of {fell.size} walks fell (first at {name} = {float(values[np.argmax(fell)]):g})"
+        hint = "give values in shorter steps" if follow else "give follow=True, or in z0 a start near each gait"
+        checks.warn_user(f"{what}, and their points are NaN: if the gaits there are stable, {hint}", IncompleteRun)
+
+
+@checks.by_name()
 @float64_default
 def basin(
     return_map: ReturnMap,

@@ -32,7 +32,7 @@ from jaxgait.analysis.floquet import (
     crossing_mode,
     floquet,
 )
-from jaxgait.analysis.ranges import check_values
+from jaxgait.analysis.ranges import check_span, check_values
 from jaxgait.native import kept
 from jaxgait.parameters import parameter_info, with_parameters, within_bounds
 from jaxgait.precision import float64_default, in_force
@@ -123,6 +123,7 @@ def _linear(problem: _Problem, model: Any, scale: Array, x: Array) -> tuple[Arra
     return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
 
 
+@checks.by_name()
 @float64_default
 def continuation(
     return_map: ReturnMap,
@@ -143,7 +144,7 @@ def continuation(
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism; all other parameters stay as they are.
         name: the parameter, by dotted name.
-        z0: a gait (or a guess near one) at the start.
+        z0: a gait (or a guess near one) of the start, which is `span[0]`, not the model's own value.
         span: first and last value of the parameter, in its own unit; the branch ends where it would leave it.
         order: the gaits repeat after this many applications of the map.
         step: first and longest step, as a fraction of the scaled branch: 0.05 gives at least 20 points along the span.
@@ -154,15 +155,15 @@ def continuation(
 
     Returns:
         The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes without a
-        bifurcation.
-        Two bifurcations of the same kind between neighbouring points (such as a short interval of doubled period)
-        cancel and are not found: `step` must be shorter than such an interval.
+        bifurcation. Two bifurcations of the same kind between neighbouring points (such as a short interval of doubled
+        period) cancel and are not found: `step` must be shorter than such an interval.
 
     Warns:
         UserWarning: if there is no gait at the start, so that the branch is empty.
 
     Raises:
-        ValueError: in float32; for an empty span, a start outside it, an impossible order, step or number of points.
+        ValueError: in float32; for a span that is empty or not two numbers, a start outside it, an impossible order,
+            step or number of points.
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a span outside its bounds.
 
     Examples:
@@ -180,7 +181,9 @@ def continuation(
         [('period doubling', 0.3675)]
     """
     problem = _Problem(return_map, (name,), checks.count("order", order))
-    _check("span", span, model, name, step, max_points)
+    check_span("span", span, model, name)
+    checks.positive("step", step)
+    checks.count("max_points", max_points)
     start = span[0] if start is None else start
     if not min(span) <= start <= max(span):
         raise ValueError(f"start must lie within the span {span}, got {start}")
@@ -196,21 +199,14 @@ def continuation(
         first = correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
         why = f"no gait found at {name} = {start:g}"
     if not np.isfinite(first.x).all():
-        checks.warn_user(f"{why}, near z0 = {z0}: the branch is empty")
+        own = parameter_info(model, name).value
+        hint = f"it starts at span[0] or start=, where z0 must be near a gait; the model's own {name} is {float(own):g}"
+        checks.warn_user(f"{why}, near z0 = {z0}: the branch is empty; {hint}")
         return _branch(system, name, order, scale, span, Walk(first.x[:0], first.linear[:0], why))
     along = tangents(first.linear, along)[0]
     along = along / np.linalg.norm(along)
     walked = walk(system, first, along, step, max_points, _limits(span, scale[-1]), CORRECTOR)
     return _branch(system, name, order, scale, span, walked)
-
-
-def _check(what: str, span: tuple[float, float], model: Any, name: str, step: float, max_points: int) -> None:
-    checks.positive("step", step)
-    checks.count("max_points", max_points)
-    for end in span:
-        check_values(model, name, end)
-    if span[0] == span[1]:
-        raise ValueError(f"{what} must have two different ends, got {span}")
 
 
 def _limits(ends: tuple[float, float], scale: float) -> tuple[float, float]:
@@ -281,6 +277,7 @@ def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array)
     return values[0], (plus - minus).T / (2 * DIFFERENCE_STEP), jacobians[0]
 
 
+@checks.by_name()
 @float64_default
 def locate(
     return_map: ReturnMap, model: Any, name: str, kind: Bifurcation, z0: np.ndarray, start: float, *, order: int = 1
@@ -332,6 +329,7 @@ def _test_system(problem: _Problem, kind: Bifurcation, model: Any, scale: np.nda
     return _alone(functools.partial(_augmented, problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale)))
 
 
+@checks.by_name()
 @float64_default
 def period_doubled(
     return_map: ReturnMap,
@@ -414,6 +412,7 @@ def _periods(return_map: PoincareMap, name: str, order: int, model: Any, paramet
     return jax.vmap(one)(parameter, z)
 
 
+@checks.by_name()
 @float64_default
 def bifurcation_curve(
     return_map: ReturnMap,
@@ -465,7 +464,9 @@ def bifurcation_curve(
     """
     problem = _Problem(return_map, names, checks.count("order", order))
     check_values(model, names[0], point.parameter)
-    _check("second", second, with_parameters(model, {names[0]: point.parameter}), names[1], step, max_points)
+    check_span("second", second, with_parameters(model, {names[0]: point.parameter}), names[1])
+    checks.positive("step", step)
+    checks.count("max_points", max_points)
     scale = _scale(point.z, point.parameter, second[1] - second[0])
     x = (np.concatenate([point.z, [point.parameter, second[0]]]) / scale)[None]
     system, along = _test_system(problem, point.kind, model, scale), np.sign(second[1] - second[0]) * parameter_axis(x)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxgait.checks import is_concrete
+import numpy as np
+
+from jaxgait.checks import is_concrete, shown
 from jaxgait.parameters import check_value, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_model
 
-__all__ = ["check_values"]
+__all__ = ["check_span", "check_values"]
 
 
 @float64_default
@@ -31,3 +33,35 @@ def check_values(model: Any, name: str, values: Any) -> None:
     if is_concrete(values):
         check_value(f"{type(model).__name__}.{name}", values, parameter_info(model, name))
     check_model(varied)
+
+
+@float64_default
+def check_span(what: str, span: Any, model: Any, name: str) -> None:
+    """Checks the first and the last value of a parameter, in its own unit.
+
+    Args:
+        what: the argument's name, for the message.
+        span: both values.
+        model: the mechanism.
+        name: the parameter, by dotted name.
+
+    Raises:
+        ValueError: for anything but two different numbers.
+        jaxgait.parameters.ParameterError: for an unknown parameter, and for a value out of its bounds.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.analysis.ranges import check_span
+        >>> check_span("span", 90.0, Bungee(), "mass")
+        Traceback (most recent call last):
+            ...
+        ValueError: span must be the first and the last value of mass, such as (0.01, 0.02), got 90.0
+    """
+    if np.shape(span) != (2,):
+        raise ValueError(
+            f"{what} must be the first and the last value of {name}, such as (0.01, 0.02), got {shown(span)}"
+        )
+    for end in span:
+        check_values(model, name, end)
+    if span[0] == span[1]:
+        raise ValueError(f"{what} must have two different ends, got {span}")

@@ -9,6 +9,7 @@ from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.floquet import lyapunov_exponent
 from jaxgait.kinds import Transition
 from jaxgait.native import explain
+from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import ParameterError
 from jaxgait.solve.periodic import Coordinates, PoincareMap
 from tests.analysis.branches_by_hand import Carried
@@ -48,6 +49,22 @@ def test_no_outcome_of_bad_input(arguments, message):
 def test_no_diagram_of_bad_input(values, start, discard, keep, message):
     with pytest.raises((ValueError, ParameterError), match=message):
         bifurcation_diagram(halves, Carried(), "a", jnp.array(values), jnp.array(start), discard=discard, keep=keep)
+
+
+def test_walks_that_fall_are_counted_and_those_that_follow_do_not():
+    """The gait of each value is at that value, and is reached from within a distance of 1."""
+    near = lambda model, z: jnp.where(jnp.abs(z - model.a) < 1.0, 0.5 * (z + model.a), jnp.nan)
+    values, start, strides = jnp.array([1.0, 1.8, 2.6, 3.4, 5.0, 4.2]), jnp.array([1.0]), {"discard": 40, "keep": 2}
+    with pytest.warns(
+        IncompleteRun, match=r"4 of 6 walks fell \(first at a = 2.6\), and their .* give follow=True, or"
+    ):
+        bifurcation_diagram(near, Carried(), "a", values, start, **strides)
+    with pytest.warns(IncompleteRun, match=r"1 of 6 walks fell \(first at a = 5\), .* give values in shorter steps"):
+        followed = bifurcation_diagram(near, Carried(), "a", values, start, follow=True, **strides)
+    expected = np.where(values == 5.0, np.nan, values)  # the next walk starts where the one before that ended
+    np.testing.assert_allclose(followed[:, :, 0], np.stack([expected] * 2, axis=1), atol=1e-9)
+    with pytest.raises(ValueError, match=r"with follow=True, z0 must be the start of the first walk, got the shape"):
+        bifurcation_diagram(near, Carried(), "a", values, values[:, None], follow=True, **strides)
 
 
 def test_many_strides_from_event_to_event_are_one_kernel():

@@ -120,7 +120,9 @@ def test_a_branch_leaves_a_gait_at_the_origin():
 
 
 def test_no_gait_at_the_start_is_said():
-    with pytest.warns(UserWarning, match=r"no gait found at a = -0.3, near z0 = \[0.9  0.27\]: the branch is empty"):
+    with pytest.warns(
+        UserWarning, match=r"no gait found at a = -0.3, near z0 = \[0.9  0.27\]: the branch is empty; .*own a is 0.1"
+    ):
         nothing = continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (-0.3, -0.5))
     assert len(nothing.parameter) == 0 and nothing.why_stopped.startswith("no gait found")
 
