@@ -225,7 +225,10 @@ class Sampling:
         if strides is not None:
             strides = checks.count("strides", strides)
             if model.period is None:
-                raise ValueError(f"{type(model).__name__} has no period: give duration (in s) instead of strides")
+                raise ValueError(
+                    f"{type(model).__name__} has no period: give duration (in s) instead of strides, such as "
+                    f"duration={usual_duration(model):g}, its own; each stride may take another time"
+                )
             chosen = cls(strides, samples or SAMPLES_PER_STRIDE)
         else:
             seconds = None if duration is None else checks.positive("duration", duration, "seconds")

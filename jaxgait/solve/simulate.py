@@ -19,7 +19,7 @@ from jaxgait.fields import no_element, value_named
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import RESERVED_RESULTS, Model, State, as_model
 from jaxgait.native import kept, looped
-from jaxgait.outcome import IncompleteRun, Outcome, sentence
+from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single, is_real
 from jaxgait.run import WHOLE_WITHIN, Run, Sampling, Trajectory
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
@@ -38,8 +38,13 @@ from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
 from jaxgait.states import state_variables, with_state_variables
 
+_OVER_AT_START = (
+    ": the guard of that is negative at the start, so start elsewhere (if it is no end yet, return the opposite sign, "
+    "or give it `armed` or a phase of its own)"
+)
 
-@by_name("write simulate(model, duration=60.0)")
+
+@by_name("write simulate(model, duration=60.0, samples=600), and run.interp(time=...) for values at other times")
 def simulate(
     model: Model,
     *,
@@ -70,7 +75,7 @@ def simulate(
         initial_state: where to start, for models with phases in the first one; or only some of its components, by name,
             as in ``{"v": 3.0}``. The rest, or all if None, is the model's own initial state. One sample of a run
             continues it, as in ``run.isel(time=-1)``; the new run begins at time 0, so that the equations must not
-            depend on time, or with a period only.
+            depend on time, or with a period only. At the point of a periodic gait it is ``return_map.start(model, z)``.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
             or a scheme with its options (see `jaxgait.solve.schemes`).
@@ -146,6 +151,8 @@ def simulate(
     ended = _ended(model, trajectory)
     if ended["status"] != Outcome.COMPLETED:
         text = f"{ended['status_text']}, {ended['t_end_s']:.6g} s into the run"
+        if isinstance(chosen, EventDriven) and ended["status"] >= FIRST_TERMINATION and ended["t_end_s"] == 0.0:
+            text += _OVER_AT_START
         if jump:
             text = f"gave up, {ended['t_end_s']:.6g} s into the run: {jump}"
         warn_user(f"{type(model).__name__} {text}", IncompleteRun)

@@ -23,6 +23,8 @@ _MODULES = {
     "jaxgait.ensembles": ("cloud", "grid", "latin_hypercube", "product", "sobol", "summary", "zipped"),
     "jaxgait.ensembles.members": ("check_members",),
     "jaxgait.ensembles.walks": ("people",),
+    "jaxgait.analysis.attractors": ("bifurcation_diagram",),
+    "jaxgait.analysis.continuation": ("continuation",),
     "jaxgait.analysis.floquet": ("floquet",),
     "jaxgait.calibration": ("over_time",),
     "jaxgait.models.bungee.model": ("Bungee",),

@@ -249,7 +249,7 @@ class RoundFeet(Immutable):
     )
     leg_length: Scalar = parameter(0.4, unit="m", doc="leg length, hip to sole", bounds="positive", source=PAPER)
     foot_radius: Scalar = parameter(0.1, unit="m", doc="radius of the round foot", bounds="nonnegative", source=PAPER)
-    slope: Scalar = parameter(0.01, unit="rad", doc="inclination of the ground", plausible=(-0.5, 0.5), source=PAPER)
+    slope: Scalar = parameter(0.01, unit="rad", doc="inclination of the ground", plausible=(-0.3, 0.3), source=PAPER)
     gravity: Scalar = parameter(9.8, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=PAPER)
     start: WalkerStart = eqx.field(default_factory=WalkerStart)
 
