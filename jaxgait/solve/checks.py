@@ -382,7 +382,7 @@ def _not_of_the_state(error: Exception, model: Any, *when: Any) -> str:
     if not (isinstance(error, AttributeError) and len(when) == 2):
         return ""
     y, given = when[1], error.obj
-    array = isinstance(y, jax.ShapeDtypeStruct) and isinstance(given, jax.core.Tracer) and given.shape == y.shape
+    array = isinstance(y, jax.ShapeDtypeStruct) and isinstance(given, jax.Array) and given.shape == y.shape
     if not array and (type(given) is not type(y) or hasattr(y, "_fields")):
         return ""
     return (

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait import checks
 from jaxgait.kinds import HybridModel, Transition
@@ -146,7 +146,7 @@ class PoincareMap:
         y, t, came = jax.tree.map(lambda leaf: leaf[-1], run.after), run.ts[-1], run.count == self.events
         return only_if(came, to_point(model, y)), only_if(came, t)
 
-    def start(self, model: HybridModel, z: Point) -> State:
+    def start(self, model: HybridModel, z: Float[ArrayLike, " n"]) -> State:
         """The state at a point of the section, as `initial_state` of a run, such as that of a gait.
 
         Raises:
@@ -155,16 +155,18 @@ class PoincareMap:
             TypeError: for a model without coordinates of a section.
 
         Examples:
+            >>> import numpy as np
             >>> from jaxgait import RollingWalker, simulate
             >>> from jaxgait.models.walker import PAPER_POINT
             >>> from jaxgait.solve.periodic import PoincareMap
-            >>> walker = RollingWalker()
-            >>> run = simulate(walker, duration=2.0, initial_state=PoincareMap().start(walker, PAPER_POINT))
+            >>> walker, z = RollingWalker(), np.array(PAPER_POINT)
+            >>> run = simulate(walker, duration=2.0, initial_state=PoincareMap().start(walker, z))
             >>> print(round(float(run.event_time.diff("event").std()), 6))  # s: all steps take the same time
             0.0
         """
         _, phase = self._section(model)
-        return _checked_start(self._coordinates(model).state(model, jnp.asarray(z, float)), z, phase)
+        z = jnp.asarray(z, float)
+        return _checked_start(self._coordinates(model).state(model, z), z, phase)
 
     def _coordinates(self, model: HybridModel) -> Coordinates:
         if self.coordinates is not None:
@@ -262,12 +264,20 @@ class StroboscopicMap:
             )
         return only_if(came, ravel_pytree(run.y_end)[0])
 
-    def start(self, model: Model, z: Point) -> State:
+    def start(self, model: Model, z: Float[ArrayLike, " n"]) -> State:
         """The state at a point, as `initial_state` of a run, such as that of a gait; see `PoincareMap.start`.
 
         Raises:
             ValueError: for a point in a later phase, as runs start in the first one, for one of another size than the
                 state, and for one that is not finite, as of a failed search.
+
+        Examples:
+            >>> import numpy as np
+            >>> from jaxgait import Prosthesis
+            >>> from jaxgait.solve.periodic import StroboscopicMap
+            >>> y = StroboscopicMap().start(Prosthesis(), np.array([0.36, 0.4, -0.78, -2.1]))  # rad, rad/s
+            >>> print(y._fields[0], y[0])
+            theta_b 0.36
         """
         own, unravel = ravel_pytree(start_state(model, None))
         z = jnp.asarray(z, float)
@@ -276,7 +286,7 @@ class StroboscopicMap:
         return _checked_start(unravel(z), z, self.phase)
 
 
-def _checked_start(y: State, z: Any, phase: int) -> State:
+def _checked_start(y: State, z: Point, phase: int) -> State:
     """The state at a point of a section, checked: from there, a run must move as the map does."""
     if phase:
         raise ValueError(f"the section lies in phase {phase}, and runs start in phase 0: choose another section")
