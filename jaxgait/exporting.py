@@ -19,7 +19,8 @@ import numpy as np
 from jaxgait import files, registry, xr
 from jaxgait.checks import by_name, first_few, listed, shown, warn_user
 from jaxgait.ensembles.labels import summary
-from jaxgait.ensembles.results import missing_histories, over_time, rebuilt, recorded_class
+from jaxgait.ensembles.results import missing_histories, over_time, recorded_class, remade
+from jaxgait.model import Model
 from jaxgait.motion.capture.coordinates import SAGITTAL
 from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import Walk
@@ -54,8 +55,8 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
     - `.sto`: the same of a walk, in radians; all outputs of a run, under their own names.
     - `.csv`: all outputs of a run, or every kept stride of a walk over the gait cycle, with units in the header.
 
-    OpenSim reads MOT and STO until the first gap: of a walk, the longest stretch without one is written; of a run, STO
-    lacks the columns with gaps. In CSV gaps are empty cells.
+    OpenSim reads MOT and STO until the first gap: of a walk, the longest stretch in which no angle has one is written,
+    without the forces that have one there; of a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
 
     Args:
         result: a run (of `simulate`, or one member of an ensemble with trajectories); a `Walk`, or both as the dict
@@ -66,12 +67,14 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
     Raises:
         OSError: if it cannot be written.
         ValueError: for another ending, several runs at once, a run without a sample or without the histories that MOT
-            needs, two walks of one leg, walks of different trials, a trial that does not exist or does not apply, none
-            for a walk of several, and a mechanism whose joints OpenSim does not name, as MOT.
+            needs, one of which every output has gaps, as STO, two walks of one leg, walks of different trials, a trial
+            that does not exist or does not apply, none for a walk of several, and a mechanism whose joints OpenSim does
+            not name, as MOT.
+        MotionFormatError: for a walk without two successive frames of all angles, as MOT and STO.
         TypeError: for anything else.
 
     Warns:
-        UserWarning: for frames and columns that are left out because of gaps.
+        UserWarning: for frames with values, and columns, that are left out because of gaps.
 
     Examples:
         >>> from jaxgait import Bungee, export, simulate
@@ -97,13 +100,13 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
         text = _csv(time, columns) if ending == ".csv" else _plain_storage(path.stem, time, columns)
     else:
         recording = walk_recording(walks, trial) if walks else _recording(result)
+        recording = recording if ending == ".csv" else without_gaps(recording)
         time, found = recording_columns(recording, degrees=ending != ".sto")
         if ending == ".csv":
             unit = lambda k: "deg" if k in recording.angles and not is_length(k) else "N" if _FORCE.search(k) else "m"
             text = _csv(time, {k: Column(x, unit(k)) for k, x in found.items()})
         else:
-            time, found = without_gaps(recording, found)
-            notes = () if recording is result else recording.notes  # those of a file are about that file
+            notes = () if isinstance(result, Recording) else recording.notes  # those of a file are about that file
             text = storage_text(recording.name, time, found, degrees=ending == ".mot", notes=notes)
     files.text(path, text)
 
@@ -122,14 +125,13 @@ def check_exportable(model: Any, path: pathlib.Path | None) -> None:
         Traceback (most recent call last):
         ValueError: OpenSim has no names for the joints of Bungee: write .sto or .csv, or define `recording` of the ...
     """
-    if path is not None and path.suffix.lower() == ".mot":
-        _check_named(model.recording, type(model).__name__)
+    if path is not None and path.suffix.lower() == ".mot" and not model.recording:
+        raise _unnamed(type(model).__name__)
 
 
-def _check_named(where: str, name: str) -> None:
-    if not where:
-        advice = "write .sto or .csv, or define `recording` of the model"
-        raise ValueError(f"OpenSim has no names for the joints of {name}: {advice}")
+def _unnamed(name: str) -> ValueError:
+    advice = "write .sto or .csv, or define `recording` of the model"
+    return ValueError(f"OpenSim has no names for the joints of {name}: {advice}")
 
 
 def strides_csv(walks: Any) -> str:
@@ -197,6 +199,9 @@ def _csv(time: np.ndarray, columns: Mapping[str, Column]) -> str:
 def _plain_storage(name: str, time: np.ndarray, columns: Mapping[str, Column]) -> str:
     """A STO file of the columns that have no gaps, because OpenSim stops reading at the first one."""
     gaps = [k for k, c in columns.items() if not np.isfinite(c.values).all()]
+    if len(gaps) == len(columns):
+        what = f"{name}.sto is not written: OpenSim reads no gaps, and every output has one ({first_few(gaps)})"
+        raise ValueError(f"{what}: write .csv, which has them")
     if gaps:
         warn_user(f"left out of {name}.sto, because OpenSim reads no gaps: {first_few(gaps)}; .csv has them")
     whole = {k: c.values.astype(float) for k, c in columns.items() if k not in gaps}
@@ -227,15 +232,25 @@ def _recording(result: Any) -> Recording:
 
 
 def _run_recording(run: xr.Dataset) -> Recording:
-    """The joint angles of a run, by the function that its model names."""
-    run_columns(run)  # checks that it is one run with values
-    run = over_time(run)
-    where = getattr(recorded_class(run), "recording", "")
-    _check_named(where, run.attrs.get("model", "this mechanism"))
+    """The joint angles of a run until its end, by the function that its model names."""
+    time, _ = run_columns(run)  # checks that it is one run with values
+    run = over_time(run).isel(time=slice(time.size))
+    kind = recorded_class(run)
+    if kind is None or not kind.recording:
+        raise _unnamed(run.attrs.get("model", "this mechanism"))
     try:
-        return registry.load(where)(run)
+        return registry.load(kind.recording)(run)
     except (AttributeError, KeyError) as error:
-        if not (missing := missing_histories(rebuilt(run), run)):
+        if not (lacking := _lacking(kind, run, error)):
             raise
-        what = f"joint angles need histories that the run lacks: {first_few(missing, 3)}"
+        what = f"joint angles need histories that the run {lacking}"
         raise ValueError(f"{what}; keep them (trajectories=True), or write .csv or .sto") from error
+
+
+def _lacking(kind: type[Model], run: xr.Dataset, error: Exception) -> str:
+    """The histories that a run lacks, as the end of a sentence; empty if it has all."""
+    try:
+        missing = missing_histories(remade(kind, run), run)
+    except ValueError:  # of a model with functions, which no result records
+        return f"may lack ({str(error.args[0]).partition('. ')[0]})"
+    return f"lacks: {first_few(missing, 3)}" if missing else ""

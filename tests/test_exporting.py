@@ -2,18 +2,26 @@
 
 import csv
 import dataclasses
+import functools
+import json
+import math
+import sys
+import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from jaxgait import Bungee, Prosthesis, export, simulate
+from jaxgait.contents import contents
 from jaxgait.exporting import run_columns
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.readers import read_recording
+from jaxgait.motion.recording import GroundReaction
 from jaxgait.plot.histories import picture
 from tests.motion import walker
 
@@ -136,7 +144,7 @@ def test_no_gap_is_written_for_opensim(fall, tmp_path):
     trial = synthetic_recording(reference_gait())
     missing = np.isin(np.arange(trial.frames), [0, *range(100, 110), 300])
     trial.angles["knee_angle_r"] = np.where(missing, np.nan, trial.angles["knee_angle_r"])
-    what = "values are missing at 1.00 to 1.09 s, 3.00 to 3.00 s, .* only 1.10 to 2.99 s is written; fill"
+    what = r"of knee_angle_r are missing at 0\.00 s, 1\.00 to 1\.09 s, 3\.00 s, .* only 1\.10 to 2\.99 s is written"
     with pytest.warns(MotionWarning, match=what):
         export(trial, tmp_path / "walk.mot")
     assert read_recording(tmp_path / "walk.mot").frames == 190
@@ -152,6 +160,60 @@ def test_no_gap_is_written_for_opensim(fall, tmp_path):
     assert "height" not in read_recording(tmp_path / "fall.sto").angles
     export(part, tmp_path / "fall.csv")
     assert len((tmp_path / "fall.csv").read_text().splitlines()) == 1 + fall.time.size
+
+
+@pytest.mark.parametrize("gap", [slice(160), slice(240, None)], ids=["at the start", "at the end"])
+def test_frames_that_are_cut_off_are_announced(gap, tmp_path):
+    trial = synthetic_recording(reference_gait())
+    trial = dataclasses.replace(trial, angles={k: np.array(x) for k, x in trial.angles.items()})
+    trial.angles["knee_angle_r"][gap] = np.nan
+    with pytest.warns(MotionWarning, match=r"values of knee_angle_r are missing at .* is written; fill them to keep"):
+        export(trial, tmp_path / "walk.mot")
+    assert read_recording(tmp_path / "walk.mot").frames == 240
+    for x in trial.angles.values():
+        x[gap] = np.nan
+    with warnings.catch_warnings(action="error"):  # nothing is lost
+        export(trial, tmp_path / "walk.mot")
+    assert read_recording(tmp_path / "walk.mot").frames == 240
+
+
+def test_a_marker_that_is_missing_at_first_is_announced_by_its_angle(tmp_path):
+    late = walker.walker(duration=6.0)
+    late.markers["RHEE"][:250] = np.nan
+    (tmp_path / "late.trc").write_text(walker.trc(late))
+    walk = measure([read_recording(tmp_path / "late.trc")])
+    with pytest.warns(MotionWarning, match=r"late\.trc: values of ankle_angle_r are missing at 0\.00 to 2\.\d+ s, and"):
+        export(walk, tmp_path / "late.mot")
+
+
+@pytest.mark.parametrize("pelvis", ["measured", "taken as level"])
+def test_a_walker_who_is_not_yet_there_has_no_gap(pelvis, tmp_path):
+    later = walker.walker(duration=6.0)
+    for x in later.markers.values():
+        x[:150] = np.nan
+    if pelvis == "taken as level":
+        later.markers["RGTR"] = later.markers["RASI"] - np.array([0.0, 0.08, 0.0])
+        for name in ("RASI", "LASI", "RPSI", "LPSI"):
+            del later.markers[name]
+    (tmp_path / "later.trc").write_text(walker.trc(later))
+    walk = measure([read_recording(tmp_path / "later.trc")])
+    assert (walk.legs[0].pelvis is None) == (pelvis == "taken as level")
+    with warnings.catch_warnings(action="error"):
+        export(walk, tmp_path / "later.mot")
+    assert read_recording(tmp_path / "later.mot").time[0] >= 1.5
+
+
+def test_a_gap_of_a_force_does_not_cut_the_motion(tmp_path):
+    trial = synthetic_recording(reference_gait())
+    force = np.tile([0.0, 700.0, 0.0], (trial.frames, 1))
+    plates = [GroundReaction(name, trial.time, force.copy(), None) for name in ("ground_force", "other_force")]
+    plates[0].force[120:, 1] = np.nan
+    trial = dataclasses.replace(trial, forces=tuple(plates))
+    with pytest.warns(MotionWarning, match=r"forces of ground_force are left out, because .* or write \.csv") as said:
+        export(trial, tmp_path / "walk.mot")
+    assert len(said) == 1
+    found = read_recording(tmp_path / "walk.mot")
+    assert found.frames == trial.frames and [plate.name for plate in found.forces] == ["other_force"]
 
 
 def test_a_run_without_any_value_is_not_written(run, fall, tmp_path):
@@ -175,6 +237,23 @@ def test_a_member_with_times_of_its_own_is_a_run(run, fall, tmp_path):
 def test_the_histories_that_joint_angles_need_are_named(run, tmp_path):
     with pytest.raises(ValueError, match=r"histories that the run lacks: theta_b, .*; keep them \(trajectories=True\)"):
         export(run[["knee_angle"]], tmp_path / "knee.mot")
+
+
+@pytest.mark.parametrize("at", [0.0, functools.partial(math.sin, 0.0)], ids=["recorded", "with a function"])
+def test_the_histories_that_a_model_of_a_script_needs_are_named(at, run, tmp_path, monkeypatch):
+    """Its class is of whatever script runs, and was refused: a model could not be given."""
+
+    class Mine(Prosthesis):
+        start: Any = 0.0
+
+    Mine.__module__, Mine.__qualname__ = "__main__", "Mine"
+    monkeypatch.setattr(sys.modules["__main__"], "Mine", Mine, raising=False)
+    model = Mine(start=at)
+    own = run.assign_attrs(model="Mine", module="__main__", contents=json.dumps(contents(model)))
+    export(own, tmp_path / "mine.mot")
+    lacks = "lacks: theta_b, .*" if at == 0.0 else "may lack .*"
+    with pytest.raises(ValueError, match=rf"histories that the run {lacks}; keep them \(trajectories=True\), or write"):
+        export(own[["knee_angle"]], tmp_path / "mine.mot")
 
 
 def test_no_file_decides_what_is_imported(run, tmp_path):
@@ -202,12 +281,15 @@ def test_csv_has_units_in_its_header(run, fall, tmp_path):
     assert {"knee_angle (rad)", "heel_force (N)", "points_heel_x (m)"} <= set(labels)
 
 
-def test_a_run_that_ended_early_is_written_until_its_end(fall, tmp_path):
+def test_a_run_that_ended_early_is_written_until_its_end(run, fall, tmp_path):
     cut = fall.where(fall.time <= 1.0)
     time, columns = run_columns(cut)
     assert time[-1] == 1.0 and np.isfinite(columns["height"].values).all()
     export(cut, tmp_path / "cut.sto")
     assert read_recording(tmp_path / "cut.sto").frames == time.size
+    with warnings.catch_warnings(action="error"):  # its end is no gap
+        export(run.where(run.time <= 1.0), tmp_path / "cut.mot")
+    assert read_recording(tmp_path / "cut.mot").time[-1] == pytest.approx(1.0, abs=run.time.values[1])
 
 
 def test_an_old_file_stays_if_nothing_can_be_written(fall, tmp_path):
@@ -216,6 +298,10 @@ def test_an_old_file_stays_if_nothing_can_be_written(fall, tmp_path):
     with pytest.raises(ValueError, match="OpenSim has no names for the joints of Bungee: write "):
         export(fall, path)
     assert path.read_text() == "old" and [*tmp_path.iterdir()] == [path]
+    (path := tmp_path / "old.sto").write_text("old")
+    with pytest.raises(ValueError, match=r"old\.sto is not written: .* every output has one \(x, v, .*: write \.csv"):
+        export(fall.where(fall.time != 1.0), path)
+    assert path.read_text() == "old"
 
 
 def test_what_cannot_be_written_is_named(fall, tmp_path):

@@ -193,6 +193,23 @@ def rebuilt(run: xr.Dataset) -> Model:
         name = str(run.attrs.get("model"))
         how = "register it as an entry point (see the page on own mechanisms), import its module, or give model=..."
         raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
+    return remade(kind, run)
+
+
+def remade(kind: type[Model], run: xr.Dataset) -> Model:
+    """A model of a class with the contents and parameters that a result records, whatever the class was then.
+
+    Raises:
+        ValueError: as `rebuilt`, for what was not recorded.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.ensembles.results import remade
+        >>> recorded = {"parameters": '{"mass": 60.0}', "contents": "{}"}  # as simulate writes them
+        >>> print(float(remade(Bungee, xr.Dataset(attrs=recorded)).mass))  # kg
+        60.0
+    """
     try:
         if "contents" not in run.attrs:  # as in files of early versions: the defaults may not be what it was made with
             raise ValueError("its laws, choices and motion were not recorded")

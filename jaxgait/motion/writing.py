@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,7 +15,7 @@ from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
 from jaxgait.motion.capture.tables import trial_curves
 from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.readers.stated import is_length
-from jaxgait.motion.recording import Recording, runs
+from jaxgait.motion.recording import GroundReaction, Recording, runs
 
 Columns = Mapping[str, Float[np.ndarray, " rows"]]
 
@@ -89,54 +91,96 @@ def recording_columns(
         >>> print([*columns][3:], round(columns["knee_angle_r"].max()))  # deg
         ['hip_flexion_r', 'knee_angle_r', 'ankle_angle_r'] 64
     """
-    if recording.markers or not recording.angles:
-        what = "contains markers" if recording.markers else "contains no joint angles"
-        raise recording.error(what, "MOT and STO files hold joint angles: measure the walk first, and write that")
+    _check_writable(recording)
     turn = 180.0 / np.pi if degrees else 1.0
     columns = {k: x * (1.0 if is_length(k) else turn) for k, x in recording.angles.items()}
     for plate in recording.forces:
-        if not np.array_equal(plate.time, recording.time):
-            raise recording.error(f"{plate.name} has other times than the angles", "write it to a file of its own")
         columns |= {f"{plate.name}_v{axis}": plate.force[:, i] for i, axis in enumerate("xyz")}
         if plate.point is not None:
             columns |= {f"{plate.name}_p{axis}": np.nan_to_num(plate.point[:, i]) for i, axis in enumerate("xyz")}
     return recording.time, columns
 
 
-def without_gaps(recording: Recording, columns: Columns) -> tuple[Float[np.ndarray, " kept"], dict[str, np.ndarray]]:
-    """Times in s and columns of a recording in its longest stretch of frames in which all columns have values.
+def _check_writable(recording: Recording) -> None:
+    """Checks that a recording is of joint angles, with ground forces on the same clock."""
+    if recording.markers or not recording.angles:
+        what = "contains markers" if recording.markers else "contains no joint angles"
+        raise recording.error(what, "MOT and STO files hold joint angles: measure the walk first, and write that")
+    for plate in recording.forces:
+        if not np.array_equal(plate.time, recording.time):
+            raise recording.error(f"{plate.name} has other times than the angles", "write it to a file of its own")
 
-    OpenSim stops reading a file at the first gap.
+
+def without_gaps(recording: Recording) -> Recording:
+    """The recording in its longest stretch of frames in which all angles have values, and the forces without gaps.
+
+    OpenSim stops reading a file at the first gap. A gap of a force does not shorten the motion.
+
+    Args:
+        recording: without markers; ground forces are on the clock of the angles.
 
     Raises:
-        MotionFormatError: without two such frames in succession.
+        MotionFormatError: without two such frames in succession, and as `recording_columns`.
 
     Warns:
-        MotionWarning: if frames outside the stretch have all values, too.
+        MotionWarning: if other frames have values of some angles, with the angles that they lack; and for the force
+            plates that are left out, because a force is missing in the stretch.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.recording import Recording
         >>> from jaxgait.motion.writing import without_gaps
-        >>> trial = Recording("walk", "walk.mot", 100.0, np.array([0.0, 0.01, 0.02, 0.03]))  # Hz, s
-        >>> time, columns = without_gaps(trial, {"knee_angle_r": np.array([np.nan, 10.0, 12.5, np.nan])})  # deg
-        >>> print(time, columns["knee_angle_r"])
-        [0.01 0.02] [10.  12.5]
+        >>> knee = {"knee_angle_r": np.array([np.nan, 0.1, 0.2, np.nan])}  # rad
+        >>> found = without_gaps(Recording("walk", "walk.mot", 100.0, np.array([0.0, 0.01, 0.02, 0.03]), angles=knee))
+        >>> print(found.time, found.angles["knee_angle_r"])
+        [0.01 0.02] [0.1 0.2]
     """
-    whole = np.asarray(np.isfinite(np.stack([*columns.values()])).all(axis=0))
-    first, end = max(runs(whole), key=lambda run: run[1] - run[0], default=(0, 0))
+    _check_writable(recording)
+    there = {k: np.isfinite(x) for k, x in recording.angles.items()}
+    stretches = runs(np.logical_and.reduce([*there.values()], dtype=bool))
+    first, end = max(stretches, key=lambda run: run[1] - run[0], default=(0, 0))
     if end - first < 2:
-        empty = [k for k, x in columns.items() if not np.isfinite(x).any()]
+        empty = [k for k, x in there.items() if not x.any()]
         without = f"; without any value: {first_few(empty)}" if empty else ""
         raise recording.error(f"no two successive frames have values in all columns{without}", "fill the gaps first")
-    if end - first < whole.sum():
-        some = np.flatnonzero(whole)
-        inside = [(a, b) for a, b in runs(~whole) if some[0] < a < some[-1]]
-        gaps = [f"{recording.time[a]:.2f} to {recording.time[b - 1]:.2f} s" for a, b in inside]
-        written = f"{recording.time[first]:.2f} to {recording.time[end - 1]:.2f} s"
-        what = f"values are missing at {first_few(gaps, 3)}, and OpenSim reads no gaps"
-        warn_user(f"{recording.file}: {what}: only {written} is written; fill them to keep the rest", MotionWarning)
-    return recording.time[first:end], {k: x[first:end] for k, x in columns.items()}
+    _warn_of_cut_frames(recording, there, first, end)
+    plates = [_part(plate, first, end) for plate in recording.forces]
+    is_whole = [bool(np.isfinite(plate.force).all()) for plate in plates]
+    if gapped := [plate.name for plate, whole in zip(plates, is_whole, strict=True) if not whole]:
+        what = f"the forces of {first_few(gapped)} are left out, because values are missing, and OpenSim reads no gaps"
+        warn_user(f"{recording.file}: {what}; fill them, or write .csv", MotionWarning)
+    return dataclasses.replace(
+        recording,
+        time=recording.time[first:end],
+        angles={k: x[first:end] for k, x in recording.angles.items()},
+        forces=tuple(itertools.compress(plates, is_whole)),
+    )
+
+
+def _part(plate: GroundReaction, first: int, end: int) -> GroundReaction:
+    """The ground reaction in a range of frames."""
+    point = None if plate.point is None else plate.point[first:end]
+    return plate._replace(time=plate.time[first:end], force=plate.force[first:end], point=point)
+
+
+def _times(recording: Recording, first: int, end: int) -> str:
+    """The times of a range of frames as text."""
+    ends = dict.fromkeys(f"{recording.time[i]:.2f}" for i in (first, end - 1))
+    return f"{' to '.join(ends)} s"
+
+
+def _warn_of_cut_frames(recording: Recording, there: Mapping[str, np.ndarray], first: int, end: int) -> None:
+    """Warns if frames outside of a stretch have values; `there` is where each angle has some."""
+    known = np.flatnonzero(np.logical_or.reduce([*there.values()]))
+    start, stop = int(known[0]), int(known[-1]) + 1
+    if first <= start and stop <= end:
+        return
+    lacking = {k: ~x[start:stop] for k, x in there.items() if not x[start:stop].all()}
+    spans = runs(np.logical_or.reduce([*lacking.values()], dtype=bool))
+    gaps = first_few([_times(recording, start + a, start + b) for a, b in spans], 3)
+    what = f"values of {first_few([*lacking], 3)} are missing at {gaps}, and OpenSim reads no gaps"
+    advice = "fill them to keep the rest"
+    warn_user(f"{recording.file}: {what}: only {_times(recording, first, end)} is written; {advice}", MotionWarning)
 
 
 def check_one_walk(walks: Sequence[Walk]) -> None:
@@ -191,7 +235,8 @@ def walk_recording(walks: Sequence[Walk], trial: int | None = None) -> Recording
     number = 0 if trial is None else count("trial", trial, least=0)
     curves = {walk.side: trial_curves(walk, number) for walk in walks}
     mean = lambda name: np.mean([one[name].values for one in curves.values()], axis=0)
-    tilt = -np.radians(mean("pelvis_tilt")) if all("pelvis_tilt" in one for one in curves.values()) else 0.0
+    level = 0.0 * mean("hip_height")  # where there is a hip
+    tilt = -np.radians(mean("pelvis_tilt")) if all("pelvis_tilt" in one for one in curves.values()) else level
     angles = {}
     for side, one in curves.items():
         joints = (np.radians(one[f"{name}_angle"].values) for name in ("thigh", "knee", "ankle"))
