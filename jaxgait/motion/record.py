@@ -84,7 +84,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
 
 
 def stride_record(verdict: Verdict) -> dict[str, Any]:
-    """A judged stride as a record, with its person, if one is known.
+    """A judged stride as a record, with its person, if one is known, and with what was said when it was measured.
 
     Examples:
         >>> from jaxgait.motion.record import record_stride, stride_record
@@ -95,6 +95,8 @@ def stride_record(verdict: Verdict) -> dict[str, Any]:
         6 1.13
     """
     stride, person = verdict.stride, verdict.stride.person
+    known = "\n".join(stride.warnings)  # of a walk, which was judged when it was measured
+    found = [line for line, f in zip(verdict.lines(), verdict.findings, strict=True) if f.what not in known]
     mass = {} if person is None or person.mass is None else {"mass_kg": person.mass}
     return {
         "schema": SCHEMA,
@@ -103,7 +105,8 @@ def stride_record(verdict: Verdict) -> dict[str, Any]:
             **mass,
             "files": [stride.file or stride.name],
             "written_by": _writer(),
-            "warnings": verdict.lines(),
+            "warnings": [*stride.warnings, *found],
+            **({"assumed_path": stride.assumed_path} if stride.assumed_path else {}),
         },
         "convention": CONVENTION,
         "period_T_s": verdict.cycle.period,
@@ -263,6 +266,7 @@ def check_record(record: Any, file: str | None = None) -> None:
     if record.get("n_harmonics") not in (None, count):
         what = f"is {str(record['n_harmonics'])[:40]}, but the series have {count}"
         raise MotionFormatError(what, "correct it, or leave it out", file, None, "n_harmonics")
+    _check_source(record, file)
     _check_person(record, file)
     _check_jumps(record.get("closure_removed", {}), file, "closure_removed")
     if "strides" in record:
@@ -280,13 +284,25 @@ def _check_person(record: Mapping[str, Any], file: str | None) -> None:
     for name in ("thigh_m", "shank_m"):
         if name in lengths and not (_number(lengths[name]) and 0.05 < lengths[name] < 1.0):
             raise MotionFormatError("expected a length in m", "0.05 to 1", file, None, f"segments.{name}")
-    source = record.get("source")
-    for where, part in (("source.", source if isinstance(source, dict) else {}), ("", record)):
+    for where, part in (("source.", _source(record)), ("", record)):
         mass = part.get("mass_kg")
         if mass is not None and not (_number(mass) and LIGHTEST <= mass <= HEAVIEST):
             raise MotionFormatError(
                 "expected a mass in kg", f"{LIGHTEST:g} to {HEAVIEST:g}", file, None, f"{where}mass_kg"
             )
+
+
+def _source(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields that describe the origin of a record; none if it states none, or only a text."""
+    source = record.get("source")
+    return source if isinstance(source, dict) else {}
+
+
+def _check_source(record: Mapping[str, Any], file: str | None) -> None:
+    gait = _source(record).get("assumed_path")
+    if not (gait is None or isinstance(gait, str)):
+        advice = "leave it out if the path of the hip was recorded"
+        raise MotionFormatError("expected the name of a gait", advice, file, None, "source.assumed_path")
 
 
 def _check_clock(part: Mapping[str, Any], file: str | None, where: str = "") -> None:
@@ -407,8 +423,7 @@ def _sampled(
     count = max(100, 4 * harmonics)
     curves = {k: np.append(x, x[0]) for k, x in ((k, sampled(s, count)) for k, s in series.items())}
     time = np.linspace(0.0, period, count + 1)
-    source = record.get("source")
-    source = source if isinstance(source, dict) else {}
+    source = _source(record)
     warnings = source.get("warnings")
     return Stride(
         str(record.get("name", "walk")),
@@ -418,6 +433,6 @@ def _sampled(
         file=file,
         person=record_person(record),
         harmonics=harmonics,
-        assumed_path=str(source.get("assumed_path", "")),
+        assumed_path=source.get("assumed_path") or "",
         warnings=tuple(map(str, warnings)) if isinstance(warnings, list) else (),
     )

@@ -123,7 +123,7 @@ class Stride:
     assumed_path: str = ""
     """The gait whose path of the hip this is, because none was recorded."""
     warnings: tuple[str, ...] = ()
-    """Of the measurement, as a saved walk has them."""
+    """Of the measurement, as a walk has them."""
 
     def __post_init__(self) -> None:
         """Makes arrays of lists, and gaps of what masks (`numpy.ma`) hide."""

@@ -17,7 +17,8 @@ from jaxgait.motion.capture.walk import measure, measure_both, walk_stride
 from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.record import record_stride, walk_record
+from jaxgait.motion.record import check_record, record_stride, stride_record, walk_record
+from jaxgait.motion.stride import embedded_stride
 from jaxgait.motion.verdict import judge
 from jaxgait.plot.motion import stride
 from jaxgait.plot.walk import sheet
@@ -64,6 +65,42 @@ def test_lengths_follow_from_the_given_speed(trial):
     assert any(line.split() == ["speed", "(m/s)", "1.25", "(given)"] for line in lines)
     assert lines[-1].startswith("stride length: the given speed times the stride time")
     assert measure([synthetic_recording(DRIVE)]).assumed_path is None
+
+
+def test_steps_have_no_length_where_the_path_is_assumed(trial):
+    """That between the heels of a leg that is hung on an invented path is not a measured one."""
+    left = {f"{k[:-2]}_l": np.roll(x, 56) for k, x in trial.angles.items()}
+    walks = measure_both([dataclasses.replace(trial, angles=trial.angles | left)], speed=1.25)
+    table = spatiotemporal(walks)
+    assert np.isfinite(table.step_time).all() and np.isnan(table.step_length).all()
+    (line,) = (line for line in table_lines([*walks.values()]) if line.startswith("step length"))
+    assert line.split() == ["step", "length", "(m)", *2 * ["not", "known"]]
+    (cells,) = (ax.tables[0] for ax in sheet(walks["right"], judge(walk_stride(walks["right"]))).axes if ax.tables)
+    assert {"step time", "stride length"} < {cell.get_text().get_text() for cell in cells.get_celld().values()}
+    assert "step length" not in {cell.get_text().get_text() for cell in cells.get_celld().values()}
+    plt.close("all")
+
+
+def test_an_assumed_path_is_not_forgotten(trial):
+    """In a record that is read and written again, and without one."""
+    walk = measure([trial], speed=1.25)
+    saved = record_stride(json.loads(json.dumps(walk_record(walk))))
+    for one in (saved, walk_stride(walk)):
+        again = record_stride(json.loads(json.dumps(stride_record(judge(one)))))
+        assert again.assumed_path == "rajagopal_1.26ms" and again.warnings == walk.warnings
+    gait = embedded_stride("rajagopal_1.26ms")
+    assert record_stride(stride_record(judge(gait))).assumed_path == ""
+    said = lambda stride: stride_record(judge(stride))["source"]["warnings"]
+    slow = record_stride(stride_record(judge(dataclasses.replace(gait, speed=0.4, file="slow.csv"))), "slow.json")
+    assert slow.warnings and all(line.startswith("slow.csv: ") for line in slow.warnings)
+    again = record_stride(stride_record(judge(slow)), "again.json")
+    assert said(again) == said(slow), "what is unusual is not said anew for every file"
+    record = walk_record(walk)
+    unknown = {**record, "source": {**record["source"], "assumed_path": None}}
+    check_record(unknown)
+    assert record_stride(unknown).assumed_path == ""
+    with pytest.raises(MotionFormatError, match=r"column source\.assumed_path: expected the name of a gait; leave it"):
+        check_record({**record, "source": {**record["source"], "assumed_path": True}}, "walk.json")
 
 
 def test_the_sheet_says_which_signals_are_assumed(trial):

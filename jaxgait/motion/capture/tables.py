@@ -86,7 +86,8 @@ def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
         `SPATIOTEMPORAL` over `stride`, with the coordinates `side`, `trial` and `start` (heel strike in s). Steps and
         double support are NaN where the other foot's events within the stride are not known, step width also where
         joint angles were recorded; step length and width where only one foot has a marker on its heel. Where the path
-        of the hip was not recorded, the speed is the given one, and the stride length this times the stride time.
+        of the hip was not recorded, the speed is the given one, the stride length this times the stride time, and step
+        lengths are NaN.
 
     Raises:
         ValueError: without walks.
@@ -330,7 +331,7 @@ def _parameters(walk: Walk, stride: StrideCurve) -> dict[str, float]:
     found["step_time"] = step.end - step.strike
     both_heels = other is not None and ("heel" in leg.points) == ("heel" in other.leg.points)  # or both ankles
     forward, arm = (last - first) / apart, between[0] - first
-    if both_heels:
+    if both_heels and assumed is None:
         found["step_length"] = float((last - between[0]) @ forward)
     if both_heels and np.isfinite(leg.heel[:, 2]).any():
         across = float(forward[0] * arm[1] - forward[1] * arm[0])

@@ -225,6 +225,8 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
         person=record_person({"segments": walk.segments, "source": walk.subject}),
         harmonics=choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics,
         measured=True,
+        assumed_path="" if walk.assumed_path is None else walk.assumed_path.gait,
+        warnings=walk.warnings,
     )
 
 
