@@ -136,12 +136,13 @@ def _show_stride(request: Any) -> None:
 
 
 def _write_drive(out: pathlib.Path, verdict: Verdict, record: Callable[[], dict[str, Any]]) -> None:
-    """Writes the record of a drive; of an unusable one says that it is not written."""
+    """Writes the record of a drive; of an unusable one says that it is not written, and whether an old one is there."""
     if verdict.usable:
         write_record(record(), out)
         print(f"wrote {out}")
     else:
-        print(f"not written: {out}, because {verdict.stride.name} is not usable as a drive")
+        old = "; the file of this name is an older one" if out.exists() else ""
+        print(f"not written: {out}, because {verdict.stride.name} is not usable as a drive{old}")
 
 
 def _check_usable(verdicts: Sequence[Verdict]) -> None:
@@ -310,7 +311,7 @@ def _page(walk: Walk, verdict: Verdict, sheet: pathlib.Path) -> str:
 
 
 def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
-    """What a stride changes in a model: warnings first, each once, then a line with the ranges over parameter sets."""
+    """What a stride changes in a model: warnings first, each once, then a line with the values under parameter sets."""
     drive, model = verdict_drive(verdict), registry.model(name)
     sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
     found, warned = {}, {}
@@ -327,14 +328,23 @@ def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
     own = {label: parameters(before) for label, before in sets.items()}
     changes = []
     for parameter in dict.fromkeys(p for changed in found.values() for p in changed):
-        having = [label for label in sets if parameter in own[label]]
-        values = sorted(found[label].get(parameter, float(own[label][parameter].value)) for label in having)
-        ends = dict.fromkeys(f"{x:.4f}" for x in (values[0], values[-1]))
-        size = with_unit(" to ".join(ends), own[having[0]][parameter].unit)
-        changes.append(f"{parameter} = {size}{' (not aligned)' if parameter in warned else ''}")
-    which = f" over the parameter sets {', '.join(sets)}" if len(sets) > 1 else ""
+        labels: dict[tuple[str, str], list[str]] = {}
+        for label in (label for label in sets if parameter in own[label]):
+            info, becomes = own[label][parameter], found[label].get(parameter)
+            value = float(info.value) if becomes is None else becomes
+            how = "not aligned" if label in warned.get(parameter, ()) else "unchanged" if becomes is None else ""
+            labels.setdefault((with_unit(f"{value:.4f}", info.unit), how), []).append(label)
+        changes.append(f"{parameter} = {_by_set(labels)}")
+    which = f" (parameter sets {', '.join(sets)})" if len(sets) > 1 else ""
     if changes:
-        yield f"--motion adapts the {name}: {', '.join(changes)}{which}"
+        yield f"--motion adapts the {name}{which}: {'; '.join(changes)}"
+
+
+def _by_set(labels: dict[tuple[str, str], list[str]]) -> str:
+    """Values of a parameter with remarks, such as "unchanged", and if there are several, with the sets of each."""
+    among = len(labels) > 1
+    remarks = {value: ", ".join([*own * among, *filter(None, [value[1]])]) for value, own in labels.items()}
+    return ", ".join(size + (f" ({remark})" if remark else "") for (size, _), remark in remarks.items())
 
 
 def _differences(before: Model, after: Model) -> dict[str, float]:

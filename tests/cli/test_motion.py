@@ -66,8 +66,8 @@ def test_the_verdict_on_a_good_stride(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "my: T = 1.1270 s, speed 1.256 m/s" in out
     assert "usable as a drive: yes" in out
-    (line,) = (line for line in out.splitlines() if line.startswith("--motion adapts the knee: "))
-    assert re.search(r"height_offset = -0\.\d{4} to -0\.\d{4} m over the parameter sets R1, R2, R3$", line)
+    (line,) = (line for line in out.splitlines() if line.startswith("--motion adapts the knee "))
+    assert re.search(r" \(parameter sets R1, R2, R3\): height_offset = (-0\.\d{4} m \(R\d(, R\d)?\)(, )?){2,3}$", line)
     assert picture.stat().st_size > 20_000
 
 
@@ -78,8 +78,10 @@ def test_a_parameter_that_changes_under_one_parameter_set_only(capsys, monkeypat
     cli.main(["motion", REFERENCE_GAITS[1]])
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("--motion adapts"))
     gait = reference_gait(REFERENCE_GAITS[1])
-    suits = [kept, *(float(driven(Prosthesis().preset(label), gait).height_offset) for label in others)]
-    assert f"height_offset = {min(suits):.4f} to {max(suits):.4f} m over the parameter sets {first}, " in line
+    assert f": height_offset = {kept:.4f} m ({first}, unchanged), " in line
+    for label in others:
+        suits = float(driven(Prosthesis().preset(label), gait).height_offset)
+        assert re.search(rf"{suits:.4f} m \([^)]*{label}[^)]*\)", line) and f"{label}, unchanged" not in line
 
 
 def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
@@ -95,6 +97,11 @@ def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
         cli.main(["motion", str(path), "--out", str(tmp_path / "my.json")])
     assert f"not written: {tmp_path / 'my.json'}, because my is not usable as a drive" in capsys.readouterr().out
     assert not (tmp_path / "my.json").exists()
+    (tmp_path / "my.json").write_text("old")
+    with pytest.raises(SystemExit):
+        cli.main(["motion", str(path), "--out", str(tmp_path / "my.json")])
+    assert "my is not usable as a drive; the file of this name is an older one\n" in capsys.readouterr().out
+    assert (tmp_path / "my.json").read_text() == "old"
 
 
 def test_a_stride_of_ones_own_drives_the_knee(tmp_path, capsys):
@@ -166,8 +173,13 @@ def test_one_leg_is_written_if_the_other_one_has_no_whole_stride(tmp_path, capsy
     assert f", toe-off at {stance:.1f}% from heel strike to heel strike" in printed
 
 
-def test_a_leg_that_is_not_aligned_is_marked_with_its_parameter_set(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("sets", [("R1", "R2", "R3"), ("R1",)], ids=["all", "one"])
+def test_a_leg_that_is_not_aligned_is_marked_with_its_parameter_set(sets, tmp_path, capsys, monkeypatch):
+    kept = [float(Prosthesis().preset(label).linkage.l_AD) for label in sets]
+
     def unaligned(leg):
+        if float(leg.linkage.l_AD) not in kept:
+            return leg
         warnings.warn(NotAligned("walk: the leg walks at no height_offset", "height_offset"), stacklevel=2)
         return leg
 
@@ -179,9 +191,12 @@ def test_a_leg_that_is_not_aligned_is_marked_with_its_parameter_set(tmp_path, ca
     cli.main(["motion", str(tmp_path / "walk.trc")])
     assert "measuring 500 frames: this takes some seconds" in said
     out = capsys.readouterr().out
-    assert "warning: parameter set R1 (R2, R3 alike): walk: the leg walks at no height_offset\n" in out
-    assert re.search(r"height_offset = -0\.\d+ to -0\.\d+ m \(not aligned\) over", out)
-    assert "kg (not aligned)" not in out and out.count("--motion adapts") == 1
+    alike = f" ({', '.join(sets[1:])} alike)" if sets[1:] else ""
+    assert f"warning: parameter set {sets[0]}{alike}: walk: the leg walks at no height_offset\n" in out
+    (line,) = (line for line in out.splitlines() if line.startswith("--motion adapts"))
+    (heights,) = (part for part in line.split("; ") if part.startswith("height_offset = "))
+    marked = re.findall(r"-0\.\d{4} m \(([^)]*), not aligned\)", heights)
+    assert ", ".join(marked).split(", ") == [*sets] and line.count("not aligned") == len(marked)
 
 
 def test_a_large_file_is_announced_with_its_size(tmp_path, monkeypatch):
