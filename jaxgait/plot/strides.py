@@ -29,7 +29,7 @@ NOTE = 85
 """Characters of a line of the note above the panels."""
 FAINT = 0.2
 """Opacity of bands, and of many single strides."""
-Spread = Literal["sd"] | Sequence[float | int] | None
+Spread = Literal["sd"] | Sequence[float | int] | np.ndarray | None
 
 
 class Strides(NamedTuple):
@@ -220,7 +220,8 @@ def _which(what: str, last: int, total: int) -> list[str]:
 def _percentiles(spread: Any) -> tuple[float, float] | None:
     if spread is None or (isinstance(spread, str) and spread == "sd"):
         return None
-    ends: list[Any] = [checks.real(x) for x in spread] if isinstance(spread, Sequence) else []
+    entries = getattr(spread, "tolist", lambda: spread)()  # of an array, whichever library makes it
+    ends: list[Any] = [checks.real(x) for x in entries] if isinstance(entries, Sequence) else []
     if len(ends) != 2 or None in ends or not 0.0 <= ends[0] < ends[1] <= 100.0:
         raise ValueError(f'spread must be "sd", two percentiles such as (5, 95), or None, got {checks.shown(spread)}')
     return ends[0], ends[1]

@@ -95,7 +95,7 @@ def test_members_that_did_not_complete_and_their_number_are_left_out():
 
 
 def test_a_member_counts_with_the_mean_of_its_last_strides():
-    figure = over_stride(scan((9, 1, 3), (9, 3, 5)), last=2, spread=[0, 100])
+    figure = over_stride(scan((9, 1, 3), (9, 3, 5)), last=2, spread=np.array([0, 100]))
     ax = figure.axes[0]
     np.testing.assert_allclose(ax.lines[0].get_ydata().max(), np.degrees(6.0))
     np.testing.assert_allclose(band(ax, 50.0), np.degrees([4.0, 8.0]))
@@ -172,6 +172,7 @@ def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
         (run(1, 1, 1), {"variables": ["kne"]}, "no variable 'kne': did you mean 'knee'"),
         (run(1, 1, 1).expand_dims(leg=2).assign(t=("time", np.zeros(13))), {"variables": "knee"}, "needs only"),
         (run(1, 1, 1), {"last": 4}, "last must be at most 3, the number of strides, got 4"),
+        (run(1, 1, 1), {"spread": np.array(5)}, r"two percentiles such as \(5, 95\), or None, got array\(5\)"),
         (run(1, 1, 1), {"spread": (95, 5)}, r"two percentiles such as \(5, 95\), or None, got \(95, 5\)"),
         (run(1, 1, 1).isel(time=slice(-5, None)), {}, "all 13 samples of 3 strides, and there are 5: give the whole"),
         (run(1, 1, 1).isel(time=slice(None, None, 2)), {}, "all 13 samples of 3 strides, and there are 7"),
