@@ -43,7 +43,7 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
     """The same function of one member, whose loops become kernels over all members once it is batched.
 
     It may be batched at most once, and not differentiated afterwards. Loops with unsupported operations are left to
-    XLA.
+    XLA. The maximum and minimum of an array with NaN are NaN, as without `vmap`.
 
     Args:
         function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants.
@@ -112,7 +112,7 @@ def _run(
     equation: Any, inputs: list[Any], wanted: tuple[bool, ...], assured: tuple[str, ...], derived: bool
 ) -> Sequence[Any]:
     found = read(equation.primitive.name, equation.params, len(inputs))
-    if isinstance(found, Call) and _has_loop(found.program):
+    if isinstance(found, Call) and _is_changed(found.program):
         return _evaluate(found.program, inputs, assured, derived)
     if isinstance(found, While | Scan):
         code = _code(found, equation, wanted, derived, assured)
@@ -120,7 +120,21 @@ def _run(
             params = {"wanted": wanted, "members": None, "shared": (True,) * len(inputs)}
             given = iter(LOOP.bind(*inputs, loop=_Same(found), code=_Same(code), **params))
             return [next(given) if used else None for used in wanted]
-    return bind(equation.primitive, inputs, equation.params)
+    results = bind(equation.primitive, inputs, equation.params)
+    return [_with_nan(inputs[0], results[0], equation.params["axes"])] if _is_extreme(equation) else results
+
+
+def _is_extreme(equation: Any) -> bool:
+    """Whether an equation is the maximum or minimum of real numbers."""
+    return equation.primitive.name in ("reduce_max", "reduce_min") and equation.invars[0].aval.dtype.kind == "f"
+
+
+def _with_nan(x: Any, extreme: Any, axes: tuple[int, ...]) -> Any:
+    """The maximum or minimum of an array, NaN if the array has any.
+
+    For batches of eight and more, XLA's loops on CPUs ignore NaN, and give -inf or the largest of a part of the array.
+    """
+    return jnp.where(jnp.any(jnp.isnan(x), axis=axes), jnp.nan, extreme)
 
 
 class Codes:
@@ -247,10 +261,13 @@ def _taken(code: Code, loop: Seen, gpu: str) -> str:
     return f"{found.registers} registers, {found.stored} bytes of spill stores and {found.loaded} of spill loads"
 
 
-def _has_loop(program: ClosedJaxpr) -> bool:
+def _is_changed(program: ClosedJaxpr) -> bool:
+    """Whether a program has loops, which become operations of their own, or extremes."""
     for e in program.jaxpr.eqns:
         found = read(e.primitive.name, e.params, len(e.invars))
-        if isinstance(found, While | Scan) or (isinstance(found, Call) and _has_loop(found.program)):
+        if isinstance(found, While | Scan) or (isinstance(found, Call) and _is_changed(found.program)):
+            return True
+        if _is_extreme(e):
             return True
     return False
 

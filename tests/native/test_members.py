@@ -512,3 +512,22 @@ def test_cumulative_sums_and_identity_matrices_are_in_kernels(reverse):
     x = jnp.linspace(0.1, 1.0, 5)
     assert explain(function, x[0]).startswith("a kernel of ")
     agrees(function, x)
+
+
+@pytest.mark.parametrize("members", [1, 2, 8, 11])
+def test_extremes_of_arrays_with_nan_are_nan(members):
+    """For batches of eight and more, XLA's own on CPUs are -inf, or the largest of a part of the array."""
+    x = jnp.cos(10.0 * jnp.linspace(0.0, 1.0, 1001))  # NaN in parts of the array, and after the last of them numbers
+
+    def extremes(a):
+        y = jnp.sqrt(a * x)
+        several = jnp.stack([y, a * x], axis=1)
+        return y.max(), jnp.min(y), several.max(axis=0), jnp.nanmax(y), several.max(axis=1)[-1]
+
+    large, small, both, of_rest, last = jax.jit(jax.vmap(looped(extremes)))(jnp.ones(members))
+    assert np.isnan(large).all() and np.isnan(small).all() and np.isnan(both[:, 0]).all()
+    np.testing.assert_array_equal(both[:, 1], 1.0)
+    np.testing.assert_array_equal(of_rest, 1.0)
+    assert np.isnan(last).all()
+    slope = jax.jit(jax.vmap(looped(jax.grad(lambda a: (a * x).max()))))(jnp.ones(members))
+    np.testing.assert_array_equal(slope, 1.0)
