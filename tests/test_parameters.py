@@ -256,7 +256,7 @@ def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
     with pytest.warns(ImplausibleValue, match=message) as caught:
         simulate(Pendulum(), duration=0.1, samples=1, initial_state={"x": 30.0})
         check_members(Pendulum(), grid({"initial.x": [0.1, 30.0]}))
-    assert len(caught) == 2
+    assert sum(one.category is ImplausibleValue for one in caught) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         simulate(Pendulum(), duration=0.1, samples=1, initial_state={"x": 3.0})

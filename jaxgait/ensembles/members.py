@@ -20,9 +20,8 @@ from typing import Any
 
 import jax
 import numpy as np
-import xarray as xr
 
-from jaxgait import checks, memory
+from jaxgait import checks, memory, xr
 from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import (
     Axes,

@@ -169,6 +169,19 @@ class EventDriven(Scheme):
             check_resolved(self.rtol, precision)
 
     @property
+    def first_step(self) -> float:
+        """Length in s of the first step after each event: `dt`, or the longest step if that is shorter.
+
+        Examples:
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.solve.hybrid import EventDriven
+            >>> EventDriven.of(RollingWalker(), max_step=1e-3).first_step  # s
+            0.001
+        """
+        longest = getattr(self.control, "dtmax", None)
+        return self.dt if longest is None else min(self.dt, float(longest))
+
+    @property
     def control(self) -> diffrax.AbstractStepSizeController:
         """The step-size controller in use, with the longest step.
 

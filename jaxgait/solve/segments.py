@@ -233,7 +233,7 @@ class Engine:
         return _loop(self.scheme.mode, self.scheme.max_steps)(unfinished, advance, self._outset(point))
 
     def _outset(self, point: Point) -> _Bracket:
-        first, zero, guards = jnp.asarray(self.scheme.dt, dtype=point.t.dtype), jnp.asarray(0), point.guards
+        first, zero, guards = jnp.asarray(self.scheme.first_step, dtype=point.t.dtype), jnp.asarray(0), point.guards
         armed = self._armed(point.t, point.y, point.phase)
         due = (point.due > 0.0) & armed & (point.status < 0)
         _, control = self.scheme.control.init(

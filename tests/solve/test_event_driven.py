@@ -361,3 +361,21 @@ def test_a_run_that_starts_beyond_its_end_is_over_there():
 def test_an_end_that_is_not_armed_or_zero_at_the_start_ends_no_run():
     assert int(hybrid(Armed(height=1.6, speed=1.0), events=1, t_end=0.05).status) == Outcome.COMPLETED
     simulate(Bouncing(height=1.5, speed=0.0), samples=40)
+
+
+class Wire(Bouncing):
+    """Touches a wire just below the top of its flight: the guard is negative for 4 ms."""
+
+    def transitions(self):
+        return {"wire": Transition(0, None, lambda t, y: 1.0 + self.speed**2 / 19.6 - 2e-5 - y.h, ends=True)}
+
+
+@pytest.mark.parametrize("samples", [2, 40, 401])
+def test_the_longest_step_holds_however_dense_the_samples_are(samples):
+    ball = Wire(height=1.0, speed=2.0)
+    top, half = 2.0 / 9.8, np.sqrt(2 * 2e-5 / 9.8)
+    with pytest.warns(IncompleteRun, match="wire"):
+        run = simulate(ball, duration=0.4, samples=samples, max_step=1e-3)
+    assert run.attrs["t_end_s"] == pytest.approx(top - half, abs=1e-9)
+    many = simulate(Bouncing(height=1.0, speed=2.0), duration=0.4, samples=samples, max_step=1e-3)
+    assert many.attrs["steps"] >= 400
