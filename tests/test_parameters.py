@@ -250,7 +250,11 @@ def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
     from tests.oscillator import Oscillator
 
     class Pendulum(Oscillator):
-        variables: ClassVar = {"x": Variable("rad", "angle"), "energy": Variable("J", "energy")}
+        variables: ClassVar = {
+            "x": Variable("rad", "angle"),
+            "v": Variable("rad/s", "rate"),
+            "energy": Variable("J", "energy"),
+        }
 
     message = r"initial.x of Pendulum \(angle\) is 30 rad.*: degrees instead of rad\? \(On the command line: 30deg\)"
     with pytest.warns(ImplausibleValue, match=message) as caught:
