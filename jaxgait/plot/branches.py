@@ -15,8 +15,10 @@ from matplotlib.figure import Figure
 
 from jaxgait import checks
 from jaxgait.analysis.continuation import BifurcationPoint, Branch
+from jaxgait.analysis.orbits import orbit
 from jaxgait.parameters import parameter_info
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, style
+from jaxgait.solve.periodic import ReturnMap
 
 ORDERS = {1: BLUE, 2: RED, 4: GREEN, 8: ORANGE}
 """Colours of gaits by the number of strides after which they repeat; others are black."""
@@ -25,6 +27,7 @@ MARKERS = {"fold": "s", "branch point": "^", "period doubling": "o", "Neimark-Sa
 MULTIPLIER = "multiplier"
 """The quantity that stability depends on."""
 Quantity = int | np.integer | Literal["multiplier"] | Callable[[Branch], Float[np.ndarray, " points"]]
+Walks = tuple[Float[np.ndarray, " values"], Float[np.ndarray, "walks keep *n"]]
 
 
 def branch_diagram(
@@ -33,23 +36,28 @@ def branch_diagram(
     *,
     label: str = "",
     model: Any = None,
-    walks: tuple[Float[np.ndarray, " values"], Float[np.ndarray, "values keep"]] | None = None,
+    return_map: ReturnMap | None = None,
+    walks: Walks | None = None,
 ) -> Figure:
     """Draws a quantity of periodic gaits against the parameter in which they were continued, with their bifurcations.
 
     Args:
-        branches: of one parameter; of a gait of several strides only the point that was followed is drawn.
+        branches: of one parameter. A gait of the order n has n points in the section: with `return_map`, each is drawn;
+            without, only the one that was followed.
         quantity: number of a coordinate of the section; "multiplier" for the largest magnitude of the Floquet
             multipliers; or a function of a branch that returns a number for each of its points, such as its
-            `continuation.periods`. It is called once, with the bifurcations among the points.
+            `continuation.periods`. It is given the points along the branch, with the bifurcations where they are among
+            these.
         label: of the vertical axis, with its unit.
-        model: the mechanism, for the meaning and the unit of the parameter.
-        walks: values of the parameter, and the quantity in the last strides of long walks with each, as
-            `bifurcation_diagram` returns them, to draw as dots behind the branches.
+        model: the mechanism, for the meaning and the unit of the parameter, and for `return_map`.
+        return_map: the map that the branches are of, which leads from each point of a gait to the next one.
+        walks: values of the parameter, and what `bifurcation_diagram` returns for them, of which the drawn coordinate
+            is taken; or the quantity itself, (values, keep). They are dots behind the branches.
 
     Raises:
-        ValueError: for branches of different parameters or without points, an unknown quantity, and a function that
-            does not return a number for each point.
+        ValueError: for branches of different parameters or without points, an unknown quantity, a function that does
+            not return a number for each point, walks without the quantity or of other values, and a map without a
+            model.
         jaxgait.parameters.ParameterError: for a model without the parameter.
 
     Examples:
@@ -63,9 +71,9 @@ def branch_diagram(
         >>> logistic = lambda model, z: model.r * z * (1.0 - z)
         >>> single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.5, 3.2))
         >>> double = period_doubled(logistic, Growth(), single, single.bifurcations[0], 3.4)
-        >>> figure = branch_diagram([single, double], label="population", model=Growth())
+        >>> figure = branch_diagram([single, double], label="population", model=Growth(), return_map=logistic)
         >>> print(figure.axes[0].get_xlabel(), [text.get_text() for text in figure.legends[0].get_texts()])
-        growth ['period 1', 'period 2', 'unstable', 'period doubling']
+        growth ['order 1', 'order 2', 'unstable', 'period doubling']
     """
     listed = [branches] if isinstance(branches, Branch) else list(branches)
     names = list(dict.fromkeys(branch.name for branch in listed if len(branch.parameter)))
@@ -73,11 +81,15 @@ def branch_diagram(
         raise ValueError(
             f"the branches must be of one parameter, got {', '.join(names)}" if names else "the branches have no points"
         )
+    if return_map is not None and model is None:
+        raise ValueError("return_map needs the model that it maps: give model=")
     info = None if model is None else parameter_info(model, names[0])
+    alike = return_map is None or quantity == MULTIPLIER  # all points of a gait have its multipliers
+    orbits = listed if alike else [each for one in listed for each in orbit(return_map, model, one)]
     unnamed = "largest multiplier (magnitude)" if quantity == MULTIPLIER else ""
     with style():
         figure, ax = plt.subplots(figsize=(6.0, 3.8))
-        draw_branches(ax, listed, quantity, walks=walks)
+        draw_branches(ax, orbits, quantity, walks=walks)
         ax.set(xlabel=axis_label(names[0]) if info is None else axis_label(info.doc, info.unit))
         ax.set_ylabel(label or unnamed or ("" if callable(quantity) else f"coordinate {quantity} of the section"))
         figure.legend(loc="outside upper left", ncols=4)
@@ -89,12 +101,15 @@ def draw_branches(
     branches: Sequence[Branch],
     quantity: Quantity = 0,
     *,
-    walks: tuple[Float[np.ndarray, " values"], Float[np.ndarray, "values keep"]] | None = None,
+    walks: Walks | None = None,
 ) -> None:
     """Draws branches into a panel, in the units of the map, with names for a legend; see also `branch_diagram`.
 
+    The legend says so if fewer than n branches of gaits of the order n, as `orbit` gives them, show all their points.
+
     Raises:
-        ValueError: for an unknown quantity, and a function that does not return a number for each point.
+        ValueError: for an unknown quantity, a function that does not return a number for each point, and walks without
+            the quantity or of other values.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -108,8 +123,8 @@ def draw_branches(
         ['stable']
     """
     if walks is not None:
-        values = np.repeat(walks[0], walks[1].shape[1])
-        ax.plot(values, np.ravel(walks[1]), ".", ms=1.2, color=GREY, label="long walks")
+        values, reached = _walked(walks, quantity)
+        ax.plot(np.repeat(values, reached.shape[1]), np.ravel(reached), ".", ms=1.2, color=GREY, label="long walks")
     branches = [branch for branch in branches if len(branch.parameter)]
     kinds: dict[str, str] = {}
     opens = not (callable(quantity) or isinstance(quantity, str))
@@ -126,7 +141,8 @@ def draw_branches(
         ax.axhline(1.0, color=GREY, lw=0.8)
     orders = sorted({branch.order for branch in branches})
     for order in orders if len(orders) > 1 or any(branch.stable.any() for branch in branches) else []:
-        name = f"period {order}" if len(orders) > 1 else "stable"
+        partly = " (one of its points)" if order > 1 and opens and _single(branches, order) else ""
+        name = (f"order {order}" if len(orders) > 1 else "stable") + partly
         ax.plot([], [], color=ORDERS.get(order, "black"), label=name)
     if any(not branch.stable.all() for branch in branches):
         colour = "black" if len(orders) > 1 else ORDERS.get(orders[0], "black")
@@ -149,17 +165,67 @@ def _special(branch: Branch) -> list[BifurcationPoint]:
     return [*([] if branch.origin is None else [branch.origin]), *branch.bifurcations]
 
 
+def _single(branches: Sequence[Branch], order: int) -> bool:
+    """Whether a gait of an order is there without its other points: none of as many values has another height."""
+    own = [branch for branch in branches if branch.order == order]
+    alike = lambda a, b: len(a.parameter) == len(b.parameter) and np.array_equal(a.parameter, b.parameter)
+    return any(sum(alike(one, other) for other in own) < order for one in own)
+
+
+def _walked(walks: Walks, quantity: Quantity) -> tuple[np.ndarray, np.ndarray]:
+    """Values of the parameter, and the quantity in the last strides of the walks with each, (values, keep)."""
+    values, reached = np.asarray(walks[0]), np.asarray(walks[1])
+    if values.ndim != 1 or reached.ndim not in (2, 3) or len(reached) != len(values):
+        raise ValueError(
+            "walks must be the values of the parameter, (values,), and the strides with each, (values, keep) or "
+            f"(values, keep, coordinates), got the shapes {values.shape} and {reached.shape}"
+        )
+    if reached.ndim == 2:
+        return values, reached
+    number = _coordinate(quantity, reached.shape[2])
+    if number is None:
+        raise ValueError(
+            f"walks of {reached.shape[2]} coordinates do not hold {checks.shown(quantity)}: give what is drawn, "
+            "(values, keep), or the number of a coordinate as the quantity"
+        )
+    return values, reached[:, :, number]
+
+
 def _heights(branch: Branch, quantity: Quantity) -> _Heights:
-    """The quantity at the points, the origin and the bifurcations of a branch, all evaluated at once."""
+    """The quantity at the points, the origin and the bifurcations of a branch, evaluated in their order along it."""
     points, ends = _special(branch), np.cumsum([len(branch.parameter), branch.origin is not None])
     if branch.origin is not None:  # whose multipliers are those of half the strides
         points[0] = points[0]._replace(multipliers=points[0].multipliers ** 2)
     rows = [(point.parameter, point.z, point.multipliers, False) for point in points]
     fields = ("parameter", "z", "multipliers", "stable")
     added = zip(*rows, strict=True) if rows else [()] * len(fields)
-    more = {name: np.array([*getattr(branch, name), *new]) for name, new in zip(fields, added, strict=True)}
-    found = _of(branch._replace(**more, bifurcations=(), origin=None), quantity)
+    along = np.argsort([*range(len(branch.parameter)), *_places(branch)], kind="stable")
+    more = {name: np.array([*getattr(branch, name), *new])[along] for name, new in zip(fields, added, strict=True)}
+    found = np.empty(len(along))
+    found[along] = _of(branch._replace(**more, bifurcations=(), origin=None), quantity)
     return _Heights(*np.split(found, ends))
+
+
+def _places(branch: Branch) -> list[float]:
+    """Where the origin and the bifurcations of a branch are along it, in numbers of its points."""
+    path = np.column_stack([branch.parameter, branch.z])
+    scale = np.maximum(np.ptp(path, axis=0), 1e-300)
+    path = path / scale
+    steps = np.diff(path, axis=0)
+    lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-300)
+
+    def place(point: BifurcationPoint) -> float:
+        if not len(steps):
+            return 0.5
+        at = np.array([point.parameter, *point.z]) / scale
+        there = np.linalg.norm(at - path, axis=1)
+        nearest = int(np.argmin(there[:-1] + there[1:] - lengths))  # the least detour
+        share = float((at - path[nearest]) @ steps[nearest] / lengths[nearest] ** 2)
+        beyond = (nearest == 0 and share < 0.0) or (nearest == len(steps) - 1 and share > 1.0)
+        return nearest + (share if beyond else min(max(share, 0.0), 1.0 - 1e-9))
+
+    first = [] if branch.origin is None else [-np.inf]
+    return [*first, *(place(point) for point in branch.bifurcations)]
 
 
 def _of(branch: Branch, quantity: Quantity) -> Float[np.ndarray, " points"]:
@@ -174,16 +240,22 @@ def _of(branch: Branch, quantity: Quantity) -> Float[np.ndarray, " points"]:
         return found
     if isinstance(quantity, str) and quantity == MULTIPLIER:
         return np.abs(branch.multipliers).max(axis=1)
-    try:
-        number = -1 if isinstance(quantity, bool) else operator.index(quantity)
-    except TypeError:
-        number = -1
-    if 0 <= number < branch.z.shape[1]:
+    number = _coordinate(quantity, branch.z.shape[1])
+    if number is not None:
         return branch.z[:, number]
     raise ValueError(
         f'quantity must be the number of a coordinate from 0 to {branch.z.shape[1] - 1}, "{MULTIPLIER}", or a '
         f"function of a branch, got {checks.shown(quantity)}"
     )
+
+
+def _coordinate(quantity: Quantity, count: int) -> int | None:
+    """The number of a coordinate, if the quantity is one of so many."""
+    try:
+        number = -1 if isinstance(quantity, bool) else operator.index(quantity)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return number if 0 <= number < count else None
 
 
 def _joined(branch: Branch, heights: _Heights, *, opens: bool) -> tuple[np.ndarray, ...]:

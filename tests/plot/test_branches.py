@@ -48,7 +48,7 @@ def test_parts_and_bifurcations_have_names():
     assert np.nanmax(np.where(np.isfinite(solid.get_ydata()), solid.get_xdata(), np.nan)) == 0.55
     assert np.nanmin(np.where(np.isfinite(dashed.get_ydata()), dashed.get_xdata(), np.nan)) == 0.55
     figure = branch_diagram([branch_with(), branch_with(), branch_with(order=2)])
-    assert names(figure) == ["period 1", "period 2", "unstable"], "one for each order"
+    assert names(figure) == ["order 1", "order 2 (one of its points)", "unstable"]
     assert names(branch_diagram(branch_with(stable=np.zeros(11, bool)))) == ["unstable"], "none is stable"
     long = branch_diagram(branch_with(), walks=(np.array([0.1, 0.2]), np.ones((2, 3))))
     assert len(long.axes[0].lines[0].get_xdata()) == 6 and names(long)[0] == "long walks"
@@ -80,13 +80,47 @@ def test_a_branch_of_doubled_period_starts_at_its_origin():
     across, up, *_ = joined(double, 0)
     assert (across[0], up[0]) == (double.origin.parameter, double.origin.z[0])
     alone = branch_diagram(double)
-    assert names(alone) == ["stable", "period doubling"], "its origin is marked without the other branch, too"
+    assert names(alone) == ["stable (one of its points)", "period doubling"], (
+        "its origin is marked without the other branch, too"
+    )
     across, up, *_ = joined(double, "multiplier")
     assert across[0] == double.origin.parameter and up[0] == pytest.approx(1.0)
     largest = lambda b: np.abs(b.multipliers).max(axis=1)
     np.testing.assert_array_equal(joined(double, largest)[1], up)
     figure = branch_diagram([single, double], model=Growth())
     assert figure.axes[0].get_xlabel() == "growth (1/s)" and "period doubling" in names(figure)
+    both = branch_diagram([single, double], model=Growth(), return_map=logistic)
+    assert names(both) == ["order 1", "order 2", "unstable", "period doubling"]
+    drawn = [
+        line for line in both.axes[0].lines if line.get_color() == branches.ORDERS[2] and line.get_linestyle() == "-"
+    ]
+    ends = sorted(line.get_ydata()[-1] for line in drawn if len(line.get_xdata()))
+    middle, apart = (3.3 + 1.0) / 6.6, np.sqrt((3.3 + 1.0) * (3.3 - 3.0)) / 6.6
+    np.testing.assert_allclose(ends, [middle - apart, middle + apart], atol=1e-6)
+    with pytest.raises(ValueError, match="return_map needs the model that it maps: give model="):
+        branch_diagram(double, return_map=logistic)
+
+
+def test_walks_are_drawn_by_the_coordinate_that_the_branches_are():
+    values, reached = np.array([0.1, 0.2]), np.arange(12.0).reshape(2, 3, 2)
+    two = branch_with()._replace(z=np.column_stack([np.linspace(0.0, 1.0, 11)] * 2))
+    dots = branch_diagram(two, 1, walks=(values, reached)).axes[0].lines[0]
+    np.testing.assert_array_equal(dots.get_ydata(), [1, 3, 5, 7, 9, 11])
+    np.testing.assert_array_equal(dots.get_xdata(), np.repeat(values, 3))
+    with pytest.raises(ValueError, match="walks of 2 coordinates do not hold 'multiplier': give what is drawn"):
+        branch_diagram(two, "multiplier", walks=(values, reached))
+    with pytest.raises(ValueError, match=r"got the shapes \(2,\) and \(3, 2\)"):
+        branch_diagram(two, walks=(values, np.zeros((3, 2))))
+
+
+def test_a_function_of_neighbours_is_given_the_points_in_their_order():
+    located = [(0.55, 0.3025), (0.05, 0.0025), (-0.1, 0.01), (1.1, 1.21)]
+    drawn = []
+    along = lambda b: drawn.append(b.parameter) or np.gradient(b.z[:, 0], b.parameter)
+    heights = branches._heights(branch_with(*located), along)
+    assert np.all(np.diff(drawn[0]) > 0.0)
+    np.testing.assert_allclose(heights.bifurcations[:2], [1.1, 0.1], atol=1e-9)
+    np.testing.assert_allclose(heights.points[1:-1], 2.0 * np.linspace(0.0, 1.0, 11)[1:-1], atol=1e-9)
 
 
 @pytest.mark.parametrize(
