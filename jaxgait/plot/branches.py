@@ -84,8 +84,9 @@ def branch_diagram(
     if return_map is not None and model is None:
         raise ValueError("return_map needs the model that it maps: give model=")
     info = None if model is None else parameter_info(model, names[0])
-    alike = return_map is None or quantity == MULTIPLIER  # all points of a gait have its multipliers
-    orbits = listed if alike else [each for one in listed for each in orbit(return_map, model, one)]
+    orbits = listed
+    if return_map is not None and quantity != MULTIPLIER:  # which all points of a gait have
+        orbits = [each for one in listed for each in orbit(return_map, model, one)]
     unnamed = "largest multiplier (magnitude)" if quantity == MULTIPLIER else ""
     with style():
         figure, ax = plt.subplots(figsize=(6.0, 3.8))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize, to_hex
@@ -21,17 +19,27 @@ from jaxgait.ensembles.columns import MEMBER
 from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
-from jaxgait.plot.maps import draw_map, no_value
-from jaxgait.plot.panels import as_names, chosen, distinct, named_artists, scalar_histories
-from jaxgait.plot.references import draw_reference, references, with_their_references
+from jaxgait.plot.maps import draw_map, no_value, set_scale
+from jaxgait.plot.panels import as_names, chosen, distinct, first_few, named_artists, scalar_histories
+from jaxgait.plot.references import draw_reference, draw_references, references, with_their_references
+from jaxgait.plot.runs import (
+    MAX_NAMED,
+    Runs,
+    brief,
+    end_time,
+    ending,
+    fixed_values,
+    looks,
+    member_names,
+    members_ending,
+    notes,
+    runs_by_name,
+)
 from jaxgait.plot.strides import over_stride
-from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, make_logarithmic, style
+from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, style
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.units import with_unit
 
-DASHES = ("-", "--", ":")
-MAX_NAMED = len(DASHES) * len(PALETTE)
-"""Largest number of lines in a panel with a legend; the styles of more would repeat."""
 LOWEST, HIGHEST, TOGETHER = 1.75, 3.4, 6.4
 """Height of a panel at least and at most, and of all panels if these allow it, in inches."""
 OUTCOMES = 0.8
@@ -49,18 +57,22 @@ Drawing = Callable[[Axes, xr.DataArray], xr.DataArray | None]
 
 
 def picture(
-    data: xr.Dataset, variables: str | Sequence[str] = (), over: str | Sequence[str] = (), *, last: int | None = None
+    data: Runs, variables: str | Sequence[str] = (), over: str | Sequence[str] = (), *, last: int | None = None
 ) -> Figure:
     """Draws a result over time, or else over the scanned parameters.
 
+    A picture of runs says how those that did not complete ended, and one of a member of a scan, with which values.
+
     Args:
-        data: a result of `simulate` or `ensemble`.
+        data: a result of `simulate` or `ensemble`; or several runs by name, such as {"soft": run, "stiff": other}, to
+            compare over time or over the stride.
         variables: by default the first few; of a scan with time histories, measures are drawn over the parameters.
         over: two of the sampled parameters of a scan, by default the first two; ["stride"] for time histories over
             per cent of the stride (see `jaxgait.plot.strides.over_stride`).
         last: number of the last strides that count over the stride.
 
     Raises:
+        TypeError: for anything else.
         ValueError: for unknown variables, or if there is nothing to draw.
 
     Examples:
@@ -75,6 +87,11 @@ def picture(
         return over_stride(data, variables, last=last)
     if last is not None:
         raise ValueError(f"last={last} counts strides: draw over the stride, over=['{STRIDE}']")
+    runs = runs_by_name(data, "picture")
+    if not isinstance(data, xr.Dataset):
+        if over:
+            raise ValueError(f"several runs are drawn over time, or over=['{STRIDE}'], not over {', '.join(over)}")
+        return histories(runs, variables)
     data = over_time(data)
     if own := [v for v in variables if v in data and "instant" in data[v].dims]:
         raise ValueError(f"the members have times of their own: draw {own[0]} over the stride, over=['{STRIDE}']")
@@ -86,15 +103,16 @@ def picture(
     return histories(data, variables)
 
 
-def histories(data: xr.Dataset, variables: str | Sequence[str] = ()) -> Figure:
+def histories(data: Runs, variables: str | Sequence[str] = ()) -> Figure:
     """Draws variables of a result against time, each with its measured reference, dashed, if it has one.
 
     Args:
-        data: a result of `simulate`, or anything with the dimension `time`.
+        data: a result of `simulate`, or anything with the dimension `time`; or several runs by name.
         variables: names; by default the first few scalar histories.
 
     Raises:
-        ValueError: for unknown variables, or if there is nothing to draw.
+        TypeError: for anything else.
+        ValueError: for unknown variables, if there is nothing to draw, and for ensembles among several runs.
 
     Examples:
         >>> import xarray as xr
@@ -104,21 +122,72 @@ def histories(data: xr.Dataset, variables: str | Sequence[str] = ()) -> Figure:
         >>> print([panel.get_ylabel() for panel in figure.axes], figure.axes[-1].get_xlabel())
         ['height (m)', 'v'] time (s)
     """
-    own = with_their_references(data, scalar_histories(data))
-    names = with_their_references(data, chosen(data, variables, own, ["time"]))
-    data = distinct(data, names)
-    measured = {name: data[other] for name, other in references(data).items()}
-    single = lambda x: x if x.dims != ("time",) else displayed(split_at_jumps(data, [str(x.name)])[x.name])
+    runs = {name: over_time(run) for name, run in runs_by_name(data, "picture").items()}
+    several = not isinstance(data, xr.Dataset)
+    for name, run in runs.items():
+        if several and (run.sizes.get("time", 0) == 0 or ("status" in run and run["status"].ndim)):
+            raise ValueError(f"several results are drawn together if each is one run over time, and {name!r} is none")
+    first = next(iter(runs.values()))
+    own = with_their_references(first, [n for n in scalar_histories(first) if all(n in run for run in runs.values())])
+    for run in runs.values():  # each must have them
+        names = with_their_references(first, chosen(run, variables, own, ["time"], only=several))
+    first = distinct(first, names)
+    own_note = "" if variables else first_few(names, own)
+    if several:
+        values = [f"{name}: {', '.join(fixed)}" for name, run in runs.items() if (fixed := fixed_values(run))]
+        note, draw = notes(*values, own_note), lambda ax, x: _compared(ax, runs, x)
+    else:
+        note, draw = notes(*fixed_values(first), _early(first), own_note), lambda ax, x: _history(ax, first, x)
+    return _panels(first, names, draw, axis_label("time", "s"), note)
 
-    def draw(ax: Axes, x: xr.DataArray) -> xr.DataArray | None:
-        coloured_by = _curve(ax, single(x), "time")
-        if x.name in measured:
-            if len(ax.lines) == 1:
-                ax.lines[0].set_label(SIMULATED)
-            draw_reference(ax, single(measured[str(x.name)]), "time")
-        return coloured_by
 
-    return _panels(data, names, draw, axis_label("time", "s"))
+def _early(data: xr.Dataset) -> str:
+    """How many members of an ensemble did not complete."""
+    ends = members_ending(data, [str(d) for d in data["status"].dims]) if "status" in data else []
+    return f"{np.count_nonzero(ends)} of {len(ends)} members did not complete" if len(ends) > 1 and any(ends) else ""
+
+
+def _history(ax: Axes, data: xr.Dataset, x: xr.DataArray) -> xr.DataArray | None:
+    """A variable over the time, of a run or of members, with its reference and the end of a run that ended early."""
+    single = lambda x: x if x.dims != ("time",) else _split(data, str(x.name))
+    others = [str(d) for d in x.dims if d != "time"]
+    coloured_by = _curve(ax, single(x), "time", ends=members_ending(data, others))
+    reference = references(data).get(str(x.name))
+    ended = ending(data)
+    if len(ax.lines) == 1 and (reference or ended):
+        ax.lines[0].set_label(SIMULATED)
+    if reference:
+        draw_reference(ax, single(data[reference]), "time")
+    _mark_end(ax, data, ended, GREY)
+    return coloured_by
+
+
+def _compared(ax: Axes, runs: Mapping[str, xr.Dataset], x: xr.DataArray) -> None:
+    """A variable of several runs over the time, each in its colour, with their references and early ends."""
+    name, own = str(x.name), looks(len(runs))
+    for (label, run), look in zip(runs.items(), own, strict=True):
+        line = _split(run, name)
+        ax.plot(line["time"], line, lw=1, label=label, **look)
+    known = [references(run).get(name) for run in runs.values()]
+    if all(known):
+        curves = [run[reference] for run, reference in zip(runs.values(), known, strict=True)]
+        draw_references(ax, curves, "time", own)
+    for (label, run), look in zip(runs.items(), own, strict=True):
+        ended = ending(run)
+        _mark_end(ax, run, ended and f"{label}: {ended}", look["color"])
+    ax.set_ylabel(broken(axis_label(x)), fontsize=8)
+
+
+def _split(run: xr.Dataset, name: str) -> xr.DataArray:
+    """A history as it is shown, not joined where it jumps."""
+    return displayed(split_at_jumps(run, [name])[name])
+
+
+def _mark_end(ax: Axes, run: xr.Dataset, ended: str, colour: str) -> None:
+    """A dotted line where a run ended early, with the reason in the legend."""
+    if ended:
+        at = end_time(run)
+        ax.axvline(np.nan if at is None else at, color=colour, lw=1.0, ls=(0, (1, 2)), label=brief(ended))
 
 
 def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequence[str] = ()) -> Figure:
@@ -153,18 +222,20 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
             f"a picture over {', '.join(drawn)} needs one value of {', '.join(others)}: select it, "
             f"data.isel({dict.fromkeys(others, 0)}), or make a page, which shows all (jaxgait view FILE)"
         )
-    names = chosen(data, variables, [c.name for c in rows.of_role("measure")] or ["status"], rows.dims)
+    measures = [c.name for c in rows.of_role("measure")] or ["status"]
+    names = chosen(data, variables, measures, rows.dims)
+    few = "" if variables else first_few(names, measures)
+    alone = fixed_values(data)
     data, along = distinct(data, names), _along(rows, over)
     draw = functools.partial(draw_map, along=along) if len(along) > 1 else _line
     across = along[0] if len(along) > 1 else next(iter(rows.dims))
     across = rows.columns[across].in_words if across in rows.columns else axis_label(data[across])
     shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")  # its codes are not quantities
-    figure = _panels(data, names, lambda ax, x: draw(ax, shown(x), rows), across)
     hidden = [_span(rows.columns[name]) for name in rows.along if name not in along] if len(along) > 1 else []
-    if fixed or hidden:
-        axes = "\nother axes: view --over NAME NAME" if hidden else ""
-        figure.suptitle(f"members with {', '.join([*fixed, *hidden])}{axes}", fontsize=8)
-    return figure
+    whose = ", ".join([*alone, *fixed, *hidden])
+    axes = "\nother axes: view --over NAME NAME" if hidden else ""
+    note = notes(f"members with {whose}" if whose else "", few) + axes
+    return _panels(data, names, lambda ax, x: draw(ax, shown(x), rows), across, note)
 
 
 def _arranged(scan: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
@@ -176,7 +247,7 @@ def _arranged(scan: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
     single = [d for d in dims if scan.sizes[d] == 1][: len(dims) - 1]  # at least one remains
     columns = table(scan).columns
     fixed = [_span(columns[d]) for d in single if d in columns]
-    scan = scan.isel(dict.fromkeys(single, 0))
+    scan = scan.isel(dict.fromkeys(single, 0), drop=True)
     rows = table(scan)
     if len(rows.dims) == len(rows.along) == 1 and rows.along[0] in scan.coords:
         scan = scan.swap_dims({rows.dims[0]: rows.along[0]})
@@ -195,11 +266,14 @@ def _along(rows: Table, over: Sequence[str]) -> list[str]:
 def _span(column: Column) -> str:
     ends = sorted({np.nanmin(column.values), np.nanmax(column.values)})
     text = [column.names[int(x)] if column.names else f"{x:.4g}" for x in ends]
-    return with_unit(f"{column.name} {'from ' if len(ends) > 1 else ''}{' to '.join(text)}", column.unit)
+    return with_unit(f"{column.name} {'from' if len(ends) > 1 else '='} {' to '.join(text)}", column.unit)
 
 
-def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str) -> Figure:
-    """One panel per variable, drawn by a function, over an axis with the label `across`; colour bars of the lines."""
+def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str, note: str) -> Figure:
+    """One panel per variable, drawn by a function, over an axis with the label `across`; colour bars of the lines.
+
+    A note is above all panels.
+    """
     usual = min(HIGHEST, max(LOWEST, TOGETHER / len(names)))
     heights = [OUTCOMES if name == "status" and data["status"].ndim == 1 else usual for name in names]
     layout: dict[str, Any] = {"sharex": True, "squeeze": False, "height_ratios": heights}
@@ -217,15 +291,18 @@ def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str) 
                 bar.locator = MaxNLocator(integer=True)
                 bar.update_ticks()
         axes[-1, 0].set_xlabel(across)
+        if note:
+            figure.suptitle(note, fontsize=8)
         _legend(figure)
     return figure
 
 
-def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> xr.DataArray | None:
+def _curve(ax: Axes, x: xr.DataArray, dim: str, ends: Sequence[str] = (), **drawn: Any) -> xr.DataArray | None:
     """Draws a variable over one of its dimensions, and returns the values by which its lines are coloured, if any are.
 
-    Lines are named by the values of the other dimensions, up to `MAX_NAMED`. More lines than colours of one parameter
-    are coloured by it. All others are grey.
+    Lines are named by the values of the other dimensions, up to `MAX_NAMED`, and by how their members ended early
+    (`ends`, empty for those that did not). More lines than colours of one parameter are coloured by it. All others are
+    grey.
     """
     others = [str(d) for d in x.dims if d != dim]
     curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
@@ -235,15 +312,15 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, **drawn: Any) -> xr.DataArray | 
     if by is not None:
         ax.set_prop_cycle(color=[to_hex(c) for c in _colours(by).to_rgba(by.values)])
     elif named:
-        ax.set_prop_cycle(cycler(linestyle=DASHES) * cycler(color=PALETTE))
+        own = looks(MAX_NAMED)
+        ax.set_prop_cycle(**{key: [look[key] for look in own] for key in own[0]})
     elif others:
         ax.set_prop_cycle(color=[GREY], alpha=[max(FAINTEST, MAX_NAMED / count)])
         ax.set_title(f"{count} lines", fontsize=8, loc="left")
     lines = ax.plot(x[dim], curves, lw=1, **drawn)
     if named:
-        for line, point in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
-            text = [f"{value:g}" if isinstance(value, float) else str(value) for value in point]
-            line.set_label(", ".join(f"{d} = {value}" for d, value in zip(others, text, strict=True)))
+        for line, name, end in zip(lines, member_names(x, others), ends or [""] * count, strict=True):
+            line.set_label(f"{name} ({end})" if end else name)
     ax.set_ylabel(broken(axis_label(x)), fontsize=8)
     return by
 
@@ -274,10 +351,8 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> xr.DataArray | None:
     joined = not (up and up.colours) and not (across and across.names)
     by = _curve(ax, x, dim, marker=".", **({} if joined else {"linestyle": ""}))
     for axis, column in ((ax.xaxis, across), (ax.yaxis, up)):
-        if column and column.whole:
-            axis.set_major_locator(MaxNLocator(integer=True))
-    if across and across.geometric:
-        make_logarithmic(ax.xaxis, across.values)
+        if column:
+            set_scale(axis, column)
     own = x.name == "status"
     if own:
         ax.set(yticks=[], ylabel="")  # a status is not a quantity

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 
@@ -82,13 +83,30 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
         _draw_empty(ax, draw, empty, rows, x)
     _mark_early_ends(ax, ~empty.T.ravel(), rows, along)
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
-        if column.names:
-            axis.set_ticks(range(len(column.names)), labels=column.names)
-        elif column.geometric:
-            make_logarithmic(axis, column.values)
-        elif column.whole:
-            axis.set_major_locator(MaxNLocator(integer=True))
+        set_scale(axis, column)
     ax.set_ylabel(broken(second.in_words), fontsize=8)
+
+
+def set_scale(axis: Axis, column: Column) -> None:
+    """The scale and the ticks of an axis of a parameter or of a measure: names, a constant ratio, whole numbers.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> import numpy as np
+        >>> from jaxgait.plot.maps import set_scale
+        >>> from jaxgait.plot.table import Column
+        >>> ax = plt.figure().subplots()
+        >>> _ = ax.plot([1.0, 2.0, 4.0], [0.0, 1.0, 2.0])
+        >>> set_scale(ax.xaxis, Column("links", "links", "1", "axis", np.array([1.0, 2.0, 4.0])))
+        >>> print(ax.get_xscale(), [float(x) for x in ax.get_xticks() if 1 <= x <= 4])
+        log [1.0, 2.0, 3.0, 4.0]
+    """
+    if column.names:
+        axis.set_ticks(range(len(column.names)), labels=column.names)
+    elif column.geometric:
+        make_logarithmic(axis, column.values, whole=column.whole)
+    elif column.whole:
+        axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:

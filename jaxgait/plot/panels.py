@@ -82,6 +82,17 @@ def chosen(
     return found
 
 
+def first_few(drawn: Sequence[str], own: Sequence[str]) -> str:
+    """What a picture says if it shows only the first few of what could be drawn; empty if it shows all.
+
+    Examples:
+        >>> from jaxgait.plot.panels import first_few
+        >>> first_few(["height", "v"], ["height", "v", "drag", "energy"])
+        'the first 2 of 4 variables (others by name)'
+    """
+    return f"the first {len(drawn)} of {len(own)} variables (others by name)" if len(drawn) < len(own) else ""
+
+
 def distinct(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     """A result in which no two of these variables have the same words: their names take the place of such words.
 

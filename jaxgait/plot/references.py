@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from jaxgait.plot.style import displayed
 
 LOOK: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 1.0, "zorder": 3}
 """The line of a reference."""
-ALIKE = 1e-6
-"""Largest difference of references that are drawn as one, relative to the largest value: by rounding."""
+ALIKE, ALIKE_WITHIN = 1e-6, 1e-2
+"""Largest difference of references that are drawn as one, relative to the largest value: of members by rounding; of
+runs with samples of their own by interpolation."""
 
 
 def references(data: xr.Dataset) -> dict[str, str]:
@@ -51,6 +52,42 @@ def with_their_references(data: xr.Dataset, names: Sequence[str]) -> list[str]:
     """
     drawn = {other for name, other in references(data).items() if name in names}
     return [name for name in names if name not in drawn]
+
+
+def draw_references(ax: Axes, curves: Sequence[xr.DataArray], dim: str, looks: Sequence[Mapping[str, Any]]) -> None:
+    """Draws the references of several runs into the panel of their variable: one if all are alike.
+
+    Args:
+        ax: the panel.
+        curves: the reference of each run over `dim` alone, all of the same variable.
+        dim: the dimension along the axis.
+        looks: of the lines of the runs, whose colours references that differ have.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> import xarray as xr
+        >>> from jaxgait.plot.references import draw_references
+        >>> _, ax = plt.subplots()
+        >>> knee = xr.DataArray([0.1, 0.2], {"time": [0.0, 1.0]}, attrs={"long_name": "measured knee flexion"})
+        >>> draw_references(ax, [knee, 2.0 * knee], "time", [{"color": "C0"}, {"color": "C1"}])
+        >>> [line.get_color() for line in ax.lines]
+        ['C0', 'C1']
+    """
+    first = curves[0]
+    if all(_alike(first, other, dim) for other in curves[1:]):
+        draw_reference(ax, first, dim)
+        return
+    for curve, look in zip(curves, looks, strict=True):
+        label = None if curve is not first else str(curve.attrs.get("long_name") or curve.name)
+        ax.plot(curve[dim], displayed(curve), **LOOK | {"color": look["color"]}, label=label)
+
+
+def _alike(one: xr.DataArray, other: xr.DataArray, dim: str) -> bool:
+    """Whether two curves are the same as far as both go."""
+    at = one[dim].values
+    values = np.interp(at, other[dim].values, other.values, right=np.nan)
+    apart = of_known(np.nanmax, np.abs(one.values - values), initial=0.0)
+    return bool(apart <= ALIKE_WITHIN * of_known(np.nanmax, np.abs(one.values), initial=0.0))
 
 
 def draw_reference(ax: Axes, x: xr.DataArray, dim: str, *, band: bool = False) -> None:

@@ -23,7 +23,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import AutoLocator, LogLocator, NullLocator, StrMethodFormatter
 
 from jaxgait import files
-from jaxgait.checks import positive, real, shown
+from jaxgait.checks import listed, positive, real, shown
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, "#56B4E9", "#000000")
@@ -151,8 +151,10 @@ def cell_edges(centres: Num[np.ndarray, " cells"], geometric: bool = False) -> F
     return np.exp(edges) if geometric else edges
 
 
-def make_logarithmic(axis: Axis, values: Num[np.ndarray, " values"]) -> None:
+def make_logarithmic(axis: Axis, values: Num[np.ndarray, " values"], *, whole: bool = False) -> None:
     """Makes an axis of positive values logarithmic, with plain numbers at its ticks if they span few decades.
+
+    There are no ticks between `whole` numbers.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -169,7 +171,9 @@ def make_logarithmic(axis: Axis, values: Num[np.ndarray, " values"]) -> None:
     setter("log")
     ratio = np.nanmax(values) / np.nanmin(values)
     if ratio < 1e3:  # where the usual ticks are few, and labelled as 2 x 10^1
-        axis.set_major_locator(AutoLocator() if ratio < 10.0 else LogLocator(subs=(1.0, 2.0, 5.0)))
+        few = AutoLocator()
+        few.set_params(integer=whole)
+        axis.set_major_locator(few if ratio < 10.0 else LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_locator(NullLocator())
 
@@ -226,7 +230,8 @@ def save(
         height_mm: its height in mm; by default as its panels need.
 
     Raises:
-        ValueError: for an impossible width or height (see `check_side`), and a height without a width.
+        ValueError: for another extension, an impossible width or height (see `check_side`), and a height without a
+            width.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -243,6 +248,8 @@ def save(
     if not kind:
         kind = mpl.rcParams["savefig.format"]
         path = path.with_name(f"{path.name.rstrip('.')}.{kind}")
+    if kind not in kinds():
+        raise ValueError(f"cannot write {path}: its name must end in {listed([f'.{known}' for known in kinds()])}")
     if width_mm is not None:
         height = None if height_mm is None else check_side("height_mm", height_mm)
         _resize(figure, check_side("width_mm", width_mm), height)

@@ -204,6 +204,17 @@ def test_ends_of_a_scale_are_the_extremes():
     assert texts(np.array([-2e-4, -1e-4, 0.0])) == ["-0.0002", "-0.0001", "0"]
 
 
+@pytest.mark.parametrize("links", [[1, 2, 4], [1, 2, 3], [2, 8, 32]])
+def test_an_axis_of_whole_numbers_has_no_ticks_between_them(links):
+    data = xr.Dataset({"rho": (("links", "c"), np.arange(6.0).reshape(3, 2))}).assign_coords(links=links, c=[1.0, 2.5])
+    data = data.assign(status=(("links", "c"), np.zeros((3, 2), int)))
+    for one in (data, data.isel(c=0)):
+        ax = picture(one).axes[0]
+        ticks = [x for x in ax.get_xticks() if links[0] <= x <= links[-1]]
+        assert len(ticks) > 1 and not np.any(np.mod(ticks, 1.0)), ticks
+        assert ax.get_xscale() == ("linear" if links[-1] == 3 else "log")
+
+
 def test_a_legend_of_long_sentences_fits_the_picture():
     data = ended_early("mass", "length")
     data["status"].values.flat[1], data.low.values.flat[1] = 1, np.nan
@@ -278,7 +289,7 @@ def test_a_sample_over_one_parameter_is_a_curve_over_its_values():
 
 def test_an_axis_of_one_value_is_a_title():
     figure = picture(scan("mass", "length").isel(mass=[1]))
-    assert figure.get_suptitle() == "members with mass 1 kg" and figure.axes[0].get_xlabel() == "length (kg)"
+    assert figure.get_suptitle() == "members with mass = 1 kg" and figure.axes[0].get_xlabel() == "length (kg)"
     np.testing.assert_array_equal(figure.axes[0].lines[0].get_xydata(), [[0, 3], [1, 4], [2, 5]])
     assert picture(scan("mass", "length", "age").isel(age=[0])).axes[0].get_ylabel() == "length (kg)"
 

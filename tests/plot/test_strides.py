@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from jaxgait.plot import strides
 from jaxgait.plot.histories import picture
-from jaxgait.plot.strides import over_stride, stride_time
+from jaxgait.plot.strides import FEWEST, order, over_stride, stride_time
 from jaxgait.plot.style import save
 
 COUNTED = {"strides": 3, "samples_per_stride": 4}
@@ -16,7 +17,8 @@ SHAPE = np.array([0.0, 1.0, 2.0, 1.0])
 
 
 @pytest.fixture(autouse=True)
-def closed():
+def closed(monkeypatch):
+    monkeypatch.setattr(strides, "FEWEST", 4)
     yield
     plt.close("all")
 
@@ -69,13 +71,13 @@ def test_the_first_two_strides_of_a_run_count_only_without_others():
     shorter = whole.assign_attrs(t_end_s=2.5)
     shortest = whole.assign_attrs(t_end_s=1.0)
     for data, height, note in (
-        (whole, 3.0, "last of 3 strides"),
-        (shorter, 2.0, "last 2 of 3 strides; 1 of 2 strides left out: not completed"),
-        (shortest, 1.0, "2 of 3 strides left out: not completed"),
+        (whole, 3.0, "stride 3 of 3"),
+        (shorter, 2.0, "stride 2 of 3; the motion is still leaving its start; 1 of 2 strides left out: not completed"),
+        (shortest, 1.0, "stride 1 of 3; the motion is still leaving its start; 2 of 3 strides left out: not completed"),
     ):
         figure = over_stride(data)
         np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata().max(), np.degrees(2.0 * height))
-        assert text(figure)[1] == note
+        assert text(figure)[1].replace("\n", " ") == note
 
 
 def test_bands_of_forces_that_only_push_end_at_zero():
@@ -107,14 +109,14 @@ def test_strides_that_a_run_did_not_finish_are_left_out():
     data = run(1.0, 2.0, 3.0).assign_attrs(t_end_s=1.4)
     data["knee"].values[6:] = np.nan
     figure = over_stride(data)
-    assert text(figure) == (["simulated"], "2 of 3 strides left out: not completed")
+    assert text(figure)[0] == ["simulated"] and "2 of 3 strides left out: not\ncompleted" in text(figure)[1]
     assert len(figure.axes[0].lines) == 1 and not figure.axes[0].collections, "a single stride has no spread"
 
 
 def test_every_stride_is_a_line_on_request():
     figure = over_stride(run(1.0, 2.0, 1.0), spread=None, last=3)
     assert len(figure.axes[0].lines) == 3 and text(figure)[0] == ["3 strides"]
-    assert text(over_stride(run(1.0, 2.0, 1.0), last=2))[1] == "last 2 of 3 strides"
+    assert text(over_stride(run(1.0, 2.0, 1.0), last=2))[1] == "strides 2 to 3 of 3"
 
 
 def test_references_of_several_people_have_a_band():
@@ -155,6 +157,79 @@ def test_what_has_no_value_in_a_part_of_the_stride_or_anywhere_is_no_early_end()
     assert "not completed; knee has no value in 1\nof 3 members" in text(over_stride(members))[1]
 
 
+FOLDED = {"status": 10, "status_text": "ended early: folded (at a dead point)", "t_end_s": 2.3}
+
+
+def test_a_run_that_ended_early_says_how():
+    data = run(1.0, 2.0, 3.0).assign_attrs(FOLDED)
+    said = "stride 2 of 3; ended early: folded (at a dead point), 2.3 s into the run; the motion is still leaving its"
+    assert text(over_stride(data))[1].replace("\n", " ") == f"{said} start"
+    assert "leaving" not in text(over_stride(data, last=3))[1], "these strides were asked for"
+    member = scan((1, 2, 3), (1, 2, 3), status=[10, 0]).assign_attrs(status_legend='{"10": "ended early: folded"}')
+    member = member.assign(t_end=("member", [2.3, 6.0])).assign_coords(k=("member", [2e4, 3e4], {"units": "N/m"}))
+    alone = text(over_stride(member.isel(member=0)))[1].replace("\n", " ")
+    assert "k = 20000 N/m; stride 2 of 3; ended early: folded, 2.3 s into the run" in alone
+
+
+def test_several_runs_have_a_colour_and_their_name():
+    figure = over_stride({"soft": run(1, 2, 3, measured=1), 3e4: run(3, 4, 5, measured=1)}, last=2)
+    soft, stiff, measured = figure.axes[0].lines
+    assert text(figure) == (
+        ["soft (mean of 2)", "30000 (mean of 2)", "measured knee"],
+        "strides 2 to 3 of 3; bands: ± 1 SD",
+    )
+    assert soft.get_color() != stiff.get_color() and measured.get_color() == "black"
+    np.testing.assert_allclose(stiff.get_ydata().max(), np.degrees(2.0 * 4.5))
+    figure = over_stride({"one": run(1, 2, 3, measured=1), "other": run(1, 2, 3, measured=2).assign_attrs(FOLDED)})
+    assert [line.get_color() for line in figure.axes[0].lines[2:]] == [x.get_color() for x in figure.axes[0].lines[:2]]
+    note = text(figure)[1].replace("\n", " ")
+    assert note.startswith("one: stride 3 of 3; other: stride 2 of 3, ended early: folded") and "bands" not in note
+    assert picture({"one": run(1, 2, 3)}, ["knee"], "stride").axes[0].lines[0].get_label() == "one"
+
+
+def test_a_few_members_are_told_apart_on_request():
+    data = scan((0, 0, 1), (0, 0, 3), (0, 0, 4), status=[0, 10, 0])
+    data = data.assign_coords(member=[0, 1, 2], k=("member", [1e4, 2e4, 3e4], {"units": "N/m"}))
+    figure = over_stride(data, spread=None)
+    assert text(figure)[0][:2] == ["k = 10000 N/m", "k = 30000 N/m"]
+    first, second, _ = figure.axes[0].lines
+    assert first.get_color() != second.get_color()
+    np.testing.assert_allclose(second.get_ydata().max(), np.degrees(8.0))
+
+
+def test_strides_that_alternate_are_drawn_apart():
+    counted = {"strides": 8, "samples_per_stride": 4}
+    knee = np.append(np.concatenate([h * SHAPE for h in 4 * (1.0, 3.0)]), 0.0)
+    time = np.linspace(0.0, 8.0, 33)
+    data = xr.Dataset({"knee": ("time", knee, {"units": "rad"}), "hip": ("time", np.cos(2 * np.pi * time))})
+    data = data.assign_coords(time=time).assign_attrs(counted)
+    figure = over_stride(data, ["hip", "knee"])
+    names, note = text(figure)
+    assert names == ["strides 3, 5, 7 (mean of 3)", "strides 4, 6, 8 (mean of 3)"]
+    assert "strides alternate between 2 gaits (order 2), drawn apart" in note.replace("\n", " ")
+    assert [line.get_ydata().max() for line in figure.axes[1].lines] == pytest.approx(np.degrees([2.0, 6.0]))
+    alone = text(over_stride(data, "knee", last=1))
+    assert alone[0] == ["simulated"] and "(order 2), this is one of them" in alone[1].replace("\n", " ")
+    settled = data.assign(knee=("time", np.append(np.tile(SHAPE, 8), 0.0)))
+    members = xr.concat([data, settled, settled], "member").assign(status=("member", [0, 0, 0]))
+    note = text(over_stride(members, "knee"))[1].replace("\n", " ")
+    assert "strides of 1 of 3 members alternate (order 2 or more): their last stride is one of these" in note
+    both = over_stride({"double": data, "single": settled}, "knee")
+    assert text(both)[0] == ["double, strides 3, 5, 7 (mean of 3)", "double, strides 4, 6, 8 (mean of 3)",
+                             "single (mean of 6)"]  # fmt: skip
+
+
+def test_curves_of_a_drift_or_with_gaps_have_no_order():
+    table = np.arange(6.0)[:, None] * np.ones(3)
+    assert order(np.stack([table, np.where(table == 5.0, np.nan, 1.0)])).tolist() == [0, 0]
+    assert order(np.ones((1, 1, 3))).tolist() == [0], "one stride repeats nothing"
+
+
+def test_too_few_samples_are_said(monkeypatch):
+    monkeypatch.setattr(strides, "FEWEST", FEWEST)
+    assert "only 4 samples per stride: peaks may be cut off" in text(over_stride(run(1, 2, 3)))[1]
+
+
 def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
     figure = over_stride(scan((0, 0, 1), (0, 0, 3), (0, 9, 9), status=[0, 0, 10]), last=2)
     with warnings.catch_warnings():
@@ -172,6 +247,9 @@ def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
         (run(1, 1, 1), {"variables": ["kne"]}, "no variable 'kne': did you mean 'knee'"),
         (run(1, 1, 1).expand_dims(leg=2).assign(t=("time", np.zeros(13))), {"variables": "knee"}, "needs only"),
         (run(1, 1, 1), {"last": 4}, "last must be at most 3, the number of strides, got 4"),
+        ({"a": run(1, 1, 1), "b": run(1, 1, 1).drop_attrs()}, {}, "whose length is given in strides"),
+        ({"a": run(1, 1, 1), "b": run(1, 1, 1).drop_vars("knee")}, {"variables": "knee"}, "no variable 'knee'"),
+        ({}, {}, "over_stride draws 1 to 21 results by name, which colours tell apart, got 0"),
         (run(1, 1, 1), {"spread": np.array(5)}, r"two percentiles such as \(5, 95\), or None, got array\(5\)"),
         (run(1, 1, 1), {"spread": (95, 5)}, r"two percentiles such as \(5, 95\), or None, got \(95, 5\)"),
         (run(1, 1, 1).isel(time=slice(-5, None)), {}, "all 13 samples of 3 strides, and there are 5: give the whole"),

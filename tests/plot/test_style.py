@@ -21,6 +21,12 @@ SOURCES = [*ROOT.glob("jaxgait/plot/*.py"), *ROOT.glob("experiments/*/*.py"), *R
 SETTERS = {"set_xlabel", "set_ylabel", "set_zlabel", "xlabel", "ylabel"}
 
 
+def test_a_picture_of_an_unknown_kind_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match=r"cannot write .*e\.xyz: its name must end in .*\.png, .* or \.webp"):
+        save(plt.figure(), tmp_path / "a" / "e.xyz")
+    assert not (tmp_path / "a").exists()
+
+
 def test_edges_of_cells_are_halfway_between_their_centres():
     np.testing.assert_allclose(cell_edges(np.array([1.0, 2.0, 4.0])), [0.5, 1.5, 3.0, 5.0])
     np.testing.assert_allclose(cell_edges(np.array([1.0, 100.0]), geometric=True), [0.1, 10.0, 1000.0])
