@@ -29,7 +29,7 @@ from jaxgait.checks import by_name, warn_user
 from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
 from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
-from jaxgait.plot.scene import alike, cut_off, scene
+from jaxgait.plot.scene import Scene, alike, cut_off, scene
 from jaxgait.plot.stage import Stage, laid_out, length
 from jaxgait.plot.style import style
 
@@ -37,6 +37,8 @@ SHORTEST, LONGEST = 3.0, 30.0
 """Length in s of a film below which it is in slow motion, and above which it is fast, unless a speed is given."""
 WIDTH = 800
 """Of a film's file in pixels: half a slide."""
+FEWEST = 10.0
+"""Samples per second of a film, below which it moves in jumps."""
 HOLD = 1.0
 """Time in s for which the last frame of a run that ended early stays."""
 
@@ -222,6 +224,9 @@ def animate(
         fps: largest number of frames in 1/s; the film has as many as divide its length evenly, and at least two.
         curves: whether to draw histories below the scene, if it has any; of many cycles, a window that moves.
 
+    Warns:
+        UserWarning: of what leaves the view during much of the film, and of runs with too few samples for it.
+
     Raises:
         TypeError: for a file name as the model.
         ValueError: for anything but runs over time, for mechanisms without a scene, and for impossible speeds.
@@ -248,6 +253,8 @@ def animate(
         scenes = alike(scenes)
     span = max(map(length, scenes))
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
+    for (title, _), one in zip(runs, scenes, strict=True):
+        _warn_of_jumps(title, one, pace)
     steps = _steps(span / pace, float(checks.count("fps", fps)))
     rate = steps * pace / span
     titles = [f"{title:g}" if isinstance(title, float | np.floating) else str(title) for title, _ in runs]
@@ -260,6 +267,17 @@ def animate(
     film = Film(figure, draw, frames=len(times), interval=1000.0 / rate, blit=False)
     film._moving = [panel.cursor for stage in stages for panel in stage.panels if not panel.scrolls]
     return film
+
+
+def _warn_of_jumps(title: Any, shown: Scene, pace: float) -> None:
+    """Warns of a run with too few samples for a film that moves smoothly."""
+    rate = pace * (len(shown.time) - 1) / length(shown)
+    if rate < FEWEST:
+        whose = f"the run {title!r}" if title != "" else "the run"
+        warn_user(
+            f"the film moves in jumps, and peaks may be cut off: {whose} has {rate:.2g} samples per second of the "
+            f"film; simulate it with {math.ceil(FEWEST / rate)} times as many samples"
+        )
 
 
 def usual_pace(span: float) -> float:

@@ -340,8 +340,10 @@ def _bar(ax: Axes, view: View, grounded: bool) -> None:
     """A scale bar low in the view, with its length beside it (in the ground) or above it (where feet may be beside)."""
     size = rounded(view.span[0] / 4)
     end = (0.04 + size / view.span[0], 0.04)
-    ax.plot([0.04, end[0]], [0.04, 0.04], color="black", lw=2.0, transform=ax.transAxes, zorder=8)
+    halo = [effects.withStroke(linewidth=4.0, foreground="white")]  # on what moves behind them
+    ax.plot([0.04, end[0]], [0.04, 0.04], color="black", lw=2.0, transform=ax.transAxes, zorder=8, path_effects=halo)
     look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "fontsize": 7, "zorder": 8}
+    look["path_effects"] = [effects.withStroke(linewidth=2.5, foreground="white")]
     if grounded:
         ax.annotate(_metric(size), end, (5.0, 0.0), va="center_baseline", **look)
     else:

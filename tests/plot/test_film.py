@@ -266,6 +266,17 @@ def test_a_film_of_what_leaves_its_view_warns_once_with_a_view_that_holds_it(jum
     assert not cut_off(near._replace(views=(View(near.views[0].centre, (wide, tall)),)))
 
 
+def test_a_film_of_few_samples_warns(jump):
+    few = jump.isel(time=slice(None, None, jump.sizes["time"] // 5))
+    with pytest.warns(
+        UserWarning, match=r"moves in jumps, .*: the run 'thin' has [\d.]+ samples per second of the film"
+    ):
+        film.animate({"thin": few, "whole": jump}, speed=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        film.animate(jump)
+
+
 def test_a_wall_may_extend_beyond_the_view():
     wall = Limb(np.array([[[-9.0, 0.0], [9.0, 0.0]], [[-9.0, 0.1], [9.0, 0.1]]]), 0.1)
     view = View(np.zeros((1, 2)), (2.0, 2.0))

@@ -10,7 +10,7 @@ from jaxgait.ensembles.results import rebuilt
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis import Prosthesis
 from jaxgait.models.prosthesis.scene import cylinder
-from jaxgait.models.walker import RigidWalker
+from jaxgait.models.walker import RigidWalker, RollingWalker
 from jaxgait.parameters import with_parameters
 from jaxgait.plot import scene
 
@@ -108,3 +108,18 @@ def test_the_drawn_cylinder_has_the_length_of_the_damper():
     run = jaxgait.simulate(model, strides=1, samples=20)
     upper, lower = cylinder(model, run)
     np.testing.assert_allclose(np.linalg.norm(upper - lower, axis=-1), run.damper_length, rtol=1e-12)
+
+
+def test_the_foot_of_a_walker_that_falls_reaches_its_force_and_the_other_one_is_said_to_pass_through_the_ground():
+    steep, gentle = (RollingWalker(slope=slope) for slope in (0.13, 0.01))
+    with pytest.warns(jaxgait.outcome.IncompleteRun):
+        fall = jaxgait.simulate(steep, duration=3.0, samples=1000)
+    shown = scene.scene(fall, steep)
+    last = np.flatnonzero(np.isfinite(fall.x.values))[-1]
+    feet = [shape.points[last] for shape in shown.shapes if isinstance(shape, scene.Limb) and shape.points.shape[1] > 2]
+    contact = shown.forces[0].at[last]
+    assert min(np.linalg.norm(foot - contact, axis=1).min() for foot in feet) < 0.02
+    height, unit = shown.readouts["swing foot"]
+    assert height[last] < -10.0 and unit.startswith("cm above the ground")
+    walk = scene.scene(jaxgait.simulate(gentle, duration=1.0, samples=100), gentle)
+    assert "swing foot" not in walk.readouts

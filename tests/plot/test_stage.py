@@ -125,6 +125,9 @@ def test_titles_of_views_and_scale_bars_lie_on_no_shape():
     assert not title.get_window_extent().overlaps(first._left_title.get_window_extent())
     ground = first.transData.transform((0.0, 0.0))[1]
     assert all(text.get_window_extent().y1 < ground for text in first.texts)
+    assert all(text.get_path_effects() for text in second.texts if text.get_text() != "sole"), (
+        "legible on what is behind"
+    )
 
 
 def test_measured_curves_are_dashed():

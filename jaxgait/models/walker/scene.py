@@ -10,7 +10,9 @@ from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, Vie
 from jaxgait.plot.style import BLUE, ORANGE
 
 FOOT_ARC = 0.6
-"""Half opening in rad of the drawn arc of a foot."""
+"""Half opening in rad of the drawn arc of a foot, at least: it reaches as far as the leg is inclined, and touches."""
+DEEP = 0.05
+"""Depth of a swing foot in the ground that the caption states, as a fraction of the leg: more than in a usual swing."""
 THICKNESS = 0.05
 """Thickness of a leg as a fraction of its length."""
 COLOURS = (BLUE, ORANGE)
@@ -39,9 +41,16 @@ def scene(model: RoundFeet, run: xr.Dataset) -> Scene:
         forces=_forces(model, run, hip, angles),
         newtons_per_metre=arrow_scale(Scene(run.time.values, (), views, forces=(weight,))),
         curves=(Curve("leg angle", "deg", degrees),),
-        readouts={"slope": (np.full(run.sizes["time"], np.degrees(slope)), "deg")},
+        readouts={"slope": (np.full(run.sizes["time"], np.degrees(slope)), "deg")} | _sunk(model, run),
         legend={"leg 1": BLUE, "leg 2": ORANGE},
     )
+
+
+def _sunk(model: RoundFeet, run: xr.Dataset) -> dict[str, tuple[np.ndarray, str]]:
+    """The height of a swing foot that passes far through the ground, which a walker that rolls does not feel."""
+    if "swing_gap" not in run or float(run.swing_gap.min()) > -DEEP * float(model.leg_length):
+        return {}
+    return {"swing foot": (100.0 * run.swing_gap.values, "cm above the ground (it passes through)")}
 
 
 def leg(model: RoundFeet, hip: np.ndarray, angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -55,8 +64,8 @@ def leg(model: RoundFeet, hip: np.ndarray, angle: np.ndarray) -> tuple[np.ndarra
     shank, radius = float(model.shank), float(model.foot_radius)
     down = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=-1)
     centre = hip + shank * down(angle)
-    sole = radius - 0.5 * THICKNESS * float(model.leg_length)
-    arc = centre[:, None] + sole * down(angle[:, None] + np.linspace(-FOOT_ARC, FOOT_ARC, 15))
+    sole, half = radius - 0.5 * THICKNESS * float(model.leg_length), max(FOOT_ARC, float(np.nanmax(np.abs(angle))))
+    arc = centre[:, None] + sole * down(angle[:, None] + np.linspace(-half, half, round(25 * half)))
     return np.stack([hip, centre + sole * down(angle)], axis=1), arc
 
 
