@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
-from jaxgait.optimization.optimum import Optimum
+from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Optimum
 from jaxgait.plot.references import with_their_references
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, make_logarithmic, style
 from jaxgait.units import with_unit
@@ -28,6 +28,8 @@ _LINES = ("-", "--", ":", "-.")
 """Of several quantities in one panel."""
 TITLE = 80
 """Characters of a line above these pictures."""
+ALONE, FOLLOWED = "this parameter alone", "if the others follow"
+"""What the bars and the lines of tolerances are."""
 HIGH = 36
 """Characters of a label that fit next to a panel of these pictures."""
 
@@ -150,10 +152,12 @@ def convergence(found: Optimum) -> Figure:
             ax.semilogy(1 + seen, np.maximum(one[seen], least), lw=1.0, color=BLUE, alpha=0.6)
             if seen.size:
                 ax.semilogy(1 + seen[-1], max(one[seen[-1]], least), "*", color=ORANGE, mec="black", ms=9)
-        ax.axhline(least, color=GREY, lw=0.8, ls="--")
-        ax.text(0.02, least, f"the best, or within {least:.1g} of it", fontsize=7, color=GREY, va="bottom",
-                transform=ax.get_yaxis_transform())  # fmt: skip
         unit = str(history.objective.attrs.get("units", ""))
+        near = with_unit(f"{least:.1g}", unit)
+        ax.axhline(least, color=GREY, lw=0.8, ls="--", label=f"the best of all, or within {near} of it")
+        ax.plot([], [], color=BLUE, alpha=0.6, label="best of a start so far")
+        ax.plot([], [], "*", color=ORANGE, mec="black", ms=9, label="its end")
+        figure.legend(loc="outside lower center", ncols=3, fontsize=7)
         ax.set(xlabel="evaluations of a start", ylabel=axis_label("distance from the best objective", unit))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_title(f"{found.method}, gradient {found.gradient.partition(SINCE)[0]}", loc="left", fontsize=8)
@@ -178,15 +182,15 @@ def room(found: Optimum) -> Figure:
         raise ValueError("the surroundings of this optimum are unknown: it has no slopes, or runs next to it failed")
     local, names = found.local, list(found.best)
     with style():
-        figure, ax = plt.subplots(figsize=(6.4, 1.2 + 0.7 * len(names)))
+        figure, ax = plt.subplots(figsize=(6.4, 1.5 + 0.7 * len(names)))
         ax.set_ylim(-0.65, len(names) - 0.5)
         for i, name in enumerate(names):
             within, best = Spacing.of([found.bounds[name]]), np.array([found.best[name]])
             moved = lambda by, within=within, best=best: 100.0 * (within.unit(best + by) - within.unit(best)).item()
             alone, follow = ([moved(-down), moved(up)] for down, up in (local.room[name], local.ridge[name]))
-            ax.barh(i, np.ptp(alone), left=alone[0], height=0.6, color=BLUE, alpha=0.8)
-            ax.plot(follow, (i, i), "|-", color="black", lw=1.2, ms=8)
-            stops = "below: {}; above: {}".format(*local.stops[name])
+            ax.barh(i, np.ptp(alone), left=alone[0], height=0.6, color=BLUE, alpha=0.8, label=None if i else ALONE)
+            ax.plot(follow, (i, i), "|-", color="black", lw=1.2, ms=8, label=None if i else FOLLOWED)
+            stops = "a fall ends {}; a rise {}".format(*map(_stop, local.stops[name]))
             look: dict[str, Any] = {"fontsize": 6.5, "va": "top", "bbox": {"color": "white", "pad": 0.5}}
             ax.text(0.01, i - 0.36, stops, transform=ax.get_yaxis_transform(), **look)
         ax.axvline(0.0, color="black", lw=1)
@@ -195,12 +199,17 @@ def room(found: Optimum) -> Figure:
         ax.set_yticks(range(len(names)), names)
         ax.set_xlabel("change (% of the width of the bounds)")
         loss = with_unit(f"{local.loss:.2g}", found.unit)
-        ax.set_title(
-            f"Tolerance for a loss of {loss}, within the bounds: blue, each alone; line, if the others follow",
-            loc="left",
-            fontsize=8,
-        )
+        ax.set_title(f"Tolerances for a loss of {loss}, within the bounds", loc="left", fontsize=8)
+        figure.legend(loc="outside lower center", ncols=2, fontsize=7)
     return figure
+
+
+def _stop(stop: str) -> str:
+    """What ends the tolerance of a parameter, in words (see `Local.stops`)."""
+    if stop.startswith(FAILED):
+        return f"where runs fail ({stop.removeprefix(FAILED)})"
+    known = {OBJECTIVE: "with this loss", BOUND: "at its bound", UNSEARCHED: f"unknown ({UNSEARCHED})"}
+    return known.get(stop, f"at the limit {stop}")
 
 
 def slopes(

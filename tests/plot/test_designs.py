@@ -1,6 +1,7 @@
 """Pictures of a search: a scan behind its paths in the same colours. The other ones: tests/cli/test_optimizing.py."""
 
 import dataclasses
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +26,9 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     (points,) = (one for one in ax.collections if isinstance(one, PathCollection))
     assert mesh.norm is points.norm and points.norm.vmin == points.get_array().min(), "the best are not clipped"
     np.testing.assert_array_equal(mesh.get_array(), scan.peak_rope_force.transpose("rope_length", "stiffness"))
-    assert all(tick == int(tick) for tick in designs.convergence(found).axes[0].get_xticks())
+    figure = designs.convergence(found)
+    assert all(tick == int(tick) for tick in figure.axes[0].get_xticks()) and not figure.axes[0].texts
+    assert re.match(r"the best of all, or within \S+ N of it", figure.legends[0].get_texts()[0].get_text())
     with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, got one over rope_length"):
         designs.paths(found, scan=scan.clearance.isel(stiffness=0))
     plt.close("all")
@@ -77,10 +80,26 @@ def test_tolerances_are_drawn_within_the_bounds_with_the_unit_of_the_loss():
     local = dataclasses.replace(found.local, room=room, stops=stops, ridge=ridge, loss=1.5)
     ax = designs.room(dataclasses.replace(found, local=local)).axes[0]
     assert [bar.get_bbox().intervalx.round(6).tolist() for bar in ax.patches] == [[-4.0, 10.0], [-2.5, 5.0]]
-    assert [text.get_text() for text in ax.texts] == ["below: bound; above: objective"] * 2
+    assert [text.get_text() for text in ax.texts] == ["a fall ends at its bound; a rise with this loss"] * 2
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
+        "if the others follow",
+        "this parameter alone",
+    ]
     lines = [line.get_xdata().round(6).tolist() for line in ax.lines if line.get_marker() == "|"]
     assert lines == [[-20.0, 40.0], [-25.0, 50.0]] and "a loss of 1.5 N, within" in ax.get_title(loc="left")
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [
+        ("failed: fell", "where runs fail (fell)"),
+        ("clearance >= 0", "at the limit clearance >= 0"),
+        ("not searched farther", "unknown (not searched farther)"),
+    ],
+)
+def test_what_ends_a_tolerance_is_in_words(stop, words):
+    assert designs._stop(stop) == words
 
 
 def test_a_run_that_ended_before_what_is_drawn_is_named_instead_of_its_curve():

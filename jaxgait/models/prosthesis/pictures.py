@@ -18,6 +18,7 @@ from matplotlib.patches import Patch
 
 from jaxgait.analysis import gait
 from jaxgait.motion.drive import GaitDrive
+from jaxgait.plot.runs import brief, ending
 from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, cell_edges, style
 from jaxgait.precision import float64_default
 
@@ -26,7 +27,7 @@ ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
 
 
 def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) -> Figure:
-    """Knee flexion over the last strides of runs, with the measured knee dashed.
+    """Knee flexion over the last strides of runs, with the measured knee dashed, and how those that ended early did so.
 
     Args:
         runs: results of `simulate(Prosthesis(...))` by label.
@@ -42,7 +43,8 @@ def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) ->
             shown = strides >= strides[-1] - last - 1e-9
             ax.plot(strides[shown], np.degrees(run.measured_knee_angle[shown]), "--", color=GREY, label="measured")
             ax.plot(strides[shown], np.degrees(run.knee_angle[shown]), color=BLUE, label="prosthesis")
-            ax.set(title=label, ylabel=axis_label("knee flexion", "deg"))
+            title = ": ".join(filter(None, (label, brief(ending(run)))))
+            ax.set(title=title, ylabel=axis_label("knee flexion", "deg"))
         axes[0, 0].set_ylim(top=86)  # room for the legend
         axes[0, 0].legend(loc="upper left", ncols=2)
         axes[-1, 0].set_xlabel(axis_label("time", "strides"))
