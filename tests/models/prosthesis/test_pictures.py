@@ -33,3 +33,12 @@ def test_spectra_of_many_runs_go_into_rows(count, size):
     assert [ax.get_title() for ax in shown] == list(runs) and tuple(figure.get_size_inches()) == pytest.approx(size)
     assert [ax.get_ylabel() for ax in shown[::3]] == ["amplitude (deg)"] * len(shown[::3])
     plt.close(figure)
+
+
+def test_knees_are_titled_with_how_they_ended():
+    knee = ("time", np.radians(np.linspace(0.0, 60.0, 11)))
+    run = xr.Dataset({"knee_angle": knee, "measured_knee_angle": knee}, {"time": np.linspace(0.0, 1.0, 11)})
+    folded = run.assign_attrs(status=10, status_text="ended early: folded (at a dead point)", t_end_s=0.8)
+    figure = pictures.knee_curves({"soft": run, "stiff": folded}, period=1.0)
+    assert [ax.get_title() for ax in figure.axes] == ["soft", "stiff: ended early: folded, 0.8 s into the run"]
+    plt.close(figure)
