@@ -38,7 +38,7 @@ SHORTEST, LONGEST = 3.0, 30.0
 WIDTH = 800
 """Of a film's file in pixels: half a slide."""
 FEWEST = 10.0
-"""Samples per second of a film, below which it moves in jumps."""
+"""Samples per second of a film, below which it moves in jumps, unless it has no more frames."""
 HOLD = 1.0
 """Time in s for which the last frame of a run that ended early stays."""
 
@@ -253,9 +253,10 @@ def animate(
         scenes = alike(scenes)
     span = max(map(length, scenes))
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
+    least = min(FEWEST, float(checks.count("fps", fps)))
     for (title, _), one in zip(runs, scenes, strict=True):
-        _warn_of_jumps(title, one, pace)
-    steps = _steps(span / pace, float(checks.count("fps", fps)))
+        _warn_of_jumps(title, one, pace, least)
+    steps = _steps(span / pace, float(fps))
     rate = steps * pace / span
     titles = [f"{title:g}" if isinstance(title, float | np.floating) else str(title) for title, _ in runs]
     with style(figure__constrained_layout__use=False):
@@ -269,14 +270,14 @@ def animate(
     return film
 
 
-def _warn_of_jumps(title: Any, shown: Scene, pace: float) -> None:
-    """Warns of a run with too few samples for a film that moves smoothly."""
+def _warn_of_jumps(title: Any, shown: Scene, pace: float, least: float) -> None:
+    """Warns of a run with fewer samples per second of the film than are needed to move smoothly."""
     rate = pace * (len(shown.time) - 1) / length(shown)
-    if rate < FEWEST:
+    if rate < (1.0 - 1e-9) * least:
         whose = f"the run {title!r}" if title != "" else "the run"
         warn_user(
             f"the film moves in jumps, and peaks may be cut off: {whose} has {rate:.2g} samples per second of the "
-            f"film; simulate it with {math.ceil(FEWEST / rate)} times as many samples"
+            f"film; simulate it with {math.ceil(least / rate)} times as many samples"
         )
 
 
