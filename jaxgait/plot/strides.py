@@ -244,7 +244,8 @@ def _orders(data: xr.Dataset, names: Sequence[str]) -> Int[np.ndarray, " members
 def order(table: Float[np.ndarray, "members strides samples"]) -> Int[np.ndarray, " members"]:
     """The number of strides, up to `MAX_ORDER` and half of those given, after which curves repeat within `REPEATED`.
 
-    `IRREGULAR` (0) if they do not, or have gaps. As `jaxgait.analysis.gait.subharmonic_order`, for any variable.
+    `IRREGULAR` (0) if they do not, or have gaps. The unit of the curves does not matter. As
+    `jaxgait.analysis.gait.subharmonic_order`, for any variable.
 
     Examples:
         >>> import numpy as np
