@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait import units
-from jaxgait.checks import is_concrete, shown
+from jaxgait.checks import is_concrete, shown, warn_user
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
 from jaxgait.parameters import ParameterError, check, parameter, parameters, with_parameters
@@ -96,6 +96,9 @@ class Model(Immutable):
         TypeError: for a subclass that lacks something required, naming it; unless it declares abstract methods.
         ValueError: for a misspelt unit.
 
+    Warns:
+        UserWarning: for a name that a subclass adds and that is nearly one of this class, such as `output`.
+
     Examples:
         >>> from typing import NamedTuple
         >>> import jax.numpy as jnp
@@ -157,6 +160,7 @@ class Model(Immutable):
         super().__init_subclass__(**options)
         if any(not name.startswith("__") for name in vars(cls)):  # cloudpickle fills an empty class after it is made
             _check_complete(cls)
+            _warn_of_near_hooks(cls)
         float64_default(cls)
 
     def _repr_html_(self) -> str:
@@ -346,6 +350,9 @@ _ENDINGS = ("_end", "_before", "_after", "_gradient")
 _MOTION_METHODS = ("vector_field", "phases", "kinetics", "advance", "state_at")
 """The methods by which a model may define its motion, see `jaxgait.kinds`."""
 
+_NEAR = 0.85
+"""Least similarity of a name to one of `Model`'s for which it is probably meant."""
+
 _REQUIRED = {
     "initial_state": "its state at t = 0",
     "duration": "the natural length in s of a run (a number or a property)",
@@ -362,6 +369,16 @@ def _check_complete(cls: type) -> None:
     _check_values(cls)
     _check_variables(cls)
     _check_measures(cls)
+
+
+def _warn_of_near_hooks(cls: type) -> None:
+    """Warns of public names that a class adds and that are nearly one of `Model`'s, which it leaves as they are."""
+    optional = {name for name in vars(Model) if not name.startswith("_")} - vars(cls).keys()
+    for name in vars(cls).keys() - inspect.get_annotations(cls).keys():
+        near = difflib.get_close_matches(name, optional, n=1, cutoff=_NEAR)
+        if near and not name.startswith("_") and not any(hasattr(base, name) for base in cls.__bases__):
+            meant = f"did you mean {near[0]}? If not, give it a name less alike"
+            warn_user(f"no simulation uses {name} of {cls.__name__}, as a Model has no such part: {meant}")
 
 
 def _check_required(cls: type) -> None:

@@ -125,7 +125,8 @@ def parameter(
     if numbers.dtype.kind not in "fiu":
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
     if bounds not in get_args(Bounds):
-        raise ValueError(f"the bounds of a parameter must be {listed(get_args(Bounds))}, got {bounds!r}")
+        pair = "" if isinstance(bounds, str) else "; a range of usual values is plausible=(lowest, highest)"
+        raise ValueError(f"the bounds of a parameter must be {listed(get_args(Bounds))}, got {bounds!r}{pair}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(numbers, unit, bounds), "rank": numbers.ndim}
     if isinstance(default, np.ndarray | jax.Array | list):

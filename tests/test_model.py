@@ -76,6 +76,19 @@ def test_a_method_that_should_be_a_property_is_named_when_the_class_is_defined()
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"), [("output", "outputs"), ("initialstate", "initial_state"), ("measure", "measures")]
+)
+def test_a_name_that_is_nearly_one_of_a_model_s_is_warned_of_when_the_class_is_defined(name, meant):
+    with pytest.warns(UserWarning, match=f"no simulation uses {name} of Near, .*: did you mean {meant}?"):
+        near = type("Near", (Bungee,), {name: lambda self: {}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        type("Further", (near,), {name: lambda self: {}})  # its own by now
+        type("Helped", (Bungee,), {name: lambda self: {}, meant: getattr(Bungee, meant)})
+        type("Private", (Bungee,), {f"_{name}": lambda self: {}, "slope": lambda self: 0.0})
+
+
+@pytest.mark.parametrize(
     ("name", "given", "message"),
     [
         ("numerics", {"rtol": 1e-8}, r"numerics of Hopper must be Numerics\(...\), got {'rtol': 1e-08}"),
@@ -586,6 +599,9 @@ def test_parameters_are_declared_by_numbers_with_units():
         unchecked(70.0, unit=1, doc="mass")
     with pytest.raises(ValueError, match="must be any, nonnegative, positive or fraction, got 'postive'"):
         unchecked(70.0, unit="kg", doc="mass", bounds="postive")
+    for pair in ((0.7, 1.55), [0.7, 1.55]):
+        with pytest.raises(ValueError, match=r"or fraction, got .0.7, 1.55.; .* is plausible=\(lowest, highest\)"):
+            unchecked(1.19, unit="rad", doc="angle of attack", bounds=pair)
 
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.grad, lambda f: lambda x: jax.vmap(f)(jnp.array([x]))])
