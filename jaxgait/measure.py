@@ -147,7 +147,7 @@ class Measure:
         """Its value for one run.
 
         Raises:
-            MeasureError: if the run lacks what the measure needs.
+            MeasureError: if the run lacks what the measure needs, and for a time history.
             TracedError: if its code cannot be compiled; the message gives the line.
 
         Examples:
@@ -162,7 +162,14 @@ class Measure:
             20.0
         """
         self.check(run.sampling)
-        return evaluated(f"the measure {self.name!r}", self.function, run)
+        value = evaluated(f"the measure {self.name!r}", self.function, run)
+        if not self.dims and np.shape(value)[:1] == np.shape(run.ts):
+            raise MeasureError(
+                f"the measure {self.name!r} has {len(run.ts)} values, one per sample of the run: reduce them, as by "
+                "max(), or keep a history with trajectories=['NAME'] (--trajectories); for an array of another kind, "
+                "name its dimensions, such as dims=('foot',)"
+            )
+        return value
 
 
 @dataclass(frozen=True)
@@ -418,7 +425,8 @@ def _named(model: Model, one: Any) -> Measure:
     if one in defined:
         return defined[one]
     if not defined:
-        raise MeasureError(f"{type(model).__name__} has no measures: give a function of a run instead of {one!r}")
+        how = "in Python, give a function of a run; a history is kept by trajectories=['NAME'] (--trajectories)"
+        raise MeasureError(f"{type(model).__name__} has no measures, also not {one!r}: {how}")
     hint = nearest(one, defined, limit=2)
     if one in model.variables:
         unit = model.variables[one].unit

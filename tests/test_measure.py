@@ -1,5 +1,7 @@
 """Measures: what they need of a run, and that members that ended early never count."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -298,3 +300,18 @@ def test_the_last_value_is_that_before_an_early_end():
 def test_dimensions_have_names_of_their_own():
     with pytest.raises(MeasureError, match="the measure 'map' has the dimension 'a' twice: give each its own name"):
         Measure("map", lambda run: run["x"], "m", "a map", dims=("a", "b", "a"))
+
+
+def test_a_history_is_no_measure_unless_it_names_its_dimension():
+    history = Measure("path", lambda run: run["x"], "m", "position")
+    for observing in (lambda m: simulate(Oscillator(), duration=1.0, samples=8, observe=m), _two_members):
+        with pytest.raises(
+            MeasureError, match=r"'path' has 9 values, one per sample .*trajectories=.*dims=\('foot',\)"
+        ):
+            observing(history)
+    assert _two_members(dataclasses.replace(history, dims=("moment",))).path.sizes["moment"] == 9
+    assert _two_members(Measure("ends", lambda run: run["x"][:8], "m", "positions")).ends.shape == (2, 8)
+
+
+def _two_members(measure):
+    return ensemble(Oscillator(), {"mass": [1.0, 2.0]}, duration=1.0, samples=8, observe=measure, workers=1)

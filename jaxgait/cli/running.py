@@ -197,6 +197,8 @@ def scan(
         observe, left_out = possible_measures(model, sampling, kept["trajectories"])
         for name, why in left_out.items():
             say(f"{name}: {why}")
+        if not known(model) and not kept["trajectories"]:
+            say(f"{type(model).__name__} has no measures: give --trajectories to keep time histories of the runs")
     request = {**sampling, **kept, "observe": observe, **options}
     if dry_run:
         note(f"running a sample of {chosen.size} trajectories of {type(model).__name__}")
@@ -208,7 +210,8 @@ def scan(
     data = ensemble(model, chosen, **request)
     ended = summary(data)
     print_outcomes(ended, data.attrs["precision"])
-    print("\n".join(scan_lines(data)))
+    for line in scan_lines(data):
+        print(line)
     _save(data, out)
     write_json(json, scan_record(data) | {"store": request.get("store"), "file": out} if json else None)
     return DONE if COMPLETED_TEXT in ended else NOT_ALL

@@ -9,6 +9,8 @@ from scipy import stats
 from jaxgait import latin_hypercube, sobol
 from jaxgait.cli import optimizing, running
 from jaxgait.cli.running import possible_measures
+from jaxgait.ensembles import grid
+from jaxgait.measure import MeasureError, observer
 from jaxgait.motion.drive import REFERENCE_GAITS
 from jaxgait.parameters import ParameterError
 from jaxgait.registry import model
@@ -80,6 +82,19 @@ def test_measures_that_the_sampling_forbids_are_named():
     assert left_out == {"order": why}
     none = possible_measures(Oscillator(), {"strides": None, "duration": 1.0, "samples": None}, False)
     assert none == (None, {})
+
+
+def test_a_scan_of_a_model_without_measures_points_to_time_histories(capsys):
+    sampling = {"strides": None, "duration": 0.1, "samples": 4}
+    for kept, said in ((False, "Oscillator has no measures: give --trajectories"), (["x"], "")):
+        running.scan(
+            Oscillator(), grid({"mass": [1.0, 2.0]}), sampling, {"trajectories": kept, "observe": ()}, {}, None
+        )
+        printed = capsys.readouterr()
+        assert said in printed.err and ("measures" in printed.err) == bool(said)
+        assert "" not in printed.out.splitlines()
+    with pytest.raises(MeasureError, match=r"Oscillator has no measures, also not 'x': .*--trajectories"):
+        observer(Oscillator(), ["x"])
 
 
 def ranges(*over, **given):
