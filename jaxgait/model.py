@@ -366,6 +366,7 @@ def _check_complete(cls: type) -> None:
         return
     _check_required(cls)
     _check_inherited_fields(cls)
+    _check_defaults(cls)
     _check_values(cls)
     _check_variables(cls)
     _check_measures(cls)
@@ -401,6 +402,15 @@ def _check_inherited_fields(cls: type) -> None:
         value = "..." if value is dataclasses.MISSING else repr(value)
         how = f"float = parameter({value}, ...)" if "unit" in inherited[name].metadata else "its type = ..."
         raise TypeError(f"{name} of {cls.__name__} does not change the field of that name: write {name}: {how}")
+
+
+def _check_defaults(cls: type) -> None:
+    """Checks that no field has a default that all models of the class would share and could change, such as a list."""
+    for name, annotation in inspect.get_annotations(cls).items():
+        value = vars(cls).get(name)
+        if value is not None and type(value).__hash__ is None and "ClassVar" not in str(annotation):
+            how = "parameter((1.0, 2.0), unit=..., doc=...) for numbers, a ClassVar for a constant of the class"
+            raise TypeError(f"the default of {name} of {cls.__name__} must not be {shown(value)}: write {how}")
 
 
 def _check_variables(cls: type) -> None:

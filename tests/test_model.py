@@ -100,6 +100,16 @@ def test_attributes_of_another_form_raise_when_the_class_is_defined(name, given,
         type("Hopper", (_Branching,), {name: given})
 
 
+@pytest.mark.parametrize("default", [[1.0, 2.0], {"a": 1.0}, np.ones(2)])
+def test_a_default_that_can_be_changed_names_the_field_and_the_class(default):
+    with pytest.raises(
+        TypeError, match=r"the default of table of Tabled must not be .*: write parameter\(\(1.0, 2.0\)"
+    ):
+        type("Tabled", (Bungee,), {"__annotations__": {"table": Any}, "table": default})
+    constant = type("Constant", (Bungee,), {"__annotations__": {"table": ClassVar[Any]}, "table": default})
+    assert constant.table is default
+
+
 @pytest.mark.parametrize("group", ["events", "terminations"])
 @pytest.mark.parametrize(
     ("given", "got"), [([lambda t, y: y[0]], "a list"), ({"rest": 0.0}, r"{'rest': 0.0}")], ids=["list", "number"]
