@@ -15,6 +15,7 @@ import logging
 import pickle
 import re
 import threading
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -151,9 +152,15 @@ def _recalled(name: str | None, given: Any) -> Program | str | None:
             program = _loaded(stored, *structures)
             return Program(index.results, lambda: program, lanes=lanes_of(" ".join(index.kernels)))
     except Exception as error:
-        disk.warn(name, repr(error))
+        if not _is_of_another_script(error):
+            disk.warn(name, repr(error))
     disk.forget(name)
     return None
+
+
+def _is_of_another_script(error: Exception) -> bool:
+    """Whether an entry names a class that another script defined, such as a state's: an ordinary reason to trace."""
+    return isinstance(error, AttributeError) and repr(sys.modules["__main__"]) in str(error)
 
 
 def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], name: str | None) -> Program:

@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from warnings import catch_warnings, simplefilter
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import calls, compiled, disk
+from jaxgait.native import calls, compiled, disk, stored
 from tests.native.programs import tower
 
 X = jnp.linspace(0.1, 2.0, 16)
@@ -135,6 +136,17 @@ def test_a_damaged_file_is_compiled_again(cache):
     disk.store(path.name, b"whole, but no program")
     np.testing.assert_array_equal(compiled(tower, X)(X), expected)
     assert disk.load(path.name) != b"whole, but no program"
+
+
+@pytest.mark.parametrize(("module", "warnings"), [("__main__", 0), ("tests.native.programs", 1)])
+def test_a_class_of_another_script_is_no_reason_to_warn(cache, module, warnings):
+    name = disk.key("index", module)
+    disk.store(name, f"c{module}\nNoSuchState\n.".encode())  # a pickle of the class alone
+    disk.warn.cache_clear()
+    with catch_warnings(record=True) as caught:
+        simplefilter("always")
+        assert stored._recalled(name, (X,)) is None
+    assert len(caught) == warnings and not (cache / name).exists()
 
 
 @pytest.mark.parametrize("chosen", ["off", "0", "file"])
