@@ -14,8 +14,8 @@ import itertools
 import logging
 import pickle
 import re
-import threading
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
