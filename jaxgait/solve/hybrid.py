@@ -169,17 +169,17 @@ class EventDriven(Scheme):
             check_resolved(self.rtol, precision)
 
     @property
-    def first_step(self) -> float:
-        """Length in s of the first step after each event: `dt`, or the longest step if that is shorter.
+    def first_step(self) -> Scalar:
+        """Length in s of the first step after each event: `dt`, or the longest step if that is shorter; maybe traced.
 
         Examples:
             >>> from jaxgait import RollingWalker
             >>> from jaxgait.solve.hybrid import EventDriven
-            >>> EventDriven.of(RollingWalker(), max_step=1e-3).first_step  # s
+            >>> print(EventDriven.of(RollingWalker(), max_step=1e-3).first_step)  # s
             0.001
         """
-        longest = getattr(self.control, "dtmax", None)
-        return self.dt if longest is None else min(self.dt, float(longest))
+        longest = _longest(self.control)
+        return self.dt if longest is None else jnp.minimum(self.dt, longest)
 
     @property
     def control(self) -> diffrax.AbstractStepSizeController:
@@ -354,3 +354,9 @@ def _limited(control: Any, longest: Any) -> Any:
         return eqx.tree_at(lambda c: c.controller, control, _limited(inner, longest))
     unlimited = isinstance(control, diffrax.PIDController) and control.dtmax is None
     return replace(control, dtmax=longest) if unlimited else control
+
+
+def _longest(control: Any) -> Any:
+    """The longest step in s of a controller, also of one within wrappers; None if it has no limit."""
+    inner = getattr(control, "controller", None)
+    return getattr(control, "dtmax", None) if inner is None else _longest(inner)

@@ -93,7 +93,7 @@ class Engine:
             t, y = reverse_only((t, y))
         seen = None if self.samples is None else self.samples.start(y, self._field(phase))
         guards, rates = jax.lax.stop_gradient(self._guards_and_rates(t, y, self._field(phase)))
-        near = jnp.abs(guards) <= jnp.abs(rates) * _instant(jnp.asarray(self.scheme.dt, t.dtype), t)
+        near = jnp.abs(guards) <= jnp.abs(rates) * _instant(jnp.asarray(self.scheme.first_step, t.dtype), t)
         near = near.at[-1].set(False)  # the end
         guards = jnp.where(near, 0.0, guards)
         status = jnp.where(all_finite(y), self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, NamedTuple
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.solve.guards import jump_of_guard, warn_of_guards
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.solve.simulate import _by_value as by_value
 from jaxgait.solve.smooth import integrate
 
 EXACT = 1e-9  # the motion is a parabola: every solver is exact but for rounding, which grows with every bounce
@@ -379,3 +381,19 @@ def test_the_longest_step_holds_however_dense_the_samples_are(samples):
     assert run.attrs["t_end_s"] == pytest.approx(top - half, abs=1e-9)
     many = simulate(Bouncing(height=1.0, speed=2.0), duration=0.4, samples=samples, max_step=1e-3)
     assert many.attrs["steps"] >= 400
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_longest_step_of_a_controller_holds_from_the_first_step_on(wrapped):
+    control: Any = diffrax.PIDController(rtol=1e-8, atol=1e-8, dtmax=2e-3)
+    if wrapped:
+        control = diffrax.ClipStepSizeController(control, jump_ts=jnp.array([0.1]))
+    scheme = EventDriven.of(Bouncing(), controller=control)
+    assert float(scheme.first_step) == pytest.approx(2e-3)
+
+
+def test_one_program_serves_all_longest_steps():
+    compiled = set(by_value)
+    steps = [simulate(Bouncing(), duration=0.4, samples=9, max_step=x).attrs["steps"] for x in (2e-3, 1e-3)]
+    assert steps[0] < 250 < steps[1]
+    assert by_value == compiled
