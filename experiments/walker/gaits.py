@@ -15,7 +15,7 @@ from jaxgait import precision
 from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import BifurcationPoint, bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
-from jaxgait.analysis.orbits import orbit
+from jaxgait.analysis.orbits import orbit_branches
 from jaxgait.models.walker.measures import PAPER_POINT, rolling_gait
 from jaxgait.models.walker.pictures import basin_map
 from jaxgait.models.walker.rigid import RollingWalker
@@ -51,7 +51,7 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
     exponents = _lyapunov(report, np.asarray(values), np.asarray(starts))
     with style():
         figure, (axis, below) = plt.subplots(2, 1, figsize=(7, 5.6), sharex=True, height_ratios=(3, 1))
-        draw_branches(axis, [first, *orbit(section, walker, second)], walks=(np.asarray(values), points))
+        draw_branches(axis, [first, *orbit_branches(section, walker, second)], walks=(np.asarray(values), points))
         axis.legend(loc="upper left", markerscale=2)
         axis.set(
             xlabel="", ylabel=axis_label("stance angle after heel strike", "rad"), xlim=(0.1, 0.136), ylim=(0.39, 0.57)

@@ -16,7 +16,7 @@ from jaxgait.solve.periodic import ReturnMap
 
 
 @float64_default
-def orbit(return_map: ReturnMap, model: Any, branch: Branch) -> list[Branch]:
+def orbit_branches(return_map: ReturnMap, model: Any, branch: Branch) -> list[Branch]:
     """A branch of gaits of the order n as n branches, one through each point that such a gait has in the section.
 
     Args:
@@ -33,13 +33,13 @@ def orbit(return_map: ReturnMap, model: Any, branch: Branch) -> list[Branch]:
         >>> import numpy as np
         >>> from jaxgait import parameter
         >>> from jaxgait.analysis.continuation import Branch
-        >>> from jaxgait.analysis.orbits import orbit
+        >>> from jaxgait.analysis.orbits import orbit_branches
         >>> class Growth(eqx.Module):
         ...     r: float = parameter(3.2, unit="1", doc="growth")
         >>> logistic = lambda model, z: model.r * z * (1.0 - z)
         >>> growth, z = np.array([3.2]), np.array([[0.513]])
         >>> double = Branch("r", 2, growth, z, np.full((1, 1), 0.16), np.array([True]), (), "")
-        >>> [one.z.round(2).item() for one in orbit(logistic, Growth(), double)]
+        >>> [one.z.round(2).item() for one in orbit_branches(logistic, Growth(), double)]
         [0.51, 0.8]
     """
     found = [branch]

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from jaxgait import checks
 from jaxgait.analysis.continuation import BifurcationPoint, Branch
-from jaxgait.analysis.orbits import orbit
+from jaxgait.analysis.orbits import orbit_branches
 from jaxgait.parameters import parameter_info
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, style
 from jaxgait.solve.periodic import ReturnMap
@@ -86,7 +86,7 @@ def branch_diagram(
     info = None if model is None else parameter_info(model, names[0])
     orbits = listed
     if return_map is not None and quantity != MULTIPLIER:  # which all points of a gait have
-        orbits = [each for one in listed for each in orbit(return_map, model, one)]
+        orbits = [each for one in listed for each in orbit_branches(return_map, model, one)]
     unnamed = "largest multiplier (magnitude)" if quantity == MULTIPLIER else ""
     with style():
         figure, ax = plt.subplots(figsize=(6.0, 3.8))

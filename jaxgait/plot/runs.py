@@ -42,7 +42,7 @@ def looks(count: int) -> list[dict[str, Any]]:
 
 
 def runs_by_name(data: Runs, what: str) -> dict[str, xr.Dataset]:
-    """The results that are to be drawn by name; a single one has the name "".
+    """The results to draw, by name; a single one has the name "".
 
     Args:
         data: one result, or several by name.

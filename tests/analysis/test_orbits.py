@@ -5,7 +5,7 @@ import numpy as np
 
 from jaxgait import parameter
 from jaxgait.analysis.continuation import continuation, period_doubled
-from jaxgait.analysis.orbits import orbit
+from jaxgait.analysis.orbits import orbit_branches
 
 
 class Growth(eqx.Module):
@@ -18,9 +18,9 @@ def logistic(model, z):
 
 def test_a_gait_has_as_many_points_as_its_order():
     single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.8, 3.2))
-    assert orbit(logistic, Growth(), single) == [single]
+    assert orbit_branches(logistic, Growth(), single) == [single]
     double = period_doubled(logistic, Growth(), single, single.bifurcations[0], 3.6)
-    first, second = orbit(logistic, Growth(), double)
+    first, second = orbit_branches(logistic, Growth(), double)
     assert first is double and np.abs(first.z - second.z).max() > 0.1
     np.testing.assert_allclose(first.parameter[:, None] * second.z * (1.0 - second.z), first.z, atol=1e-9)
     np.testing.assert_allclose(second.origin.z, double.origin.z, atol=1e-9)
@@ -31,4 +31,4 @@ def test_a_gait_has_as_many_points_as_its_order():
 def test_a_branch_without_points_has_no_others():
     empty = continuation(logistic, Growth(), "r", np.array([0.6]), (2.8, 3.2))._replace(order=2)
     empty = empty._replace(parameter=np.zeros(0), z=np.zeros((0, 1)), bifurcations=())
-    assert [one.z.shape for one in orbit(logistic, Growth(), empty)] == [(0, 1)] * 2
+    assert [one.z.shape for one in orbit_branches(logistic, Growth(), empty)] == [(0, 1)] * 2
