@@ -216,6 +216,21 @@ def test_a_gap_of_a_force_does_not_cut_the_motion(tmp_path):
     assert found.frames == trial.frames and [plate.name for plate in found.forces] == ["other_force"]
 
 
+def test_a_point_of_a_force_that_is_not_known_is_not_the_origin(tmp_path):
+    trial = synthetic_recording(reference_gait())
+    force = np.where(np.arange(trial.frames)[:, None] < 100, [0.0, 700.0, 0.0], 0.0)
+    points = [np.where(np.arange(trial.frames)[:, None] < end, [0.3, 0.0, 0.1], np.nan) for end in (100, 50)]
+    plates = (GroundReaction(f"{k}_force", trial.time, force, points[i]) for i, k in enumerate(("ground", "other")))
+    trial = dataclasses.replace(trial, forces=tuple(plates))
+    with pytest.warns(MotionWarning, match="forces of other_force are left out, because values are missing"):
+        export(trial, tmp_path / "walk.mot")
+    (known,) = read_recording(tmp_path / "walk.mot").forces
+    np.testing.assert_array_equal(known.point[:, 0], np.where(np.arange(trial.frames) < 100, 0.3, np.nan))
+    export(trial, tmp_path / "walk.csv")
+    found = {plate.name: plate.point[:, 0] for plate in read_recording(tmp_path / "walk.csv").forces}
+    np.testing.assert_array_equal(np.isnan(found["other_force"]), np.arange(trial.frames) >= 50)
+
+
 def test_a_run_without_any_value_is_not_written(run, fall, tmp_path):
     for found, ending in ((fall, "csv"), (fall, "sto"), (run, "mot")):
         failed = found.where(found.time < -1.0).assign_attrs(status=3, status_legend='{"3": "failed: stiff"}')

@@ -15,7 +15,7 @@ from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
 from jaxgait.motion.capture.tables import trial_curves
 from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.readers.stated import is_length
-from jaxgait.motion.recording import GroundReaction, Recording, runs
+from jaxgait.motion.recording import LOADED_FORCE, GroundReaction, Recording, runs
 
 Columns = Mapping[str, Float[np.ndarray, " rows"]]
 
@@ -75,7 +75,7 @@ def recording_columns(
 ) -> tuple[Float[np.ndarray, " rows"], dict[str, np.ndarray]]:
     """Times in s and columns of the joint angles and the ground forces of a recording, under OpenSim's names.
 
-    A centre of pressure is 0 without a force.
+    A centre of pressure that lacks is 0 without a force, and NaN with one.
 
     Args:
         recording: without markers; ground forces are on the clock of the angles.
@@ -97,8 +97,16 @@ def recording_columns(
     for plate in recording.forces:
         columns |= {f"{plate.name}_v{axis}": plate.force[:, i] for i, axis in enumerate("xyz")}
         if plate.point is not None:
-            columns |= {f"{plate.name}_p{axis}": np.nan_to_num(plate.point[:, i]) for i, axis in enumerate("xyz")}
+            columns |= {
+                f"{plate.name}_p{axis}": x for axis, x in zip("xyz", _centre(plate.force, plate.point).T, strict=True)
+            }
     return recording.time, columns
+
+
+def _centre(force: Float[np.ndarray, "rows 3"], point: Float[np.ndarray, "rows 3"]) -> Float[np.ndarray, "rows 3"]:
+    """The centre of pressure in m; where it lacks, 0 on an unloaded plate, which has none, and NaN on a loaded one."""
+    unloaded = np.linalg.norm(force, axis=1, keepdims=True) <= LOADED_FORCE
+    return np.where(np.isnan(point) & unloaded, 0.0, point)
 
 
 def _check_writable(recording: Recording) -> None:
@@ -124,7 +132,7 @@ def without_gaps(recording: Recording) -> Recording:
 
     Warns:
         MotionWarning: if other frames have values of some angles, with the angles that they lack; and for the force
-            plates that are left out, because a force is missing in the stretch.
+            plates that are left out, because a force or its point is missing in the stretch.
 
     Examples:
         >>> import numpy as np
@@ -145,7 +153,7 @@ def without_gaps(recording: Recording) -> Recording:
         raise recording.error(f"no two successive frames have values in all columns{without}", "fill the gaps first")
     _warn_of_cut_frames(recording, there, first, end)
     plates = [_part(plate, first, end) for plate in recording.forces]
-    is_whole = [bool(np.isfinite(plate.force).all()) for plate in plates]
+    is_whole = [bool(np.isfinite(plate.force).all()) and _has_centre(plate) for plate in plates]
     if gapped := [plate.name for plate, whole in zip(plates, is_whole, strict=True) if not whole]:
         what = f"the forces of {first_few(gapped)} are left out, because values are missing, and OpenSim reads no gaps"
         warn_user(f"{recording.file}: {what}; fill them, or write .csv", MotionWarning)
@@ -155,6 +163,11 @@ def without_gaps(recording: Recording) -> Recording:
         angles={k: x[first:end] for k, x in recording.angles.items()},
         forces=tuple(itertools.compress(plates, is_whole)),
     )
+
+
+def _has_centre(plate: GroundReaction) -> bool:
+    """Whether the centre of pressure is known wherever the plate is loaded, or nowhere."""
+    return plate.point is None or bool(np.isfinite(_centre(plate.force, plate.point)).all())
 
 
 def _part(plate: GroundReaction, first: int, end: int) -> GroundReaction:
