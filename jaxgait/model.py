@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from jaxtyping import Array, Bool
 
-from jaxgait import units
+from jaxgait import registry, units
 from jaxgait.checks import is_concrete, shown, warn_user
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
@@ -131,8 +131,9 @@ class Model(Immutable):
 
     A property, if not every model of a class has the same.
     """
-    scene: ClassVar[str] = ""
-    """The function that draws a run in films and the explorer, as "module:function"; see `jaxgait.plot.scene`."""
+    scene: ClassVar[str | Callable[..., Any]] = ""
+    """What draws a run in films and the explorer: a method `scene(self, run)`, or a function of model and run, as such
+    or as "module:function"; see `jaxgait.plot.scene`."""
     recording: ClassVar[str] = ""
     """The function that makes joint angles under OpenSim's names of a run, as "module:function"; see `jaxgait.export`.
 
@@ -162,6 +163,7 @@ class Model(Immutable):
             _check_complete(cls)
             _warn_of_near_hooks(cls)
         float64_default(cls)
+        registry.remember(cls)
 
     def _repr_html_(self) -> str:
         """The parameters with units and meaning, in notebooks."""
@@ -450,6 +452,10 @@ def _check_values(cls: type) -> None:
         given = vars(cls).get(name)
         if given is not None and not isinstance(given, wanted) and not hasattr(given, "__get__"):
             raise TypeError(f"{name} of {cls.__name__} must be {form}, got {shown(given)}")
+    draws = vars(cls).get("scene", "")
+    if not (isinstance(draws, str) or callable(draws) or hasattr(draws, "__get__")):
+        form = 'a function of model and run, or its name, "module:function"'
+        raise TypeError(f"scene of {cls.__name__} must be {form}, got {shown(draws)}")
 
 
 def _undefined(cls: type, name: str) -> bool:
@@ -483,8 +489,6 @@ def as_model(value: Any) -> Model:
 
 def _not_a_model(value: Any) -> str:
     """The error message for something that is not a model."""
-    from jaxgait import registry
-
     kind = type(value).__name__
     if isinstance(value, type):
         return f"give an instance of the model, not the class: {value.__name__}()"

@@ -23,6 +23,8 @@ import importlib.util
 import operator
 import pkgutil
 import sys
+import uuid
+import weakref
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
@@ -31,6 +33,13 @@ GROUPS = ("jaxgait.models", "jaxgait.experiments")
 """Groups of entry points."""
 ALL = "all"
 """Stands for all experiments; no experiment may have this name."""
+
+_SESSION = uuid.uuid4().hex[:16]
+"""Tells this process, or notebook, from all others."""
+_made: list[tuple[str, weakref.ref[type]]] = []
+"""All model classes of this process, with their names, in the order in which they were made."""
+_numbers: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()
+"""Their places in `_made`."""
 
 
 def models() -> dict[str, str]:
@@ -94,6 +103,47 @@ def known_as(kind: str, module: str = "") -> str:
     """
     alike = [name for name, where in models().items() if where.partition(":")[2] == kind]
     return next((name for name in alike if not module or model_class(name).__module__ == module), "")
+
+
+def remember(kind: type) -> None:
+    """Remembers a model class, so that `made_here` finds it as long as it exists."""
+    _numbers[kind] = len(_made)
+    _made.append((f"{kind.__module__}:{kind.__qualname__}", weakref.ref(kind)))
+
+
+def session_mark(kind: type) -> str:
+    """What results record of a model class that no import finds, as of a notebook or a function; empty for others.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.registry import session_mark
+        >>> session_mark(Bungee)
+        ''
+    """
+    module = kind.__module__
+    if module != "__main__" and getattr(sys.modules.get(module), kind.__name__, None) is kind:
+        return ""
+    return f"{_SESSION} {_numbers[kind]}"
+
+
+def made_here(mark: str) -> tuple[type | None, bool]:
+    """The class with a `session_mark`, and whether it is a later one of its name, as of a cell that was run again.
+
+    None for a mark of another process, and for a class that no longer exists.
+
+    Examples:
+        >>> from jaxgait.registry import made_here
+        >>> made_here("of another session")
+        (None, False)
+    """
+    session, _, number = mark.partition(" ")
+    if session != _SESSION:
+        return None, False
+    name, found = _made[int(number)]
+    if "<locals>" in name:  # each call of a function makes a class of its own
+        return found(), False
+    later = [kind for other, made in _made[int(number) :] if other == name and (kind := made()) is not None]
+    return (later[-1], later[-1] is not found()) if later else (None, False)
 
 
 def model(name: str) -> Any:

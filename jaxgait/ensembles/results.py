@@ -21,6 +21,7 @@ from jaxgait.ensembles.walks import recorded
 from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
+from jaxgait.solve.dataset import SESSION_CLASS
 from jaxgait.states import state_variables
 
 DAMAGED = "damaged"
@@ -155,9 +156,10 @@ def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
 
 
 def recorded_class(run: xr.Dataset) -> type[Model] | None:
-    """The model class of a result: one that is registered or loaded, or None; no file decides what is imported.
+    """The model class of a result: one that is registered, loaded, or of this session, or None.
 
-    That of a script (`__main__`) is of whatever script runs now, and may have other equations.
+    No file decides what is imported. For a result of another script or notebook (`__main__`) it is the class of that
+    name in this one, which may have other equations.
 
     Examples:
         >>> import xarray as xr
@@ -170,16 +172,21 @@ def recorded_class(run: xr.Dataset) -> type[Model] | None:
     name, module = str(run.attrs.get("model")), str(run.attrs.get("module", ""))
     if known := registry.known_as(name, module):
         return registry.model_class(known)
-    found = getattr(sys.modules.get(module), name, None)
+    found, _ = registry.made_here(str(run.attrs.get(SESSION_CLASS, "")))
+    found = found or getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) and issubclass(found, Model) else None
 
 
 def rebuilt(run: xr.Dataset) -> Model:
-    """The model of a result, from its attributes: a registered one, or one whose module you have imported.
+    """The model of a result, from its attributes: of a registered class, an imported module, or this session.
 
     Raises:
-        ValueError: for an unknown model, for parts that were not recorded, such as functions, or anything but
-            parameters in a file of an early version, and for a member of a scan without its values.
+        ValueError: for an unknown model, also of another notebook or script, for parts that were not recorded, such as
+            functions, or anything but parameters in a file of an early version, and for a member of a scan without its
+            values.
+
+    Warns:
+        UserWarning: if a notebook has made the class again since the run.
 
     Examples:
         >>> import xarray as xr
@@ -188,11 +195,17 @@ def rebuilt(run: xr.Dataset) -> Model:
         >>> print(float(rebuilt(xr.Dataset(attrs=recorded)).mass))  # kg
         80.0
     """
-    kind = recorded_class(run)
-    if kind is None or run.attrs.get("module") == "__main__":
-        name = str(run.attrs.get("model"))
-        how = "register it as an entry point (see the page on own mechanisms), import its module, or give model=..."
-        raise ValueError(f"the result is of the model {name!r}, which is not registered here: {how}")
+    kind, name = recorded_class(run), str(run.attrs.get("model"))
+    made, again = registry.made_here(str(run.attrs.get(SESSION_CLASS, "")))
+    if kind is None or (run.attrs.get("module") == "__main__" and made is None):
+        if run.attrs.get("module") == "__main__":
+            what, how = "was made in another notebook or script", f"give it, model={name}(...), or put it in a module"
+        else:
+            what = "is not registered here"
+            how = "register it as an entry point (see the page on own mechanisms), import its module, or give model=..."
+        raise ValueError(f"the result is of the model {name!r}, which {what}: {how}")
+    if again:
+        warn_user(f"the class {name} was made again since this run, which is taken for one of the new {name}")
     return remade(kind, run)
 
 

@@ -57,8 +57,8 @@ from jaxgait.native.surroundings import (
 MADE_OF = "__made_of__"
 """Attribute of functions with internal state: what determines their behaviour."""
 CACHE_MODULES = frozenset([f"{COMPILER}.{name}" for name in ("disk", "facts", "identity", "stored", "surroundings")])
-CACHE_MODULES |= {f"{PACKAGE}.libraries"}
-"""Modules that keep and find programs, but make none."""
+CACHE_MODULES |= {f"{PACKAGE}.libraries", f"{PACKAGE}.registry"}
+"""Modules that keep and find programs and classes, but make none."""
 
 _PLAIN = frozenset(
     [type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, slice]
@@ -404,7 +404,7 @@ class _Identity:
         for base in x.__bases__:
             self._visit(base)
         for name, member in sorted(vars(x).items()):
-            if not (name in _NO_PART or name.startswith("_abc")):
+            if not (name in _NO_PART or name.startswith("_abc") or (name == "scene" and _is_model(x))):
                 self._put("member", name)
                 self._visit(member)
 
@@ -437,6 +437,12 @@ _PARTS: dict[Any, Callable[[Any], list[Any]]] = {
     type(jax.jit(len)): lambda x: [x.__wrapped__, *(getattr(x._jit_info, name, None) for name in _OPTIONS)],
 }
 _CACHED = type(functools.cache(len))
+
+
+@no_type_check
+def _is_model(kind: type) -> bool:
+    """Whether a class is a mechanism, whose scene affects no program."""
+    return any((base.__module__, base.__qualname__) == (f"{PACKAGE}.model", "Model") for base in kind.__mro__)
 
 
 @no_type_check

@@ -1,7 +1,8 @@
 """The contents of films and the explorer: limbs with thickness, bodies, forces, paths, ground, curves.
 
-A mechanism provides one function, `scene(model, run)`, named by the attribute `scene` of its class. Coordinates are
-those of a picture, (right, up) in m; `seen` projects positions in space.
+A mechanism provides one function, `scene(model, run)`: the attribute `scene` of its class, as a method, as a function,
+or as its name, "module:function", which is imported only to draw. Coordinates are those of a picture, (right, up) in m;
+`seen` projects positions in space.
 """
 
 from __future__ import annotations
@@ -155,14 +156,14 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
             f"an animation shows one run over time, but there are {several[0]} runs along {several[1]}: "
             f"select one, data.isel({several[1]}=0)"
         )
-    where = getattr(model, "scene", "")
-    if not where:
+    draws = getattr(type(model), "scene", "")  # of the class: a method is a function of the model and the run, too
+    if not draws:
         raise ValueError(
-            f"{type(model).__name__} has no scene to show: set its attribute `scene` to a function's name, such as "
-            '"my_package.pictures:scene"; see jaxgait.plot.scene'
+            f"{type(model).__name__} has no scene to show: give its class a method scene(self, run) that returns a "
+            "jaxgait.plot.scene.Scene; docs/own_mechanism.md has one"
         )
     try:
-        found = registry.load(where)(model, _until_the_end(run))
+        found = (registry.load(draws) if isinstance(draws, str) else draws)(model, _until_the_end(run))
     except (AttributeError, KeyError) as error:
         if not (missing := missing_histories(model, run)):
             raise
@@ -238,16 +239,17 @@ def _until_the_end(run: xr.Dataset) -> xr.Dataset:
 
 
 def points(*columns: Any) -> Points:
-    """Points of all samples from pairs of histories: (samples, len(columns), 2).
+    """Points of all samples from pairs of histories or fixed numbers: (samples, len(columns), 2).
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import points
         >>> height = np.array([1.0, 0.9, 1.0])
-        >>> points((0.0, height), (0.0, np.zeros(3))).shape
+        >>> points((0.0, height), (0.0, 0.0)).shape
         (3, 2, 2)
     """
-    return np.stack([np.stack(np.broadcast_arrays(*map(np.atleast_1d, pair)), axis=-1) for pair in columns], axis=1)
+    numbers = np.broadcast_arrays(*(np.atleast_1d(x) for pair in columns for x in pair))
+    return np.stack(numbers, axis=-1).reshape(-1, len(columns), 2)
 
 
 def disc(centre: Path, radius: float, count: int = 24) -> Points:

@@ -17,7 +17,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from jaxgait import xr
+from jaxgait import registry, xr
 from jaxgait.contents import contents, is_default
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import legend
@@ -28,6 +28,8 @@ from jaxgait.solve.guards import phases
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.states import state_variables
 
+SESSION_CLASS = "session_class"
+"""Attribute of a result of a class that no import finds (`jaxgait.registry.session_mark`)."""
 _IN_SECONDS = ("first_step", "max_step", "dt")
 """Options in seconds, whose attributes end in `_s`."""
 _ROUNDING = ("pivoting", "unrolled", "scan_kind")
@@ -126,6 +128,7 @@ def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling)
     return {
         "model": type(model).__name__,
         "module": type(model).__module__,
+        **({SESSION_CLASS: mark} if (mark := registry.session_mark(type(model))) else {}),
         "parameters": json.dumps(
             {n: jax.tree.map(lambda x: np.asarray(x).tolist(), p.value) for n, p in parameters(model).items()}
         ),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import Bungee, ensemble
+from jaxgait import Bungee, ensemble, parameter, simulate
 from jaxgait.ensembles import failed, summary
 from jaxgait.ensembles.results import open_result, rebuilt
 from tests.oscillator import Oscillator, peaks
@@ -43,8 +43,34 @@ def test_other_files_raise(tmp_path):
 def test_a_class_of_the_running_script_is_not_taken_for_that_of_another(monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "Jump", Bungee, raising=False)
     recorded = {"model": "Jump", "module": "__main__", "parameters": "{}", "contents": "{}"}
-    with pytest.raises(ValueError, match=r"import its module, .* give model="):
+    with pytest.raises(ValueError, match=r"was made in another notebook or script: give it, model=Jump"):
         rebuilt(xr.Dataset(attrs=recorded))
+
+
+CELL = """
+class Jump(Bungee):
+    wind: float = parameter(0.0, unit="m/s", doc="wind", plausible=(0.0, 50.0))
+"""
+
+
+def test_a_class_of_this_notebook_is_found_and_a_later_one_of_its_name_is_said():
+    notebook = {"__name__": "__main__", "Bungee": Bungee, "parameter": parameter}
+    exec(CELL, notebook)
+    first = notebook["Jump"]
+    run = simulate(first(mass=60.0, wind=3.0), duration=1.0, samples=2)
+    found = rebuilt(run)
+    assert type(found) is first and (found.mass, found.wind) == (60.0, 3.0)
+    exec(CELL, notebook)
+    with pytest.warns(UserWarning, match="the class Jump was made again since this run"):
+        assert type(rebuilt(run)) is notebook["Jump"] is not first
+    with pytest.raises(ValueError, match=r"'Jump', which was made in another notebook or script: give it, model=Jump"):
+        rebuilt(run.assign_attrs(session_class="0123456789abcdef 0"))
+
+
+def test_a_class_made_in_a_function_is_found():
+    class Jump(Bungee): ...
+
+    assert type(rebuilt(simulate(Jump(), duration=1.0, samples=2))) is Jump
 
 
 SCAN = xr.Dataset(

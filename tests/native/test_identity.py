@@ -347,6 +347,11 @@ def test_models_have_an_identity_after_a_run():
     assert ran.stdout.strip() == "[]"
 
 
+def test_what_draws_a_model_does_not_matter():
+    made = [type("Jump", (Bungee,), {"scene": scene} if scene else {}) for scene in ("", "a:b", lambda model, run: 1.0)]
+    assert len({identity_of(kind) for kind in made}) == 1 and identity_of(made[0]) is not None
+
+
 def test_named_tuples_have_an_identity(tmp_path):
     """As most states are: programs of a user's own models were traced by every process."""
     text = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    x: float\ndef first(x):\n    return Pair(x).x\n"

@@ -43,7 +43,9 @@ def drawing(notebook: nbformat.NotebookNode) -> list[int]:
 
 
 def _draws_by_trade(module: str, name: str) -> bool:
-    """Whether a module, or what is imported from it, makes pictures."""
+    """Whether a module, or what is imported from it, makes pictures; `plot.scene` only says what they contain."""
+    if module == "jaxgait.plot.scene":
+        return False
     return module.startswith(("matplotlib.pyplot", "jaxgait.plot")) or "pictures" in (module.rpartition(".")[-1], name)
 
 

@@ -54,6 +54,18 @@ def test_what_cannot_be_shown_is_said(jump):
         scene.scene(jump, type("Wingless", (Bungee,), {"scene": ""})())
 
 
+def of_method(self, run):
+    return scene.Scene(run.time.values, (), (), readouts={"mass": (self.mass, "kg")})
+
+
+@pytest.mark.parametrize("draws", [of_method, staticmethod(of_method), f"{__name__}:of_method"])
+def test_a_scene_may_be_a_method_a_function_or_its_name(jump, draws):
+    drawn = type("Drawn", (Bungee,), {"scene": draws})
+    assert scene.scene(jump, drawn(mass=50.0)).readouts["mass"] == (50.0, "kg")
+    with pytest.raises(TypeError, match=r"scene of Drawn must be a function of model and run, .* got 3$"):
+        type("Drawn", (Bungee,), {"scene": 3})
+
+
 def test_a_run_that_ended_early_stops_where_it_ended(jump):
     cut = jump.where(jump.time <= 2.0).assign_attrs(status_text="ended early: fell (on its face)")
     found = scene.scene(cut)
