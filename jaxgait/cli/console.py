@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import Any, TextIO
 
 from jaxgait import files
+from jaxgait.notes import say
 
 DONE, NOT_ALL, BAD_INPUT = 0, 1, 2
 """Exit codes."""
@@ -21,13 +22,6 @@ STDOUT = pathlib.Path("-")
 """Stands for the standard output as the name of a JSON file."""
 
 _output: ContextVar[TextIO | None] = ContextVar("output", default=None)
-
-
-def say(message: object) -> None:
-    """Prints one line on stderr, above any progress bar."""
-    bars = sys.modules.get("tqdm")
-    with bars.tqdm.external_write_mode(file=sys.stderr) if bars else contextlib.nullcontext():
-        print(f"jaxgait: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def note(message: object) -> None:

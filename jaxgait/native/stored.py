@@ -11,7 +11,6 @@ import contextlib
 import functools
 import gc
 import itertools
-import logging
 import pickle
 import re
 import sys
@@ -32,12 +31,10 @@ from jaxgait.native.identity import identity, made_of
 from jaxgait.native.program import native
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
 from jaxgait.native.surroundings import opened
+from jaxgait.notes import note
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
 """Prefixes of functions that a program may call in another process: kernels, restored by then, and XLA's own."""
-
-
-_log = logging.getLogger(__name__)
 
 
 class Program:
@@ -167,7 +164,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     """The program of a function, traced, and stored under a name for the next process."""
     args, options = given
     begun = time.perf_counter()
-    _log.info("compiling a new program, usually 2 to 20 s; %s", _later())
+    note(f"compiling a new program, usually 2 to 20 s; {_later()}")
     with opened() as files, afresh(), _frozen_objects(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
@@ -359,7 +356,7 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float
             disk.warn(key, repr(error))
     if program is None:
         program, whole = _compiled(lowered)
-        _log.info("compiled in %.1f s", spent + time.perf_counter() - begun)
+        note(f"compiled in {spent + time.perf_counter() - begun:.1f} s")
         if not whole:
             return program
         try:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from jaxgait import cli, files
 from jaxgait.cli import console
+from jaxgait.notes import note
 
 
 def test_messages_are_one_line_on_stderr(capsys):
@@ -35,6 +36,17 @@ def test_notes_are_for_those_who_look(capsys, monkeypatch):
         assert capsys.readouterr().err == "jaxgait: compiling\n"
     logging.getLogger("jaxgait.anything").info("compiling")
     assert capsys.readouterr().err == ""
+
+
+def test_python_calls_have_the_same_notes_unless_a_log_is_kept(capsys, monkeypatch, caplog):
+    note("compiling")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    note("compiling")
+    assert capsys.readouterr().err == "jaxgait: compiling\n"
+    with caplog.at_level(logging.INFO, "jaxgait"):
+        note("compiled")
+    assert caplog.messages == ["compiled"] and capsys.readouterr().err == ""
 
 
 def test_help_shows_what_is_typed(capsys):

@@ -24,6 +24,7 @@ from jaxgait.ensembles.agreement import CAUSES
 from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
 from jaxgait.ensembles.results import is_run, open_result
 from jaxgait.model import Model
+from jaxgait.notes import note
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.choice import extremes, one_of_each_status, spread
 from jaxgait.plot.explorer.lines import lines
@@ -134,7 +135,7 @@ def explore(
     model: Model | None = None,
     measure: str | None = None,
     members: int = ANIMATED_MEMBERS,
-    say: Callable[[str], None] | None = None,
+    say: Callable[[str], None] = note,
 ) -> Explorer:
     """A page that shows a scan: a map of its members, their statuses and numbers, and the motion of chosen ones.
 
@@ -151,7 +152,7 @@ def explore(
         measure: colours the map and decides which members are extreme; by default the objective of the model's own
             search, otherwise the first measure; "status" colours by how the members ended.
         members: largest number of members that play.
-        say: called with messages about what is simulated, or why nothing plays.
+        say: called with messages about what is simulated, or why nothing plays; by default notes on a terminal.
 
     Raises:
         FileNotFoundError: for a missing file.
@@ -180,7 +181,7 @@ def explore(
     wanted = [] if recipe is None or why else _wanted(rows, recipe, chosen, reference, members)
     kept = _kept(data, recipe, wanted) if recipe is not None and wanted else {}
     message = f"simulating {len(wanted)} of {rows.size} members for playback" if kept is None else why
-    if say is not None and message:
+    if message:
         say(message)
     runs = _by_number(recipe.runs(wanted), wanted) if recipe is not None and kept is None else kept or {}
     runs = {m: run.assign_attrs(status_text=rows.statuses[int(rows.status[m])][0]) for m, run in runs.items()}

@@ -1,0 +1,41 @@
+"""Notes for whoever waits, such as that a program is being compiled: in the log, or else on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+
+def note(message: str) -> None:
+    """Logs a message of the logger "jaxgait"; if nobody listens to it, prints it on stderr if that is a terminal.
+
+    Examples:
+        >>> import logging
+        >>> from jaxgait.notes import note
+        >>> logging.getLogger("jaxgait").setLevel(logging.INFO)  # from here on, handlers of your own get all notes
+        >>> note("compiling a new program")
+        >>> logging.getLogger("jaxgait").setLevel(logging.NOTSET)
+    """
+    log = logging.getLogger("jaxgait")
+    log.info(message)
+    if not log.isEnabledFor(logging.INFO) and sys.stderr is not None and sys.stderr.isatty():
+        say(message)
+
+
+def say(message: object) -> None:
+    """Prints one line on stderr, above any progress bar.
+
+    Examples:
+        >>> import contextlib, sys
+        >>> from jaxgait.notes import say
+        >>> with contextlib.redirect_stderr(sys.stdout):
+        ...     say("compiling")
+        jaxgait: compiling
+    """
+    line = f"jaxgait: {' '.join(str(message).split())}"
+    bars = sys.modules.get("tqdm")
+    if bars is None:
+        print(line, file=sys.stderr)
+        return
+    with bars.tqdm.external_write_mode(file=sys.stderr):
+        print(line, file=sys.stderr)
