@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +27,8 @@ from jaxgait.solve.solvers import SOLVERS
 from jaxgait.states import state_variables
 from jaxgait.units import with_unit
 
+NAME = 18
+"""Width of the column of names at least."""
 MAX_HISTORIES = 12
 """Largest number of time histories to print."""
 MAX_ELEMENTS = 36
@@ -105,18 +107,21 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
     found = record["measures"]
     if found or left_out:
         yield "measures:"
+    wide, amounts = _width([*found, *left_out]), {n: _amount(one["value"], one["unit"]) for n, one in found.items()}
+    across = max(map(len, amounts.values()), default=0)
     for name, one in found.items():
-        yield f"  {name:18} {_amount(one['value'], one['unit']):24} {one['long_name']}".rstrip()
-    yield from (f"  {name:18} {why}" for name, why in left_out.items())
+        yield f"  {name:{wide}} {amounts[name]:{max(24, across)}} {one['long_name']}".rstrip()
+    yield from (f"  {name:{wide}} {why}" for name, why in left_out.items())
     if any(one["value"] is None or np.isnan(one["value"]).all() for one in found.values()):
         completed = attrs.get("status") == Outcome.COMPLETED
         yield f"  -: {_UNDEFINED if completed else 'not defined, because the run did not complete'}"
     histories = record["variables"]
+    wide = _width([*histories][:MAX_HISTORIES])
     if histories:
-        yield f"{'histories:':20} {'lowest':>12} {'highest':>12} {'last':>12}"
+        yield f"{'histories:':{wide + 2}} {'lowest':>12} {'highest':>12} {'last':>12}"
     for name, one in itertools.islice(histories.items(), MAX_HISTORIES):
         numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "highest", "last"))
-        yield f"  {name:18} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
+        yield f"  {name:{wide}} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
     if len(histories) > MAX_HISTORIES:
         yield f"  and {len(histories) - MAX_HISTORIES} more: all in --json FILE, over time in --out FILE"
 
@@ -129,12 +134,13 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
     record = scan_record(scan)
     found = {name: one for name, one in record["results"].items() if name not in RESERVED_RESULTS}
     found = {name: one for name, one in found.items() if not name.endswith("_end")} or found
+    wide = _width(found)
     if found:
-        yield f"{'results:':20} {'lowest':>12} {'mean':>12} {'highest':>12}"
+        yield f"{'results:':{wide + 2}} {'lowest':>12} {'mean':>12} {'highest':>12}"
     differing = {name for name, one in found.items() if len(one["counts"]) > 1}
     for name, one in found.items():
         numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "mean", "highest"))
-        yield f"  {name:18} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
+        yield f"  {name:{wide}} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
         if name in differing:
             yield f"    members: {', '.join(f'{value} ({count})' for value, count in one['counts'].items())}"
         if one["highest_at"] is not None and one["lowest"] < one["highest"]:
@@ -148,6 +154,11 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
                 yield f"    {what} for {one[what]} of {record['outcomes'][COMPLETED_TEXT]} completed members"
     if any(one["undefined"] for one in found.values()):
         yield "  undefined: these runs do not contain what is measured; longer ones may"
+
+
+def _width(names: Iterable[str]) -> int:
+    """The width of the column of some names."""
+    return max([NAME, *map(len, names)])
 
 
 def _with(others: Mapping[str, Any], differing: Collection[str]) -> str:

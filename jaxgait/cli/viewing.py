@@ -19,6 +19,7 @@ from jaxgait.plot.explorer import check_library, explore, is_page, is_run
 from jaxgait.plot.explorer.serving import serve as serve_page
 from jaxgait.plot.film import WRITERS, animate
 from jaxgait.plot.histories import STRIDE, picture
+from jaxgait.plot.panels import check_there
 from jaxgait.plot.studies import Study, study
 from jaxgait.plot.style import check_side, kinds, save
 
@@ -54,6 +55,7 @@ def view(
     if last is not None and over != (STRIDE,):
         raise ValueError(f"--last counts strides: give it with --over {STRIDE}")
     _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])
+    check_there(data, chosen if out is not None and kind in kinds() else ())
     if json is not None:
         write_json(json, _record(data))
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))

@@ -68,11 +68,8 @@ def chosen(
         >>> chosen(xr.Dataset({"height": ("time", [80.0, 75.0])}), "height", [], ["time"])
         ['height']
     """
+    check_there(data, as_names(named))
     for name in as_names(named):
-        if name not in data:
-            there = [str(other) for other in data.data_vars]
-            hint = nearest(name, there, limit=2, otherwise=f"there are {', '.join(there)}")
-            raise ValueError(f"no variable {name!r}: {hint}")
         if not {*dims} <= {*data[name].dims} or (only and len(dims) < data[name].ndim):
             needed = f"{'only ' * only}{tuple(dims)}"
             raise ValueError(f"{name!r} has the dimensions {data[name].dims}, but needs {needed}")
@@ -91,6 +88,27 @@ def first_few(drawn: Sequence[str], own: Sequence[str]) -> str:
         'the first 2 of 4 variables (others by name)'
     """
     return f"the first {len(drawn)} of {len(own)} variables (others by name)" if len(drawn) < len(own) else ""
+
+
+def check_there(data: xr.Dataset, names: Sequence[str]) -> None:
+    """Checks that a result has variables.
+
+    Raises:
+        ValueError: for the first that it has not, with the nearest ones.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.panels import check_there
+        >>> check_there(xr.Dataset({"height": ("time", [80.0, 75.0])}), ["heihgt"])
+        Traceback (most recent call last):
+            ...
+        ValueError: no variable 'heihgt': did you mean 'height'?
+    """
+    for name in names:
+        if name not in data:
+            there = [str(other) for other in data.data_vars]
+            hint = nearest(name, there, limit=2, otherwise=f"there are {', '.join(there)}")
+            raise ValueError(f"no variable {name!r}: {hint}")
 
 
 def distinct(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:

@@ -28,6 +28,12 @@ def test_a_run_is_its_end_its_measures_and_the_ranges_of_its_histories():
     assert lines[-1].startswith("  and 2 more: ")
 
 
+def test_long_names_keep_the_columns_together():
+    run = {"peak_flexion_velocity": ((), 431.416, ABOUT), "rho": ((), 0.9, ABOUT), "x": ("time", [0.0, 1.0])}
+    lines = [*run_lines(xr.Dataset(run, {"time": [0.0, 1.0]}))]
+    assert lines[2].index("work done") == lines[3].index("work done") and lines[2].index("431") == lines[3].index("0.9")
+
+
 def test_histories_of_arrays_are_those_of_their_components():
     q = (("time", "coordinate"), [[0.0, 1.0], [2.0, 3.0], [1.0, np.nan]], {"units": "rad", "long_name": "coordinates"})
     at = {"time": [0.0, 1.0, 2.0], "coordinate": ["hip", "knee"]}
