@@ -36,7 +36,7 @@ from jaxgait.plot.runs import (
     runs_by_name,
 )
 from jaxgait.plot.strides import over_stride
-from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, style
+from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, keep_level, style
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.units import with_unit
 
@@ -283,6 +283,7 @@ def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str, 
         by: dict[bytes, tuple[xr.DataArray, list[Axes]]] = {}
         for ax, name in zip(axes[:, 0], names, strict=True):
             values = draw(ax, displayed(data[name]))
+            keep_level(ax)
             if values is not None:
                 by.setdefault(values.values.tobytes(), (values, []))[1].append(ax)
         for values, coloured in by.values():

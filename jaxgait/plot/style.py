@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from cycler import cycler
 from jaxtyping import Float, Num
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import Collection, PathCollection
 from matplotlib.figure import Figure
@@ -56,6 +57,8 @@ MIN_SIDE, MAX_SIDE = 15.0, 1200.0
 """Least and largest width and height of a picture in print, in mm: room for its labels; a poster (A0) has 1189 mm."""
 _LARGEST, _PRINTED, _SMALLEST = 8.0, 7.0 / 8.0, 6.0
 """Of a picture for print: the size of letters, in points, to which larger ones are reduced, and the scale of all."""
+NOISE, LEVEL = 1e-7, 0.01
+"""Relative range of values below which a panel shows no variation, and half its height, relative to them."""
 LONGEST = 22
 """Characters of a label that fit next to a panel."""
 _LETTERS, _HANDLE = 1.45, 7
@@ -117,6 +120,27 @@ def broken(label: str) -> str:
     words, bracket, unit = label.rpartition(" (")
     whole = words + bracket + unit.replace(" ", "\u00a0")
     return textwrap.fill(whole, LONGEST, break_long_words=False).replace("\u00a0", " ")
+
+
+def keep_level(ax: Axes) -> None:
+    """Gives a panel whose values differ by rounding or tolerances only, such as a conserved energy, some height.
+
+    Otherwise that noise would fill it, and look like a motion.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.style import keep_level
+        >>> ax = plt.figure().subplots()
+        >>> _ = ax.plot([0.0, 1.0, 2.0], [69.0, 69.0 + 1e-12, 69.0])  # J
+        >>> keep_level(ax)
+        >>> print([round(end, 2) for end in ax.get_ylim()])
+        [68.31, 69.69]
+    """
+    low, high = ax.dataLim.intervaly
+    largest = max(abs(low), abs(high))
+    if np.isfinite(largest) and high - low < NOISE * largest:
+        middle = 0.5 * (low + high)
+        ax.set_ylim(middle - LEVEL * largest, middle + LEVEL * largest)
 
 
 def displayed(x: xr.DataArray) -> xr.DataArray:

@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.colors import to_hex, to_rgb
 
 from jaxgait.plot import maps
-from jaxgait.plot.histories import picture
+from jaxgait.plot.histories import histories, picture
 from jaxgait.plot.panels import MAX_PANELS
 from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.style import GREY
@@ -402,3 +402,11 @@ def test_a_map_of_a_single_value_says_it_instead_of_a_colour_bar():
     assert middle(field.collections[0]) == colours(3)[1], "as on a page: neither the lowest nor the highest"
     data["low"] = (data.low * 0.0 + 2.0).assign_attrs(units="1")
     assert middle(picture(data).axes[0].collections[0]).upper() == COUNTS[2]
+
+
+def test_rounding_of_a_conserved_energy_does_not_fill_its_panel():
+    time = np.linspace(0.0, 1.0, 50)
+    energy = 68.9 + 1e-11 * np.sin(40.0 * time)
+    run = xr.Dataset({"energy": ("time", energy), "drift": ("time", 68.9 + 1e-3 * time)}, {"time": time})
+    level, drift = (ax.get_ylim() for ax in histories(run).axes)
+    assert level[1] - level[0] > 1.0 and drift[1] - drift[0] < 2e-3
