@@ -215,6 +215,17 @@ class Model(Immutable):
         return {}
 
     @property
+    def elements(self) -> Mapping[str, Sequence[Variable]]:
+        """Unit and meaning of each element of those one-dimensional components of the state whose elements differ.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> dict(Bungee().elements)
+            {}
+        """
+        return {}
+
+    @property
     def period(self) -> Scalar | None:
         """Stride or forcing period in s; None for models without one.
 
@@ -309,6 +320,21 @@ class Model(Immutable):
             jaxgait.parameters.ParameterError: Bungee.stiffness (rope stiffness) must be positive, got -20 N/m
         """
         check(self)
+
+    def validate_start(self, start: Mapping[str, Any]) -> None:
+        """Rejects a start that makes no sense, such as one deep in the ground: the model's own with these components.
+
+        Args:
+            start: by name, also of elements ("q[1]"), in their units; there may be a batch axis, also of the leaves.
+
+        Raises:
+            jaxgait.parameters.ParameterError: saying what is wrong; most models accept every start.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> Bungee().validate_start({"x": -30.0})
+        """
+        del start
 
     def __call__(self, t: Scalar, y: State, args: object = None) -> State:
         """The vector field of a smooth model, in the argument order of diffrax.
@@ -448,14 +474,12 @@ def _check_values(cls: type) -> None:
     for name in ("duration", "period", "labels", "variables", "numerics"):
         if inspect.isfunction(vars(cls).get(name)):
             raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")
-    for name, form, wanted in (("numerics", "Numerics(...)", Numerics), ("variables", "a dict by name", Mapping)):
+    drawing = 'a function of model and run, or its name, "module:function"'
+    forms = (("numerics", "Numerics(...)", Numerics), ("variables", "a dict by name", Mapping))
+    for name, form, wanted in (*forms, ("scene", drawing, str | Callable)):
         given = vars(cls).get(name)
         if given is not None and not isinstance(given, wanted) and not hasattr(given, "__get__"):
             raise TypeError(f"{name} of {cls.__name__} must be {form}, got {shown(given)}")
-    draws = vars(cls).get("scene", "")
-    if not (isinstance(draws, str) or callable(draws) or hasattr(draws, "__get__")):
-        form = 'a function of model and run, or its name, "module:function"'
-        raise TypeError(f"scene of {cls.__name__} must be {form}, got {shown(draws)}")
 
 
 def _undefined(cls: type, name: str) -> bool:

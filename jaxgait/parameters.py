@@ -230,8 +230,7 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
 
 def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
     for field in dataclasses.fields(module):
-        value = getattr(module, field.name)
-        name = prefix + field.name
+        value, name = getattr(module, field.name), prefix + field.name
         if isinstance(value, eqx.Module):
             yield from _walk(value, name + ".")
         elif "unit" in field.metadata and not replaced(module, field):
@@ -239,9 +238,11 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
             yield name, ParameterInfo(value, m["unit"], m["doc"], m["bounds"], m["source"], m["plausible"], m["rank"])
         elif isinstance(value, Mapping):
             entries = field.metadata["entries"](module) if "entries" in field.metadata else {}
+            refined = field.metadata.get("refined", lambda owner, part, own, info: info)
             for key, part in value.items():
                 if isinstance(part, eqx.Module):
-                    yield from _walk(part, f"{name}.{key}.")
+                    inside = _walk(part, "")
+                    yield from ((f"{name}.{key}.{own}", refined(module, part, own, info)) for own, info in inside)
                 elif key in entries:
                     yield f"{name}.{key}", entries[key]._replace(value=part)
 
@@ -360,14 +361,14 @@ def _like(value: Any, info: ParameterInfo) -> Any:
 
 def _check_numbers(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
     """Checks that a value (even traced) consists of real numbers and has its parameter's axes; `single`: no others."""
-    wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
-    wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted
-    complaint = f"{label} ({info.doc}) must be {wanted}, got {shown(value)}"
+    wanted = {0: "one number", 1: "a list of numbers"}.get(info.rank, f"an array of {info.rank} axes")
+    complaint = f"{label} ({info.doc}) must be {wanted} in {info.unit}, got {shown(value)}"
     if not all(map(is_real, entries_of(value))):
         raise ParameterError(complaint)
     rank = rank_of(value)
-    if rank < info.rank or (single and rank > info.rank):
-        raise ParameterError(complaint + (": one trajectory has one value, `ensemble` runs many" if rank else ""))
+    several = single and rank > info.rank
+    if rank < info.rank or several:
+        raise ParameterError(complaint + ": one trajectory has one value, `ensemble` runs many" * several)
 
 
 def _check_finite(label: str, value: Any, info: ParameterInfo) -> None:

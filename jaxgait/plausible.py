@@ -211,8 +211,12 @@ def warn_large_angles(model: Any, start: Mapping[str, Any]) -> None:
         >>> print(caught[0].category.__name__)
         ImplausibleValue
     """
+    of, full_turn = type(model).__name__, plausible_range(0.0, "rad", "any")
     for name, values in start.items():
-        variable = model.variables.get(name)
-        if variable is not None and variable.unit == "rad":
-            label = f"initial.{name} of {type(model).__name__} ({variable.long_name})"
-            warn_implausible(label, values, "rad", plausible_range(0.0, "rad", "any"))
+        variable, elements = model.variables.get(name), model.elements.get(name, ())
+        for i, one in enumerate(elements):
+            if one.unit == "rad":
+                label = f"initial.{name}[{i}] of {of} ({one.long_name})"
+                warn_implausible(label, np.asarray(values)[..., i], "rad", full_turn)
+        if not elements and variable is not None and variable.unit == "rad":
+            warn_implausible(f"initial.{name} of {of} ({variable.long_name})", values, "rad", full_turn)

@@ -106,7 +106,18 @@ def known_as(kind: str, module: str = "") -> str:
 
 
 def remember(kind: type) -> None:
-    """Remembers a model class, so that `made_here` finds it as long as it exists."""
+    """Remembers a model class, so that `made_here` finds it as long as it exists; `Model` does so for every subclass.
+
+    Examples:
+        >>> from jaxgait.registry import made_here, remember, session_mark
+        >>> def kind():
+        ...     class Leg: ...
+        ...     return Leg
+        >>> leg = kind()
+        >>> remember(leg)
+        >>> made_here(session_mark(leg))[0] is leg
+        True
+    """
     _numbers[kind] = len(_made)
     _made.append((f"{kind.__module__}:{kind.__qualname__}", weakref.ref(kind)))
 

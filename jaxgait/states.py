@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 
-from jaxgait.checks import nearest
-from jaxgait.fields import within_arrays
-from jaxgait.model import State
+from jaxgait.checks import listed, nearest
+from jaxgait.fields import array_of, within_arrays
+from jaxgait.model import Model, State, Variable
 from jaxgait.precision import float64_default
 
 
@@ -53,6 +53,43 @@ def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
     if unknown := [name for name in whole if name not in own]:
         raise ValueError(f"the state has no {unknown[0]!r}: {nearest(unknown[0], own)}")
     return jax.tree.map_with_path(lambda path, leaf: whole.get(_component(path), leaf), y)
+
+
+def described_component(model: Model, name: str) -> Variable | None:
+    """Unit and meaning of a component of a model's state, or of an element such as "q[2]"; None without any.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.states import described_component
+        >>> print(described_component(Bungee(), "v").unit, described_component(Bungee(), "speed"))
+        m/s None
+    """
+    component = array_of(name)
+    index, elements = name[len(component) + 1 : -1], model.elements.get(component, ())
+    if not (index and elements):
+        return model.variables.get(component)
+    return elements[int(index)] if index.isdecimal() and int(index) < len(elements) else None
+
+
+def component_labelled(model: Model, label: Any, prefix: str = "") -> str:
+    """A hint for the name of a joint, say, where one of an element of the state is needed; empty for other names.
+
+    Args:
+        model: the mechanism.
+        label: one of its labels of a dimension.
+        prefix: what precedes the names of components.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, hinge
+        >>> from jaxgait.models.tree.model import TreeModel
+        >>> from jaxgait.states import component_labelled
+        >>> component_labelled(TreeModel([Link("leg", None, hinge((0, 1, 0)), mass=1.0, com=(0.0, 0.0, -0.5))]), "leg")
+        "it is 'q[0]' or 'v[0]'"
+    """
+    dims = {name: one.dims for name, one in model.variables.items() if name in state_variables(model.initial_state())}
+    places = [(name, list(model.labels.get(own[0], ()))) for name, own in dims.items() if len(own) == 1]
+    found = [f"'{prefix}{name}[{labels.index(label)}]'" for name, labels in places if label in labels]
+    return f"it is {listed(found)}" if found else ""
 
 
 def _component(path: tuple[Any, ...]) -> str:

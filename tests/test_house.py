@@ -16,6 +16,7 @@ import jaxgait
 
 ROOMS = [
     "libraries",
+    "notes",
     "native",
     "precision",
     "xr",
@@ -175,7 +176,10 @@ COVERED = {
     "models/prosthesis/fitting.py": "models/prosthesis/test_model.py",
     "models/prosthesis/leg.py": "models/prosthesis/test_model.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
+    "models/tree/checks.py": "models/tree/test_model.py",
+    "models/tree/naming.py": "models/tree/test_model.py",
     "models/tree/parts.py": "models/tree/test_model.py",
+    "notes.py": "cli/test_console.py",
     "models/walker/round_feet.py": "models/walker/test_smooth.py",
     "motion/embedded.py": "motion/test_verdict.py",
     "motion/harmonics.py": "motion/test_record.py",

@@ -62,6 +62,9 @@ ALONE = {
     "jaxgait.models.prosthesis.leg": "sums what the leg computes",
     "jaxgait.models.walker.design": "searches in float64",
     "jaxgait.plot": "pictures",
+    "jaxgait.models.tree.checks": "checks numbers in NumPy",
+    "jaxgait.models.tree.naming": "names",
+    "jaxgait.notes": "text",
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",
     "jaxgait.solve.schemes": "chooses",
@@ -93,6 +96,7 @@ ALONE = {
     "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",
     "jaxgait.solve.simulate.simulate": "takes a precision",
     "jaxgait.solve.tableaus": "constants",
+    **{f"jaxgait.states.{x}": "names" for x in ("component_labelled", "described_component")},
     "jaxgait.solve.verner": "diffrax calls it inside a solve",
     "jaxgait.solve.watch": "diffrax calls it inside a solve",
 }

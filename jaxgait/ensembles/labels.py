@@ -12,12 +12,13 @@ import numpy as np
 from jaxgait import xr
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS
 from jaxgait.ensembles.plan import Plan, stem
-from jaxgait.fields import array_of, declared
+from jaxgait.fields import declared
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import COMPLETED_TEXT, INVALID, INVALID_TEXT, failures
 from jaxgait.parameters import parameters
 from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
 from jaxgait.solve.smooth import FLOAT64_RETRY
+from jaxgait.states import described_component
 from jaxgait.units import ratio
 
 VALUES = "member_values"
@@ -240,8 +241,6 @@ def described_value(model: Model, name: str) -> dict[str, Any]:
         return _MOTION[name]
     if (array := name.removesuffix("_values")) != name:  # the label of arrays along the dimension of their name
         return described_value(model, array)
-    component = array_of(name.removeprefix(INITIAL))
-    if name.startswith(INITIAL) and component in model.variables:
-        variable = model.variables[component]
+    if name.startswith(INITIAL) and (variable := described_component(model, name.removeprefix(INITIAL))):
         return {"units": variable.unit, "long_name": f"{variable.long_name}, at the start"}
     return {}

@@ -41,7 +41,7 @@ from jaxgait.parameters import ParameterError, check_value, parameter_info, para
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import cast
 from jaxgait.solve.checks import check_start_values
-from jaxgait.states import state_variables
+from jaxgait.states import component_labelled, state_variables
 
 INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""
@@ -333,7 +333,9 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
     check_start_values(model, within_arrays(start, own))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked
-        with_parameters(model, varied).validate()
+        changed = with_parameters(model, varied)
+        changed.validate()
+        changed.validate_start(start)
 
 
 def drive_number(model: Model, name: str) -> Any:
@@ -395,7 +397,8 @@ def initial_value(model: Model, component: str) -> Any:
     if found is None:
         if wrong := no_element("", INITIAL + component, {INITIAL + n: x for n, x in components.items()}):
             raise ParameterError(wrong)
-        hint = checks.nearest(INITIAL + component, [INITIAL + name for name in sorted(components)])
+        nearest = checks.nearest(INITIAL + component, [INITIAL + name for name in sorted(components)])
+        hint = component_labelled(model, component, INITIAL) or nearest
         raise ParameterError(f"the state of {type(model).__name__} has no component {component!r}: {hint}")
     return found
 

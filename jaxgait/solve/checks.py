@@ -18,7 +18,6 @@ from jaxtyping import Array
 
 from jaxgait import precision, system
 from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_a_value, shown, warn_user
-from jaxgait.fields import array_of
 from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel, Transition
 from jaxgait.mechanics.spatial import check_quaternions
 from jaxgait.model import Model, System, Variable
@@ -29,7 +28,7 @@ from jaxgait.outcome import RESERVED_ENDINGS
 from jaxgait.parameters import check, in_own_unit, is_real
 from jaxgait.plausible import warn_large_angles
 from jaxgait.solve.names import check_described, check_labels, check_names
-from jaxgait.states import state_variables
+from jaxgait.states import described_component, state_variables
 
 
 def check_kind(model: Any, kind: type, what: str) -> None:
@@ -124,7 +123,7 @@ def component_in_unit(model: Model, name: str, values: Any) -> Any:
         >>> print(component_in_unit(Bungee(), "v", xr.DataArray(50.0, attrs={"units": "cm/s"})))  # in m/s
         0.5
     """
-    known = model.variables.get(array_of(name))
+    known = described_component(model, name)
     return in_own_unit(f"initial.{name}", values, None if known is None else known.unit)
 
 

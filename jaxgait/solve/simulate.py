@@ -36,7 +36,7 @@ from jaxgait.solve.guards import guards, jump_of_guard, warn_of_guards
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
-from jaxgait.states import state_variables, with_state_variables
+from jaxgait.states import component_labelled, state_variables, with_state_variables
 
 _OVER_AT_START = (
     ": the guard of that is negative at the start, so start elsewhere (if it is no end yet, return the opposite sign, "
@@ -140,6 +140,7 @@ def simulate(
         else:
             check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
             check_start_values(model, state_variables(y0))
+        model.validate_start({} if y0 is None else state_variables(y0))
         trajectory, outputs, found, values = _run(cast, sampling, chosen, y0, seen, progress)
         data = trajectory_dataset(model, trajectory, outputs, chosen, precision, sampling)
         jump = ""
@@ -175,7 +176,8 @@ def _start(model: Model, given: Any) -> State:
         changes = _continued(model, given, known)
     wanted = {name: value_named(known, name) for name in changes}
     for name in (name for name, one in wanted.items() if one is None):
-        wrong = f"initial_state of {type(model).__name__} has no {name!r}: {nearest(name, known)}"
+        hint = component_labelled(model, name) or nearest(name, known)
+        wrong = f"initial_state of {type(model).__name__} has no {name!r}: {hint}"
         raise ValueError(no_element("initial_state.", name, known) or wrong)
     values = {}
     for name, x in ((name, as_array(component_in_unit(model, name, x))) for name, x in changes.items()):

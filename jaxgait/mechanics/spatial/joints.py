@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.checks import as_array, shown
 from jaxgait.mechanics.spatial.vectors import (
     Placement,
     Vec6,
@@ -222,10 +223,12 @@ def screws(*elements: tuple[str, Axis]) -> Joint:
     """
     rows = []
     for kind, axis in elements:
-        length = float(np.linalg.norm(axis))
-        if kind not in ("turn", "slide") or np.shape(axis) != (3,) or not 0.0 < length < np.inf:
+        numbers = as_array(axis)
+        length = float(np.linalg.norm(numbers)) if numbers.dtype.kind in "fiu" and numbers.shape == (3,) else 0.0
+        if kind not in ("turn", "slide") or not 0.0 < length < np.inf:
             raise ValueError(
-                f"a joint motion is 'turn' or 'slide' with an axis of three numbers, not all zero, got {kind!r}, {axis}"
+                "a joint motion is 'turn' or 'slide' with an axis of three numbers, not all zero, such as (0, 1, 0), "
+                f"got {kind!r}, {shown(axis)}"
             )
         unit = tuple(float(a) / length for a in axis)
         rows.append(unit + (0.0,) * 3 if kind == "turn" else (0.0,) * 3 + unit)

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.checks import is_concrete
-from jaxgait.fields import Immutable
+from jaxgait.checks import is_concrete, shown
+from jaxgait.fields import Immutable, rank_of
 from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
-from jaxgait.parameters import parameter
+from jaxgait.parameters import ParameterError, parameter
 from jaxgait.precision import float64_default
 
 _ANY = (float("-inf"), float("inf"))  # bodies may have any size
@@ -52,6 +52,14 @@ class Link(Immutable):
     rotation: Any = parameter(
         ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), unit="1", doc="orientation of the joint in the parent"
     )
+
+    def __check_init__(self) -> None:
+        """Checks that the inertia is no list of moments."""
+        if rank_of(self.inertia) == 1:
+            what = (
+                f"the inertia of {self.name!r} must be a tensor of 3 x 3 numbers in kg m^2, got {shown(self.inertia)}"
+            )
+            raise ParameterError(f"{what}: give np.diag(...) of its moments")
 
 
 @float64_default

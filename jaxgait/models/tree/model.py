@@ -20,7 +20,7 @@ level, at z = 0; z points up.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -28,11 +28,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import shown
+from jaxgait.batches import each
+from jaxgait.checks import is_concrete, shown
+from jaxgait.fields import array_of, with_fields
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
+from jaxgait.models.tree import naming
+from jaxgait.models.tree.checks import check_moved
 from jaxgait.models.tree.parts import ContactPoint, Force, PrescribedJoint, Spring, Torque, law
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
 from jaxgait.plausible import plausible_range
@@ -41,6 +45,8 @@ __all__ = ["TreeModel", "TreeState"]
 
 MAX_CONTACT_STEP = 1e-3
 """Longest step in s of models with contacts, so that no touch-down is missed."""
+MAX_START_PUSH = 5.0
+"""Largest force on a contact at the start, where it is at rest, in weights of the mechanism."""
 
 
 class TreeState(NamedTuple):
@@ -115,23 +121,39 @@ def _skeleton(links: Mapping[str, Link]) -> Tree:
 
 def _start_coordinates(model: TreeModel) -> dict[str, ParameterInfo]:
     """What `start` may contain, by coordinate."""
-    tree, unit_of = _skeleton(model.links), {"turn": "rad", "q": "1"}
-    units = [unit_of.get(name.partition("_")[0], "m") for joint in tree.joints for name in joint.coordinates]
-    plausible = {"rad": plausible_range(0.0, "rad", "any")}  # bodies may have any size
     return {
-        name: ParameterInfo(None, unit, f"{name} at t = 0", plausible=plausible.get(unit))
-        for name, unit in zip(tree.coordinate_names, units, strict=True)
+        name: ParameterInfo(None, one.unit, f"{name} at t = 0", plausible=_plausible(one.unit))
+        for name, one in naming.coordinates(_skeleton(model.links)).items()
     }
 
 
 def _start_velocities(model: TreeModel) -> dict[str, ParameterInfo]:
     """What `start_rates` may contain, by velocity."""
-    tree, unit_of = _skeleton(model.links), {"turn": "rad/s", "w": "rad/s"}
-    units = [unit_of.get(name.partition("_")[0], "m/s") for joint in tree.joints for name in joint.velocities]
     return {
-        name: ParameterInfo(None, unit, f"velocity {name} at t = 0")
-        for name, unit in zip(tree.velocity_names, units, strict=True)
+        name: ParameterInfo(None, one.unit, f"velocity {name} at t = 0")
+        for name, one in naming.velocities(_skeleton(model.links)).items()
     }
+
+
+_SLIDING = {"N m/rad": "N/m", "N m s/rad": "N s/m", "rad": "m"}
+"""Units of springs at joints that slide, by those at joints that turn."""
+
+
+def _plausible(unit: str) -> tuple[float, float] | None:
+    """The plausible values of a coordinate: of angles, because bodies may have any size."""
+    return plausible_range(0.0, "rad", "any") if unit == "rad" else None
+
+
+def _of_drive(model: TreeModel, drive: Any, name: str, info: ParameterInfo) -> ParameterInfo:
+    """A parameter of a drive, in the units of its joint."""
+    found = naming.velocities(_skeleton(model.links)).get(drive.joint) if isinstance(drive, Spring) else None
+    if found is None:
+        return info
+    if found.unit == "m/s":
+        return info._replace(unit=_SLIDING[info.unit], doc=info.doc.partition(" (")[0])
+    return info._replace(
+        plausible=_plausible("rad") if name == "rest" else info.plausible, doc=info.doc.partition(" (")[0]
+    )
 
 
 class TreeModel(Model):
@@ -155,7 +177,9 @@ class TreeModel(Model):
     """The bodies, parents first; given as a list of `Link`."""
     contacts: Mapping[str, ContactPoint] = eqx.field(converter=_contacts, default_factory=OrderedDict)
     """Contact points by name."""
-    drives: Mapping[str, Any] = eqx.field(converter=_drives, default_factory=OrderedDict)
+    drives: Mapping[str, Any] = eqx.field(
+        converter=_drives, default_factory=OrderedDict, metadata={"refined": _of_drive}
+    )
     """`Spring`, `Torque`, `Force`, `PrescribedJoint` by name, or functions of t, q, v for all forces, shape (nv,)."""
     start: Mapping[str, Scalar] = entries(_start_coordinates, converter=_start)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
@@ -166,21 +190,33 @@ class TreeModel(Model):
     duration: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
 
     scene: ClassVar[str] = "jaxgait.models.tree.scene:scene"
-    variables: ClassVar[Mapping[str, Variable]] = {
-        "q": Variable("m, rad, 1", "coordinates of the joints", ("coordinate",)),
-        "v": Variable("m/s, rad/s", "velocities of the joints (ball and free: in the body's axes)", ("velocity",)),
-        "memory": Variable("m", "memories of the friction laws", ("contact", "tangent")),
-        "position": Variable("m", "positions of the bodies' origins", ("body", "axis")),
-        "com": Variable("m", "position of the centre of mass", ("axis",)),
-        "com_velocity": Variable("m/s", "velocity of the centre of mass", ("axis",)),
-        "momentum": Variable("kg m/s", "momentum", ("axis",)),
-        "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
-        "joint_force": Variable("N m, N", "generalised forces of the joints", ("velocity",)),
-        "contact_force": Variable("N", "forces of the ground on the contact points", ("contact", "axis")),
-        "contact_depth": Variable("m", "penetration of the contact points", ("contact",)),
-        "kinetic_energy": Variable("J", "kinetic energy"),
-        "energy": Variable("J", "kinetic, potential and elastic energy"),
-    }
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """Unit, meaning and dimensions of everything that is observed, also of single joints and contacts.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, hinge
+            >>> from jaxgait.models.tree.model import TreeModel
+            >>> pendulum = TreeModel([Link("leg", None, hinge((0.0, 1.0, 0.0)), mass=1.0, com=(0.0, 0.0, -0.5))])
+            >>> print(pendulum.variables["q"].unit, pendulum.variables["leg_angle"].long_name, sep=": ")
+            rad: joint angle of leg
+        """
+        return naming.variables(_skeleton(self.links), self.contacts)
+
+    @property
+    def elements(self) -> Mapping[str, Sequence[Variable]]:
+        """Unit and meaning of the single coordinates and velocities.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, hinge
+            >>> from jaxgait.models.tree.model import TreeModel
+            >>> pendulum = TreeModel([Link("leg", None, hinge((0.0, 1.0, 0.0)), mass=1.0, com=(0.0, 0.0, -0.5))])
+            >>> print(pendulum.elements["v"][0].long_name)
+            rate of the joint angle of leg
+        """
+        tree = _skeleton(self.links)
+        return {"q": [*naming.coordinates(tree).values()], "v": [*naming.velocities(tree).values()]}
 
     @property
     def numerics(self) -> Numerics:
@@ -296,9 +332,13 @@ class TreeModel(Model):
     def outputs(self, t: Scalar, y: TreeState) -> dict[str, Array]:
         """See `variables`."""
         tree, loads = self.tree(), self.loads(t, y)
+        angles, rates, contacts = naming.single_results(tree, self.contacts)
         momentum = spatial.momentum(tree, loads.motion)
         kinetic, potential = spatial.energy(tree, loads.motion, self.gravity)
         found = {
+            **{name: loads.q[i] for name, (i, _) in angles.items()},
+            **{name: loads.v[i] for name, (i, _) in rates.items()},
+            **{name: loads.contact[i, axis] for name, (i, axis, _) in contacts.items()},
             "position": jnp.stack([body.r for body in loads.motion.world]),
             "com": momentum.com,
             "com_velocity": momentum.linear / momentum.mass,
@@ -318,16 +358,65 @@ class TreeModel(Model):
         stored += [c.energy(loads.depth[i]) for i, c in enumerate(self.contacts.values())]
         return sum(stored, jnp.zeros(()))
 
+    def __check_init__(self) -> None:
+        """Rejects names that no body or joint has, where the mistake was made."""
+        _named_fault(self, lambda: self._check_names(_skeleton(self.links)))
+
     def validate(self) -> None:
-        """Rejects impossible parameters, impossible bodies and unknown names."""
+        """Rejects impossible parameters, impossible bodies, and unknown names."""
         super().validate()
-        try:
-            self._check_names(_skeleton(self.links))
-            for link in self.links.values():
-                spatial.check_inertia(link.name, link.mass, np.asarray(link.inertia))
-                spatial.check_rotation(link.name, np.asarray(link.rotation))
-        except ValueError as error:
-            raise ParameterError(f"{type(self).__name__}: {error}") from error
+        _named_fault(self, self._check_bodies)
+
+    def validate_start(self, start: Mapping[str, Any]) -> None:
+        """Rejects starts deep in the ground.
+
+        Examples:
+            >>> from jaxgait.mechanics.contact import UnilateralSpring
+            >>> from jaxgait.mechanics.spatial import Link, prismatic
+            >>> from jaxgait.models.tree.model import TreeModel
+            >>> from jaxgait.models.tree.parts import ContactPoint
+            >>> box = Link("box", None, prismatic((0.0, 0.0, 1.0)), mass=1.0)
+            >>> model = TreeModel([box], contacts={"sole": ContactPoint("box", UnilateralSpring(1e4))})
+            >>> model.validate_start({"q": [-0.1]})  # m; doctest: +ELLIPSIS
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: TreeModel starts with sole 100 mm deep in the ground, which pushes ...
+        """
+        names, given = _skeleton(self.links).coordinate_names, dict[str, Any]()
+        for name, values in start.items():
+            if name == "q":
+                given |= dict(zip(names, np.moveaxis(np.asarray(values), -1, 0), strict=True))
+            elif array_of(name) == "q":
+                given[names[int(name[2:-1])]] = np.asarray(values)
+        (with_fields(self, {"start": {**self.start, **given}}) if given else self)._check_depth()
+
+    def _check_depth(self) -> None:
+        """Rejects a start at which the ground would throw the mechanism up."""
+        if not (self.contacts and is_concrete(self)):
+            return
+        push, depth = each(self, _pushes)
+        member, i = np.unravel_index(np.argmax(push), push.shape)
+        if push[member, i] > MAX_START_PUSH:
+            which = f" (member {member})" if len(push) > 1 else ""
+            deep = f"{list(self.contacts)[i]} {1e3 * depth[member, i]:.3g} mm deep in the ground{which}"
+            raise ParameterError(
+                f"{type(self).__name__} starts with {deep}, which pushes with {push[member, i]:.3g} times its weight "
+                f"(at most {MAX_START_PUSH:g}): start higher"
+            )
+
+    def _check_bodies(self) -> None:
+        tree = _skeleton(self.links)
+        self._check_names(tree)
+        for link in self.links.values():
+            spatial.check_inertia(link.name, link.mass, np.asarray(link.inertia))
+            spatial.check_rotation(link.name, np.asarray(link.rotation))
+        driven = {j for _, j, _ in self._motions(tree)}
+        check_moved(
+            self.links, [n for n, at in zip(tree.names, tree.v_slices, strict=True) if driven & {*range(tree.nv)[at]}]
+        )
+        neutral = zip(tree.coordinate_names, np.asarray(tree.neutral()).tolist(), strict=True)
+        start = [np.asarray(self.start.get(name, usual)) for name, usual in neutral]
+        spatial.check_quaternions(tree.coordinate_names, np.stack(np.broadcast_arrays(*start), axis=-1))
 
     def _check_names(self, tree: Tree) -> None:
         if not tree.nv:
@@ -351,9 +440,24 @@ class TreeModel(Model):
                     raise ValueError(
                         f"the motion of {name!r} is prescribed, including its start: leave it out of {what}"
                     )
-        neutral = zip(q_names, np.asarray(tree.neutral()).tolist(), strict=True)
-        start = [np.asarray(self.start.get(name, usual)) for name, usual in neutral]
-        spatial.check_quaternions(q_names, np.stack(np.broadcast_arrays(*start), axis=-1))
+
+
+def _named_fault(model: TreeModel, check: Callable[[], None]) -> None:
+    """Runs a check, whose message then begins with the model's class."""
+    try:
+        check()
+    except ValueError as error:
+        raise ParameterError(f"{type(model).__name__}: {error}") from error
+
+
+def _pushes(model: TreeModel) -> tuple[Array, Array]:
+    """Normal force on each contact at the start, at rest, in weights of the mechanism; and the depths in m."""
+    tree, y = model.tree(), model.initial_state()
+    motion = spatial.kinematics(tree, y.q, jnp.zeros_like(y.v))
+    depth, *_ = model._ground(tree, motion, y.memory)
+    force = jnp.stack([contact.static_force(depth[i]) for i, contact in enumerate(model.contacts.values())])
+    weight = jnp.sum(jnp.asarray(tree.mass)) * model.gravity
+    return jnp.where(weight > 0.0, force / jnp.where(weight > 0.0, weight, 1.0), 0.0), depth
 
 
 def _coordinate(tree: Tree, name: str, drive: Spring | Torque | PrescribedJoint) -> tuple[int, int]:

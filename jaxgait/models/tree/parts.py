@@ -155,6 +155,17 @@ class ContactPoint(Immutable):
         tangential, change = self._friction(depth, slip, normal, memory)
         return jnp.concatenate([jnp.asarray(tangential), normal[None]]), change
 
+    def static_force(self, depth: Scalar) -> Float[Array, ""]:
+        """Normal force in N at a penetration in m, at rest.
+
+        Examples:
+            >>> from jaxgait.mechanics.contact import UnilateralSpring
+            >>> from jaxgait.models.tree.parts import ContactPoint
+            >>> print(ContactPoint("foot", UnilateralSpring(1e4)).static_force(0.01))  # N
+            100.0
+        """
+        return jnp.asarray(_called(self.normal, depth, 0.0))
+
     def _friction(self, depth: Scalar, slip: Array, normal: Array, memory: Array) -> tuple[Any, Any]:
         still = jnp.zeros_like(memory)
         if self.friction is None:

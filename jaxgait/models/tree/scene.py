@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
@@ -22,6 +23,8 @@ Placements = list[tuple[np.ndarray, np.ndarray]]
 """Rotation matrix and origin of every body at all samples."""
 MARGIN = 0.1
 """Ground beyond everything that is drawn, as a fraction of its extent."""
+MAX_CURVES = len(PALETTE)
+"""Largest number of histories in a panel."""
 THICKNESS = 0.03
 """Thickness of a rod as a fraction of the height of the view."""
 
@@ -54,9 +57,20 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
         views=(view,),
         ground=Ground() if balls and planar else None,
         forces=_forces(model, tree, world, run, flat),
-        curves=(Curve("energy", "J", {"total": run.energy.values, "kinetic": run.kinetic_energy.values}),),
+        curves=_curves(model, run),
         legend=dict(zip(tree.names, colours, strict=True)) if len(world) <= len(PALETTE) else {"bodies": BLUE},
     )
+
+
+def _curves(model: TreeModel, run: xr.Dataset) -> tuple[Curve, ...]:
+    """Joint angles, other coordinates in m, normal forces and energies, each in a panel; of many, the first."""
+    known = dict(zip(model.tree().coordinate_names, model.elements["q"], strict=True))
+    angles = {n: np.degrees(run.q.sel(coordinate=n).values) for n, one in known.items() if one.unit == "rad"}
+    places = {n: run.q.sel(coordinate=n).values for n, one in known.items() if one.unit == "m"}
+    forces = {n: run.contact_force.sel(contact=n, axis="z").values for n in model.contacts}
+    named = (("joint angles", "deg", angles), ("positions", "m", places), ("normal forces", "N", forces))
+    few = [Curve(name, unit, dict(itertools.islice(found.items(), MAX_CURVES))) for name, unit, found in named if found]
+    return (*few, Curve("energy", "J", {"total": run.energy.values, "kinetic": run.kinetic_energy.values}))
 
 
 def _floor(everything: np.ndarray, reach: float) -> tuple[Body]:

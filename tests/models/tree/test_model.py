@@ -7,17 +7,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from experiments.exoskeleton.lagrange import dynamics
-from jaxgait import ensemble, simulate
+from jaxgait import ensemble, grid, simulate
 from jaxgait.cli.parsing import with_settings
+from jaxgait.ensembles.members import check_members
 from jaxgait.mechanics.contact import Hertz, ImpactHertz, LinearSpring, UnilateralSpring
 from jaxgait.mechanics.friction import Coulomb, Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
-from jaxgait.models.tree import ContactPoint, Force, PrescribedJoint, Spring, Torque, TreeModel
+from jaxgait.models.tree import ContactPoint, Force, PrescribedJoint, Spring, Torque, TreeModel, naming
 from jaxgait.models.tree.scene import ABOVE
 from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
+from jaxgait.plausible import ImplausibleValue
 from jaxgait.plot import scene
 
 G = 9.81
@@ -81,6 +84,97 @@ class StiffGround(UnilateralSpring):
 def test_a_contact_is_as_stiff_as_its_laws_declare():
     laws = [(UnilateralSpring(1e4), None), (StiffGround(1e9), None), (UnilateralSpring(1e4), Coulomb())]
     assert [ContactPoint("box", normal, friction).stiff for normal, friction in laws] == [False, True, True]
+
+
+def test_single_joints_and_contacts_are_results_with_their_units():
+    model = hopper(lambda t: 0.2 * t)
+    variables = {name: one.unit for name, one in model.variables.items()}
+    assert (variables["q"], variables["joint_force"], pendulum().variables["q"].unit) == ("m, rad", "N, N m", "rad")
+    y = model.initial_state()
+    out = model.outputs(0.1, y._replace(q=y.q.at[1].set(0.4)))
+    loads = model.loads(0.1, y._replace(q=y.q.at[1].set(0.4)))
+    assert float(out["trunk_z"]) == 0.4 and float(out["hip_angle"]) == pytest.approx(0.02) and "leg_z_rate" in out
+    np.testing.assert_array_equal([out["foot_friction"], out["foot_force"]], loads.contact[0, ::2])
+    assert float(out["foot_force"]) > 0.0 and {*variables} - {*out} == {"q", "v", "memory"}
+    units = [(variables[name], model.variables[name].long_name) for name in ("trunk_turn_y", "leg_z", "hip_rate")]
+    assert units == [("rad", "turn_y of trunk"), ("m", "z of leg"), ("rad/s", "rate of the joint angle of hip")]
+    named = naming.single_results(model.tree(), {"contact": ContactPoint("leg", KelvinVoigt())})
+    assert list(named[2]) == [], "the forces of all contacts have the name"
+
+
+def test_members_and_maps_have_the_units_of_single_joints():
+    scan = ensemble(
+        pendulum(), {"initial.q[0]": [0.1, 0.2], "initial.v[1]": [0.0, 1.0]}, duration=0.1, samples=1,
+        observe=lambda run: {"angle": run["upper_angle"][-1]},
+    )  # fmt: skip
+    labels = [(scan[name].units, scan[name].long_name) for name in ("initial.q[0]", "initial.v[1]")]
+    assert labels == [
+        ("rad", "joint angle of upper, at the start"),
+        ("rad/s", "rate of the joint angle of lower, at the start"),
+    ]
+    degrees = xr.DataArray(30.0, attrs={"units": "deg"})
+    run = simulate(pendulum(), initial_state={"q[1]": degrees}, duration=0.1, samples=2)
+    assert float(run.lower_angle[0]) == pytest.approx(np.pi / 6)
+    with pytest.raises(ValueError, match=r"has no 'lower': it is 'q\[1\]' or 'v\[1\]'"):
+        simulate(pendulum(), initial_state={"lower": 0.3})
+    with pytest.raises(ParameterError, match=r"it is 'initial\.q\[1\]' or 'initial\.v\[1\]'"):
+        ensemble(pendulum(), {"initial.lower": [0.3]})
+
+
+def test_angles_in_degrees_are_noticed_wherever_they_are_given():
+    degrees = r"degrees instead of rad\?"
+    with pytest.warns(
+        ImplausibleValue, match=rf"initial\.q\[1\] of TreeModel \(joint angle of lower\) is -40 rad.*{degrees}"
+    ):
+        simulate(pendulum(), initial_state={"q": [1.0, -40.0]}, duration=0.01, samples=1)
+    with pytest.warns(
+        ImplausibleValue, match=rf"initial\.q\[0\] of TreeModel .* is 30 rad \(2 of 2 values\).*{degrees}"
+    ):
+        check_members(pendulum(), grid({"initial.q[0]": [30.0, 60.0]}))
+    sprung = pendulum(drives={"knee": Spring("lower", stiffness=5.0, rest=-45.0)})
+    with pytest.warns(ImplausibleValue, match=rf"drives\.knee\.rest \(coordinate at rest\) is -45 rad.*{degrees}"):
+        sprung.validate()
+    sliding = hopper(lambda t: 0.0 * t)
+    assert [parameters(sliding)[f"drives.spring.{n}"].unit for n in ("stiffness", "damping", "rest")] == [
+        "N/m",
+        "N s/m",
+        "m",
+    ]
+
+
+def test_a_start_deep_in_the_ground_is_an_error():
+    deep = r"starts with corner 0 40 mm deep in the ground, which pushes with 27\.2 times its weight"
+    with pytest.raises(ParameterError, match=deep):
+        simulate(box(start={"box.z": SIDE / 2 - 0.04}), duration=0.01)
+    with pytest.raises(ParameterError, match=r"deep in the ground \(member 1\)"):
+        check_members(box(), grid({"initial.q[2]": [0.2, 0.06]}))
+    with pytest.raises(ParameterError, match=deep):
+        simulate(box(), initial_state={"q[2]": SIDE / 2 - 0.04}, duration=0.01)
+    box(start={"box.z": SIDE / 2 - MASS * G / 4 / STIFFNESS}).validate_start({})  # at rest
+
+
+def test_what_nothing_keeps_from_infinite_acceleration_is_named():
+    with pytest.raises(ParameterError, match=r"body 'a' has no inertia about its joint \(turn_y\): give it an inertia"):
+        simulate(TreeModel([Link("a", None, hinge((0, 1, 0)), mass=1.0)]))
+    along = Link("a", None, hinge((0, 1, 0)), mass=1.0, com=(0.0, 0.3, 0.0))
+    with pytest.raises(ParameterError, match="body 'a' has no inertia"):
+        TreeModel([along]).validate()
+    with pytest.raises(ParameterError, match=r"body 'a' has no mass along its joint \(z\)"):
+        TreeModel([Link("a", None, prismatic((0, 0, 1)), mass=0.0)]).validate()
+    massless = Link("a", None, hinge((0, 1, 0)), mass=0.0)
+    TreeModel([massless, Link("b", "a", hinge((1, 0, 0)), mass=1.0, com=(0.0, 0.0, -0.3))]).validate()
+    TreeModel([Link("a", None, hinge((0, 1, 0)), mass=1.0)], drives={"a": PrescribedJoint("a", jnp.sin)}).validate()
+    with pytest.raises(ParameterError, match=r"the inertia of 'a' must be .* give np\.diag\(...\) of its moments"):
+        Link("a", None, hinge((0, 1, 0)), mass=1.0, inertia=[0.1, 0.1, 0.1])
+    with pytest.raises(ParameterError, match=r"drives\['x'\]: no joint 'ankle'; choose one of upper, lower"):
+        pendulum(drives={"x": Spring("ankle")})
+
+
+def test_films_show_joint_angles_and_forces():
+    model = hopper(lambda t: 0.2 * t)
+    curves = {one.name: one for one in scene.scene(simulate(model, duration=0.01, samples=2), model).curves}
+    assert list(curves) == ["joint angles", "positions", "normal forces", "energy"]
+    assert curves["joint angles"].values["hip"][-1] == pytest.approx(np.degrees(0.002))
 
 
 def test_every_number_is_a_parameter():
@@ -449,7 +543,7 @@ def test_axes_that_occur_again_are_numbered():
 
 @pytest.mark.parametrize("forces", [1.0, np.ones(1), np.ones(3)])
 def test_a_drive_returns_all_generalised_forces(forces):
-    two = [Link(name, parent, hinge((0, 1, 0)), mass=1.0) for name, parent in (("a", None), ("b", "a"))]
+    two = [Link(name, parent, hinge((0, 1, 0)), **rod(1.0, 0.5)) for name, parent in (("a", None), ("b", "a"))]
     model = TreeModel(two, drives={"motor": lambda t, q, v: forces})
     with pytest.raises(ParameterError, match=r"drives\['motor'\] must return .* for each of a, b, shape \(2,\), got"):
         simulate(model)
@@ -476,14 +570,13 @@ def test_a_prescribed_joint_has_its_start():
     swinging = PrescribedJoint("a", lambda t: 0.1 * t)
     for what in ("start", "start_rates"):
         bar = Link("a", None, hinge((0, 1, 0)), mass=1.0)
-        model = TreeModel([bar], drives={"motor": swinging}, **{what: {"a": 0.7}})
         with pytest.raises(ParameterError, match=f"'a' is prescribed, including its start: leave it out of {what}"):
-            model.validate()
+            TreeModel([bar], drives={"motor": swinging}, **{what: {"a": 0.7}})
 
 
 def test_contacts_are_checked_where_jax_traces_the_caller():
     def deepest(gravity):
-        body = Link("body", None, free(), mass=1.0)
+        body = Link("body", None, free(), mass=1.0, inertia=np.eye(3))
         model = TreeModel([body], contacts={"foot": ContactPoint("body", UnilateralSpring(1e4))}, gravity=gravity)
         model.validate()
         return model.loads(0.0, model.initial_state()).depth[0]

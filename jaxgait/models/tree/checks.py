@@ -1,0 +1,80 @@
+"""Checks of a tree of bodies: joints that nothing keeps from infinite acceleration, and starts deep in the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxgait.mechanics.spatial import Link
+
+
+def check_moved(links: Mapping[str, Link], driven: Sequence[str] = ()) -> None:
+    """Rejects bodies without inertia about, or mass along, their joint: no force determines their acceleration.
+
+    Numbers may have a batch axis. Bodies beyond count, unless they lie on the joint as well.
+
+    Args:
+        links: by name, parents first.
+        driven: the bodies whose motion is prescribed.
+
+    Raises:
+        ValueError: naming the body and the motion.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, hinge
+        >>> from jaxgait.models.tree.checks import check_moved
+        >>> check_moved({"leg": Link("leg", None, hinge((0, 1, 0)), mass=2.0)})
+        Traceback (most recent call last):
+            ...
+        ValueError: body 'leg' has no inertia about its joint (turn_y): give it an inertia, or a com off the axis
+    """
+    beyond = {name: [one for one in links if _descends(links, one, name)] for name in links}
+    for name, link in links.items():
+        mass = _least(sum((np.asarray(links[one].mass, dtype=float) for one in [name, *beyond[name]]), np.zeros(())))
+        for column, motion in zip(_screws(link), link.joint.velocities, strict=True):
+            turn, slide = np.asarray(column[:3]), np.asarray(column[3:])
+            if name in driven:
+                continue
+            if slide.any() and mass == 0.0:
+                raise ValueError(f"body {name!r} has no mass along its joint ({motion}): give it one")
+            if turn.any() and _about(link, turn) == 0.0 and not any(_off(links, one, name) for one in beyond[name]):
+                what = f"body {name!r} has no inertia about its joint ({motion})"
+                raise ValueError(f"{what}: give it an inertia, or a com off the axis")
+
+
+def _descends(links: Mapping[str, Link], name: str, ancestor: str) -> bool:
+    parent = links[name].parent
+    return parent is not None and (parent == ancestor or _descends(links, parent, ancestor))
+
+
+def _least(values: Any) -> float:
+    """The least value of all members."""
+    return float(np.min(values))
+
+
+def _about(link: Link, axis: np.ndarray) -> float:
+    """The least moment of inertia in kg m^2 of a body about an axis through its joint."""
+    mass, com, inertia = (np.asarray(x, dtype=float) for x in (link.mass, link.com, link.inertia))
+    arm = np.cross(axis, com)
+    return _least(mass * (arm * arm).sum(axis=-1) + np.einsum("i,...ij,j", axis, inertia, axis))
+
+
+def _off(links: Mapping[str, Link], name: str, ancestor: str) -> bool:
+    """Whether a body is not a point at the joint of an ancestor, and has a mass or an inertia."""
+    link = links[name]
+    if np.asarray(link.inertia, dtype=float).any():
+        return True
+    if not np.asarray(link.mass, dtype=float).any():
+        return False
+    apart, one = bool(np.asarray(link.com, dtype=float).any()), name
+    while one != ancestor:
+        slides = any(any(screw[3:]) for screw in _screws(links[one]))
+        apart, one = apart or slides or bool(np.asarray(links[one].offset, dtype=float).any()), str(links[one].parent)
+    return apart
+
+
+def _screws(link: Link) -> Sequence[Sequence[float]]:
+    """The motions of a joint, each as turn and slide."""
+    return link.joint.screws or np.eye(6)[: link.joint.nv].tolist()
