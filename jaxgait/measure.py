@@ -24,7 +24,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import units
 from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value
-from jaxgait.model import RESERVED, RESERVED_RESULTS, Model, Variable
+from jaxgait.definition import RESERVED, RESERVED_RESULTS
+from jaxgait.model import Model, Variable
 from jaxgait.outcome import Outcome, failures
 from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling

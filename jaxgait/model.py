@@ -9,13 +9,14 @@ import functools
 import html
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from jaxtyping import Array, Bool
 
-from jaxgait import registry, units
-from jaxgait.checks import is_concrete, shown, warn_user
+from jaxgait import registry
+from jaxgait.checks import is_concrete, shown
+from jaxgait.definition import Numerics, Variable, check_complete, warn_of_near_hooks
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
 from jaxgait.parameters import ParameterError, check, parameter, parameters, with_parameters
@@ -31,57 +32,6 @@ M = TypeVar("M", bound="Model")
 
 MAX_UNFOLDED = 16
 """Number of parameters above which the table of a model is folded in notebooks."""
-
-
-class Variable(NamedTuple):
-    """Unit and long name of a state component, an output or a measure, for labelled results.
-
-    Examples:
-        >>> from jaxgait import Variable
-        >>> Variable("m/s", "speed of the hip").attrs
-        {'units': 'm/s', 'long_name': 'speed of the hip'}
-    """
-
-    unit: str
-    long_name: str
-    dims: tuple[str, ...] = ()
-    """Names of its dimensions beyond time, if it is an array; their labels are `Model.labels`."""
-    reference_of: str = ""
-    """The variable that this one is measured for, with which pictures draw it, dashed."""
-
-    @property
-    def attrs(self) -> dict[str, str]:
-        """The attributes of a labelled result."""
-        own = {"units": self.unit, "long_name": self.long_name}
-        return own | ({"reference_of": self.reference_of} if self.reference_of else {})
-
-
-class Numerics(NamedTuple):
-    """A model's time scales and stiffness, from which `jaxgait.solve` chooses a solver, tolerances and steps.
-
-    Examples:
-        >>> from jaxgait import Numerics
-        >>> Numerics(stiff=True, rtol=1e-8).max_steps
-        1000000
-    """
-
-    stiff: bool
-    """Whether contact or friction forbids explicit methods."""
-    unrolled: bool = True
-    """Whether explicit methods unroll their stages: fast in ensembles, but large models take long to compile."""
-    rtol: float = 1e-6
-    atol: float = 1e-8
-    first_step: float = 1e-5
-    """First time step in s."""
-    max_step: float | None = None
-    """Longest time step in s, so that no touch-down is stepped over; None: a two-hundredth of the run.
-
-    Event-driven steps are at most 10 ms long by default.
-    """
-    max_steps: int = 1_000_000
-    """Largest number of steps of a trajectory."""
-    dt: float | None = None
-    """Longest step in s of schemes with steps of fixed length; None: the scheme's default."""
 
 
 @float64_default
@@ -160,8 +110,8 @@ class Model(Immutable):
         """Checks the class, and makes it compute in float64 by default."""
         super().__init_subclass__(**options)
         if any(not name.startswith("__") for name in vars(cls)):  # cloudpickle fills an empty class after it is made
-            _check_complete(cls)
-            _warn_of_near_hooks(cls)
+            check_complete(cls)
+            warn_of_near_hooks(cls, Model)
         float64_default(cls)
         registry.remember(cls)
 
@@ -365,128 +315,6 @@ def _has_ended(transition: Any, t: Scalar, y: State) -> Bool[Array, ""]:
     return (transition.guard(t, y) < 0.0) & armed
 
 
-RESERVED_RESULTS = (
-    *("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "promoted"),
-    *("event_time", "event_kind", "event_name"),
-)
-"""Names of the results that runs and ensembles have anyway."""
-RESERVED = (*RESERVED_RESULTS, "time", "instant", "sample", "parameter", "member")
-"""These and the names of their dimensions."""
-_ENDINGS = ("_end", "_before", "_after", "_gradient")
-"""Endings of the names of results that are derived from others."""
-
-_MOTION_METHODS = ("vector_field", "phases", "kinetics", "advance", "state_at")
-"""The methods by which a model may define its motion, see `jaxgait.kinds`."""
-
-_NEAR = 0.85
-"""Least similarity of a name to one of `Model`'s for which it is probably meant."""
-
-_REQUIRED = {
-    "initial_state": "its state at t = 0",
-    "duration": "the natural length in s of a run (a number or a property)",
-    "variables": "unit and long name of every component of the state and every output (a dict of Variable)",
-}
-
-
-def _check_complete(cls: type) -> None:
-    """Checks that a model's class is complete, and that its units, names and measures are valid."""
-    if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
-        return
-    _check_required(cls)
-    _check_inherited_fields(cls)
-    _check_defaults(cls)
-    _check_values(cls)
-    _check_variables(cls)
-    _check_measures(cls)
-
-
-def _warn_of_near_hooks(cls: type) -> None:
-    """Warns of public names that a class adds and that are nearly one of `Model`'s, which it leaves as they are."""
-    optional = {name for name in vars(Model) if not name.startswith("_")} - vars(cls).keys()
-    for name in vars(cls).keys() - inspect.get_annotations(cls).keys():
-        near = difflib.get_close_matches(name, optional, n=1, cutoff=_NEAR)
-        if near and not name.startswith("_") and not any(hasattr(base, name) for base in cls.__bases__):
-            meant = f"did you mean {near[0]}? If not, give it a name less alike"
-            warn_user(f"no simulation uses {name} of {cls.__name__}, as a Model has no such part: {meant}")
-
-
-def _check_required(cls: type) -> None:
-    lacks = [f"{name}, {what}" for name, what in _REQUIRED.items() if _undefined(cls, name)]
-    if not any(hasattr(cls, name) for name in _MOTION_METHODS):
-        lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
-    if hasattr(cls, "transitions") and not hasattr(cls, "phases"):
-        lacks.append("phases(), which its transitions number: return [self.vector_field] for a single one")
-    if lacks:
-        raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
-
-
-def _check_inherited_fields(cls: type) -> None:
-    """Checks that no plain attribute has the name of an inherited field, which keeps its own default."""
-    bases = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
-    inherited = {field.name: field for base in bases for field in dataclasses.fields(base)}
-    for name in inherited.keys() & vars(cls).keys() - inspect.get_annotations(cls).keys():
-        value = getattr(cls, name)
-        value = value.default if isinstance(value, dataclasses.Field) else value
-        value = "..." if value is dataclasses.MISSING else repr(value)
-        how = f"float = parameter({value}, ...)" if "unit" in inherited[name].metadata else "its type = ..."
-        raise TypeError(f"{name} of {cls.__name__} does not change the field of that name: write {name}: {how}")
-
-
-def _check_defaults(cls: type) -> None:
-    """Checks that no field has a default that all models of the class would share and could change, such as a list."""
-    for name, annotation in inspect.get_annotations(cls).items():
-        value = vars(cls).get(name)
-        if value is not None and type(value).__hash__ is None and "ClassVar" not in str(annotation):
-            how = "parameter((1.0, 2.0), unit=..., doc=...) for numbers, a ClassVar for a constant of the class"
-            raise TypeError(f"the default of {name} of {cls.__name__} must not be {shown(value)}: write {how}")
-
-
-def _check_variables(cls: type) -> None:
-    named = cls.__dict__.get("variables", {})
-    for name, variable in named.items() if isinstance(named, Mapping) else ():
-        if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
-            what = 'a Variable, such as Variable("N", "contact force", dims=("foot",))'
-            raise TypeError(f"variables[{name!r}] of {cls.__name__} must be {what}, got {shown(variable)}")
-        if len({*variable.dims}) < len(variable.dims):
-            what = f"different dimensions, got {variable.dims}: name them apart"
-            raise TypeError(f"variables[{name!r}] of {cls.__name__} must have {what}")
-        units.check(variable.unit, f"variables[{name!r}] of {cls.__name__}")
-        base = named.get(variable.reference_of)
-        if variable.reference_of and (base is None or (base.unit, base.dims) != (variable.unit, variable.dims)):
-            what = f"name another of the variables, in the same unit, got {variable.reference_of!r}"
-            raise TypeError(f"reference_of of variables[{name!r}] of {cls.__name__} must {what}")
-        stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
-        taken = {name, *variable.dims} & {*RESERVED} or {name for stem in stems if stem in named}
-        if taken:
-            raise TypeError(f"variables of {cls.__name__} must not use the name {min(taken)!r}: results have it anyway")
-
-
-def _check_measures(cls: type) -> None:
-    brought = vars(cls).get("measures", {})
-    for name, measure in brought.items() if isinstance(brought, Mapping) else ():
-        if (own := getattr(measure, "name", None)) != name:
-            got = f"a {type(measure).__name__}" if own is None else f"one named {own!r}"
-            raise TypeError(f"measures[{name!r}] of {cls.__name__} must be a Measure with the name {name!r}, got {got}")
-
-
-def _check_values(cls: type) -> None:
-    """Checks that what a class gives as values has their form, unless it is a property."""
-    for name in ("duration", "period", "labels", "variables", "numerics"):
-        if inspect.isfunction(vars(cls).get(name)):
-            raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")
-    drawing = 'a function of model and run, or its name, "module:function"'
-    forms = (("numerics", "Numerics(...)", Numerics), ("variables", "a dict by name", Mapping))
-    for name, form, wanted in (*forms, ("scene", drawing, str | Callable)):
-        given = vars(cls).get(name)
-        if given is not None and not isinstance(given, wanted) and not hasattr(given, "__get__"):
-            raise TypeError(f"{name} of {cls.__name__} must be {form}, got {shown(given)}")
-
-
-def _undefined(cls: type, name: str) -> bool:
-    member = getattr(cls, name, None)
-    return member is None or getattr(member, "__isabstractmethod__", False)
-
-
 def _shown(value: Any) -> str:
     """A parameter's value in six digits; several in short."""
     return f"{float(value):.6g}" if np.ndim(value) == 0 and is_concrete(value) else shown(value)
@@ -506,7 +334,7 @@ def as_model(value: Any) -> Model:
         TypeError: give a model, not a name: Bungee() from jaxgait.models instead of 'bungee'
     """
     if isinstance(value, Model):
-        _check_complete(type(value))
+        check_complete(type(value))
         return value
     raise TypeError(_not_a_model(value))
 

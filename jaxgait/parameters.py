@@ -241,8 +241,7 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
             refined = field.metadata.get("refined", lambda owner, part, own, info: info)
             for key, part in value.items():
                 if isinstance(part, eqx.Module):
-                    inside = _walk(part, "")
-                    yield from ((f"{name}.{key}.{own}", refined(module, part, own, info)) for own, info in inside)
+                    yield from ((f"{name}.{key}.{own}", refined(module, part, own, x)) for own, x in _walk(part, ""))
                 elif key in entries:
                     yield f"{name}.{key}", entries[key]._replace(value=part)
 

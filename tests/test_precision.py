@@ -32,6 +32,7 @@ ALONE = {
     "jaxgait.cli.parsing": "reads text",
     "jaxgait.calibration": "always computes in float64",
     "jaxgait.checks": "checks",
+    "jaxgait.definition": "checks",
     "jaxgait.contents": "reads and makes models, computes nothing",
     "jaxgait.cli.running": "take --precision",
     "jaxgait.cli": "takes --precision",

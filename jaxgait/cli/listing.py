@@ -17,8 +17,9 @@ from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
 from jaxgait.cli.records import events, model_record, run_record, scan_record
+from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.measure import Measure, known
-from jaxgait.model import RESERVED_RESULTS, Model
+from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION, Outcome, legend
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts

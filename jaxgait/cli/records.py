@@ -14,11 +14,12 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.cli.parsing import choices
+from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.ensembles import summary
 from jaxgait.ensembles.gaps import undefined
 from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.measure import known, with_gaps
-from jaxgait.model import RESERVED_RESULTS, Model
+from jaxgait.model import Model
 from jaxgait.outcome import FIRST_TERMINATION, Outcome, sentence
 from jaxgait.parameters import parameters
 from jaxgait.parts import parts

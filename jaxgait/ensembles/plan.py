@@ -21,10 +21,11 @@ import jax
 import numpy as np
 
 from jaxgait import precision as precisions
+from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.ensembles.batch import DIRECTIONS_PER_LANE, Job, compile_batch, lanes, member_of, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.memory import UNKNOWN_MEMORY, free_memory
-from jaxgait.model import RESERVED_RESULTS, Model, Variable
+from jaxgait.model import Model, Variable
 from jaxgait.native import Lanes
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.run import Sampling

@@ -133,7 +133,7 @@ def keep_level(ax: Axes) -> None:
         >>> ax = plt.figure().subplots()
         >>> _ = ax.plot([0.0, 1.0, 2.0], [69.0, 69.0 + 1e-12, 69.0])  # J
         >>> keep_level(ax)
-        >>> print([round(end, 2) for end in ax.get_ylim()])
+        >>> print([round(float(end), 2) for end in ax.get_ylim()])
         [68.31, 69.69]
     """
     low, high = ax.dataLim.intervaly

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from jaxgait.checks import first_few
-from jaxgait.model import RESERVED
+from jaxgait.definition import RESERVED
 from jaxgait.states import state_variables
 
 

@@ -15,9 +15,10 @@ from jaxtyping import Array
 from jaxgait import precision as precisions
 from jaxgait import xr
 from jaxgait.checks import as_array, by_name, nearest, shown, untraced, warn_user
+from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.fields import no_element, value_named
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
-from jaxgait.model import RESERVED_RESULTS, Model, State, as_model
+from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single, is_real

@@ -41,7 +41,7 @@ def test_run_and_view(tmp_path, capsys):
     with pytest.raises(SystemExit):
         cli.main(["view", str(out), "--variables", "rope_forse", "--out", str(picture)])
     printed = capsys.readouterr()
-    assert not printed.out and "no variable 'rope_forse': did you mean 'rope_force'?" in printed.err
+    assert not printed.out and "no variable 'rope_forse': did you mean 'rope_force'" in printed.err
     for ending in ("csv", "sto"):
         table = tmp_path / f"run.{ending}"
         cli.main(["run", "bungee", "--duration", "0.2", "--samples", "4", "--out", str(table)])

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from jaxgait.definition import RESERVED
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.tree import Topology
-from jaxgait.model import RESERVED, Variable
+from jaxgait.model import Variable
 
 _OF_ALL = {
     "memory": Variable("m", "memories of the friction laws", ("contact", "tangent")),
