@@ -38,6 +38,7 @@ from jaxgait.ensembles.workers import Meter, run_blocks
 from jaxgait.fields import declared
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
+from jaxgait.notes import note
 from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import NotRecorded, Sampling
 from jaxgait.scheme import Retry, Scheme
@@ -222,6 +223,8 @@ def _into_store(
         if batch is not None and store.plan.block_shape != plan.block_shape:
             own = math.prod(store.plan.block_shape)
             checks.warn_user(f"{store.path} has blocks of {own} members, which run together: not batch={batch}")
+        if store.done:
+            note(f"{store.path}: {_held(len(store.done), store.plan.size)}")
         try:
             with Meter(store.plan, done=len(store.done), show=progress) as meter:
                 for block, found in run_blocks(store.plan, store.missing, workers, cluster):
@@ -232,6 +235,13 @@ def _into_store(
             state = f"{len(store.done)} of {store.plan.size} blocks are safe in {store.path}"
             raise KeyboardInterrupt(f"stopped: {state}; run the same command again to continue") from None
     return _with_efficiency(read_store(path, check=False), work)  # (its blocks were checked)
+
+
+def _held(done: int, blocks: int) -> str:
+    """What a store holds already of a scan."""
+    if done == blocks:
+        return "the scan is finished, so that nothing runs"
+    return f"{done} of {blocks} blocks are kept from before, the others run"
 
 
 def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None = None) -> Plan:

@@ -20,6 +20,9 @@ RUNS_A_MEMBER = "jaxgait.ensembles.batch"
 """The module that computes a member's results; everything that affects them is imported from there."""
 
 _SOURCE = "source of "
+_MEASURE = "measure "
+_OF_OBSERVE = ("defined for early ends", "watched", "units and dimensions")
+"""What follows from the measures that are observed."""
 _NOTHING = "(nothing)"
 
 
@@ -64,8 +67,9 @@ def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
 
 def _follows(name: str, stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
     """Whether a difference follows from others, such as other source from another class."""
-    one_sided = name.startswith(_SOURCE) and not (name in stored and name in wanted)
-    return one_sided or name in ("order of the members", "results", "retries")
+    one_sided = name.startswith((_SOURCE, _MEASURE)) and not (name in stored and name in wanted)
+    chosen = name in _OF_OBSERVE and stored.get("observe") != wanted.get("observe")
+    return one_sided or chosen or name in ("order of the members", "results", "retries")
 
 
 def _difference(name: str, stored: Any, wanted: Any) -> str:
@@ -150,7 +154,7 @@ def _observed(observe: Any, sources: Sources) -> dict[str, Any]:
     found = {"defined for early ends": early, "watched": watched}
     if isinstance(observe, Measures):
         for measure in observe.members:
-            sources.add(measure.function, f"measure {measure.name}")
+            sources.add(measure.function, _MEASURE + measure.name)
         return {"observe": [m.name for m in observe.members], **found}
     sources.add(observe, "observe")
     return {"observe": name_of(observe), **found}

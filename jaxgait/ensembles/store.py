@@ -246,8 +246,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
             directory that is not a Zarr store or whose metadata are unreadable.
 
     Warns:
-        UserWarning: if some members have not run yet, or lack the checksum of their results, although no process is
-            running the scan: it was interrupted. Where the system cannot tell whether one is, there is no warning.
+        UserWarning: if some members are still to be run, or again because their block was not recorded, although no
+            process is running the scan: it was interrupted. Where the system cannot tell whether one is, there is no
+            warning.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -279,15 +280,11 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
 
 def _warn_of_interruption(root: pathlib.Path) -> None:
     """Warns of what is still unfinished, now that no process is running the scan."""
-    missing, unconfirmed = checksums.unfinished(root)
-    found = []
-    if missing:
-        found.append(f"{checks.count_of(missing, 'member has', 'members have')} not run (status -1)")
-    if unconfirmed:
-        found.append(f"results of {checks.count_of(unconfirmed, 'member', 'members')} have no checksum yet")
-    if found:
+    left = sum(checksums.unfinished(root))
+    if left:
+        many = checks.count_of(left, "member is", "members are")
         how = "the call or command that began it continues it"
-        checks.warn_user(f"{root}: {' and '.join(found)}: the scan was interrupted; {how}")
+        checks.warn_user(f"{root}: {many} still to be run: the scan was interrupted; {how}")
 
 
 def _root(path: str | os.PathLike[str]) -> pathlib.Path:
