@@ -19,11 +19,10 @@ from jaxtyping import Float
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import (
-    EDGE_TEXT,
-    FAILED_TEXT,
     FIRST_STEP,
     MAX_RESTARTS,
     STEEP_FACTOR,
+    Ended,
     SearchEnd,
     SearchSettings,
     clip_to_box,
@@ -55,7 +54,7 @@ def with_epigraph(method: Method) -> Method:
             if not at.unfinished(x, ended):
                 break
             x, ended = ended.x[:-1], at.search(method, ended.x[:-1])
-        return ended._replace(x=at.best() if ended.message == EDGE_TEXT else ended.x[:-1])
+        return ended._replace(x=at.best() if ended.where is Ended.EDGE else ended.x[:-1])
 
     return search
 
@@ -73,7 +72,7 @@ class _Epigraph:
         """Searches from a point, with t in a range around the worst value there."""
         found = self._found(x)
         if not found.valid[0]:
-            return SearchEnd(np.append(x, 0.5), False, FAILED_TEXT)
+            return SearchEnd(np.append(x, 0.5), False, "", Ended.START)
         value = float(found.values[0, 0])
         steepest = np.linalg.norm(self._goal.each(found.slopes[0]), axis=1).max()
         self._width = T_RANGE * steepest or abs(value) or 1.0

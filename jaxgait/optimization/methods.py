@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -65,12 +66,21 @@ class SearchSettings:
     seed: int
 
 
+class Ended(enum.Enum):
+    """Where a search ended."""
+
+    INSIDE = "where its method stopped"
+    EDGE = "where runs beyond fail, or gaits beyond are unstable"
+    START = "at its start, which failed"
+
+
 class SearchEnd(NamedTuple):
-    """The end of a search, with the library's message."""
+    """The end of a search, with the library's message (empty at an edge)."""
 
     x: Float[np.ndarray, " n"]
     converged: bool
     message: str
+    where: Ended = Ended.INSIDE
 
 
 class Stuck(Exception):
@@ -234,7 +244,7 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
     def search(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
         at = Scaled(ask, settings, np.inf if name in GRADIENT_FREE else MAX_FAILURES)
         if not at.begin(x0):
-            return SearchEnd(x0, False, FAILED_TEXT)
+            return SearchEnd(x0, False, "", Ended.START)
         x, ended = _within_limits(at, x0, settings) if name == "COBYQA" else x0, SearchEnd(x0, False, "")
         for _ in range(1 + MAX_RESTARTS):
             before, exhausted = at.cost(x), False
@@ -243,7 +253,7 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
                 ended = SearchEnd(clip_to_box(found.x), bool(found.success), str(found.message))
                 exhausted = not found.success and found.get("nit", 0) >= settings.iterations
             except Stuck:
-                ended = SearchEnd(at.best, True, EDGE_TEXT)
+                ended = SearchEnd(at.best, True, "", Ended.EDGE)
             outside = bool(settings.goal.limits) and at.slack(ended.x).min() < -MAX_VIOLATION
             gave_up = outside if name in GRADIENT_FREE else not (ended.converged or exhausted)
             if gave_up and at.met:
@@ -327,7 +337,9 @@ def _adam(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
         x = np.clip(x + np.asarray(step), 0.0, 1.0) if valid else 0.5 * (x + good)
         recent = [*recent[-3:], x]
         if len(recent) == 4 and np.ptp(recent, axis=0).max() < SETTLED_EXTENT:
-            return SearchEnd(good, valid, "settled" if valid else EDGE_TEXT if succeeded else NONE_TEXT)
+            if succeeded and not valid:
+                return SearchEnd(good, False, "", Ended.EDGE)
+            return SearchEnd(good, valid, "settled" if valid else NONE_TEXT)
     return SearchEnd(good, False, "the last iteration was reached")
 
 
@@ -375,8 +387,6 @@ _tolerance = lambda settings, at, n: at.tolerance
 _still = lambda settings, at, n: SETTLED_EXTENT
 _simplex = lambda settings, at, n: at.simplex()
 
-EDGE_TEXT = "further along the slope, runs fail or gaits lose their stability"
-FAILED_TEXT = "the run at its start failed"
 NONE_TEXT = "no run near its start succeeded"
 GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
 FALLBACK = "COBYQA"

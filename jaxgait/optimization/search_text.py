@@ -9,13 +9,18 @@ import numpy as np
 from jaxgait.ensembles.validity import rejection
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Extra
-from jaxgait.optimization.methods import EDGE_TEXT, FAILED_TEXT, FIRST_STEP, GRADIENT_FREE, STEEP_FACTOR, SearchEnd
+from jaxgait.optimization.methods import FIRST_STEP, GRADIENT_FREE, STEEP_FACTOR, Ended, SearchEnd
 from jaxgait.optimization.optimum import Local
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.statuses import UNSTABLE, sentence
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import INVALID
+
+_KINK = (
+    "a kink or rough values end it here, so that it need not be an optimum; "
+    "compare with a search without derivatives (method='COBYQA')"
+)
 
 
 def endings(record: SearchRecord, ended: Sequence[SearchEnd], ends: Sequence[Row], best: Row) -> list[str]:
@@ -55,11 +60,11 @@ def _on_the_way(record: SearchRecord, ends: Sequence[Row], best: Row) -> str:
 def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     """One sentence on how a start ended."""
     evaluation, goal = row.evaluation, record.settings.goal
-    if end.message == FAILED_TEXT or not evaluation.valid:
+    if end.where is Ended.START or not evaluation.valid:
         return _failed(record, record.rows[i][0])
     if not goal.met(evaluation.values):
         worst = int(np.argmin(goal.slack(evaluation.values)))
-        how = "ended" if end.converged else f"stopped ({end.message})"
+        how = f"stopped ({end.message})" if end.message and not end.converged else "ended"
         return f"{how} outside its limits: {goal.bounds[worst]}, reached {float(evaluation.values[1 + worst]):.6g}"
     if evaluation.multiplier >= record.stability:
         return f"ended on an unstable gait (multiplier {float(evaluation.multiplier):.3g}): walks diverge from it"
@@ -67,7 +72,7 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     at = f" on the bound {' and '.join(walls)}" if walls else ""
     if i in record.unreliable:
         return _without_gradient(record, i, end, at)
-    if record.method in (*GRADIENT_FREE, "adam") and end.message != EDGE_TEXT:
+    if record.method in (*GRADIENT_FREE, "adam") and end.where is not Ended.EDGE:
         return end.message + at
     return _converged(record, end, at, record.slope(row), abs(float(evaluation.values[0])))
 
@@ -105,12 +110,20 @@ def _failed(record: SearchRecord, row: Row) -> str:
 def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, size: float) -> str:
     """How an allowed start ended, with the remaining slope."""
     left = f"remaining slope {slope:.1e} over the width of the bounds"
-    if end.message == EDGE_TEXT:
-        return f"ended at an edge{at} ({left}): {EDGE_TEXT}"
+    if end.where is Ended.EDGE:
+        what = "runs fail or gaits lose their stability" if _of_gaits(record) else "runs fail"
+        return f"ended at an edge{at} ({left}): further along the slope, {what}"
     if not end.converged:
         return f"stopped{at}: {end.message} ({left})"
     flat = FIRST_STEP * slope <= 10 * STEEP_FACTOR * record.settings.tolerance * max(size, FIRST_STEP * slope)
-    return f"converged{at}: {left}" if flat else f"found no better point{at} ({left})"
+    if flat:
+        return f"converged{at}: {left}"
+    return f"found no better point{at}, although a slope remains ({left}): {_KINK}"
+
+
+def _of_gaits(record: SearchRecord) -> bool:
+    """Whether the search is one over gaits, which have multipliers, rather than over entire runs."""
+    return any(np.isfinite(row.evaluation.multiplier) for rows in record.rows for row in rows)
 
 
 def unverified(record: SearchRecord, search: int, local: Local | None) -> str:

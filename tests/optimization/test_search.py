@@ -17,9 +17,10 @@ from jaxgait.optimization import at_least, at_most, optimize
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.methods import EDGE_TEXT, METHODS, NONE_TEXT, Scaled, SearchEnd, SearchSettings
+from jaxgait.optimization.methods import METHODS, NONE_TEXT, Ended, Scaled, SearchEnd, SearchSettings
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.search_record import SearchRecord
+from jaxgait.optimization.search_text import why_stopped
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
 from tests.optimization.oscillator import Oscillator, amplitude
@@ -349,7 +350,7 @@ def test_adam_beside_failing_runs_ends_at_the_edge():
     """All runs but the first fail."""
     start = np.array([0.5])
     ended = METHODS["adam"](lambda x: distances(x, edge=0.5 if x[0, 0] == 0.5 else -1.0), start, settings())
-    assert ended.message == EDGE_TEXT and ended.x == start
+    assert ended.where is Ended.EDGE and not ended.converged and ended.x == start
     assert METHODS["adam"](lambda x: distances(x, edge=-1.0), start, settings()).message == NONE_TEXT
 
 
@@ -360,6 +361,27 @@ def test_a_start_whose_end_failed_ended_at_its_best_point_within_the_limits():
     one = lambda x, failed: Evaluated(np.array([x, x]), np.zeros((2, 1)), np.int32(failed), np.float64("nan"))
     record.rows.append([Row(0, np.array([x]), one(x, x > 0.5)) for x in (0.1, 0.2, 0.4, 0.6)])
     assert record.end_of(0, SearchEnd(np.array([0.6]), False, "")).x == 0.2
+
+
+def _end_of_a_start(multiplier, **end):
+    """The sentence on a start that ended where a slope remains."""
+    model = Oscillator()
+    record = SearchRecord(model, Space(model, {"k": (0.5, 2.5)}), settings(), "SLSQP", None, 1.0)
+    row = Row(0, np.array([0.5]), Evaluated(np.ones(1), np.ones((1, 1)), np.int32(0), np.float64(multiplier)))
+    record.rows.append([row])
+    return why_stopped(record, 0, SearchEnd(row.x, True, "", **end), row)
+
+
+def test_only_searches_over_gaits_speak_of_gaits():
+    of_runs, of_gaits = (_end_of_a_start(multiplier, where=Ended.EDGE) for multiplier in (np.nan, 0.5))
+    assert of_runs.startswith("ended at an edge") and of_runs.endswith("further along the slope, runs fail")
+    assert of_gaits.endswith("further along the slope, runs fail or gaits lose their stability")
+
+
+def test_an_end_on_a_slope_is_said_to_be_no_certain_optimum():
+    said = _end_of_a_start(np.nan)
+    assert said.startswith("found no better point, although a slope remains (remaining slope 1.0e+00 over")
+    assert "a kink or rough values end it here, so that it need not be an optimum" in said
 
 
 def limited(x):
