@@ -6,9 +6,12 @@ import difflib
 import math
 import re
 from collections import Counter
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from xarray import DataArray
 
 Unit: TypeAlias = "tuple[float, Counter[str]]"
 """Size in SI units, and the exponents of kg, m, s and rad (an angle is a quantity of its own)."""
@@ -288,3 +291,20 @@ def _base(name: str) -> tuple[float, dict[str, int]] | None:
         if rest != name and rest in _KNOWN and rest not in _WITHOUT_PREFIX:
             return size * _KNOWN[rest][0], _KNOWN[rest][1]
     return None
+
+
+def displayed(x: DataArray) -> DataArray:
+    """A result as pictures and text show it: angles and their rates in degrees, as in gait analysis; all else as it is.
+
+    Examples:
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> from jaxgait.units import displayed
+        >>> rate = xr.DataArray([np.pi], dims="time", attrs={"units": "rad/s"})
+        >>> print(displayed(rate).values, displayed(rate).units)
+        [180.] deg/s
+    """
+    unit = str(x.attrs.get("units", ""))
+    if unit.partition("/")[0] != "rad":
+        return x
+    return x.copy(data=np.degrees(x.values)).assign_attrs(units=unit.replace("rad", "deg", 1))

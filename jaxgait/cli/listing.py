@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import xarray as xr
 
+from jaxgait.checks import count_of
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
@@ -26,7 +27,7 @@ from jaxgait.parts import parts
 from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
 from jaxgait.states import state_variables
-from jaxgait.units import with_unit
+from jaxgait.units import displayed, with_unit
 
 NAME = 18
 """Width of the column of names at least."""
@@ -101,8 +102,11 @@ def _short(value: Any) -> str:
 
 
 def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
-    """A run in short: how it ended, its measures, or why one is left out, and the ranges of its first histories."""
-    record, attrs = run_record(run), run.attrs
+    """A run in short: how it ended, its measures, or why one is left out, and the ranges of its first histories.
+
+    Histories of angles are in degrees, as in pictures; those in files are in radians.
+    """
+    record, attrs = run_record(run.assign({n: displayed(x) for n, x in run.items() if "time" in x.dims})), run.attrs
     ended = f"{attrs['status_text']}, {attrs['t_end_s']:.6g} s" if "t_end_s" in attrs else "run"
     yield f"{attrs.get('model', 'result')}: {ended} in {run.sizes['time'] - 1} samples"
     found = record["measures"]
@@ -130,6 +134,8 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
 def scan_lines(scan: xr.Dataset) -> Iterator[str]:
     """The results of a scan in short: lowest, mean and highest value of each, which members have these, and gaps.
 
+    They are those of the completed members, as on a map, unless only others have values.
+
     A few whole numbers, such as the order of a gait, are also counted, and named for the members with the extremes.
     """
     record = scan_record(scan)
@@ -150,6 +156,9 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
                 for which in ("lowest", "highest")
             )
             yield f"    {'; '.join(where)}"
+        if one["early"]:
+            others = count_of(one["early"], "other has a value", "others have values")
+            yield f"    of the members that completed; {others}, too"
         for what in ("undefined", "infinite"):
             if one[what]:
                 yield f"    {what} for {one[what]} of {record['outcomes'][COMPLETED_TEXT]} completed members"

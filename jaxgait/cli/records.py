@@ -71,25 +71,43 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
         `attributes`, `members` (how many), `outcomes` (sentence to count), `axes` by name with unit and values, and the
         scalar `results` by name with unit, long name, mean, lowest and highest value, the members of the latter,
         `counts` (how often each value occurs, of a few whole numbers without a unit; otherwise empty), `lowest_with`
-        and `highest_with` (what of such results these members have), and `undefined` and `infinite`, the numbers of
-        completed members without a value (0 for integers and for results that every run has) and with an infinite one,
-        which these numbers leave out.
+        and `highest_with` (what of such results these members have), and what these numbers leave out: `undefined` and
+        `infinite`, the numbers of completed members without a value (0 for integers and for results that every run has)
+        and with an infinite one, and `early`, that of members that ended early with a value (0 if only such have one).
     """
     dims = data["status"].dims
     axes = {str(n): x for n, x in data.coords.items() if set(x.dims) <= set(dims)}
     single = {str(n): x for n, x in data.data_vars.items() if x.dims == dims and x.dtype.kind in "fiu"}
+    completed = data["status"] == Outcome.COMPLETED
+    early = {name: _early(x, completed) for name, x in single.items()}
+    single |= {name: _of_completed(single[name], completed) for name, count in early.items() if count}
     counts = {name: _counts(x) for name, x in single.items()}
     counted = {n: single[n] for n, different in counts.items() if different and n not in RESERVED_RESULTS}
     found = {n: {**_labels(x), **_range(x), "counts": counts[n], **_extremes(x, counted)} for n, x in single.items()}
-    infinite = {n: int((np.isinf(x) & (data["status"] == Outcome.COMPLETED)).sum()) for n, x in single.items()}
+    infinite = {n: int((np.isinf(x) & completed).sum()) for n, x in single.items()}
     gaps = undefined(data, [name for name in single if name not in RESERVED_RESULTS])  # of numbers that are now loaded
     return {
         "attributes": _attributes(data),
         "members": data["status"].size,
         "outcomes": summary(data),
         "axes": {name: {**_labels(x), "values": x.values} for name, x in axes.items()},
-        "results": {n: {**one, "undefined": gaps.get(n, 0), "infinite": infinite[n]} for n, one in found.items()},
+        "results": {
+            n: {**one, "undefined": gaps.get(n, 0), "infinite": infinite[n], "early": early[n]}
+            for n, one in found.items()
+        },
     }
+
+
+def _early(x: xr.DataArray, completed: xr.DataArray) -> int:
+    """How many members ended early with a value, if completed ones have values, too: these are what a scan compares."""
+    known = np.isfinite(with_gaps(x))
+    mixed = x.name not in RESERVED_RESULTS and bool((known & completed.values).any())
+    return int((known & ~completed.values).sum()) if mixed else 0
+
+
+def _of_completed(x: xr.DataArray, completed: xr.DataArray) -> xr.DataArray:
+    """The values of completed members, and none of the others."""
+    return x.where(completed, -1) if x.dtype.kind == "i" else x.where(completed)
 
 
 def dataset_record(data: xr.Dataset) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Optimum
 from jaxgait.plot.references import with_their_references
-from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, displayed, make_logarithmic, style
-from jaxgait.units import with_unit
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, make_logarithmic, style
+from jaxgait.units import displayed, with_unit
 
 _MIN_DISTANCE = 1e-6
 """Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""
@@ -93,7 +93,7 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
             look = {"color": RED, "mfc": "none", "ms": {"x": 4, "o": 6}[marker], "alpha": 0.6, "zorder": 2}
             ax.plot(history[a].values[which], y.values[which], marker, label=label, **look)
     colour = history["objective"].values[valid]
-    limits = _without_worst(colour, found.objective) if colour.size else {}
+    limits = _of_the_better(colour, found.objective) if colour.size else {}
     points = ax.scatter(history[a].values[valid], y.values[valid], c=colour, s=12, zorder=3, **limits)
     if scan is not None:
         mesh = ax.pcolormesh(scan[a], scan[b], scan.transpose(b, a), shading="nearest", zorder=0, rasterized=True)
@@ -108,10 +108,15 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
     return None if b is None else points
 
 
-def _without_worst(values: np.ndarray, best: float) -> dict[str, Any]:
-    """The limit of the colours without the tenth of the values that is farthest from the best."""
-    upward = best >= np.nanmedian(values)
-    return {"vmin": float(np.nanquantile(values, 0.1))} if upward else {"vmax": float(np.nanquantile(values, 0.9))}
+def _of_the_better(values: np.ndarray, best: float) -> dict[str, Any]:
+    """The limit of the colours: twice the range of the better three quarters, and at most nine tenths of the values.
+
+    A few excursions, such as a start far worse than all others, would otherwise take the whole range.
+    """
+    sign = 1.0 if best >= np.nanmedian(values) else -1.0
+    top, quarter, tenth = np.nanquantile(sign * values, (1.0, 0.25, 0.1))
+    least = max(tenth, quarter - (top - quarter)) if top > quarter else tenth
+    return {"vmin" if sign > 0.0 else "vmax": float(sign * least)}
 
 
 def _clipped(points: Any) -> str:

@@ -36,9 +36,9 @@ from jaxgait.plot.runs import (
     runs_by_name,
 )
 from jaxgait.plot.strides import over_stride
-from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, displayed, keep_level, style
+from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, keep_level, style
 from jaxgait.plot.table import Column, Table, table
-from jaxgait.units import with_unit
+from jaxgait.units import displayed, with_unit
 
 LOWEST, HIGHEST, TOGETHER = 1.75, 3.4, 6.4
 """Height of a panel at least and at most, and of all panels if these allow it, in inches."""

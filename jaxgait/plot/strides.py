@@ -22,8 +22,9 @@ from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.plot.panels import chosen, distinct, named_artists, of_known, scalar_histories
 from jaxgait.plot.references import draw_reference, draw_references, references, with_their_references
 from jaxgait.plot.runs import MAX_NAMED, Runs, ending, fixed_values, looks, member_names, runs_by_name
-from jaxgait.plot.style import axis_label, broken, displayed, style
+from jaxgait.plot.style import axis_label, broken, style
 from jaxgait.run import TRANSIENT_STRIDES, WHOLE_WITHIN
+from jaxgait.units import displayed
 
 WIDTH, HIGH, LOWEST = 6.0, 2.9, 1.9
 """Of a figure and of its panels, in inches: of the only one, and at least."""

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.panels import named_artists
 from jaxgait.plot.sensitivities import shares, tornado
-from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, displayed, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
+from jaxgait.units import displayed
 
 ONE, EACH, PER_ROW = (6.8, 5.0), (3.6, 3.4), 3
 """Width and height in inches of the curves of the only trial of a fit, and of each of several; most side by side."""

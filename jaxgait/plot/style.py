@@ -143,23 +143,6 @@ def keep_level(ax: Axes) -> None:
         ax.set_ylim(middle - LEVEL * largest, middle + LEVEL * largest)
 
 
-def displayed(x: xr.DataArray) -> xr.DataArray:
-    """A result as pictures show it: angles and their rates in degrees, as in gait analysis; all else as it is.
-
-    Examples:
-        >>> import numpy as np
-        >>> import xarray as xr
-        >>> from jaxgait.plot.style import displayed
-        >>> rate = xr.DataArray([np.pi], dims="time", attrs={"units": "rad/s"})
-        >>> print(displayed(rate).values, displayed(rate).units)
-        [180.] deg/s
-    """
-    unit = str(x.attrs.get("units", ""))
-    if unit.partition("/")[0] != "rad":
-        return x
-    return x.copy(data=np.degrees(x.values)).assign_attrs(units=unit.replace("rad", "deg", 1))
-
-
 def cell_edges(centres: Num[np.ndarray, " cells"], geometric: bool = False) -> Float[np.ndarray, " edges"]:
     """Edges of cells around two or more values: halfway between them, on a logarithmic axis as seen there.
 

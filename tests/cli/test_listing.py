@@ -7,6 +7,7 @@ import xarray as xr
 
 from jaxgait.cli.listing import MAX_HISTORIES, listing, run_lines, scan_lines
 from jaxgait.cli.parsing import with_settings
+from jaxgait.cli.records import run_record, scan_record
 from jaxgait.mechanics.spatial import Link, prismatic
 from jaxgait.models.tree import TreeModel
 
@@ -35,10 +36,37 @@ def test_long_names_keep_the_columns_together():
 
 
 def test_histories_of_arrays_are_those_of_their_components():
-    q = (("time", "coordinate"), [[0.0, 1.0], [2.0, 3.0], [1.0, np.nan]], {"units": "rad", "long_name": "coordinates"})
+    q = (("time", "coordinate"), [[0.0, 1.0], [2.0, 3.0], [1.0, np.nan]], {"units": "m", "long_name": "coordinates"})
     at = {"time": [0.0, 1.0, 2.0], "coordinate": ["hip", "knee"]}
     lines = [line.split() for line in run_lines(xr.Dataset({"q": q}, at))]
-    assert lines[-2:] == [["q[hip]", "0", "2", "1", "rad", "coordinates"], ["q[knee]", *"133", "rad", "coordinates"]]
+    assert lines[-2:] == [["q[hip]", "0", "2", "1", "m", "coordinates"], ["q[knee]", *"133", "m", "coordinates"]]
+
+
+def test_histories_of_angles_are_in_degrees_as_in_pictures_and_in_radians_in_the_record():
+    of = lambda unit: ("time", [0.0, np.pi, 0.5 * np.pi], {"units": unit, "long_name": "knee"})
+    run = xr.Dataset({"q": of("rad"), "rate": of("rad/s"), "k": of("N m/rad")}, {"time": [0.0, 1.0, 2.0]})
+    shown = [line.split()[1:-1] for line in run_lines(run)][-3:]
+    assert shown == [
+        ["0", "180", "90", "deg"],
+        ["0", "180", "90", "deg/s"],
+        ["0", *["3.14159", "1.5708"], "N", "m/rad"],
+    ]
+    record = run_record(run)["variables"]["q"]
+    assert (record["unit"], record["last"]) == ("rad", 0.5 * np.pi)
+
+
+def test_a_scan_s_numbers_are_those_of_the_completed_members_as_in_its_map():
+    """A measure that is defined for early ends, too, such as a number of steps."""
+    hops = ("mass", [1.0, 5.5, 6.5, np.nan], {"units": "1", "long_name": "hops"})
+    scan = xr.Dataset({"hops": hops, "status": ("mass", [4, 0, 0, 4])}, {"mass": [1.0, 2.0, 3.0, 4.0]})
+    scan = scan.assign_attrs(status_legend=json.dumps({"0": "completed", "4": "ended early: fell"}))
+    one = scan_record(scan)["results"]["hops"]
+    assert (one["lowest"], one["mean"], one["highest"], one["early"]) == (5.5, 6.0, 6.5, 1)
+    assert float(one["lowest_at"]["mass"]) == 2.0
+    assert "    of the members that completed; 1 other has a value, too" in list(scan_lines(scan))
+    early = scan.assign(status=("mass", [4, 4, 4, 4]))
+    one = scan_record(early)["results"]["hops"]
+    assert (one["lowest"], one["highest"], one["early"]) == (1.0, 6.5, 0), "only such have values"
 
 
 def test_parameters_that_are_arrays_are_written_as_they_are_set():
@@ -67,7 +95,7 @@ def test_a_scan_is_the_range_of_each_measure_and_where_its_extremes_are():
     assert lines[4].strip() == "lowest at mass=80; highest at mass=60" and len(lines) == 5
     assert next(iter(list(scan_lines(scan[["x_end", "status"]]))[1:])).split()[0] == "x_end"
     whole = scan.x_end.copy(data=[-0.0, -0.0, 1.0]).assign_attrs(units="1", long_name="")
-    count = list(scan_lines(scan.assign(steps_taken=whole)))[3:]
+    count = list(scan_lines(scan.assign(steps_taken=whole, status=0 * scan.status)))[4:]
     assert [line.split() for line in count[:2]] == [
         ["steps_taken", "0", "0.333333", "1"],
         ["members:", "0", "(2),", "1", "(1)"],

@@ -34,6 +34,15 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     plt.close("all")
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_excursion_does_not_take_the_range_of_the_colours(sign):
+    """A fifth of the points are far worse than the others."""
+    values = sign * np.concatenate([np.linspace(9.0, 10.0, 80), np.full(20, -1e3)])
+    (limit,) = designs._of_the_better(values, 10.0 * sign).values()
+    assert 8.0 < sign * limit < 9.0, "about the range of the others"
+    assert designs._of_the_better(np.full(3, 2.0), 2.0) == {"vmin": 2.0}
+
+
 def test_a_start_that_failed_is_a_cross_alone():
     found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=2, iterations=2, **RUN)
     history = found.history.copy(deep=True)

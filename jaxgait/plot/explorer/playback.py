@@ -16,7 +16,7 @@ from jaxgait.plot.jumps import jumps
 from jaxgait.plot.references import references
 from jaxgait.plot.scene import Body, Curve, Limb, arrow_scale, scene
 from jaxgait.plot.strides import stride_time
-from jaxgait.plot.style import displayed
+from jaxgait.units import displayed
 
 MAX_STEPS = 300
 """Largest number of steps from sample to sample played of a member."""
