@@ -431,8 +431,9 @@ def _named(model: Model, one: Any) -> Measure:
     hint = nearest(one, defined, limit=2)
     if one in model.variables:
         unit = model.variables[one].unit
+        kept = f"trajectories=[{one!r}] (--trajectories {one})"
         example = f"Measure('largest', lambda run: run[{one!r}].max(), {unit!r}, 'largest {one}')"
-        hint = f"it is a time history, of which {example} takes the largest value"
+        hint = f"it is a time history, which {kept} keeps in a scan; in Python, {example} takes its largest value"
     raise MeasureError(f"{type(model).__name__} has no measure {one!r}: {hint}")
 
 

@@ -12,12 +12,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from jaxgait import files
+from jaxgait.checks import first_few
 from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.options import RUN, given
 from jaxgait.cli.page import listed, page, paragraph, picture, table
 from jaxgait.cli.running import possible_measures
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, as_members
+from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
@@ -37,6 +39,8 @@ from jaxgait.units import with_unit
 
 CHECKED_STARTS = 4
 """Number of starts at which slopes are checked against finite differences."""
+NAMED = 8
+"""Number of histories that are left out to name."""
 STRIDES_DRAWN = 2.0
 """Number of strides at the end of a run that are drawn before and after."""
 
@@ -57,8 +61,8 @@ def search_parts(
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     worst = _worst_scenario(found)
     whose = _whose(model, found, worst)
-    change, measures = _before_after(model, arguments, found, shown, worst, whose)
-    drawn.append(("before_after", change, f"The model before and after{whose and f': {whose}'}."))
+    change, others, measures = _before_after(model, arguments, found, shown, worst, whose)
+    drawn.append(("before_after", change, f"The model before and after{whose and f': {whose}'}.{others}"))
     folder.mkdir(parents=True, exist_ok=True)
     return [*(picture(figure, folder / name, caption) for name, figure, caption in drawn), measures]
 
@@ -169,8 +173,8 @@ def _before_after(
     shown: Sequence[str],
     scenario: int | None,
     whose: str,
-) -> tuple[Figure, str]:
-    """The last strides of runs of the model before and after, and a table of what the model measures in these runs."""
+) -> tuple[Figure, str, str]:
+    """The last strides of runs before and after the search, what is not drawn of them, and a table of measures."""
     sampling = {name: arguments.get(name) for name in ("strides", "duration", "samples")}
     observe, _ = possible_measures(model, sampling, trajectories=True)
     across = {} if scenario is None else as_members(arguments["across"]).values
@@ -182,7 +186,7 @@ def _before_after(
         run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
         last = 0.0 if one.period is None else float(run.time[-1]) - STRIDES_DRAWN * float(one.period)
         runs.append(run.sel(time=slice(last, None)))
-        drawn.append(runs[-1][list(shown)] if shown else _drawn(runs[-1], one))
+        drawn.append(runs[-1][list(shown)] if shown else _drawn(runs[-1], one, found.measure))
     seen = {} if observe is None else observe.variables
     rows = [
         [name, *(_number(run[name]) for run in runs), one.unit, one.long_name]
@@ -190,13 +194,42 @@ def _before_after(
         if runs[0][name].ndim == 0
     ]
     measures = table(["measure", "before", "after", "unit", "meaning"], rows) if rows else ""
-    return designs.before_and_after(drawn[0], drawn[1], list(map(str, drawn[0])), whose), measures
+    return (
+        designs.before_and_after(drawn[0], drawn[1], list(map(str, drawn[0])), whose),
+        _others(runs[0], drawn[0]),
+        measures,
+    )
 
 
-def _drawn(run: xr.Dataset, model: Model) -> xr.Dataset:
-    """What is drawn of a run: the curves of its scene, otherwise its first two scalar states."""
+def _drawn(run: xr.Dataset, model: Model, measure: str) -> xr.Dataset:
+    """What is drawn of a run: first the histories that the objective measures, if it says which.
+
+    Then the curves of the model's scene, if it has some, or else its first two scalar states.
+    """
+    watched = known(model)[measure].watch if measure in known(model) else ()
+    first = run[[n for n in watched if n in run and run[n].dims == ("time",)]]
     curves = histories(scene(run, model)) if model.scene else xr.Dataset()
-    return curves if len(curves) else run[[n for n in state_variables(model.initial_state()) if run[n].ndim == 1][:2]]
+    if not len(curves):
+        curves = run[[n for n in state_variables(model.initial_state()) if run[n].ndim == 1][:2]]
+    return first.assign(curves.data_vars)
+
+
+def _distinct(drawn: Sequence[xr.Dataset]) -> list[str]:
+    """The names of histories without those that are, in every run, an earlier one by another name."""
+    names = list(map(str, drawn[0]))
+    is_earlier = lambda i: any(all(_same(run[names[i]], run[m]) for run in drawn) for m in names[:i])
+    return [name for i, name in enumerate(names) if not is_earlier(i)]
+
+
+def _same(x: xr.DataArray, one: xr.DataArray) -> bool:
+    """Whether two histories are one, perhaps by another name."""
+    return x.attrs.get("units") == one.attrs.get("units") and np.array_equal(x, one, equal_nan=True)
+
+
+def _others(run: xr.Dataset, drawn: xr.Dataset) -> str:
+    """The histories of a run that a picture leaves out, as a sentence."""
+    left = [str(n) for n, x in run.items() if x.dims == ("time",) and not any(_same(x, one) for one in drawn.values())]
+    return f" Not drawn: {first_few(left, NAMED)} (--show NAME draws others)." if left else ""
 
 
 def _number(x: Any) -> str:

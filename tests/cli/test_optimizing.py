@@ -11,7 +11,15 @@ import xarray as xr
 
 from jaxgait import cli
 from jaxgait.cli import following, page
-from jaxgait.cli.design_page import _drawn, _largest_difference, _scenarios, _whose, _without_slopes
+from jaxgait.cli.design_page import (
+    _distinct,
+    _drawn,
+    _largest_difference,
+    _others,
+    _scenarios,
+    _whose,
+    _without_slopes,
+)
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.measure import MeasureError
@@ -90,12 +98,22 @@ def test_tables_of_a_report_scroll_by_themselves_on_a_narrow_screen(done):
     assert '<meta name="viewport"' in page
 
 
-def test_a_report_draws_the_curves_of_the_scene_as_films_do():
+def test_a_report_draws_the_history_of_the_objective_and_the_curves_of_the_scene():
     bungee, oscillator = model("bungee"), Oscillator()
     run = lambda one: simulate(one, duration=2.0, samples=5, progress=False)
-    drawn = _drawn(run(bungee), bungee)
+    drawn = _drawn(run(bungee), bungee, "a function")
     assert list(drawn) == ["height", "tension"] and drawn.tension.attrs == {"long_name": "rope", "units": "N"}
-    assert list(_drawn(run(oscillator), oscillator)) == list(state_variables(oscillator.initial_state()))[:2]
+    states = list(state_variables(oscillator.initial_state()))[:2]
+    assert list(_drawn(run(oscillator), oscillator, "excursion")) == states
+    pulled = simulate(bungee, duration=8.0, samples=5, progress=False)
+    drawn = _drawn(pulled, bungee, "peak_rope_force")
+    assert list(drawn) == ["rope_force", "height", "tension"]
+    names = _distinct([drawn, drawn])
+    assert names == ["rope_force", "height"], "the tension is the force"
+    other = drawn.assign(tension=2.0 * drawn.tension)
+    assert _distinct([drawn, other]) == list(drawn), "another quantity, which differs in one of the runs"
+    left = "x, v, acceleration, drag_power, energy"
+    assert _others(pulled, drawn[names]) == f" Not drawn: {left} (--show NAME draws others)."
 
 
 def test_sensitivities_are_on_the_page_in_a_file_and_in_the_record(done):

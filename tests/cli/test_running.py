@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxgait import latin_hypercube, sobol
+from jaxgait import Bungee, latin_hypercube, sobol
 from jaxgait.cli import optimizing, running
 from jaxgait.cli.running import possible_measures
 from jaxgait.ensembles import grid
@@ -95,6 +95,11 @@ def test_a_scan_of_a_model_without_measures_points_to_time_histories(capsys):
         assert "" not in printed.out.splitlines()
     with pytest.raises(MeasureError, match=r"Oscillator has no measures, also not 'x': .*--trajectories"):
         observer(Oscillator(), ["x"])
+
+
+def test_a_time_history_named_as_a_measure_is_kept_from_a_shell_and_measured_in_python():
+    with pytest.raises(MeasureError, match=r"\(--trajectories height\) keeps in a scan; in Python, Measure\("):
+        observer(Bungee(), ["height"])
 
 
 def ranges(*over, **given):
