@@ -17,9 +17,9 @@ from jaxgait.analysis.continuation import BifurcationPoint, bifurcation_curve, c
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
 from jaxgait.analysis.orbits import orbit_branches
 from jaxgait.models.walker.measures import PAPER_POINT, rolling_gait
-from jaxgait.models.walker.pictures import basin_map
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.parameters import with_parameters
+from jaxgait.plot.basins import basin_map
 from jaxgait.plot.branches import draw_branches
 from jaxgait.plot.style import BLUE, RED, axis_label, save, style
 from jaxgait.report import Report, labels
@@ -161,20 +161,16 @@ def basin_picture(report: Report, out: pathlib.Path) -> None:
     report.figure(
         "basin", "share of the starts on the map that reach the gait", "%", 100 * np.mean(result.outcome == REACHED)
     )
+    axes = axis_label("stance angle", "rad"), axis_label("stance rate", "rad/s")
+    figure = basin_map(result, angle, rate, labels=axes)
     with style():
-        figure, axis = plt.subplots(figsize=(6, 4.4))
-        basin_map(axis, angle, rate, result)
+        (axis,) = figure.axes
+        line = {"arrowstyle": "-"}
         axis.plot(PAPER_POINT[0], PAPER_POINT[1], "*", color="black", ms=9)
-        axis.annotate(
-            "the gait (swing rate -1.12)", PAPER_POINT[:2], (0.21, -1.05), arrowprops={"arrowstyle": "-"}, fontsize=8
-        )
+        axis.annotate("the gait (swing rate -1.12 rad/s)", PAPER_POINT[:2], (0.21, -1.05), arrowprops=line, fontsize=8)
         axis.plot(0.2, -1.5, "o", color="black", mfc="white", ms=5)
-        axis.annotate("the paper's start", (0.2, -1.5), (0.13, -1.8), arrowprops={"arrowstyle": "-"}, fontsize=8)
-        axis.set(
-            xlabel=axis_label("stance angle", "rad"),
-            ylabel=axis_label("stance rate", "rad/s"),
-            title="Basin of the gait (swing rate -1 rad/s)",
-        )
+        axis.annotate("the paper's start", (0.2, -1.5), (0.13, -1.8), arrowprops=line, fontsize=8)
+        axis.set_title("Basin of the gait (swing rate -1 rad/s)")
         report.picture(save(figure, out / "basin.png"), "The starts that reach the periodic gait form a narrow band")
     outcome = labels("1", f"how the walk ends ({REACHED}: it reaches the gait)")
     outcomes = xr.Dataset(

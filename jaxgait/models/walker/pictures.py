@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
-from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
-from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
 from jaxgait.checks import by_name, first_few
-from jaxgait.plot.style import BLUE, FAILED, GREEN, ORANGE, axis_label
+from jaxgait.plot.style import BLUE, ORANGE, axis_label
 
 
 @by_name()
@@ -44,26 +41,4 @@ def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike] | np.ndarr
         axis.fill_between(times, i + 0.1, i + 0.9, where=foot, color=colour, step="post", lw=0)
     names = [f"foot {i + 1}" for i in range(len(touching))]
     axis.set(yticks=[i + 0.5 for i in range(len(names))], yticklabels=names, ylim=(0, len(names)))
-    axis.grid(False)
-
-
-def basin_map(axis: Axes, x: np.ndarray, y: np.ndarray, result: Basin) -> None:
-    """Which starts lead to the gait: outcome over two coordinates of the start.
-
-    Args:
-        axis: where to draw.
-        x: values of the first coordinate (nx,), in its own unit.
-        y: values of the second one (ny,), in its own unit.
-        result: outcomes of the starts (nx, ny).
-    """
-    colours = {FELL: FAILED, REACHED: GREEN, OTHER: ORANGE}
-    axis.pcolormesh(
-        x, y, result.outcome.T, cmap=ListedColormap(list(colours.values())), vmin=-0.5, vmax=2.5, shading="nearest"
-    )
-    names = {FELL: "falls", REACHED: "reaches the gait", OTHER: "walks on, elsewhere"}
-    axis.legend(
-        handles=[Patch(color=colours[k], label=names[k]) for k in names if np.any(result.outcome == k)],
-        loc="lower left",
-        frameon=True,
-    )
     axis.grid(False)
