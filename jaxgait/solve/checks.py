@@ -28,6 +28,7 @@ from jaxgait.outcome import RESERVED_ENDINGS
 from jaxgait.parameters import check, in_own_unit, is_real
 from jaxgait.plausible import warn_large_angles
 from jaxgait.solve.names import check_described, check_labels, check_names
+from jaxgait.solve.steps import as_precise_as, start_state
 from jaxgait.states import described_component, state_variables
 
 
@@ -221,6 +222,7 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
         if not jnp.issubdtype(leaf.dtype, jnp.number):
             raise TypeError(f"{name}.initial_state must return numbers, got one of type {leaf.dtype}{_of(path)}")
     doubts = [_too_narrow(f"{name}.initial_state", y)]
+    y = jax.eval_shape(lambda own: as_precise_as(0.0, start_state(None, own)), y)  # as runs have it
 
     def at(what: str, function: Callable[[Any], Any]) -> Any:
         """Shapes that a function of time and state returns."""

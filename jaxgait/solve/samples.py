@@ -19,7 +19,7 @@ from jaxgait.model import Scalar, State
 from jaxgait.precision import float64_default
 from jaxgait.run import Extremes
 from jaxgait.scheme import Mode
-from jaxgait.solve.steps import select, unfilled, watched
+from jaxgait.solve.steps import like_state, select, unfilled, watched
 
 
 class Snapshot(NamedTuple):
@@ -49,8 +49,8 @@ def snapshot(
     """
     if not names:
         return Snapshot(t, {}, {})
-    motion = jax.tree.map(lambda rate, z: jnp.asarray(rate, jnp.result_type(z)), field(t, y), y)
-    values, rates = jax.jvp(lambda t, y: watched(model, t, y, names), (t, y), (jnp.ones_like(t), motion))
+    motion = jnp.ones_like(t), like_state(field(t, y), y)
+    values, rates = jax.jvp(lambda t, y: watched(model, t, y, names), (t, y), motion)
     kept = {name: rates[name] for name, x in values.items() if jnp.issubdtype(x.dtype, jnp.inexact)}
     return Snapshot(t, values, jax.lax.stop_gradient(kept) if mode == "reverse" else kept)
 

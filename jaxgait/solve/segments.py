@@ -20,7 +20,7 @@ from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
 from jaxgait.solve.derivatives import first_only, reverse_only
 from jaxgait.solve.samples import SampleRecorder
-from jaxgait.solve.steps import all_finite, prepared, select, unfilled
+from jaxgait.solve.steps import all_finite, as_precise_as, like_state, prepared, select, unfilled
 
 SPARE_SEGMENTS = 100
 """Segments of a derivative in reverse mode beyond two per event."""
@@ -89,6 +89,7 @@ class Engine:
 
     def start(self, t: Array, y: State, phase: Array) -> Point:
         """The point from which a run starts, at time `t` in s (a scalar); it may have ended there."""
+        y = as_precise_as(t, y)
         if self.scheme.mode == "reverse":
             t, y = reverse_only((t, y))
         seen = None if self.samples is None else self.samples.start(y, self._field(phase))
@@ -377,7 +378,7 @@ class Engine:
         after, new_phase, endings = y, phase, 0
         for i, tr in enumerate(self.transitions):
             if tr.reset is not None:
-                after = select(fired == i, tr.reset(t, y), after)
+                after = select(fired == i, like_state(tr.reset(t, y), y), after)
             if tr.target is not None:
                 new_phase = jnp.where(fired == i, tr.target, new_phase)
             if tr.ends:
@@ -484,6 +485,6 @@ def _traced_once(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, S
 
     @jax.jit
     def move(t: Scalar, y: State) -> State:
-        return phase(t, y)
+        return like_state(phase(t, y), y)
 
     return move

@@ -29,6 +29,26 @@ def start_state(model: Any, y0: State | None) -> State:
     return jax.tree.map(lambda x: in_floats(jnp.asarray(x)), model.initial_state() if y0 is None else y0)
 
 
+def as_precise_as(t: Scalar, y: State) -> State:
+    """A state as arrays with at least the digits of the time `t` in s, each in its own unit, as diffrax makes them."""
+    return jax.tree.map(lambda x: _as_precise(x, jnp.result_type(t)), y)
+
+
+def like_state(found: State, y: State) -> State:
+    """Rates, or a state after an event, as arrays of the types of a state, also from whole numbers or fewer digits.
+
+    Each keeps its unit; complex rates of a real state stay complex.
+    """
+    return jax.tree.map(lambda x, own: _as_precise(x, jnp.result_type(own)), found, y)
+
+
+def _as_precise(x: Any, dtype: Any) -> Array:
+    """Numbers as an array of a type, or of the one between both that loses nothing: complex numbers stay complex."""
+    with jax.numpy_dtype_promotion("standard"):
+        dtype = jnp.promote_types(jnp.result_type(x), dtype)
+    return jnp.asarray(x, dtype)
+
+
 def unfilled(tree: T, count: int) -> T:
     """`count` NaN-filled copies of a pytree in its units, stacked along a leading axis."""
     return jax.tree.map(lambda x: jnp.full((count, *jnp.shape(x)), jnp.nan, jnp.result_type(x)), tree)

@@ -55,6 +55,22 @@ class Bouncing(Model):
         }
 
 
+class Loose(Bouncing):
+    """Its state, rates and resets are numbers of a type; so are those of a second phase, but for one."""
+
+    number: Any = eqx.field(default=jnp.int32, static=True)
+
+    def initial_state(self):
+        return Ball(self.number(1), self.number(0))
+
+    def phases(self):
+        return lambda t, y: Ball(y.v, self.number(-10)), lambda t, y: Ball(y.v, -10.0)
+
+    def transitions(self):
+        bounce = lambda t, y: Ball(self.number(0), -0.5 * y.v)
+        return {"bounce": Transition((0, 1), 1, lambda t, y: y.h, reset=bounce)}
+
+
 def closed_form(p, t):
     """Height at a time, and the times of the bounces before it."""
     g, e, h = p
@@ -78,6 +94,18 @@ def test_samples_and_events_are_those_of_the_closed_form():
     np.testing.assert_allclose(run.event_time, closed_form(P, 2.0)[1], atol=EXACT)
     assert set(run.event_name.values) == {"bounce"} and run.event_time.attrs["units"] == "s"
     np.testing.assert_allclose(run.v_after, -0.8 * run.v_before, atol=EXACT)
+
+
+@pytest.mark.parametrize("number", [int, jnp.int32, jnp.float32])
+@pytest.mark.filterwarnings("ignore:.*float32:UserWarning")
+def test_numbers_of_any_type_are_computed_in_the_precision_of_the_run(number):
+    exact = closed_form((10.0, 0.5, 1.0), 1.0)
+    measured = Measure("speed", lambda run: run.extremes("v").largest, "m/s", "speed", watch=("v",))
+    run = simulate(Loose(number=number), duration=1.0, samples=4, observe=[measured])
+    assert run.h.dtype == run.v_before.dtype == np.float64
+    np.testing.assert_allclose([run.h[-1], run.event_time[0]], [exact[0], exact[1][0]], atol=EXACT)
+    np.testing.assert_allclose(run.speed, 0.5 * np.sqrt(20.0), atol=EXACT)  # m/s, after the bounce
+    assert hybrid(Loose(number=number), events=2, t_end=1.0).after.v.dtype == np.float64
 
 
 def test_sampling_changes_nothing():
