@@ -251,6 +251,18 @@ class HybridModel(Protocol):
         ...
 
 
+def several_phases(model: Any) -> bool:
+    """Whether a model has more than one phase, so that its event-driven runs record the `phase` of each sample.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.kinds import several_phases
+        >>> several_phases(Bungee())
+        False
+    """
+    return isinstance(model, HybridModel) and len(model.phases()) > 1
+
+
 @runtime_checkable
 class MarchingModel(Protocol):
     """A mechanism that defines its own time step, because its laws are not an ordinary differential equation.

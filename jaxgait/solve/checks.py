@@ -27,7 +27,7 @@ from jaxgait.native.stored import signature
 from jaxgait.outcome import RESERVED_ENDINGS
 from jaxgait.parameters import check, in_own_unit, is_real
 from jaxgait.plausible import warn_large_angles
-from jaxgait.solve.names import check_described, check_labels, check_names
+from jaxgait.solve.names import check_described, check_labels, check_names, check_phase
 from jaxgait.solve.steps import as_precise_as, start_state
 from jaxgait.states import described_component, state_variables
 
@@ -240,7 +240,9 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
     doubts.append(check_described(kind, given, variables, shapes))
     check_labels(name, given, variables, counts)
     if hasattr(kind, "transitions"):
-        doubts += _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
+        plan = _known(lambda m: _plan(whole(m)), shapes)
+        check_phase(name, plan.phases, given, variables)
+        doubts += _check_phases(name, plan, at, y)
     for group in ("terminations", "events"):
         named = _known(lambda m, group=group: getattr(ready(m), group)(), prepared)
         if not (isinstance(named, Mapping) and all(isinstance(k, str) and callable(x) for k, x in named.items())):

@@ -19,6 +19,7 @@ import numpy as np
 
 from jaxgait import registry, xr
 from jaxgait.contents import contents, is_default
+from jaxgait.kinds import several_phases
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import legend
 from jaxgait.parameters import parameters
@@ -26,6 +27,7 @@ from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.guards import phases
 from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.names import PHASE
 from jaxgait.states import state_variables
 
 SESSION_CLASS = "session_class"
@@ -78,8 +80,9 @@ def trajectory_dataset(
     found = xr.Dataset({name: labelled(model.variables, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
     found = found.assign(_events(model, trajectory.events))
-    if isinstance(scheme, EventDriven) and "phase" not in {*found, *found.dims}:
-        found = found.assign(_phases(model, trajectory))
+    if _with_phase(model, scheme):
+        attrs = {"units": "1", "long_name": "phase of the motion; -1 after its end"}
+        found[PHASE] = xr.DataArray(phases(model, trajectory), dims="time", attrs=attrs)
     coords = {"time": time, **model_coordinates(model, found.sizes)}
     return found.assign_coords(coords).assign_attrs(provenance(model, scheme, precision, sampling))
 
@@ -93,7 +96,11 @@ def names_of_run(model: Any, trajectory: Trajectory, outputs: Mapping[str, Any],
         names |= {"event_time", "event_name", *(f"{name}_{side}" for name in recorded for side in ("before", "after"))}
     described = [model.variables[name] for name in variables | recorded if name in model.variables]
     names |= {dim for one in described for dim in one.dims if dim in model.labels}
-    return names | ({"phase"} if isinstance(scheme, EventDriven) and len(model.phases()) > 1 else set())
+    return names | ({PHASE} if _with_phase(model, scheme) else set())
+
+
+def _with_phase(model: Any, scheme: Scheme) -> bool:
+    return isinstance(scheme, EventDriven) and several_phases(model)
 
 
 def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
@@ -114,13 +121,6 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
             long_name = one.attrs.get("long_name", name)
             found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{long_name}, just {side} the event")
     return found
-
-
-def _phases(model: Any, trajectory: Trajectory) -> dict[str, xr.DataArray]:
-    if len(model.phases()) == 1:
-        return {}
-    attrs = {"units": "1", "long_name": "phase of the motion; -1 after its end"}
-    return {"phase": xr.DataArray(phases(model, trajectory), dims="time", attrs=attrs)}
 
 
 def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling) -> dict[str, Any]:

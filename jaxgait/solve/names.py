@@ -15,6 +15,9 @@ from jaxgait.checks import first_few
 from jaxgait.definition import RESERVED
 from jaxgait.states import state_variables
 
+PHASE = "phase"
+"""The variable of a result that holds the phase at each sample, if the motion has several."""
+
 
 def check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
     """Checks that outputs have names of their own.
@@ -33,6 +36,24 @@ def check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
     for taken, by in ((components, "a component of the state"), (RESERVED, "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
+
+
+def check_phase(name: str, phases: int, given: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+    """Checks that nothing of a model with several phases has the name under which results have that of each sample.
+
+    Args:
+        name: the model's class.
+        phases: how many it has.
+        given: components of the state and outputs by name.
+        variables: their descriptions.
+
+    Raises:
+        ValueError: for a component, an output or a dimension of that name.
+    """
+    dims = {dim: f"a dimension of {key!r}" for key in given if key in variables for dim in variables[key].dims}
+    if phases > 1 and PHASE in {**given, **dims}:
+        what = dims.get(PHASE, "a component of the state or an output")
+        raise ValueError(f"{name} must not use the name {PHASE!r} for {what}: it is that of the phase at each sample")
 
 
 def check_described(kind: type, given: Mapping[str, Any], variables: Mapping[str, Any], model: Any) -> str:

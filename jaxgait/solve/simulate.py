@@ -17,6 +17,7 @@ from jaxgait import xr
 from jaxgait.checks import as_array, by_name, nearest, shown, untraced, warn_user
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.fields import no_element, value_named
+from jaxgait.kinds import several_phases
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept, looped
@@ -35,6 +36,7 @@ from jaxgait.solve.checks import (
 from jaxgait.solve.dataset import labelled, names_of_run, trajectory_dataset
 from jaxgait.solve.guards import guards, jump_of_guard, warn_of_guards
 from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.names import PHASE
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
 from jaxgait.states import component_labelled, state_variables, with_state_variables
@@ -207,8 +209,8 @@ def _continued(model: Model, sample: xr.Dataset, known: Mapping[str, Any]) -> di
     if not all(np.isfinite(x).all() for x in found.values()):
         why = sample.attrs.get("status_text", "failed")
         raise ValueError(f"{what} is a sample after the end of its run, which {why}: give an earlier one")
-    if "phase" in sample and int(sample["phase"]) != 0:
-        raise ValueError(f"{what} is a sample in phase {int(sample['phase'])}, and runs start in phase 0: give another")
+    if several_phases(model) and PHASE in sample and int(sample[PHASE]) != 0:
+        raise ValueError(f"{what} is a sample in phase {int(sample[PHASE])}, and runs start in phase 0: give another")
     if model.period is not None and "time" in sample.coords:
         cycles = float(sample["time"]) / float(model.period)
         if abs(cycles - round(cycles)) > WHOLE_WITHIN:

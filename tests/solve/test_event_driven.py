@@ -324,6 +324,25 @@ def test_samples_know_their_phase():
         ended = simulate(Hopping(speed=4.0), samples=40)
     np.testing.assert_array_equal(ended.phase, np.where(np.isnan(ended.h), -1, 0))
     assert "phase" not in simulate(Bouncing())
+    deep = run.isel(time=int(np.argmax(run.phase.values)))
+    with pytest.raises(ValueError, match="is a sample in phase 1, and runs start in phase 0"):
+        simulate(Hopping(), initial_state=deep)
+
+
+@pytest.mark.parametrize("kind", [Bouncing, Hopping])
+def test_the_phase_of_each_sample_is_not_replaced(kind):
+    named = {**Bouncing.variables, "phase": Variable("m", "height")}
+    mine = {"outputs": lambda self, t, y: {"phase": 2.0 + y.h}, "variables": named}  # an output or a dimension
+    feet = {"outputs": lambda self, t, y: {"z": y.h * jnp.ones(2)}}
+    feet |= {"variables": {**Bouncing.variables, "z": Variable("m", "heights", ("phase",))}}
+    for what, body in (("a component of the state or an output", mine), ("a dimension of 'z'", feet)):
+        model = type("Named", (kind,), body)()
+        if kind is Hopping:
+            with pytest.raises(ValueError, match=f"Named must not use the name 'phase' for {what}: it is that of"):
+                simulate(model, samples=4)
+        else:  # has a single phase, of which there is no variable
+            run = simulate(model, duration=0.1, samples=4)
+            assert simulate(model, duration=0.1, samples=4, initial_state=run.isel(time=-1)).attrs["status"] == 0
 
 
 class Timed(NamedTuple):

@@ -126,7 +126,6 @@ def test_a_sample_of_a_run_continues_it():
         (first, r"must be one sample of a run: give run\.isel\(time=-1\)"),
         (first.drop_vars("v").isel(time=1), "needs v, which the run of Bungee has not"),
         (first.isel(time=1).assign(v=np.nan), "after the end of its run, which completed: give an earlier one"),
-        (first.isel(time=1).assign(phase=1), "in phase 1, and runs start in phase 0"),
     ):
         with pytest.raises(ValueError, match=message):
             simulate(Bungee(), duration=1.0, initial_state=wrong)
