@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
+import numbers
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from jaxgait import units
-from jaxgait.checks import shown, warn_user
+from jaxgait.checks import is_number, shown, warn_user
 
 
 class Variable(NamedTuple):
@@ -125,6 +127,27 @@ def warn_of_near_hooks(cls: type, base: type) -> None:
         if near and not name.startswith("_") and not any(hasattr(one, name) for one in cls.__bases__):
             meant = f"did you mean {near[0]}? If not, give it a name less alike"
             warn_user(f"no simulation uses {name} of {cls.__name__}, as a Model has no such part: {meant}")
+
+
+def warn_of_plain_numbers(cls: type, base: type) -> None:
+    """Warns of fields that a class adds with a real number as their default, without a declaration: no parameters.
+
+    Whole numbers of type `int` may be counts, and what has a name of its base's is used by it.
+
+    Warns:
+        UserWarning: naming the field, and how to declare it.
+
+    Examples:
+        >>> from jaxgait import Bungee, Model
+        >>> from jaxgait.definition import warn_of_plain_numbers
+        >>> warn_of_plain_numbers(Bungee, Model)  # no warning
+    """
+    for name, annotation in inspect.get_annotations(cls).items():
+        value, kind = vars(cls).get(name), str(annotation)
+        real = is_number(value) and (not isinstance(value, numbers.Integral) or re.search("float|Float|Scalar", kind))
+        if real and not (name.startswith("_") or hasattr(base, name) or re.search("ClassVar|Literal", kind)):
+            how = f"write {name}: float = parameter({value}, unit=..., doc=...), or a ClassVar for a constant"
+            warn_user(f"{name} of {cls.__name__} is no parameter, to list, scan or fit, but a plain number: {how}")
 
 
 def _check_required(cls: type) -> None:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool
 
 from jaxgait import registry
 from jaxgait.checks import is_concrete, shown
-from jaxgait.definition import Numerics, Variable, check_complete, warn_of_near_hooks
+from jaxgait.definition import Numerics, Variable, check_complete, warn_of_near_hooks, warn_of_plain_numbers
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
 from jaxgait.parameters import ParameterError, check, parameter, parameters, with_parameters
@@ -47,7 +47,8 @@ class Model(Immutable):
         ValueError: for a misspelt unit.
 
     Warns:
-        UserWarning: for a name that a subclass adds and that is nearly one of this class, such as `output`.
+        UserWarning: for a name that a subclass adds and that is nearly one of this class, such as `output`; for a
+            field with a plain number as its default, such as `length: float = 1.0`, which is no parameter.
 
     Examples:
         >>> from typing import NamedTuple
@@ -112,6 +113,7 @@ class Model(Immutable):
         if any(not name.startswith("__") for name in vars(cls)):  # cloudpickle fills an empty class after it is made
             check_complete(cls)
             warn_of_near_hooks(cls, Model)
+            warn_of_plain_numbers(cls, Model)
         float64_default(cls)
         registry.remember(cls)
 

@@ -3,7 +3,7 @@
 import inspect
 import re
 import warnings
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from jaxgait import Measure, Transition, ensemble, simulate
 from jaxgait.ensembles.driver import plan_of
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.models import Bungee, Prosthesis
-from jaxgait.parameters import ParameterError, parameter, parameters, with_parameters
+from jaxgait.parameters import ParameterError, choice, parameter, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import cast, float64_default, use
 from jaxgait.solve import checks
@@ -86,6 +86,30 @@ def test_a_name_that_is_nearly_one_of_a_model_s_is_warned_of_when_the_class_is_d
         type("Further", (near,), {name: lambda self: {}})  # its own by now
         type("Helped", (Bungee,), {name: lambda self: {}, meant: getattr(Bungee, meant)})
         type("Private", (Bungee,), {f"_{name}": lambda self: {}, "slope": lambda self: 0.0})
+
+
+@pytest.mark.parametrize(("kind", "value"), [(float, 3.0), ("float", 3), ("Scalar", np.float64(3.0)), (Any, 3.0)])
+def test_a_number_that_is_not_declared_is_warned_of_when_the_class_is_defined(kind, value):
+    with pytest.warns(UserWarning, match=r"k of Plain is no parameter, .*: write k: float = parameter\(.*3.*ClassVar"):
+        plain = type("Plain", (Bungee,), {"k": value, "__annotations__": {"k": kind}})
+    assert "k" not in parameters(plain())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        type("Further", (plain,), {"x": None, "__annotations__": {"x": "float | None"}})
+
+
+@pytest.mark.filterwarnings("error")
+def test_counts_constants_choices_and_durations_are_no_undeclared_numbers():
+    class Plain(Bungee):
+        links: int = 3
+        flag: bool = True
+        constant: ClassVar[float] = 3.0
+        order: Literal[0.5, 1.0] = choice(1.0, doc="order of the filter")  # type: ignore[valid-type]
+        steps: float = eqx.field(default=2.0, static=True)
+        duration: float = 2.0
+        mass: float = parameter(80.0, unit="kg", doc="body mass")
+
+    assert Plain().duration == 2.0
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,7 @@ def test_arrays_of_float32_are_widened_and_dicts_keep_their_order(wide):
 @pytest.mark.usefixtures("jax_default")
 def test_a_model_of_the_users_own_is_decorated_too():
     class Spring(Model):
-        stiffness: float = 2.0
+        stiffness: float = parameter(2.0, unit="N/m", doc="stiffness")
         variables: ClassVar = {}
         numerics: ClassVar = Numerics(stiff=False)
 
