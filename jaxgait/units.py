@@ -147,7 +147,7 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
 
     Raises:
         ValueError: for values in a unit of another quantity, or in an unknown one, and if only some have another unit
-            and it is not known which.
+            and it is not known which; for text with a unit, such as "16 kN/m", with the number to write instead.
 
     Examples:
         >>> import xarray as xr
@@ -158,6 +158,9 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
     if isinstance(values, list | tuple):
         converted = [in_unit(one, unit, label, own=own) for one in values]
         return values if all(x is one for x, one in zip(converted, values, strict=True)) else converted
+    if isinstance(values, str) and (found := QUANTITY.fullmatch(values.strip())) and found[2]:
+        number = float(found[1]) * factor(found[2], unit, own, of=label)
+        raise ValueError(f"{label} must be a number in {unit}, not text: write {number:.12g} instead of {values!r}")
     if not hasattr(values, "attrs"):
         return values
     given = unit_of(values, label) or unit

@@ -138,6 +138,9 @@ def test_labelled_values_are_converted_and_others_left_alone():
     assert in_unit(plain, "N", "force") is plain and unit_of(plain, "force") is None
     with pytest.raises(ValueError, match="force is in 'kN', but the model's in 'm': give it in m, cm, mm"):
         in_unit(kilonewtons(1.0), "m", "force")
+    with pytest.raises(ValueError, match="force must be a number in N, not text: write 16000 instead of '16 kN'"):
+        in_unit([500.0, "16 kN"], "N", "force")
+    assert in_unit("16", "N", "force") == "16" and in_unit("soft", "N", "force") == "soft"  # others name them
     with pytest.raises(ValueError, match="units of force must be text such as 'kg', got"):
         unit_of(xr.DataArray(1.0, attrs={"units": 3}), "force")
 
