@@ -406,6 +406,8 @@ def _tree(x: Any) -> ast.AST | None:
     try:
         if isinstance(x, types.FunctionType) and x.__name__ == "<lambda>":
             return _lambda(x)
+        if isinstance(x, type):
+            return _written(x)
         text = inspect.getsource(x.__code__ if hasattr(x, "__wrapped__") else x)
         (definition,) = ast.parse(textwrap.dedent(text)).body
         return definition
@@ -418,6 +420,32 @@ def _lambda(x: types.FunctionType) -> ast.AST:
     module = ast.parse("".join(inspect.findsource(x)[0]))
     (found,) = (n for n in ast.walk(module) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
     return found
+
+
+def _written(x: type) -> ast.AST:
+    """The definition of a class: of several of its name in a file, that with its methods.
+
+    `inspect` finds one by name until Python 3.12. Without methods it is unknown which one it is.
+    """
+    found = [*_classes(ast.parse("".join(inspect.findsource(x)[0])), x.__qualname__)]
+    if len(found) > 1:
+        own = (m.__code__ for m in _methods(x) if m.__qualname__.startswith(f"{x.__qualname__}."))
+        lines = {code.co_firstlineno for code in own if code.co_filename == inspect.getfile(x)}
+        found = [node for node in found if lines and node.lineno <= min(lines) <= max(lines) <= (node.end_lineno or 0)]
+    (definition,) = found
+    return definition
+
+
+def _classes(node: ast.AST, name: str, within: str = "") -> Iterator[ast.ClassDef]:
+    """The definitions of classes with a qualified name in a syntax tree."""
+    for part in ast.iter_child_nodes(node):
+        inner = within
+        if isinstance(part, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = f"{within}{part.name}."
+            if isinstance(part, ast.ClassDef) and inner == f"{name}.":
+                yield part
+            inner += "" if isinstance(part, ast.ClassDef) else "<locals>."
+        yield from _classes(part, name, inner)
 
 
 @functools.cache

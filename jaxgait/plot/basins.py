@@ -72,7 +72,7 @@ def draw_basin(ax: Axes, found: Basin, x: ArrayLike, y: ArrayLike, *, gait: Arra
         raise ValueError(f"x and y must be the values of the two coordinates of the starts, got {got}")
     points = np.empty((0, 2)) if gait is None else np.atleast_2d(np.asarray(gait, float))
     if points.ndim != 2 or points.shape[1] != 2:
-        raise ValueError(f"gait must be its two coordinates on the map, (points, 2), got the shape {np.shape(gait)}")
+        raise ValueError(f"gait must be its two coordinates on the map, (points, 2), got the shape {points.shape}")
     shades = ListedColormap([FATES[fate][1] for fate in (FELL, REACHED, OTHER)])
     ax.pcolormesh(across, up, found.outcome.T, cmap=shades, vmin=-0.5, vmax=2.5, shading="nearest", rasterized=True)
     for fate, (name, colour) in FATES.items():

@@ -112,6 +112,42 @@ def test_classes_made_at_run_time_are_identified_by_their_members():
     assert all(one != other for i, one in enumerate(made) for other in made[:i])
 
 
+TWICE = """
+from jaxgait.models.bungee.model import Bungee
+
+made = []
+for gravity in (9.81, 1.62):
+    if gravity > 2.0:
+
+        class Hopper(Bungee):
+            def vector_field(self, t, y):
+                return super().vector_field(t, y)
+
+        class Level:
+            height = 1.0
+
+    else:
+
+        class Hopper(Bungee):
+            def vector_field(self, t, y):
+                return super().vector_field(t, y)._replace(v=0.0)
+
+        class Level:
+            height = 2.0
+
+    made.append((Hopper, Level))
+"""
+
+
+def test_of_several_classes_of_a_name_in_a_file_each_is_identified_by_its_own_source(tmp_path):
+    """`inspect` finds the first one: a store of one would have counted as one of the other."""
+    (first, low), (second, high) = module(tmp_path, "hopper_twice", TWICE).made
+    alone = module(tmp_path, "hopper_once", TWICE.replace("(9.81, 1.62)", "(1.62,)")).made[0]
+    changed = {name for name, text in digests(second).items() if text != digests(first)[name]}
+    assert changed == {"source of Hopper"} and digests(second) == digests(alone[0])
+    assert digests(low) != digests(high) == digests(alone[1])
+
+
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_a_number_matters_wherever_it_is(name):
     found = []

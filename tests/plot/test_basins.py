@@ -40,5 +40,5 @@ def test_fates_that_do_not_occur_are_not_in_the_legend():
 def test_values_and_a_gait_that_do_not_fit_raise():
     with pytest.raises(ValueError, match=r"x and y must be .* \(2,\) and \(3,\) for outcomes of the shape \(3, 2\)"):
         basin_map(Basin(OUTCOME, OUTCOME), RATES, ANGLES)
-    with pytest.raises(ValueError, match=r"gait must be its two coordinates on the map, .*, got the shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"gait must be its two coordinates on the map, .*, got the shape \(1, 3\)"):
         basin_map(Basin(OUTCOME, OUTCOME), ANGLES, RATES, gait=[0.1, -1.9, -1.1])
