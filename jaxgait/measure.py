@@ -15,7 +15,7 @@ import importlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -44,6 +44,22 @@ class TracedError(MeasureError, jax.errors.ConcretizationTypeError):
 
     def __init__(self, message: str) -> None:
         Exception.__init__(self, message)  # without JAX's own advice
+
+
+class Expected(NamedTuple):
+    """The values of a measure that realistic runs of a model have.
+
+    Examples:
+        >>> from jaxgait.measure import Expected
+        >>> Expected(0.0, 3.0, "(people walk at up to 3 m/s)").high  # m/s
+        3.0
+    """
+
+    low: float
+    high: float
+    """Both in the unit of the measure."""
+    why: str
+    """In parentheses, for the end of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,8 @@ class Measure:
     """Whether it is defined for early ends, such as the time of a fall."""
     dims: tuple[str, ...] = ()
     """Names of its dimensions, if it is an array."""
+    expected: Callable[[Any], Expected] | None = None
+    """The values that realistic runs of a model have, if it is a number (see `jaxgait.ensembles.realism`)."""
 
     def __post_init__(self) -> None:
         """Rejects names that are taken or given twice, and misspelt units."""

@@ -16,6 +16,7 @@ from jaxgait.cli import parsing
 from jaxgait.cli.options import FRONT_POINTS, RUN, FollowUpOptions, given
 from jaxgait.ensembles import ensemble, grid, summary
 from jaxgait.ensembles.members import INITIAL, as_members, constant
+from jaxgait.ensembles.realism import expecting, unrealistic
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
 from jaxgait.optimization.local_sensitivity import differentiable, sensitivities
@@ -195,15 +196,16 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> str:
     members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)
     run = given(arguments, [name for name in RUN if name != "duration"])
     run["strides"] = max(MIN_STRIDES, run.get("strides", 0))
+    run["observe"] = expecting(found.model, Sampling.of(found.model, run["strides"], None, run.get("samples")))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # the sentence already states it
         made = ensemble(found.model, constant(members, {INITIAL + n: x for n, x in start.items()}), **run)
-    ended = summary(made)
+    ended, remarks = summary(made), "".join(f"; {text}" for text in unrealistic(found.model, made))
     who = f"runs of the best design from the start ({run['strides']} strides)"
     if ended.keys() == {COMPLETED_TEXT}:
-        return f"{who}: {COMPLETED_TEXT}"
+        return f"{who}: {COMPLETED_TEXT}{remarks}"
     counts = ", ".join(f"{count} {text}" for text, count in ended.items())
-    return f"{who}: {counts}; the gait is periodic, but runs do not reach it from there"
+    return f"{who}: {counts}; the gait is periodic, but runs do not reach it from there{remarks}"
 
 
 def _check_measure(model: Model, arguments: Mapping[str, Any], name: str) -> None:

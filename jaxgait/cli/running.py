@@ -30,6 +30,7 @@ from jaxgait.ensembles import (
     summary,
 )
 from jaxgait.ensembles.members import constant
+from jaxgait.ensembles.realism import unrealistic
 from jaxgait.exporting import ENDINGS, check_exportable, export
 from jaxgait.measure import Measures, known
 from jaxgait.model import Model
@@ -127,6 +128,8 @@ def run(
     note(f"running {type(model).__name__}: {Sampling.of(model, **sampling)}")
     data = simulate(model, initial_state=start, observe=measures, progress=sys.stderr.isatty(), **options)
     print("\n".join(run_lines(data, left_out)))
+    for text in unrealistic(model, data):
+        say(text)
     _save(data, out)
     write_json(json, run_record(data) | {"file": out})
     return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
@@ -212,6 +215,8 @@ def scan(
     print_outcomes(ended, data.attrs["precision"])
     for line in scan_lines(data):
         print(line)
+    for text in unrealistic(model, data):
+        say(text)
     _save(data, out)
     write_json(json, scan_record(data) | {"store": request.get("store"), "file": out} if json else None)
     return DONE if COMPLETED_TEXT in ended else NOT_ALL

@@ -14,7 +14,7 @@ from jaxgait import precision
 from jaxgait.checks import warn_user
 from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.planar import Vec, added, down
-from jaxgait.models.prosthesis.measures import correlation, ground_force
+from jaxgait.models.prosthesis.measures import MIN_CARRIED_LOAD, correlation, ground_force
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.motion import NotAligned
 from jaxgait.motion.drive import GaitDrive
@@ -32,8 +32,6 @@ ALIGNED_STRIDES = 20
 """Strides of each trial, as many as a knee may take to fold; measures of the gait use the last five."""
 EQUAL_RHO = 0.01
 """Difference in `rho` up to which two heights count as equally good: the lower one is taken."""
-MIN_CARRIED_LOAD = 0.25
-"""Least mean ground force of a leg that walks, in body weights. In a symmetric gait, each leg carries half of it."""
 LANDING_SHARE = 0.1
 """Fraction of a stride in which the ankle of the straight leg is below the height that `with_drive` keeps."""
 
@@ -112,7 +110,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
         warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search
         request = {"strides": ALIGNED_STRIDES, "observe": [correlation, ground_force], "progress": False}
         runs = ensemble(dataclasses.replace(leg, drive=anonymous), {"height_offset": heights}, **request)
-    weight = _mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
+    weight = body_mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
     rho = runs[correlation.name]
     walks = (runs["status"] == 0) & (runs[ground_force.name] >= MIN_CARRIED_LOAD * weight) & np.isfinite(rho)
     rho = np.where(walks, rho, -np.inf)
@@ -155,7 +153,7 @@ def fitted(leg: Prosthesis, before: Person | None = None) -> Prosthesis:
         return leg
     thigh = float(s.thigh) + float(person.thigh) - float(before.thigh)
     shank = float(s.shank) + float(person.shank) - float(before.shank)
-    heavier = _mass(person) / _mass(before)
+    heavier = body_mass(person) / body_mass(before)
     changes = {
         "segments.thigh": thigh,
         "segments.shank": shank,
@@ -165,8 +163,14 @@ def fitted(leg: Prosthesis, before: Person | None = None) -> Prosthesis:
     return with_parameters(leg, changes)
 
 
-def _mass(person: Person) -> float:
-    """The body mass in kg; if it is not known, that of the reference."""
+def body_mass(person: Person) -> float:
+    """The body mass in kg; if it is not known, that of the reference.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.fitting import REFERENCE_PERSON, body_mass
+        >>> print(*(body_mass(REFERENCE_PERSON._replace(mass=mass)) for mass in (70.0, None)))  # kg
+        70.0 85.07
+    """
     return REFERENCE_MASS if person.mass is None else float(person.mass)
 
 

@@ -1,0 +1,53 @@
+"""Results whose measures are not those of realistic runs are named, whatever their objective says."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait import Bungee, Prosthesis
+from jaxgait.ensembles.members import MOTIONS
+from jaxgait.ensembles.realism import expecting, unrealistic
+from jaxgait.models.prosthesis.fitting import REFERENCE_PERSON
+from jaxgait.run import Sampling
+
+WEIGHT = 85.07 * 9.81  # N, of the person of the default drive
+
+
+def scan(*forces, status=0):
+    return xr.Dataset(
+        {"mean_ground_force": ("k", np.array(forces)), "status": ("k", np.broadcast_to(status, len(forces)))}
+    )
+
+
+def test_a_run_whose_leg_hardly_carries_anything_or_too_much_is_named():
+    run = lambda force: xr.Dataset({"mean_ground_force": ((), force)}, attrs={"status": 0})
+    assert unrealistic(Prosthesis(), run(0.5 * WEIGHT)) == []
+    for share in (0.2, 0.8):
+        (text,) = unrealistic(Prosthesis(), run(share * WEIGHT))
+        assert text.startswith(
+            f"mean_ground_force is {share * WEIGHT:.3g} N, where 209 to 626 N are expected (a quarter"
+        )
+
+
+def test_completed_members_outside_are_counted():
+    forces = 10.0, 0.5 * WEIGHT, 5000.0, np.nan, 0.4 * WEIGHT
+    (text,) = unrealistic(Prosthesis(), scan(*forces))
+    assert text.startswith("mean_ground_force of 2 of 4 completed members is not the 209 to 626 N that are expected")
+    (text,) = unrealistic(Prosthesis(), scan(*forces, status=[8, 0, 0, 0, 0]))
+    assert " 1 of 3 completed members " in text
+    assert unrealistic(Prosthesis(), scan(*forces, status=8)) == []
+
+
+@pytest.mark.parametrize(("mass", "low", "whose"), [(60.0, "147", "of the body weight"), (None, "209", "is not known")])
+def test_values_are_expected_of_the_person_who_walks(mass, low, whose):
+    drive = dataclasses.replace(Prosthesis().drive, person=REFERENCE_PERSON._replace(mass=mass))
+    (text,) = unrealistic(dataclasses.replace(Prosthesis(), drive=drive), scan(10.0))
+    assert f"where {low} to " in text and whose in text
+
+
+def test_nothing_is_said_of_several_people_and_of_models_that_expect_nothing():
+    assert unrealistic(Prosthesis(), scan(10.0, 20.0).assign_attrs({MOTIONS: "{}"})) == []
+    assert unrealistic(Bungee(), xr.Dataset({"clearance": ((), -5.0)}, attrs={"status": 0})) == []
+    assert expecting(Prosthesis(), Sampling(strides=5, samples=10)) is None  # too coarse for the measure
