@@ -163,6 +163,7 @@ def fitted(leg: Prosthesis, before: Person | None = None) -> Prosthesis:
     return with_parameters(leg, changes)
 
 
+@float64_default
 def body_mass(person: Person) -> float:
     """The body mass in kg; if it is not known, that of the reference.
 
