@@ -48,7 +48,7 @@ _SENTENCES = {
     Outcome.NOT_CONVERGED: "not found: the iteration stalled or ran out (see the residual; try another guess)",
     Outcome.NO_RETURN: "not found: from the guess, the motion does not return to the section (in time: see max_time)",
     Outcome.EVENTS_CROWDED: "gave up: events follow each other too fast to be distinguished (give the mechanism a "
-    "phase of rest, or a transition that ends the motion)",
+    "phase of rest or sliding, or a transition that ends the motion)",
     Outcome.CONTACTS_UNSOLVED: "gave up: no impulses satisfy the contact law (several contacts with much friction)",
 }
 

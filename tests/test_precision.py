@@ -90,7 +90,6 @@ ALONE = {
     "jaxgait.scheme.without_numbers": "takes the precision in force",
     "jaxgait.solve.dataset": "labels",
     "jaxgait.solve.dense": "diffrax calls it inside a solve",
-    "jaxgait.solve.segments.rounding": "of an array in its own precision",
     "jaxgait.solve.explicit": "diffrax calls it inside a solve",
     "jaxgait.solve.periodic.iterated": "returns a function, which is decorated",
     "jaxgait.solve.resolving": "diffrax calls it inside a solve",

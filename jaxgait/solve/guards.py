@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.checks import warn_user
+from jaxgait.outcome import FIRST_TERMINATION
 from jaxgait.run import WHOLE_WITHIN, Trajectory, usual_duration
-from jaxgait.solve.segments import rounding
-from jaxgait.solve.steps import prepared
+from jaxgait.solve.steps import prepared, rounding
 
 _NEGLIGIBLE = 1e-9
 """Part of a guard's largest value that counts as zero."""
@@ -45,7 +45,8 @@ def phases(model: Any, trajectory: Trajectory) -> np.ndarray:
 def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> None:
     """Warns once of transitions that did not happen, although or because their guards are on the wrong side of zero.
 
-    In a run that is shorter than the model's own duration, a guard may be negative all the time and right.
+    In a run that is shorter than the model's own duration, and does not end before, a guard may be negative all the
+    time and right; so may one that is zero at the start of a run that ends early, as at the top of a jump.
 
     Args:
         model: the mechanism.
@@ -53,11 +54,12 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
         values: what `guards` returns of them.
 
     Warns:
-        UserWarning: if a guard rises through zero between two samples and never falls, or is negative at all samples
-            at which the transition might happen.
+        UserWarning: if a guard rises through zero between two samples and never falls, or is negative (or zero and then
+            negative) at all samples at which the transition might happen.
     """
     phase, past, (happened, _) = phases(model, trajectory), _past(trajectory), _events(trajectory)
     whole = float(trajectory.t_end) >= (1.0 - WHOLE_WITHIN) * usual_duration(model)
+    over = int(trajectory.status) >= FIRST_TERMINATION and float(trajectory.t_end) > float(trajectory.ts[0])
     found = []
     for i, (name, one) in enumerate(model.transitions().items()):
         value = np.where(np.isin(phase, one.sources), np.asarray(values[name]), np.nan)
@@ -71,13 +73,15 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
         where = f"phase {phase[at]} (at {np.asarray(trajectory.ts)[at]:.4g} s)"
         if rises.size:
             found.append(f"that of {name!r} rises through zero in {where}")
-        elif whole and below[known].all() and known.sum() > _LONG * (phase >= 0).sum():
-            found.append(f"that of {name!r} is negative from the start of {where}")
+        elif (whole or over) and known.sum() > _LONG * (phase >= 0).sum():
+            first = np.argmax(below[known])
+            if below[known][first:].all() and (first == 0 or (whole and (value[known][:first] <= zero).all())):
+                found.append(f"that of {name!r} is {'zero, then ' * bool(first)}negative from the start of {where}")
     if found:
         warn_user(
             f"a guard of {type(model).__name__} may have the wrong sign: {'; '.join(found)}. Its event did not happen, "
-            "because events are where guards fall through zero: if it should have, return the opposite sign (or give "
-            "the transition `armed`, false where the guard does not count)"
+            "because events are where guards fall through zero: if it should have, start where it is positive, or "
+            "return the opposite sign (or give it `armed`, false where it does not count)"
         )
 
 

@@ -23,8 +23,11 @@ it is armed and negative is over at its start, without an event. Rounding is tha
 precision, relative to the length of the step.
 
 A guard that rises from zero at an event and falls again within the next step (a ball about to come to rest) is found by
-halving the step. A run ends when its events follow each other too quickly to be resolved (`Outcome.EVENTS_CROWDED`).
-Otherwise two zeros of one guard within a single step cancel and are missed: the longest step must resolve the events.
+halving the step. Otherwise two zeros of one guard within a single step cancel and are missed: the longest step must
+resolve the events. A run ends when its events follow each other too quickly to be resolved (`Outcome.EVENTS_CROWDED`).
+It ends likewise where an event stops a guard at zero (a landing without rebound) or turns it there (the way back from a
+phase that begins with an acceleration back), and it falls from there: it would fire at once, and again without end. A
+guard that falls before the event and after it has been passed, and the run goes on.
 """
 
 from __future__ import annotations

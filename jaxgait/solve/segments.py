@@ -20,7 +20,7 @@ from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
 from jaxgait.solve.derivatives import first_only, reverse_only
 from jaxgait.solve.samples import SampleRecorder
-from jaxgait.solve.steps import all_finite, as_precise_as, like_state, prepared, select, unfilled
+from jaxgait.solve.steps import all_finite, as_precise_as, like_state, prepared, rounding, select, unfilled
 
 SPARE_SEGMENTS = 100
 """Segments of a derivative in reverse mode beyond two per event."""
@@ -34,7 +34,9 @@ class Point(NamedTuple):
     t: Array
     y: Any
     guards: Float[Array, " guards"]
-    """Guard values there, with those at zero assigned to a side (see `Engine._guards_after`)."""
+    """Guard values there, exactly zero where they are so but for rounding."""
+    before: Float[Array, " guards"]
+    """Their time derivatives just before the events at this instant; 0 at the start of a run."""
     phase: Int[Array, ""]
     status: Int[Array, ""]
     """-1 while it runs."""
@@ -99,7 +101,8 @@ class Engine:
         guards = jnp.where(near, 0.0, guards)
         status = jnp.where(all_finite(y), self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)
         zero = jnp.asarray(0)
-        return Point(t, y, guards, phase, status.astype(jnp.int32), zero, zero, seen, jnp.zeros_like(guards))
+        none = jnp.zeros_like(guards)
+        return Point(t, y, guards, none, phase, status.astype(jnp.int32), zero, zero, seen, none)
 
     def _over(self, beyond: Bool[Array, " guards"]) -> Array:
         """Status of a run in a state that is beyond some guards: that of the first transition which ends it, or -1."""
@@ -169,11 +172,12 @@ class Engine:
         failed = bracket.failed | ~event.located | ~all_finite(y_after)
         fields = self._field(point.phase), self._field(phase)
         guards, due = self._guards_after(point, bracket, event, self.guards(t, y_after))
+        before = jax.lax.stop_gradient(jnp.where(bracket.at_once, point.before, event.rates))
         seen = None
         if self.samples is not None:
             seen = self.samples.event(bracket.seen, t, (y, y_after), fields, rounding(t))
         steps, rejected = bracket.steps + point.steps, bracket.rejected + point.rejected
-        end = Point(t, y_after, guards, phase, status, steps, rejected, seen, due)
+        end = Point(t, y_after, guards, before, phase, status, steps, rejected, seen, due)
         happened = ~failed & (fired >= 0) & (fired < len(self.transitions))
         return end, Events(t, fired.astype(jnp.int32), y, y_after, names=self.names), happened
 
@@ -229,7 +233,7 @@ class Engine:
             return ~b.found & ~b.failed
 
         def advance(b: _Bracket) -> _Bracket:
-            return self._advance(b, point.phase)
+            return self._advance(b, point)
 
         return _loop(self.scheme.mode, self.scheme.max_steps)(unfinished, advance, self._outset(point))
 
@@ -237,6 +241,7 @@ class Engine:
         first, zero, guards = jnp.asarray(self.scheme.first_step, dtype=point.t.dtype), jnp.asarray(0), point.guards
         armed = self._armed(point.t, point.y, point.phase)
         due = (point.due > 0.0) & armed & (point.status < 0)
+        _, rates = self._guards_and_rates(*jax.lax.stop_gradient((point.t, point.y)), self._field(point.phase))
         _, control = self.scheme.control.init(
             None, point.t, point.t + first, point.y, first, None, lambda *_: None, self._order
         )
@@ -247,7 +252,8 @@ class Engine:
             guards=guards,
             guards_after=guards,
             armed=armed,
-            leaving=self._leaving(point),
+            leaving=(guards <= 0.0) & (guards + rates * rounding(point.t) > 0.0),
+            held=_held(point, rates),
             halved=jnp.asarray(False),
             fell=due,
             at_once=jnp.any(due),
@@ -260,19 +266,21 @@ class Engine:
             seen=point.seen,
         )
 
-    def _advance(self, b: _Bracket, phase: Array) -> _Bracket:
+    def _advance(self, b: _Bracket, point: Point) -> _Bracket:
         """One step of the search: accepted, found to hold an event, or to be repeated with another length."""
-        tried = self._trial(b, phase)
+        tried = self._trial(b, point.phase)
         armed = b.armed | tried.armed  # which of these it is where the guard falls shows when the event is located
         # Above zero and below it again within the step; or too little above it to be resolved.
         below = (tried.guards < 0.0) | ((tried.guards == 0.0) & b.halved)
         back = jnp.any(b.leaving & below & armed)
         keep = tried.accepted & ~back
         lost = keep & (~all_finite(tried.y) | jnp.any(jnp.isnan(tried.guards) & armed))
-        fell = (b.guards > 0.0) & (tried.guards <= 0.0) & armed & keep
+        slack = b.held * (tried.t - point.t)
+        sank = keep & jnp.any((b.held > 0.0) & (tried.guards < -slack) & b.armed & tried.armed)
+        fell = (b.guards > 0.0) & (tried.guards <= 0.0) & armed & keep & ~sank
         found = jnp.any(fell)
-        moved = keep & ~found & ~lost
-        failed, why = self._failure(b, tried, lost, back)
+        moved = keep & ~found & ~lost & ~sank
+        failed, why = self._failure(b, tried, lost, back, sank)
         following = _following(b, tried, keep, back)
         control = select(back, b.control, tried.control)
         either = b._replace(
@@ -285,6 +293,7 @@ class Engine:
             guards=tried.guards,
             armed=tried.armed,
             leaving=b.leaving & (tried.guards == 0.0),
+            held=jnp.where((tried.guards <= slack) & b.armed & tried.armed, b.held, 0.0),
             steps=b.steps + 1,
         )
         before = either._replace(
@@ -293,7 +302,7 @@ class Engine:
             steps=b.steps + found.astype(int),
             rejected=b.rejected + (~keep).astype(int),
         )
-        return select(moved, after, before)._replace(seen=self._seen(b, tried, moved, phase))
+        return select(moved, after, before)._replace(seen=self._seen(b, tried, moved, point.phase))
 
     def _trial(self, b: _Bracket, phase: Array) -> _Trial:
         """One step from the start of a bracket, and what the controller makes of its error."""
@@ -308,10 +317,10 @@ class Engine:
         wanted = jnp.asarray(t1 - t0)
         return _Trial(t, dt, y, self.guards(t, y), self._armed(t, y, phase), accepted, stuck, wanted, control)
 
-    def _failure(self, b: _Bracket, tried: _Trial, lost: Array, back: Array) -> tuple[Array, Array]:
+    def _failure(self, b: _Bracket, tried: _Trial, lost: Array, back: Array, sank: Array) -> tuple[Array, Array]:
         """Whether the search ends without an event, and the outcome if it does."""
         spent = b.steps + b.rejected + 1 >= self.scheme.max_steps
-        crowded = back & (0.5 * tried.dt <= rounding(b.t))
+        crowded = sank | (back & (0.5 * tried.dt <= rounding(b.t)))
         why = jnp.where(tried.stuck, Outcome.STEP_UNDERFLOW, Outcome.MAX_STEPS)
         why = jnp.where(crowded, Outcome.EVENTS_CROWDED, why)
         why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
@@ -321,12 +330,6 @@ class Engine:
         if self.samples is None:
             return None
         return self.samples.step(b.seen, tried.t, tried.y, moved, self._field(phase))
-
-    def _leaving(self, point: Point) -> Bool[Array, " guards"]:
-        """Which guards are at zero (or a rounding error below it) and about to be positive."""
-        t, y, guards = jax.lax.stop_gradient((point.t, point.y, point.guards))
-        _, rates = self._guards_and_rates(t, y, self._field(point.phase))
-        return (guards <= 0.0) & (guards + rates * rounding(t) > 0.0)
 
     def _locate(self, b: _Bracket, phase: Array) -> _Event:
         """The first guard to fall within the bracketed step."""
@@ -399,6 +402,8 @@ class _Bracket(NamedTuple):
     armed: Bool[Array, " guards"]
     leaving: Bool[Array, " guards"]
     """Which guards were zero at its start and rise from there: it is not known yet whether they fall again."""
+    held: Float[Array, " guards"]
+    """See `_held`; 0 as soon as a guard has risen, or did not count."""
     halved: Bool[Array, ""]
     """Whether a step was too long for one of these."""
     fell: Bool[Array, " guards"]
@@ -435,6 +440,18 @@ class _Trial(NamedTuple):
     control: Any
 
 
+def _held(point: Point, rates: Array) -> Float[Array, " guards"]:
+    """How fast at most the guards may fall from here that the last event stopped or turned at zero, in units per s.
+
+    Such a guard (of a ball without rebound; of the way back from a phase that begins with an acceleration back) would
+    fire again at once and without end. 0 of the others: one that falls before and after is passed. The speed is that
+    before, times a rounding error: a body that rests may drift.
+    """
+    least = 4.0 * float(jnp.finfo(point.t.dtype).eps) ** 0.5 * jnp.abs(point.before)
+    passed = (point.before < 0.0) & (rates < -least)
+    return jnp.where((point.guards == 0.0) & (point.due == 0.0) & ~passed, least, 0.0)
+
+
 def _following(b: _Bracket, tried: _Trial, keep: Array, back: Array) -> Array:
     """Length in s of the next step: what the controller wants, within the limits of the bracket."""
     longest = jax.lax.stop_gradient(b.dt)
@@ -461,19 +478,6 @@ def _instant(dt: Array, t: Array) -> Array:
     """Time in s below which two events near time t coincide: by the precision of a step of dt and the rounding of t."""
     eps = float(jnp.finfo(t.dtype).eps)
     return jax.lax.stop_gradient(eps**0.5 * jnp.abs(dt) + rounding(t))
-
-
-def rounding(t: Any) -> Any:
-    """Rounding error in s of times near t, an array of NumPy or JAX.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.solve.segments import rounding
-        >>> print(f"{rounding(np.array(2.0)):.1g}")  # s
-        4e-15
-    """
-    xp = t.__array_namespace__()
-    return 8.0 * float(xp.finfo(t.dtype).eps) * xp.maximum(xp.abs(t), 1e-3)
 
 
 def _in(sources: tuple[int, ...], phase: Array) -> Bool[Array, ""]:

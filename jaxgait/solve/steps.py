@@ -106,3 +106,16 @@ def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[st
 def widened(seen: dict[str, Extremes], values: dict[str, Array], counts: Bool[Array, ""]) -> dict[str, Extremes]:
     """Extremes, each in its own unit and shape, widened by the values of one more step if `counts` is true."""
     return select(counts, {n: old.including(values[n], values[n]) for n, old in seen.items()}, seen)
+
+
+def rounding(t: Any) -> Any:
+    """Rounding error in s of times near t, an array of NumPy or JAX.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.solve.steps import rounding
+        >>> print(f"{rounding(np.array(2.0)):.1g}")  # s
+        4e-15
+    """
+    xp = t.__array_namespace__()
+    return 8.0 * float(xp.finfo(t.dtype).eps) * xp.maximum(xp.abs(t), 1e-3)

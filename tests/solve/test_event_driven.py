@@ -158,6 +158,43 @@ def test_a_run_that_is_whole_but_for_rounding_is_not_short():
         warn_of_guards(brief, run, {"bounce": 1.0 + ts, "ceiling": 1.0 + ts, "passed": -1.0 - ts})
 
 
+@pytest.mark.parametrize("speed", [-1.0, 0.0])
+@pytest.mark.parametrize("samples", [40, 4000])
+def test_a_start_on_the_floor_is_noticed(speed, samples):
+    with pytest.warns(
+        UserWarning, match="'bounce' is zero, then negative from the start of phase 0 .*start where it is"
+    ):
+        run = simulate(Bouncing(height=0.0, speed=speed), samples=samples)
+    assert run.sizes["event"] == 0
+
+
+class Sunk(Bouncing):
+    """Ends deep below the floor."""
+
+    def transitions(self):
+        bounce = super().transitions()["bounce"]
+        turn = Transition(0, 0, lambda t, y: y.v)
+        return {"bounce": bounce, "turn": turn, "fell": Transition(0, 0, lambda t, y: y.h + 1.0, ends=True)}
+
+
+def test_a_start_below_the_floor_is_noticed_although_the_run_ends_early():
+    with pytest.warns() as caught:
+        simulate(Sunk(height=-0.1, speed=1.0))
+    assert any("'bounce' is negative from the start of phase 0" in str(one.message) for one in caught)
+    assert sum(issubclass(one.category, IncompleteRun) for one in caught) == 1 and len(caught) == 2
+
+
+def test_a_start_at_the_top_of_a_jump_is_no_fault_if_the_run_ends_early():
+    """The guard of the turn is zero, then negative: it would rise later."""
+    ball = type("Short", (Sunk,), {"transitions": lambda self: {**Sunk.transitions(self), "bounce": NEVER}})()
+    with pytest.warns(IncompleteRun, match="fell") as caught:
+        simulate(ball)
+    assert len(caught) == 1
+
+
+NEVER = Transition(0, 0, lambda t, y: y.h + 50.0)
+
+
 class Jumping(Bouncing):
     """Bounces when a guard falls that jumps by 2 there: a sign, a comparison, or a height with a jump."""
 
