@@ -70,16 +70,21 @@ def draw_references(ax: Axes, curves: Sequence[xr.DataArray], dim: str, looks: S
         >>> _, ax = plt.subplots()
         >>> knee = xr.DataArray([0.1, 0.2], {"time": [0.0, 1.0]}, attrs={"long_name": "measured knee flexion"})
         >>> draw_references(ax, [knee, 2.0 * knee], "time", [{"color": "C0"}, {"color": "C1"}])
-        >>> [line.get_color() for line in ax.lines]
-        ['C0', 'C1']
+        >>> [line.get_color() for line in ax.lines[:2]], ax.get_legend_handles_labels()[1]
+        (['C0', 'C1'], ['measured knee flexion, each in its colour'])
     """
     first = curves[0]
     if all(_alike(first, other, dim) for other in curves[1:]):
         draw_reference(ax, first, dim)
         return
     for curve, look in zip(curves, looks, strict=True):
-        label = None if curve is not first else str(curve.attrs.get("long_name") or curve.name)
-        ax.plot(curve[dim], displayed(curve), **LOOK | {"color": look["color"]}, label=label)
+        ax.plot(curve[dim], displayed(curve), **LOOK | {"color": look["color"]})
+    _name_all(ax, str(first.attrs.get("long_name") or first.name))
+
+
+def _name_all(ax: Axes, label: str) -> None:
+    """One entry in the legend, in no colour, for references that differ, each of which has the colour of its run."""
+    ax.plot([], [], **LOOK, label=f"{label}, each in its colour")
 
 
 def _alike(one: xr.DataArray, other: xr.DataArray, dim: str) -> bool:
@@ -123,5 +128,6 @@ def draw_reference(ax: Axes, x: xr.DataArray, dim: str, *, band: bool = False) -
         return
     own: list[Any] = [line.get_color() for line in ax.lines]
     colours = own if len(own) == curves.shape[1] else [LOOK["color"]] * curves.shape[1]
-    for curve, colour, name in zip(curves.T, colours, [label] + [None] * (len(colours) - 1), strict=True):
-        ax.plot(across, curve, **LOOK | {"color": colour}, label=name)
+    for curve, colour in zip(curves.T, colours, strict=True):
+        ax.plot(across, curve, **LOOK | {"color": colour})
+    _name_all(ax, label)

@@ -40,6 +40,8 @@ COMPARED = 2 * MAX_ORDER
 """Number of last strides by which strides that alternate between gaits are found."""
 REPEATED = 0.01
 """Largest difference of strides that count as the same, as a fraction of the range of the curve: 0.6 deg of a knee."""
+PERSON = "subject"
+"""The dimension of members that walk with the motions of several people (`jaxgait.ensembles.people`)."""
 Spread = Literal["sd"] | Sequence[float | int] | np.ndarray | None
 
 
@@ -114,6 +116,8 @@ def over_stride(
     ended early. Where a curve has no value, as a centre of pressure in swing, the others count; a variable without any
     value has no panel. A band of SD ends at zero where no curve has a value beyond it.
 
+    Of several people, each with several designs, each person is drawn apart.
+
     Strides of one run that alternate between two to four gaits (of the order 2 to 4) are drawn apart: their mean would
     be none of these. The picture says how many members of an ensemble do so, and if there are too few samples per
     stride.
@@ -144,7 +148,7 @@ def over_stride(
         >>> print(figure.axes[0].get_xlabel(), [text.get_text() for text in figure.legends[0].get_texts()], sep=", ")
         stride (%), ['mean of 2 strides', '± 1 SD']
     """
-    low_high, results = _percentiles(spread), runs_by_name(data, "over_stride")
+    low_high, results = _percentiles(spread), _by_person(runs_by_name(data, "over_stride"))
     for one in results.values():
         _check(one, last)
     names = _variables(results, variables)
@@ -178,6 +182,25 @@ def over_stride(
         figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=columns, title=note or None,
                       title_fontsize=8, alignment="left")  # fmt: skip
     return figure
+
+
+def _by_person(results: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    """The results, those of several people with several designs by person: their mean would be of no person or design.
+
+    The name of a person replaces the numbers that follow from who walks.
+    """
+    found: dict[str, xr.Dataset] = {}
+    for label, data in results.items():
+        members = data["status"].dims if "status" in data else ()
+        if PERSON not in members or all(data.sizes[d] == 1 for d in members if d != PERSON):
+            found[label] = data
+            continue
+        own = [str(n) for n, c in data.coords.items() if c.dims == (PERSON,)]
+        for i, name in enumerate(data[PERSON].values):
+            found[", ".join(filter(None, (label, str(name))))] = data.isel({PERSON: i}).drop_vars(own)
+    if len(found) > MAX_NAMED:
+        raise ValueError(f"over_stride tells up to {MAX_NAMED} people and results apart, got {len(found)}: select some")
+    return found
 
 
 def _check(data: xr.Dataset, last: int | None) -> None:

@@ -40,7 +40,7 @@ def test_references_of_members_are_one_line_unless_they_differ():
     assert len(lines) == 3 and np.isfinite(lines[-1].get_ydata()).all()
     members["sound"].values[0, 0] = 1.0
     lines = picture(members, ["knee"]).axes[0].lines
-    assert len(lines) == 4 and [x.get_color() for x in lines[:2]] == [x.get_color() for x in lines[2:]]
+    assert len(lines) == 5 and [x.get_color() for x in lines[:2]] == [x.get_color() for x in lines[2:4]]
 
 
 def test_a_reference_with_a_dimension_more_than_its_variable_has_a_panel_of_its_own():

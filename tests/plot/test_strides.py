@@ -126,6 +126,20 @@ def test_references_of_several_people_have_a_band():
     assert text(figure)[0][-2:] == ["measured knee", "measured knee, ± 1 SD"]
 
 
+def test_people_with_several_designs_are_drawn_apart():
+    """A mean over both would be of no person and no design, and weigh what was measured by who completed."""
+    of_one = lambda m, heights: xr.concat([run(h, h, h, measured=m) for h in heights], "k")
+    data = xr.concat([of_one(1.0, (1.0, 2.0)), of_one(3.0, (3.0, 4.0))], "subject")
+    data = data.assign_coords(subject=["anna", "ben"], mass=("subject", [60.0, 80.0]))
+    data = data.assign(status=(("subject", "k"), [[0, 0], [0, 9]]))
+    figure = over_stride(data)
+    names, note = text(figure)
+    assert names[0] == "anna (mean of 2)" and names[1].startswith("ben") and names[2].startswith("measured knee, each")
+    middle = [line.get_ydata()[2] for line in figure.axes[0].lines[:2]]
+    np.testing.assert_allclose(middle, np.degrees([3.0, 6.0]))
+    assert "mass" not in note and "ben" in note
+
+
 def test_a_picture_over_stride_is_that_of_the_curves(tmp_path):
     figure = picture(run(1.0, 2.0, 3.0, measured=1.0), ["knee"], ["stride"])
     assert figure.axes[0].get_xlabel() == "stride (%)"
@@ -181,7 +195,7 @@ def test_several_runs_have_a_colour_and_their_name():
     assert soft.get_color() != stiff.get_color() and measured.get_color() == "black"
     np.testing.assert_allclose(stiff.get_ydata().max(), np.degrees(2.0 * 4.5))
     figure = over_stride({"one": run(1, 2, 3, measured=1), "other": run(1, 2, 3, measured=2).assign_attrs(FOLDED)})
-    assert [line.get_color() for line in figure.axes[0].lines[2:]] == [x.get_color() for x in figure.axes[0].lines[:2]]
+    assert [line.get_color() for line in figure.axes[0].lines[2:4]] == [x.get_color() for x in figure.axes[0].lines[:2]]
     note = text(figure)[1].replace("\n", " ")
     assert note.startswith("one: stride 3 of 3; other: stride 2 of 3, ended early: folded") and "bands" not in note
     assert picture({"one": run(1, 2, 3)}, ["knee"], "stride").axes[0].lines[0].get_label() == "one"
