@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxgait import units
 from jaxgait.checks import first_few, is_concrete, listed, nearest, shown
 
 T = TypeVar("T")
@@ -40,6 +41,19 @@ class Immutable(eqx.Module):
 
     _path: ClassVar[str] = "PART."
     """What precedes the names of its fields in dotted names, for messages."""
+
+    def __check_init__(self) -> None:
+        """Takes labelled values in the units of their parameters, and tuples as arrays, unless annotated as tuples.
+
+        Raises:
+            ValueError: for values in a unit of another quantity, or in an unknown one.
+        """
+        for field in dataclasses.fields(self):
+            if "unit" in field.metadata:
+                given = getattr(self, field.name)
+                taken = _taken(f"{type(self).__name__}.{field.name}", given, field)
+                if taken is not given:
+                    object.__setattr__(self, field.name, taken)
 
     def check_together(self, label: str) -> None:
         """Rejects values of a part that are impossible together; `check` calls it with the part's dotted name.
@@ -68,6 +82,15 @@ class Immutable(eqx.Module):
             how = "with_parts" if isinstance(value, eqx.Module) else "with_parameters"
             other = f"models are immutable; {how}(model, {{{self._path + name!r}: value}}) makes another one"
             raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {other}") from None
+
+
+def _taken(label: str, given: Any, field: dataclasses.Field) -> Any:
+    """The value of a parameter that a constructor was given."""
+    tuples = bool(re.search(r"\btuple\b", str(field.type), re.IGNORECASE))
+    value = units.in_unit(given, field.metadata["unit"], label)
+    if value is not given or (field.metadata["rank"] and not tuples):
+        return as_value(value, tuples=tuples and field.metadata["rank"] > 0)
+    return given
 
 
 def replaced(module: Any, field: dataclasses.Field) -> bool:
@@ -163,7 +186,7 @@ def declared(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
             found[name] = known[name]
         elif (split := _split(name, known)) is not None:
             info = known[split[0]]
-            if (index := _index(split[1], _shape(info.value, info.rank))) is not None:
+            if (index := _index(split[1], shape_of(info.value, info.rank))) is not None:
                 found[name] = info._replace(value=_element(info.value, index), rank=0)
     return found
 
@@ -249,10 +272,17 @@ def _index(text: str, shape: Sequence[int]) -> tuple[int, ...] | None:
     return index if inside and text == ",".join(map(str, index)) else None
 
 
-def _shape(value: Any, rank: int) -> tuple[int, ...]:
-    """The shape of an array or of nested tuples, without leading axes beyond the rank."""
+def shape_of(value: Any, rank: int) -> tuple[int, ...]:
+    """The shape of an array or of nested tuples, without leading axes beyond the rank.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.fields import shape_of
+        >>> print(shape_of(np.zeros((8, 3)), 1), shape_of(((1.0, 0.0), (0.0, 1.0)), 2))
+        (3,) (2, 2)
+    """
     if isinstance(value, tuple | list):
-        return (len(value), *(_shape(value[0], rank - 1) if value and rank > 1 else ()))
+        return (len(value), *(shape_of(value[0], rank - 1) if value and rank > 1 else ()))
     return np.shape(value)[np.ndim(value) - rank :]
 
 
@@ -288,6 +318,27 @@ def _spread(value: Any, leading: tuple[int, ...]) -> Any:
 def as_tuples(value: Any) -> Any:
     """Nested lists as tuples; anything else as it is."""
     return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def as_value(value: Any, *, tuples: bool) -> Any:
+    """A value of a parameter: a list as tuples, or as an array, and a single number of NumPy as one of Python.
+
+    Args:
+        value: what a user gives, in the unit of the parameter.
+        tuples: whether lists, and arrays of one axis, become tuples; otherwise lists and tuples become arrays.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.fields import as_value
+        >>> print(as_value(np.array([1.0, 2.0]), tuples=True), as_value((1.0, 2.0), tuples=False))
+        (1.0, 2.0) [1. 2.]
+    """
+    # A model may multiply named tuples by its numbers: one of NumPy would turn them into arrays.
+    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu":
+        return value.item()
+    if isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and tuples:
+        return tuple(value.tolist()) if isinstance(value, np.ndarray) else tuple(value)
+    return as_tuples(value) if tuples else as_array_of(value)
 
 
 def as_array_of(value: Any) -> Any:

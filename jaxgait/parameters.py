@@ -27,7 +27,7 @@ from jaxgait.checks import as_array, by_name, listed, shown
 from jaxgait.fields import (
     Immutable,
     as_array_of,
-    as_tuples,
+    as_value,
     declared,
     entered,
     entries_of,
@@ -96,7 +96,8 @@ def parameter(
 
     Args:
         default: value in SI units (the paper's); a number, or a tuple, list or array. Parameters are real numbers, also
-            if written without a decimal point, unless the field is annotated as `int`, for counts.
+            if written without a decimal point, unless the field is annotated as `int`, for counts. A tuple becomes an
+            array, unless the field is annotated as a tuple (`tuple[float, ...]`).
         unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension.
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative", "positive", or a "fraction" (from 0 to 1).
@@ -318,7 +319,8 @@ def with_parameters(model: M, values: Any) -> M:
     every = parameters(model)
     if len(known := declared(every, values)) < len(values):
         raise ParameterError(no_parameter(model, next(name for name in values if name not in known), every))
-    new = {name: _like(in_own_unit(name, x, known[name].unit), known[name]) for name, x in values.items()}
+    own = {name: in_own_unit(name, x, known[name].unit) for name, x in values.items()}
+    new = {name: as_value(x, tuples=isinstance(known[name].value, tuple)) for name, x in own.items()}
     for name, x in new.items():
         _check_numbers(f"{type(model).__name__}.{name}", x, known[name])
         _check_finite(f"{type(model).__name__}.{name}", x, known[name])
@@ -346,16 +348,6 @@ def in_own_unit(name: str, values: Any, unit: str | None) -> Any:
         return units.in_unit(values, unit or "1", name)
     except ValueError as error:
         raise ParameterError(str(error)) from error
-
-
-def _like(value: Any, info: ParameterInfo) -> Any:
-    """A value as `with_parameters` takes it: a tuple where the parameter is one, otherwise an array or a number."""
-    # A model may multiply named tuples by its numbers: one of NumPy would turn them into arrays.
-    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu":
-        return value.item()
-    if isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and isinstance(info.value, tuple):
-        return tuple(value.tolist()) if isinstance(value, np.ndarray) else tuple(value)
-    return as_tuples(value) if isinstance(info.value, tuple) else as_array_of(value)
 
 
 def _check_numbers(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:

@@ -1,6 +1,7 @@
 """Declared parameters: addressing, replacing, errors."""
 
 import dataclasses
+import pickle
 import warnings
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
 from jaxgait.mechanics.friction import Dahl
 from jaxgait.model import Scalar, parameter
@@ -20,6 +22,7 @@ from jaxgait.models.prosthesis import parts
 from jaxgait.parameters import ParameterError, check, check_single, parameters, part, with_parameters
 from jaxgait.parts import with_parts
 from jaxgait.plausible import ImplausibleValue, plausible_range, warn_implausible
+from jaxgait.precision import cast
 from jaxgait.solve.simulate import simulate
 
 
@@ -315,3 +318,44 @@ def test_labelled_values_are_converted_and_a_row_of_a_table_is_a_dict():
     assert with_parameters(Prosthesis(), pd.Series({"damper.k": 2e4, "damper.c": 300.0})).damper.c == 300.0
     with pytest.raises(ParameterError, match=r"damper\.k is in 'kN', but the model's in 'N/m'"):
         with_parameters(Prosthesis(), {"damper.k": xr.DataArray(20.0, attrs={"units": "kN"})})
+
+
+class Stacked(Immutable):
+    masses: jax.Array = parameter((1.0, 2.0, 3.0), unit="kg", doc="masses")
+    counts: np.ndarray = parameter(((1, 2), (3, 4)), unit="1", doc="counts")
+    lengths: tuple[float, ...] = parameter((1.0, 2.0), unit="m", doc="lengths")
+    mass: float = parameter(70.0, unit="kg", doc="body mass")
+
+
+def test_a_tuple_as_default_is_an_array_unless_the_field_is_a_tuple():
+    one = Stacked()
+    np.testing.assert_array_equal(2.0 * one.masses, [2.0, 4.0, 6.0])
+    assert one.counts.shape == (2, 2) and one.lengths == (1.0, 2.0)
+    assert cast(one).masses.dtype == cast(one).counts.dtype == jnp.zeros(()).dtype
+    assert (
+        isinstance(Stacked(masses=(1.0, 2.0)).masses, np.ndarray) and pickle.loads(pickle.dumps(one)).masses[2] == 3.0
+    )
+    assert Stacked().masses is not one.masses
+    changed = with_parameters(one, {"masses": (4.0, 5.0, 6.0), "lengths": [1.0, 3.0], "counts[0,1]": 5})
+    assert list(changed.masses) == [4.0, 5.0, 6.0] and changed.lengths == (1.0, 3.0) and changed.counts[0, 1] == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "wanted"),
+    [
+        ("mass", xr.DataArray(8e4, attrs={"units": "g"}), 80.0),
+        ("mass", xr.DataArray(80.0), 80.0),
+        ("masses", xr.DataArray([1e3, 2e3], attrs={"units": "g"}), [1.0, 2.0]),
+        ("masses", pd.Series([1.0, 2.0]), [1.0, 2.0]),
+        ("lengths", xr.DataArray([10.0, 20.0], attrs={"units": "cm"}), (0.1, 0.2)),
+    ],
+)
+def test_constructors_take_labelled_values_as_with_parameters_does(name, given, wanted):
+    made, changed = getattr(Stacked(**{name: given}), name), getattr(with_parameters(Stacked(), {name: given}), name)
+    assert type(made) is type(changed) and np.allclose(made, changed, rtol=1e-15)
+    np.testing.assert_allclose(made, wanted, rtol=1e-15)
+
+
+def test_constructors_reject_values_in_units_of_other_quantities():
+    with pytest.raises(ValueError, match=r"Stacked.mass is in 'N', but the model's in 'kg'"):
+        Stacked(mass=xr.DataArray(80.0, attrs={"units": "N"}))

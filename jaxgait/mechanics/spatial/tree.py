@@ -42,14 +42,16 @@ class Link(Immutable):
     """Name of the parent body; None: the world."""
     joint: Joint = eqx.field(static=True)
     mass: Any = parameter(MISSING, unit="kg", doc="mass of the body", bounds="nonnegative", plausible=_ANY)
-    com: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="centre of mass in the body's frame", plausible=_ANY)
-    inertia: Any = parameter(
+    com: tuple[Any, ...] | Any = parameter(
+        (0.0, 0.0, 0.0), unit="m", doc="centre of mass in the body's frame", plausible=_ANY
+    )
+    inertia: tuple[Any, ...] | Any = parameter(
         ((0.0, 0.0, 0.0),) * 3, unit="kg m^2", doc="inertia tensor about the centre of mass", plausible=_ANY
     )
-    offset: Any = parameter(
+    offset: tuple[Any, ...] | Any = parameter(
         (0.0, 0.0, 0.0), unit="m", doc="position of the joint in the parent's frame", plausible=_ANY
     )
-    rotation: Any = parameter(
+    rotation: tuple[Any, ...] | Any = parameter(
         ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), unit="1", doc="orientation of the joint in the parent"
     )
 

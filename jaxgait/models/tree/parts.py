@@ -106,7 +106,9 @@ class ContactPoint(Immutable):
     friction: Law | None = part(None, doc="friction law", options=FRICTION_LAWS, converter=law)
     """Friction law of `jaxgait.mechanics.friction`, or a function of the sliding velocity (2,) in m/s and the normal
     force in N that returns the force (2,) in N on the body; None: frictionless."""
-    position: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="centre of the ball in the body's frame", plausible=ANY)
+    position: tuple[Any, ...] | Any = parameter(
+        (0.0, 0.0, 0.0), unit="m", doc="centre of the ball in the body's frame", plausible=ANY
+    )
     radius: Scalar = parameter(0.0, unit="m", doc="radius of the ball", bounds="nonnegative", plausible=ANY)
 
     def __check_init__(self) -> None:
@@ -289,7 +291,9 @@ class Force(Immutable):
     law: Any = eqx.field(converter=law)
     """Function of the time in s, the point's position (3,) in m and velocity (3,) in m/s: force (3,) in N; all in world
     axes."""
-    position: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="point in the body's frame", plausible=ANY)
+    position: tuple[Any, ...] | Any = parameter(
+        (0.0, 0.0, 0.0), unit="m", doc="point in the body's frame", plausible=ANY
+    )
 
     def force(self, t: Scalar, position: Float[Array, " 3"], velocity: Float[Array, " 3"]) -> Float[Array, " 3"]:
         """Force in N in world axes."""
