@@ -9,6 +9,7 @@ import inspect
 import math
 import numbers
 import operator
+import os
 import re
 import sys
 import traceback
@@ -116,10 +117,47 @@ def needs_a_value(code: str, error: BaseException) -> str:
     )
 
 
+class Place(str):
+    """A note of an error, with no unit: where in a model's code it was raised."""
+
+    __slots__ = ()
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file belongs to this package.
+
+    Examples:
+        >>> from jaxgait import checks
+        >>> print(checks.is_ours(checks.__file__), checks.is_ours("/home/me/hopper.py"))
+        True False
+    """
+    return file.startswith(os.path.dirname(__file__) + os.sep)
+
+
 def location(error: BaseException) -> str:
-    """The line of the user's code that raised an error."""
+    """The line of the user's code that raised an error; if there is none, the last of ours, or of a library."""
     frames = traceback.extract_tb(error.__traceback__)
-    at = next((f for f in frames[::-1] if not is_installed(f.filename)), frames[-1])
+    return own_line(error) or _line(next((f for f in frames[::-1] if not is_installed(f.filename)), frames[-1]))
+
+
+def own_line(error: BaseException) -> str:
+    """The last line of the user's code that led to an error; empty if none did.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.checks import own_line
+        >>> try:
+        ...     Bungee().preset("heavy")
+        ... except ValueError as error:
+        ...     print("line 2 of" in own_line(error))
+        True
+    """
+    frames = traceback.extract_tb(error.__traceback__)[::-1]
+    own = (f for f in frames if f.line and not (is_ours(f.filename) or is_installed(f.filename)))
+    return next(map(_line, own), "")
+
+
+def _line(at: traceback.FrameSummary) -> str:
     return f"line {at.lineno} of {at.filename}: {(at.line or '').strip()!r}"
 
 

@@ -72,6 +72,7 @@ ALONE = {
     "jaxgait.solve.checks": "checks",
     "jaxgait.solve.guards": "checks of a run",
     "jaxgait.solve.names": "checks",
+    "jaxgait.solve.tracing": "checks",
     "jaxgait.solve.derivatives": "identities",
     **{f"jaxgait.solve.samples.{x}": "parts of schemes" for x in ("snapshot", "at_first", "including_step")},
     **{f"jaxgait.solve.fixed.{x}": "parts of schemes, which are decorated" for x in ("Grid", "Progress", "division")},

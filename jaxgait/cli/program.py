@@ -128,11 +128,11 @@ def _exit_code(arguments: list[str]) -> int:
     except Exception as error:
         if interruptions.caused_by_signal(error):
             raise KeyboardInterrupt from error
-        code = _code_of(error)
-        if code is None or os.environ.get("JAXGAIT_TRACEBACK"):
+        code, message = _code_of(error), _message_of(error)
+        if os.environ.get("JAXGAIT_TRACEBACK") or not (code or message):
             raise
-        console.say(error)
-        return code
+        console.say(message or error)
+        return code or console.BAD_INPUT
 
 
 def _read(arguments: list[str]) -> Any:
@@ -150,11 +150,22 @@ def _read(arguments: list[str]) -> Any:
     raise ValueError(console.usage_error(text, arguments))
 
 
+def _message_of(error: Exception) -> str:
+    """The message for an error in the code of a model: where it was raised; empty for others."""
+    from jaxgait.checks import Place, own_line
+
+    places = [note for note in getattr(error, "__notes__", ()) if isinstance(note, Place)]
+    where = places[0] if places else own_line(error) if _code_of(error) is None else ""
+    more = "set JAXGAIT_TRACEBACK=1 for the traceback"
+    return f"{type(error).__name__}: {error} ({where}); {more}" if where else ""
+
+
 def _code_of(error: Exception) -> int | None:
     """The exit code for an expected error; None for a bug."""
     from jaxgait.ensembles.store import StoreError
     from jaxgait.outcome import NoResult
+    from jaxgait.solve.tracing import EquationError
 
-    if isinstance(error, ValueError | OSError | ModuleNotFoundError | MemoryError | StoreError):
+    if isinstance(error, ValueError | OSError | ModuleNotFoundError | MemoryError | StoreError | EquationError):
         return console.BAD_INPUT
     return console.NOT_ALL if isinstance(error, NoResult) else None

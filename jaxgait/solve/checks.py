@@ -5,8 +5,7 @@ A model's functions are traced once each, with errors in the model's own terms.
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -16,8 +15,8 @@ import numpy as np
 from jax.interpreters import partial_eval
 from jaxtyping import Array
 
-from jaxgait import precision, system
-from jaxgait.checks import NEED_A_VALUE, as_array, is_concrete, location, needs_a_value, shown, warn_user
+from jaxgait import precision
+from jaxgait.checks import as_array, is_concrete, shown, warn_user
 from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel, Transition
 from jaxgait.mechanics.spatial import check_quaternions
 from jaxgait.model import Model, System, Variable
@@ -25,10 +24,11 @@ from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
 from jaxgait.outcome import RESERVED_ENDINGS
-from jaxgait.parameters import check, in_own_unit, is_real
+from jaxgait.parameters import ParameterError, check, in_own_unit, is_real, with_parameters
 from jaxgait.plausible import warn_large_angles
 from jaxgait.solve.names import check_described, check_labels, check_names, check_phase
 from jaxgait.solve.steps import as_precise_as, start_state
+from jaxgait.solve.tracing import EquationError, in_words, kind_in_words, traced, unusual_shapes
 from jaxgait.states import described_component, state_variables
 
 
@@ -179,25 +179,55 @@ def check_equations(model: Any) -> None:
         model: with leaves of the precision in force; their values do not matter.
 
     Raises:
-        TypeError: if a vector field, phase or reset does not return the structure of the state, outputs are not a dict
-            of numbers, a guard is not a number, or a function takes (y, t) instead of (t, y) or branches on a value
-            that is known only at run time.
+        EquationError: if a vector field, phase or reset does not return the structure of the state, outputs are not a
+            dict of numbers, a guard is not a number, or a function takes (y, t) instead of (t, y) or branches on a
+            value that is known only at run time.
         ValueError: for outputs named as a component of the state, and transitions between phases that do not exist.
+        jaxgait.parameters.ParameterError: naming an array whose shape is not that of its default, if the equations fail
+            for that reason.
 
     Warns:
         UserWarning: if a state or its rates have fewer digits than the precision in force, and if no variable describes
             a component of the state or an output.
     """
     if (key := signature(model)) not in _doubts:
-        dynamic, static = eqx.partition(model, eqx.is_array)
-        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic)
-        _doubts[key] = _check_equations(type(model), shapes, static)
+        try:
+            _doubts[key] = _check_shapes(model)
+        except Exception as error:
+            _explain_shapes(model, error)
+            raise
     if doubt := _doubts[key]:
         warn_user(doubt)
 
 
 _doubts: dict[Any, str] = {}
 """What to warn of, by the signatures of models without errors; empty if nothing."""
+
+
+def _explain_shapes(model: Any, error: Exception) -> None:
+    """Raises a `ParameterError` for arrays of unusual shapes, if the equations have no error with the usual ones."""
+    odd = unusual_shapes(model)
+
+    def works(usual: Iterable[str]) -> bool:
+        try:
+            _check_shapes(precision.cast(with_parameters(model, {name: odd[name].default for name in usual})))
+        except Exception:  # whatever a user's function raises
+            return False
+        return True
+
+    if not (odd and works(odd)):  # wrong in any case: the first error stands
+        return
+    guilty = [name for name in odd if not works(odd.keys() - {name})] or [*odd]
+    wrong = [f"{type(model).__name__}.{n} must have the shape {odd[n].usual}, got {odd[n].own}" for n in guilty]
+    why = str(error).partition("\n")[0]
+    raise ParameterError(f"{'; '.join(wrong)}: the equations fail otherwise ({why})") from error
+
+
+def _check_shapes(model: Any) -> str:
+    """What to warn of, from the shapes of a model's leaves; empty if nothing."""
+    dynamic, static = eqx.partition(model, eqx.is_array)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic)
+    return _check_equations(type(model), shapes, static)
 
 
 def _check_equations(kind: type, shapes: Any, static: Any) -> str:
@@ -215,24 +245,24 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
     def ready(numbers: Any) -> Any:
         return eqx.combine(numbers, fixed)
 
-    y = _traced(f"{name}.initial_state", lambda m: ready(m).initial_state(), prepared)
+    y = traced(f"{name}.initial_state", lambda m: ready(m).initial_state(), prepared)
     if not jax.tree.leaves(y):
-        raise TypeError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
+        raise EquationError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
     for path, leaf in jax.tree.leaves_with_path(y):
         if not jnp.issubdtype(leaf.dtype, jnp.number):
-            raise TypeError(f"{name}.initial_state must return numbers, got one of type {leaf.dtype}{_of(path)}")
+            raise EquationError(f"{name}.initial_state must return numbers, got one of type {leaf.dtype}{_of(path)}")
     doubts = [_too_narrow(f"{name}.initial_state", y)]
     y = jax.eval_shape(lambda own: as_precise_as(0.0, start_state(None, own)), y)  # as runs have it
 
     def at(what: str, function: Callable[[Any], Any]) -> Any:
         """Shapes that a function of time and state returns."""
-        return _traced(f"{name}.{what}", lambda m, t, y: function(ready(m))(t, y), prepared, _NUMBER, y)
+        return traced(f"{name}.{what}", lambda m, t, y: function(ready(m))(t, y), prepared, _NUMBER, y)
 
     if hasattr(kind, "vector_field"):
         doubts.append(_check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y))
     found = at("outputs", lambda m: _numeric(f"{name}.outputs", m.outputs))
     if not (isinstance(found, dict) and all(isinstance(n, str) and hasattr(x, "shape") for n, x in found.items())):
-        raise TypeError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
+        raise EquationError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
     check_names(name, found, y)
     labels = lambda m: (m.variables, {dim: len(one) for dim, one in m.labels.items()})
     variables, counts = _known(lambda m: labels(whole(m)), shapes)
@@ -246,8 +276,8 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
     for group in ("terminations", "events"):
         named = _known(lambda m, group=group: getattr(ready(m), group)(), prepared)
         if not (isinstance(named, Mapping) and all(isinstance(k, str) and callable(x) for k, x in named.items())):
-            got = shown(named) if isinstance(named, Mapping) else _shape_of(named)
-            raise TypeError(f"{name}.{group} must return a dict of functions of (t, y) by name, got {got}")
+            got = shown(named) if isinstance(named, Mapping) else in_words(named)
+            raise EquationError(f"{name}.{group} must return a dict of functions of (t, y) by name, got {got}")
         for one in named:
             if group == "terminations" and one in RESERVED_ENDINGS:
                 raise ValueError(f"{name} must not name an ending {one!r}: that is the status of other runs")
@@ -276,7 +306,7 @@ def _system(name: str, whole: Callable[[Any], Model], shapes: Any) -> Any:
         static.append(rest)
         return dynamic
 
-    return eqx.combine(_traced(name, numbers, shapes), static[0])
+    return eqx.combine(traced(name, numbers, shapes), static[0])
 
 
 def _known(function: Callable[[Any], T], shapes: Any) -> T:
@@ -293,9 +323,9 @@ def _numeric(name: str, outputs: Callable[[Any, Any], Any]) -> Callable[[Any, An
         found = outputs(t, y)
         for key, x in found.items() if isinstance(found, Mapping) else ():
             if isinstance(x, Variable):
-                raise TypeError(f"{name}: {key!r} is a Variable: return its value, and describe it in `variables`")
+                raise EquationError(f"{name}: {key!r} is a Variable: return its value, and describe it in `variables`")
             if isinstance(x, str):
-                raise TypeError(f"{name}: {key!r} must be a number or an array of numbers, got {shown(x)}")
+                raise EquationError(f"{name}: {key!r} must be a number or an array of numbers, got {shown(x)}")
         return found
 
     return checked
@@ -334,20 +364,20 @@ def check_transitions(model: Any) -> None:
     """Checks that phases are functions, and that all transitions are `Transition`s between them.
 
     Raises:
-        TypeError: for any other type.
+        EquationError: for any other type.
         ValueError: naming the transition and the phase.
     """
     kind, fields, named = type(model).__name__, model.phases(), model.transitions()
     if not (isinstance(fields, Sequence) and len(fields) and all(map(callable, fields))):
-        other = "a single function" if callable(fields) else _shape_of(fields)
+        other = "a single function" if callable(fields) else in_words(fields)
         got = shown(fields) if isinstance(fields, Sequence) else other
-        raise TypeError(f"{kind}.phases must return a list or tuple of functions of (t, y), got {got}")
+        raise EquationError(f"{kind}.phases must return a list or tuple of functions of (t, y), got {got}")
     if not isinstance(named, Mapping):
-        raise TypeError(f"{kind}.transitions must return a dict of transitions by name, got {_shape_of(named)}")
+        raise EquationError(f"{kind}.transitions must return a dict of transitions by name, got {in_words(named)}")
     phases = len(fields)
     for name, transition in named.items():
         if not isinstance(transition, Transition):
-            raise TypeError(f"transitions()[{name!r}] must be a Transition(...), got {shown(transition)}")
+            raise EquationError(f"transitions()[{name!r}] must be a Transition(...), got {shown(transition)}")
         if not transition.sources:
             raise ValueError(f"the transition {name!r} can never happen: name the phases of its source, got none")
         targets = () if transition.target is None else (transition.target,)
@@ -359,75 +389,22 @@ def check_transitions(model: Any) -> None:
                 )
 
 
-def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return jax.eval_shape(function, *arguments)
-    except NEED_A_VALUE as error:
-        raise TypeError(needs_a_value(name, error)) from error
-    except (AttributeError, TypeError, IndexError, ValueError) as error:
-        if isinstance(error.__cause__, NEED_A_VALUE):  # NumPy's, where a traced value is put into one of its arrays
-            raise TypeError(needs_a_value(name, error)) from error
-        if _swapped(function, *arguments):
-            raise TypeError(
-                f"{name} takes its arguments in the wrong order ({location(error)}): it is called with the time first, "
-                "then the state, (t, y)"
-            ) from error
-        if what := _not_of_the_state(error, *arguments):
-            raise TypeError(f"{name} ({location(error)}) {what}") from error
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        if "positional argument" in str(error) and last.filename in (__file__, precision.__file__, system.__file__):
-            raise TypeError(f"{name} must take two arguments, the time and the state, (t, y): {error}") from error
-        raise
-
-
-def _not_of_the_state(error: Exception, model: Any, *when: Any) -> str:
-    """What is wrong if a function of time and state reads a field of a state that has no names, such as an array."""
-    if not (isinstance(error, AttributeError) and len(when) == 2):
-        return ""
-    y, given = when[1], error.obj
-    array = isinstance(y, jax.ShapeDtypeStruct) and isinstance(given, jax.Array) and given.shape == y.shape
-    if not array and (type(given) is not type(y) or hasattr(y, "_fields")):
-        return ""
-    return (
-        f"reads .{error.name} of the state, of which initial_state returns {_shape_of(y)}: return a NamedTuple with "
-        "that field, or read what it has"
-    )
-
-
-def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:
-    """Whether a function of time and state works with the two exchanged: rates have the shapes of the state then."""
-    if len(when) != 2:
-        return False
-    try:
-        found = jax.eval_shape(function, model, *when[::-1])
-    except Exception:  # wrong in either order
-        return False
-    y = when[1]
-    shapes = [x.shape for x in jax.tree.leaves(found)]
-    own = [x.shape for x in jax.tree.leaves(y)]
-    return jax.tree.structure(found) != jax.tree.structure(y) or shapes in (own, [()])  # [()]: a guard
-
-
 def _check_number(name: str, found: Any, *, flag: bool) -> None:
     single = isinstance(found, jax.ShapeDtypeStruct) and found.shape == ()
     if single and (found.dtype == bool) == flag:
         return
     hint = ": compare it, as in `x > 0`" if flag and single else ""
-    got = f"one of type {found.dtype}{hint}" if single else _shape_of(found)
-    raise TypeError(f"{name} must return {'a condition, true or false' if flag else 'one number'}, got {got}")
-
-
-def _shape_of(found: Any) -> str:
-    return "None" if found is None else f"{'an' if isinstance(found, jax.ShapeDtypeStruct) else 'a'} {_kind(found)}"
+    got = f"one of type {found.dtype}{hint}" if single else in_words(found)
+    raise EquationError(f"{name} must return {'a condition, true or false' if flag else 'one number'}, got {got}")
 
 
 def _check_like(name: str, what: str, found: Any, y: Any) -> None:
     """Checks that a result has the structure of the state and the shapes of its components."""
     if jax.tree.structure(found) != jax.tree.structure(y):
-        raise TypeError(f"{name} must return {what} as a {_kind(y)}, like the state, got {_what(found, y)}")
+        raise EquationError(f"{name} must return {what} as a {kind_in_words(y)}, like the state, got {_what(found, y)}")
     for (path, one), own in zip(jax.tree.leaves_with_path(found), jax.tree.leaves(y), strict=True):
         if np.shape(one) != np.shape(own):
-            raise TypeError(f"{name} must return {what} with the shape {own.shape}{_of(path)}, got {one.shape}")
+            raise EquationError(f"{name} must return {what} with the shape {own.shape}{_of(path)}, got {one.shape}")
 
 
 def _check_rates(name: str, rates: Any, y: Any) -> str:
@@ -435,7 +412,7 @@ def _check_rates(name: str, rates: Any, y: Any) -> str:
     _check_like(name, "the rates", rates, y)
     for (path, rate), own in zip(jax.tree.leaves_with_path(rates), jax.tree.leaves(y), strict=True):
         if jnp.issubdtype(rate.dtype, jnp.complexfloating) and not jnp.issubdtype(own.dtype, jnp.complexfloating):
-            raise TypeError(f"{name} must return real rates, got complex ones{_of(path)}")
+            raise EquationError(f"{name} must return real rates, got complex ones{_of(path)}")
     return _too_narrow(name, rates)
 
 
@@ -455,17 +432,11 @@ def _of(path: Any) -> str:
     return f" for {component}" if component else ""
 
 
-def _kind(y: Any) -> str:
-    if isinstance(y, Mapping):
-        return f"{type(y).__name__} of {', '.join(map(repr, y))}"
-    return f"array of shape {y.shape}" if isinstance(y, jax.ShapeDtypeStruct) else type(y).__name__
-
-
 def _what(rates: Any, y: Any) -> str:
     if type(rates) is type(y) and hasattr(y, "_fields"):
         wrong = [n for n in y._fields if jax.tree.structure(getattr(rates, n)) != jax.tree.structure(getattr(y, n))]
         return f"one with {' and '.join(f'.{n} = {shown(getattr(rates, n))}' for n in wrong)}"
-    return _shape_of(rates)
+    return in_words(rates)
 
 
 def reads_time(model: Any) -> bool:

@@ -70,6 +70,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
     import xarray as xr
 
     from jaxgait.registry import model
+    from tests.solve.test_tracing import Stack
 
     known: dict[str, Any] = {"diffrax": diffrax, "jax": jax, "np": np, "xr": xr, "nan": np.nan, "inf": np.inf}
     for module, wanted in _MODULES.items():
@@ -81,7 +82,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
     known["ounces"] = xr.DataArray(150.0, attrs={"units": "oz"})
     known["huge"] = np.linspace(1.0, 2.0, 10**6)
     known["lowest"] = lambda run: -run["x"].max()
-    known["known_model"] = model
+    known |= {"known_model": model, "Stack": Stack}
     known["a_file"] = str(folder / "a_file.txt")
     return known
 

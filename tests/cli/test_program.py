@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import get_args
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -362,6 +363,49 @@ def test_every_model_of_the_catalogue_is_there_and_listed(name, capsys):
         assert listing.show(chosen) == 0
         shown = capsys.readouterr().out
         assert "states and outputs:" in shown and "initial state:" in shown
+
+
+def _broadcasting(self, t, y):
+    return y._replace(v=jnp.zeros(3) + jnp.zeros(2))
+
+
+def _misshapen(self, t, y):
+    return y._replace(v=jnp.zeros(3))
+
+
+def _torn(self, t, y):
+    raise ValueError("the rope is torn")
+
+
+@pytest.mark.parametrize(
+    ("equations", "message"),
+    [
+        (_broadcasting, r"TypeError: add got incompatible shapes .* \(in Jump.vector_field, line .*jnp.zeros\(2\)"),
+        (_misshapen, r"Jump.vector_field must return the rates with the shape \(\) for .v, got \(3,\)$"),
+        (_torn, r"ValueError: the rope is torn \(in Jump.vector_field, line .* of .*test_program.py: "),
+    ],
+)
+def test_errors_in_equations_are_one_line_that_names_the_users_line(equations, message, monkeypatch, capsys):
+    own = type("Jump", (Bungee,), {"vector_field": equations})
+    monkeypatch.setattr(registry, "model", lambda name: own())
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["run", "bungee", "--duration", "0.1", "--samples", "2"])
+    said = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 2 and re.match(f"jaxgait: {message}", said[-1]) and "Traceback" not in "".join(said)
+
+
+def test_errors_of_a_model_outside_its_equations_name_the_users_line(monkeypatch, capsys):
+    own = type("Jump", (Bungee,), {"labels": property(lambda self: {"rope": 1 / 0})})
+    monkeypatch.setattr(registry, "model", lambda name: own())
+    with pytest.raises(SystemExit):
+        cli.main(["run", "bungee", "--duration", "0.1", "--samples", "2"])
+    assert re.search(r"ZeroDivisionError: .* \(line \d+ of .*test_program.py: .*1 / 0", capsys.readouterr().err)
+
+
+def test_errors_of_jaxgait_itself_keep_their_traceback(monkeypatch):
+    monkeypatch.setattr(simulate, "simulate", None)
+    with pytest.raises(TypeError, match="not callable"):
+        cli.main(["run", "bungee"])
 
 
 def test_errors_keep_their_traceback_if_asked(monkeypatch):
