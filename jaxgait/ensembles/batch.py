@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -26,6 +26,9 @@ from jaxgait.native.stored import afresh, signature
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
+from jaxgait.solve.dataset import with_phase
+from jaxgait.solve.guards import phases
+from jaxgait.solve.names import PHASE
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.states import state_variables, with_state_variables
 
@@ -150,18 +153,20 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str
         "rejected_steps": trajectory.rejected,
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
-    histories = _histories(run, job.trajectories) if job.trajectories else {}
+    histories = _histories(run, job) if job.trajectories else {}
     return {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}, run.status
 
 
-def _histories(run: Run, kept: Literal[True] | tuple[str, ...]) -> dict[str, Array]:
-    """The time, and the histories of states and outputs that are kept.
+def _histories(run: Run, job: Job) -> dict[str, Array]:
+    """The time, and the histories that are kept of states, outputs and, if there are several, phases.
 
     Raises:
-        ValueError: for names of neither.
+        ValueError: for names of none of these.
     """
     found = {**state_variables(run.ys), **run.outputs()}
-    names = [*found] if kept is True else kept
+    if with_phase(run.model, job.scheme):
+        found[PHASE] = phases(run.model, run.trajectory)
+    names = [*found] if job.trajectories is True else job.trajectories or ()
     if unknown := [name for name in names if name not in found]:
         what = f"trajectories: {type(run.model).__name__} has neither a state nor an output {unknown[0]!r}"
         raise ValueError(f"{what}: {checks.nearest(unknown[0], found)}")

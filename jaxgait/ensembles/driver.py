@@ -97,7 +97,8 @@ def ensemble(
             Results of members that did not complete are NaN (-1 for integers), unless a measure is defined for early
             ends.
         variables: unit and long name of the results of a function `observe`; measures have their own.
-        trajectories: whether to keep the time histories of all states and outputs, or the names of those to keep.
+        trajectories: whether to keep the time histories of all states and outputs (and of the `phase`, if an
+            event-driven motion has several), or the names of those to keep.
         gradient: parameters, elements of arrays ("masses[1]") or "initial." components by which the observables are
             differentiated: for each real observable `NAME` (a warning names others) a result `NAME_gradient` along
             `parameter`, in forward mode (in reverse mode by very many, if no measure watches extremes).

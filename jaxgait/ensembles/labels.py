@@ -16,7 +16,8 @@ from jaxgait.fields import declared
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import COMPLETED_TEXT, INVALID, INVALID_TEXT, failures
 from jaxgait.parameters import parameters
-from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
+from jaxgait.solve.dataset import PHASE_OF_SAMPLES, extra_dims, model_coordinates, provenance, with_phase
+from jaxgait.solve.names import PHASE
 from jaxgait.solve.smooth import FLOAT64_RETRY
 from jaxgait.states import described_component
 from jaxgait.units import ratio
@@ -212,6 +213,8 @@ def _attributes(plan: Plan, name: str, group: str) -> dict[str, Any]:
     What a function observes is not the model's variable of the same name.
     """
     known = {**_FIXED, **(plan.variables if group in ("observed", "gradient") else _known(plan))}
+    if group == "trajectory" and with_phase(plan.model, plan.job.scheme):
+        known[PHASE] = PHASE_OF_SAMPLES
     if name == "event_kind":
         names = dict(enumerate(plan.job.scheme.event_names(plan.model)))
         return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}

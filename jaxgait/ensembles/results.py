@@ -19,9 +19,12 @@ from jaxgait.ensembles.labels import VALUES
 from jaxgait.ensembles.store import read_store
 from jaxgait.ensembles.walks import recorded
 from jaxgait.fields import declared
+from jaxgait.kinds import several_phases
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.solve.dataset import SESSION_CLASS
+from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.names import PHASE
 from jaxgait.states import state_variables
 
 DAMAGED = "damaged"
@@ -141,7 +144,7 @@ def over_time(data: xr.Dataset) -> xr.Dataset:
 
 
 def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
-    """The states and outputs of a model that a result does not have over time.
+    """What a result does not have over time: states and outputs of a model, and the phase, if there are several.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -152,6 +155,7 @@ def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
     """
     y0 = jax.eval_shape(model.initial_state)
     names = [*state_variables(y0), *jax.eval_shape(model.outputs, jax.ShapeDtypeStruct((), float), y0)]
+    names += [PHASE] if run.attrs.get("scheme") == EventDriven.__name__ and several_phases(model) else []
     return [name for name in names if name not in run.data_vars]
 
 

@@ -30,6 +30,8 @@ from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
 from jaxgait.states import state_variables
 
+PHASE_OF_SAMPLES = Variable("1", "phase")
+"""Of the variable `PHASE` of results."""
 SESSION_CLASS = "session_class"
 """Attribute of a result of a class that no import finds (`jaxgait.registry.session_mark`)."""
 _IN_SECONDS = ("first_step", "max_step", "dt")
@@ -72,7 +74,7 @@ def trajectory_dataset(
 ) -> xr.Dataset:
     """The Dataset of one trajectory, with the dimensions `time` and, if there are events, `event`.
 
-    If the motion has several phases, `phase` is the one of each sample.
+    If the motion has several phases, `phase` is the one of each sample, and -1 after its end.
     The outputs are in the order in which the model declares them, which compiled programs do not keep.
     """
     declared = {name: outputs[name] for name in model.variables if name in outputs}
@@ -80,9 +82,8 @@ def trajectory_dataset(
     found = xr.Dataset({name: labelled(model.variables, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
     found = found.assign(_events(model, trajectory.events))
-    if _with_phase(model, scheme):
-        attrs = {"units": "1", "long_name": "phase of the motion; -1 after its end"}
-        found[PHASE] = xr.DataArray(phases(model, trajectory), dims="time", attrs=attrs)
+    if with_phase(model, scheme):
+        found[PHASE] = xr.DataArray(phases(model, trajectory), dims="time", attrs=PHASE_OF_SAMPLES.attrs)
     coords = {"time": time, **model_coordinates(model, found.sizes)}
     return found.assign_coords(coords).assign_attrs(provenance(model, scheme, precision, sampling))
 
@@ -96,10 +97,11 @@ def names_of_run(model: Any, trajectory: Trajectory, outputs: Mapping[str, Any],
         names |= {"event_time", "event_name", *(f"{name}_{side}" for name in recorded for side in ("before", "after"))}
     described = [model.variables[name] for name in variables | recorded if name in model.variables]
     names |= {dim for one in described for dim in one.dims if dim in model.labels}
-    return names | ({PHASE} if _with_phase(model, scheme) else set())
+    return names | ({PHASE} if with_phase(model, scheme) else set())
 
 
-def _with_phase(model: Any, scheme: Scheme) -> bool:
+def with_phase(model: Any, scheme: Scheme) -> bool:
+    """Whether results have the phase of each sample, which only event-driven runs know."""
     return isinstance(scheme, EventDriven) and several_phases(model)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from jaxgait.checks import warn_user
+from jaxgait.checks import is_concrete, warn_user
 from jaxgait.outcome import FIRST_TERMINATION
 from jaxgait.run import WHOLE_WITHIN, Trajectory, usual_duration
 from jaxgait.solve.steps import prepared, rounding
@@ -36,10 +36,17 @@ def guards(model: Any, trajectory: Trajectory) -> dict[str, Float[Array, " times
     return jax.vmap(at)(trajectory.ts, trajectory.ys)
 
 
-def phases(model: Any, trajectory: Trajectory) -> np.ndarray:
-    """The phase of each sample, (times,), which follows from the events; at one, that before it; -1 after the end."""
-    after, ts = np.array(_phases_between_events(model, trajectory)), np.asarray(trajectory.ts)
-    return np.where(ts > np.asarray(trajectory.t_end), -1, after[_past(trajectory)])
+def phases(model: Any, trajectory: Trajectory) -> Int[Any, " times"]:
+    """The phase of each sample, which follows from the events; at one, that before it; -1 after the end.
+
+    It is an array of NumPy, or one of JAX if the trajectory is traced.
+    """
+    events = trajectory.events
+    assert events is not None
+    given = (trajectory.ts, trajectory.t_end, events.t, events.kind)
+    ts, t_end, instants, kind = map(np.asarray, given) if is_concrete(given) else given
+    past = ts.__array_namespace__().searchsorted(instants + rounding(instants), ts)
+    return ts.__array_namespace__().where(ts > t_end, -1, _phases_between_events(model, kind)[past])
 
 
 def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> None:
@@ -94,7 +101,7 @@ def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
         step: how long in s to look; the motion is that of one step of the classical Runge-Kutta method.
     """
     system, t, y = prepared(model), trajectory.t_end, trajectory.y_end
-    transitions, phase = system.transitions(), _phases_between_events(model, trajectory)[-1]
+    transitions, phase = system.transitions(), int(_phases_between_events(model, _events(trajectory)[0])[-1])
     field = system.phases()[phase]
 
     def at(s: Array, y: Any, rates: Any) -> Any:
@@ -132,13 +139,13 @@ def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
     return ""
 
 
-def _phases_between_events(model: Any, trajectory: Trajectory) -> list[int]:
-    """The phase before the first event, and that after each one."""
-    transitions, found = list(model.transitions().values()), [0]
-    for kind in _events(trajectory)[0]:
-        target = transitions[kind].target
-        found.append(found[-1] if target is None else int(target))
-    return found
+def _phases_between_events(model: Any, kind: Any) -> Any:
+    """The phase before the first of some events, and that after each one, from their kinds; -1: no more events."""
+    xp = kind.__array_namespace__()
+    targets = [-1 if one.target is None else int(one.target) for one in model.transitions().values()]
+    target = xp.asarray([*targets, -1], xp.int32)[kind]  # -1: the motion continues in its phase
+    last = xp.maximum.accumulate(xp.where(target >= 0, xp.arange(len(kind)), -1))  # event that changed the phase
+    return xp.concatenate([xp.zeros(1, xp.int32), xp.where(last >= 0, target[last], 0)])
 
 
 def _events(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:

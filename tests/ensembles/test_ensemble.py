@@ -27,6 +27,7 @@ from jaxgait.run import Sampling
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import Smooth
 from tests.oscillator import Oscillator, peaks
+from tests.solve.test_event_driven import Alternating, Hopping
 
 QUICK = {"duration": 2.0, "samples": 20, "observe": peaks, "max_step": 0.5}
 K = np.linspace(4.0, 12.0, 9)
@@ -53,6 +54,22 @@ def test_agrees_with_one_run(scan):
     one = simulate(Oscillator(mass=M[2], stiffness=K[3]), duration=2.0, samples=20, max_step=0.5)
     np.testing.assert_allclose(scan.x_end[2, 3], one.x[-1], rtol=1e-9)
     assert int(scan.steps[2, 3]) == one.attrs["steps"] and summary(one) == {"completed": 1}
+
+
+@pytest.mark.filterwarnings("ignore::jaxgait.outcome.IncompleteRun")
+def test_samples_of_members_know_their_phase():
+    speeds = [0.0, 1.0, 4.0]  # the last one hits the ceiling
+    members = ensemble(Hopping(), {"speed": speeds}, samples=40, trajectories=True)
+    for i, speed in enumerate(speeds):
+        run = simulate(Hopping(speed=speed), samples=40)
+        np.testing.assert_array_equal(members.phase[i], run.phase)
+    assert (members.phase[2] == -1).any() and members.phase.dtype.kind == "i"
+    assert members.phase.attrs == run.phase.attrs == {"units": "1", "long_name": "phase"}
+    kept = ensemble(Alternating(), {"initial.due": [0.5, 0.7]}, samples=20, trajectories=["phase"])
+    np.testing.assert_array_equal(kept.phase[0], simulate(Alternating(), samples=20).phase)
+    assert "due" not in kept and kept.phase[1].sum() > 0
+    with pytest.raises(ValueError, match="Oscillator has neither a state nor an output 'phase'"):
+        ensemble(Oscillator(), {"mass": [1.0]}, duration=1.0, samples=2, trajectories=["phase"])
 
 
 def test_same_bits_for_any_batch_and_order(scan):

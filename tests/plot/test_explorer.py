@@ -27,11 +27,12 @@ from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plot.explorer import explore, page
 from jaxgait.plot.explorer.lines import _quoted, lines
 from jaxgait.plot.explorer.serving import server
-from jaxgait.plot.scene import scene
+from jaxgait.plot.scene import Scene, scene
 from jaxgait.run import Sampling
 from jaxgait.solve.dataset import provenance
 from jaxgait.solve.schemes import scheme_for
 from tests.plot.explorer import MOST_STEPS, RUN, line, needs_plotly, placed, unpacked
+from tests.solve.test_event_driven import Hopping
 
 
 def test_playback_is_the_scene_of_simulate(scan, shown):
@@ -273,6 +274,31 @@ def test_kept_trajectories_are_played_as_they_are(shown):
     assert not messages and len(found.runs) == 2
     for member, run in found.runs.items():
         np.testing.assert_array_equal(run.x, kept.x.isel(member=member))
+
+
+def lamp(self, run):
+    return Scene(run.time.values, (), (), readouts={"phase": (run.phase.values, "")})
+
+
+class Shown(Hopping):
+    """Draws the phase of its motion."""
+
+    scene = lamp
+
+
+@pytest.mark.parametrize("kept", [False, True, ["h", "v"]])
+def test_scenes_of_members_may_read_the_phase(kept):
+    members = ensemble(Shown(), {"speed": [0.5, 1.0]}, samples=40, trajectories=kept)
+    messages = []
+    found = explore(members, say=messages.append)
+    assert len(messages) == (kept is not True), "simulated again if the scan has no phases"
+    for member, run in found.runs.items():
+        alone = jaxgait.simulate(Shown(speed=float(members.speed[member])), samples=40)
+        np.testing.assert_array_equal(run.phase, alone.phase)
+        np.testing.assert_array_equal(run.event_name, alone.event_name)
+    if kept == ["h", "v"]:
+        with pytest.raises(ValueError, match="an animation needs all states and outputs, but the run has no phase"):
+            scene(members.isel(speed=0))
 
 
 @needs_plotly

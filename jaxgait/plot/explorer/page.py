@@ -64,7 +64,10 @@ class Explorer:
     recipe: Recipe | None
     """How to rerun members; None if unknown."""
     runs: dict[int, xr.Dataset]
-    """Runs of the members whose motion is in the page, by number, as `simulate` returns them."""
+    """Runs of the members whose motion is in the page, by number.
+
+    Those of scans are in the form of `simulate`, with the names of the events, but without the states before and after.
+    """
     header: dict[str, Any]
     """The other contents of the page."""
 
