@@ -34,6 +34,7 @@ from jaxgait.plot.runs import (
     members_ending,
     notes,
     runs_by_name,
+    while_moving,
 )
 from jaxgait.plot.strides import over_stride
 from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, keep_level, style
@@ -149,7 +150,7 @@ def _early(data: xr.Dataset) -> str:
 
 def _history(ax: Axes, data: xr.Dataset, x: xr.DataArray) -> xr.DataArray | None:
     """A variable over the time, of a run or of members, with its reference and the end of a run that ended early."""
-    single = lambda x: x if x.dims != ("time",) else _split(data, str(x.name))
+    single = lambda x: while_moving(x) if x.dims != ("time",) else _split(data, str(x.name))
     others = [str(d) for d in x.dims if d != "time"]
     coloured_by = _curve(ax, single(x), "time", ends=members_ending(data, others))
     reference = references(data).get(str(x.name))
@@ -159,6 +160,7 @@ def _history(ax: Axes, data: xr.Dataset, x: xr.DataArray) -> xr.DataArray | None
     if reference:
         draw_reference(ax, single(data[reference]), "time")
     _mark_end(ax, data, ended, GREY)
+    _no_ticks_between(ax, x)
     return coloured_by
 
 
@@ -176,11 +178,18 @@ def _compared(ax: Axes, runs: Mapping[str, xr.Dataset], x: xr.DataArray) -> None
         ended = ending(run)
         _mark_end(ax, run, ended and f"{label}: {ended}", look["color"])
     ax.set_ylabel(broken(axis_label(x)), fontsize=8)
+    _no_ticks_between(ax, x)
+
+
+def _no_ticks_between(ax: Axes, x: xr.DataArray) -> None:
+    """Ticks at whole numbers only, for a history of whole numbers."""
+    if x.dtype.kind in "iu":
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _split(run: xr.Dataset, name: str) -> xr.DataArray:
     """A history as it is shown, not joined where it jumps."""
-    return displayed(split_at_jumps(run, [name])[name])
+    return displayed(split_at_jumps(run.assign({name: while_moving(run[name])}), [name])[name])
 
 
 def _mark_end(ax: Axes, run: xr.Dataset, ended: str, colour: str) -> None:

@@ -16,6 +16,7 @@ from jaxgait.ensembles.columns import MEMBER
 from jaxgait.ensembles.labels import status_codes, status_text
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.plot.style import PALETTE
+from jaxgait.solve.names import PHASE
 from jaxgait.units import with_unit
 
 Runs = xr.Dataset | Mapping[Any, xr.Dataset]
@@ -111,6 +112,18 @@ def end_time(run: xr.Dataset) -> float | None:
     if "t_end" in run:
         return float(run["t_end"]) if run["t_end"].ndim == 0 else None
     return float(run.attrs["t_end_s"]) if "t_end_s" in run.attrs else None
+
+
+def while_moving(x: xr.DataArray) -> xr.DataArray:
+    """A history, with NaN for the phase after the end of a run, which results number -1.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.runs import while_moving
+        >>> print(while_moving(xr.DataArray([0, 1, -1], dims="time", name="phase")).values)
+        [ 0.  1. nan]
+    """
+    return x.where(x >= 0) if x.name == PHASE and x.dtype.kind == "i" else x
 
 
 def brief(text: str) -> str:

@@ -349,6 +349,18 @@ def test_whole_numbers_have_no_ticks_between_them():
     assert not any(t % 1 for t in picture(many, ["x"]).axes[-1].get_yticks())
 
 
+def test_the_phase_has_ticks_at_whole_numbers_and_none_after_the_end():
+    values = np.array([0, 0, 1, 1, -1])
+    phase = {"units": "1", "long_name": "phase"}
+    ended = xr.Dataset({"phase": ("time", values, phase)}, {"time": np.arange(5.0)})
+    members = ended.expand_dims(mass=[60.0, 80.0])
+    for panel in (picture(ended).axes[0], picture({"a": ended, "b": ended}).axes[0], picture(members).axes[0]):
+        panel.figure.canvas.draw()
+        assert panel.get_ylabel() == "phase" and not any(t % 1 for t in panel.get_yticks())
+        drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in panel.lines])
+        assert np.nanmin(drawn) == 0.0 and np.nanmax(drawn) == 1.0 and np.isnan(drawn).any()
+
+
 def test_subjects_are_named_on_an_axis():
     data = scan("subject", "length").assign_coords(subject=["anna", "ben"])
     axis = picture(data).axes[0].xaxis
