@@ -18,8 +18,12 @@ from jaxtyping import Float
 from jaxgait import registry
 from jaxgait.ensembles.results import missing_histories, over_time, rebuilt
 from jaxgait.model import Model
+from jaxgait.plot.panels import distinct, scalar_histories
+from jaxgait.plot.references import references, with_their_references
+from jaxgait.plot.runs import while_moving
 from jaxgait.plot.style import BLUE, EARTH, GREY, RED
 from jaxgait.states import state_variables
+from jaxgait.units import displayed
 
 Points = Float[np.ndarray, "_ _ 2"]
 """(samples, points, (right, up)) in m; one sample stands for all of a run."""
@@ -30,6 +34,8 @@ MUCH = 0.25
 """Fraction of a film during which something is outside the view, above which a warning says so."""
 MARGIN = 0.1
 """Room around what a larger view should hold, as a fraction of it."""
+OWN_CURVES = 3
+"""Largest number of panels below a scene that brings no curves."""
 
 
 class Limb(NamedTuple):
@@ -110,6 +116,7 @@ class Scene(NamedTuple):
     """Scale of the arrows; None: the longest is a quarter of the first view's height, rounded."""
     trails: tuple[Trail, ...] = ()
     curves: tuple[Curve, ...] = ()
+    """Without any, the first few scalar histories of the run are shown, each in a panel."""
     readouts: Mapping[str, tuple[Float[np.ndarray, " samples"], str]] = {}
     """Numbers shown next to the time: name to values and unit."""
     legend: Mapping[str, str] = {}
@@ -163,7 +170,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
             "jaxgait.plot.scene.Scene; docs/own_mechanism.md has one"
         )
     try:
-        found = (registry.load(draws) if isinstance(draws, str) else draws)(model, _until_the_end(run))
+        whole = _until_the_end(run)
+        found = (registry.load(draws) if isinstance(draws, str) else draws)(model, whole)
     except (AttributeError, KeyError) as error:
         if not (missing := missing_histories(model, run)):
             raise
@@ -173,7 +181,20 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
             "histories (trajectories=True), or simulate the member again (jaxgait.ensembles.again)"
         ) from error
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
-    return found._replace(ended=ended.partition(" (")[0])  # without what it means
+    curves = found.curves or (_first_histories(whole) if len(found.time) == whole.sizes["time"] else ())
+    return found._replace(ended=ended.partition(" (")[0], curves=curves)  # without what it means
+
+
+def _first_histories(run: xr.Dataset) -> tuple[Curve, ...]:
+    """Those that `jaxgait.plot.histories.picture` draws first, with their measured references."""
+    names, measured = with_their_references(run, scalar_histories(run))[:OWN_CURVES], references(run)
+    run, curves = distinct(run, names), []
+    for name in names:
+        shown = displayed(while_moving(run[name]))
+        beside = {measured[name]: displayed(run[measured[name]]).values} if name in measured else {}
+        what, unit = (str(shown.attrs.get(key, usual)) for key, usual in (("long_name", name), ("units", "1")))
+        curves.append(Curve(what, unit, {name: shown.values, **beside}, measured=tuple(beside)))
+    return tuple(curves)
 
 
 def _along_further_dimensions(run: xr.Dataset, model: Model) -> tuple[int, str] | None:

@@ -16,7 +16,7 @@ from matplotlib.patches import Polygon
 
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, arrow_scale, largest_force, rounded
-from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label
+from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, broken
 
 WIDTH, NARROWEST, HEIGHT = 7.2, 4.2, 3.6
 """Of a figure in inches at most, which keeps its text legible in a file, and at least; height of a row of views."""
@@ -30,6 +30,8 @@ ENTRY, CHARACTER = 0.5, 0.055
 """Width of a legend's entry without its text, and of a character in it, in inches."""
 CURVE, AXIS = 1.0, (0.62, 0.45)
 """Height of a panel of curves; room to the left of them, and below the last one, for labels, in inches."""
+LABEL = 19
+"""Characters that fit in a line of the label of a panel of curves."""
 LEGEND_ROOM = 0.3
 """Height above the curves of a panel for a line of their legend, as a fraction of theirs."""
 FIGURE_SPACE = "\u2007"
@@ -444,7 +446,8 @@ class _Panel:
             look: dict[str, Any] = {"lw": 1.1, "ls": (0, (3, 3)) if dashed else "-", "label": label}
             ax.plot(self.time, values, color=shown.legend.get(label) or next(others), **look)
             drawn.append(values)
-        ax.set_ylabel(axis_label(curve.name, curve.unit), fontsize=7)
+        name = broken(axis_label(curve.name, curve.unit), LABEL)
+        ax.set_ylabel(name, fontsize=6 if "\n" in name else 7, linespacing=1.0)
         ax.tick_params(labelsize=7)
         if len(curve.values) > 1:
             needed = sum(ENTRY + CHARACTER * len(label) for label in curve.values)

@@ -109,8 +109,12 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
     return quantity if unit in (None, "", "1") else f"{quantity} ({unit})"
 
 
-def broken(label: str) -> str:
+def broken(label: str, longest: int = LONGEST) -> str:
     r"""A label that is too long for the height of a panel in several lines; its unit stays in one.
+
+    Args:
+        label: as of `axis_label`.
+        longest: number of characters that fit in a line.
 
     Examples:
         >>> from jaxgait.plot.style import broken
@@ -119,7 +123,7 @@ def broken(label: str) -> str:
     """
     words, bracket, unit = label.rpartition(" (")
     whole = words + bracket + unit.replace(" ", "\u00a0")
-    return textwrap.fill(whole, LONGEST, break_long_words=False).replace("\u00a0", " ")
+    return textwrap.fill(whole, longest, break_long_words=False).replace("\u00a0", " ")
 
 
 def keep_level(ax: Axes) -> None:

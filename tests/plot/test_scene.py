@@ -66,6 +66,24 @@ def test_a_scene_may_be_a_method_a_function_or_its_name(jump, draws):
         type("Drawn", (Bungee,), {"scene": 3})
 
 
+def test_a_scene_without_curves_gets_the_first_histories(jump):
+    bare = lambda self, run: scene.Scene(run.time.values, (), ())
+    drawn = type("Drawn", (Bungee,), {"scene": bare})()
+    cut = jump.where(jump.time <= 2.0)
+    found = scene.scene(cut, drawn)
+    assert [curve.unit for curve in found.curves] == [jump[n].units for n in list(jump.data_vars)[: scene.OWN_CURVES]]
+    assert [curve.name for curve in found.curves][:2] == [jump.x.long_name, jump.v.long_name]
+    np.testing.assert_array_equal(found.curves[0].values["x"], jump.x[:5])
+    measured = jump.v.assign_attrs(reference_of="x", long_name="measured position", units="rad")
+    first = scene.scene(jump.assign(sought=measured), drawn).curves[0]
+    assert list(first.values) == ["x", "sought"] and first.measured == ("sought",)
+    np.testing.assert_allclose(first.values["sought"], np.degrees(jump.v))
+    own = type("Own", (Bungee,), {"scene": lambda self, run: bare(self, run)._replace(curves=found.curves[:1])})()
+    assert len(scene.scene(cut, own).curves) == 1
+    part = type("Part", (Bungee,), {"scene": lambda self, run: scene.Scene(run.time.values[::2], (), ())})()
+    assert scene.scene(jump, part).curves == (), "its samples are not those of the run"
+
+
 def test_a_run_that_ended_early_stops_where_it_ended(jump):
     cut = jump.where(jump.time <= 2.0).assign_attrs(status_text="ended early: fell (on its face)")
     found = scene.scene(cut)

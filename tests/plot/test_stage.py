@@ -130,6 +130,16 @@ def test_titles_of_views_and_scale_bars_lie_on_no_shape():
     )
 
 
+def test_long_labels_of_curves_fit_their_panels():
+    named = ("velocity of the upper body, forward", "m/s"), ("height", "m"), ("acceleration", "m/s^2")
+    curves = tuple(Curve(name, unit, {"own": np.linspace(-2.5, 2.5, 1001)}) for name, unit in named)
+    figure, _ = stage.laid_out([("", walk(curves=curves))], True, pace=1.0)
+    figure.draw_without_rendering()
+    labels = [ax.yaxis.label.get_window_extent() for ax in figure.axes[1:]]
+    assert all(one.x0 >= 0.0 for one in labels)
+    assert not any(one.overlaps(other) for one, other in itertools.pairwise(labels))
+
+
 def test_measured_curves_are_dashed():
     values = {"prosthesis": np.sin(np.linspace(0.0, 6.0, 1001)), "sound": np.cos(np.linspace(0.0, 6.0, 1001))}
     curve = Curve("knee", "deg", values, measured=("sound",))
