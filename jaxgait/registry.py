@@ -50,7 +50,7 @@ def models() -> dict[str, str]:
         >>> models()["knee"]
         'jaxgait.models.prosthesis.model:Prosthesis'
     """
-    return _own_models() | _brought(GROUPS[0])[0]
+    return own_models() | _brought(GROUPS[0])[0]
 
 
 def experiments() -> dict[str, str]:
@@ -61,7 +61,35 @@ def experiments() -> dict[str, str]:
         >>> sorted(experiments())[:3]
         ['bungee', 'creeper', 'exoskeleton']
     """
-    return _own_experiments() | _brought(GROUPS[1])[0]
+    return own_experiments() | _brought(GROUPS[1])[0]
+
+
+def own_models() -> dict[str, str]:
+    """The models of jaxgait itself, without those of other packages: name to "module:class".
+
+    Examples:
+        >>> from jaxgait.registry import own_models
+        >>> own_models()["creeper-chain"]
+        'jaxgait.models.creeper.chain:CreeperChain'
+    """
+    return {
+        name: f"{folder.__name__}.{where}"
+        for folder in _folders()
+        for name, where in getattr(folder, "MODELS", {}).items()
+    }
+
+
+def own_experiments() -> dict[str, str]:
+    """The experiments of jaxgait itself, without those of other packages: name to module.
+
+    Examples:
+        >>> from jaxgait.registry import own_experiments
+        >>> own_experiments()["bungee"].endswith("experiments.bungee.reproduce")
+        True
+    """
+    names = [name for folder in _folders() for name in getattr(folder, "EXPERIMENTS", ())]
+    inside = "jaxgait." if importlib.util.find_spec("jaxgait.experiments") else ""
+    return {name: f"{inside}experiments.{name.replace('-', '_')}.reproduce" for name in names}
 
 
 def faults() -> list[str]:
@@ -271,20 +299,6 @@ def lazy(package: str, **public: str) -> Callable[[str], Any]:
     return __getattr__
 
 
-def _own_models() -> dict[str, str]:
-    return {
-        name: f"{folder.__name__}.{where}"
-        for folder in _folders()
-        for name, where in getattr(folder, "MODELS", {}).items()
-    }
-
-
-def _own_experiments() -> dict[str, str]:
-    names = [name for folder in _folders() for name in getattr(folder, "EXPERIMENTS", ())]
-    inside = "jaxgait." if importlib.util.find_spec("jaxgait.experiments") else ""
-    return {name: f"{inside}experiments.{name.replace('-', '_')}.reproduce" for name in names}
-
-
 @functools.cache
 def _folders() -> tuple[Any, ...]:
     """The mechanisms' packages, without their modules, which take longer to import."""
@@ -296,7 +310,7 @@ def _folders() -> tuple[Any, ...]:
 @functools.cache
 def _brought(group: str) -> tuple[dict[str, str], list[str]]:
     """The registrations of other packages, and messages about ignored ones."""
-    own = _own_models() if group == GROUPS[0] else {**_own_experiments(), ALL: ""}
+    own = own_models() if group == GROUPS[0] else {**own_experiments(), ALL: ""}
     found: dict[str, str] = {}
     faults = []
     for point in sorted(metadata.entry_points(group=group), key=lambda point: (point.name, point.value)):

@@ -44,7 +44,7 @@ def same(a, b):
     return jax.tree.structure(a) == jax.tree.structure(b) and all(map(np.array_equal, *leaves))
 
 
-@pytest.mark.parametrize("name", registry.models())
+@pytest.mark.parametrize("name", registry.own_models())
 def test_a_model_as_it_comes_has_no_contents(name):
     assert contents(registry.model(name)) == {}
 

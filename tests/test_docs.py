@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from experiments.docs import pages, papers, parameters, sketches, sources
-from jaxgait import registry
+from experiments.docs import pages, papers, parameters, places, sketches, sources
+from jaxgait import Bungee, parameter, registry
 from jaxgait.measure import known
 
 PAGES = pages.generated()
@@ -23,9 +23,34 @@ def test_generated_pages_agree_with_the_code():
 def test_every_table_and_every_experiment_is_on_a_page():
     text = "\n".join(PAGES.values())
     wanted = [f"parameters {name}" for name in parameters.TABLES]
-    wanted += [f"figures {name}" for name in registry.experiments()]
+    wanted += [f"figures {name}" for name in registry.own_experiments()]
     wanted += [f"source {name}" for name in sources.SOURCES] + [f"misprints {name}" for name in sources.SOURCES]
     assert not [what for what in wanted if f"<!-- generated: {what} -->" not in text]
+
+
+def test_every_model_is_in_all_places_that_name_the_models():
+    lacking = places.lacking()
+    assert not lacking, "\n".join(lacking)
+
+
+class Unicycle(Bungee):
+    """A model that no place names, with a parameter that no table has."""
+
+    push: float = parameter(3.0, unit="N", doc="push of the rider", bounds="any")
+
+
+def test_every_place_that_lacks_a_model_is_named():
+    found = places.lacking({"unicycle": f"{__name__}:Unicycle", "bungee": registry.own_models()["bungee"]})
+    wanted = [
+        "`from jaxgait import Unicycle` fails",
+        "type checkers",
+        "`help(jaxgait)`",
+        "docs/api/models.md",
+        " push: add",
+    ]
+    wanted += ["README.md has none", "docs/howto/mechanisms.md has none"]
+    assert [part for part, line in zip(wanted, found, strict=True) if part in line] == wanted
+    assert not [line for line in found if "bungee" in line]
 
 
 def test_the_page_of_the_mechanisms_has_every_output_and_measure_of_the_knee():
@@ -37,7 +62,7 @@ def test_the_page_of_the_mechanisms_has_every_output_and_measure_of_the_knee():
     assert not missing
 
 
-@pytest.mark.parametrize("name", registry.experiments())
+@pytest.mark.parametrize("name", registry.own_experiments())
 def test_ids_of_an_experiments_figures_differ(name):
     ids = [row["id"] for row in papers.kept()[name]]
     assert ids and len(ids) == len(set(ids))
@@ -94,7 +119,7 @@ def test_tests_that_pages_name_exist():
 def test_figures_are_copied_without_empty_entries(tmp_path):
     row = {"id": "a", "what": "length", "unit": "m", "paper": None, "expected": 1.0, "measured": 1.00000000001}
     row |= {"tolerance": None, "met": True, "agrees_with_paper": None, "note": ""}
-    for name in registry.experiments():
+    for name in registry.own_experiments():
         (tmp_path / name).mkdir()
         (tmp_path / name / "figures.json").write_text(json.dumps([row]))
     found = papers.gathered(tmp_path)

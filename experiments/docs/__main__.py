@@ -7,8 +7,11 @@ import sys
 
 
 def main(arguments: list[str]) -> None:
-    """Takes over figures and pictures of a folder, if one is given; fills the blocks of all pages; draws sketches."""
-    from . import pages, papers, sketches
+    """Takes over figures and pictures of a folder, if given; fills the blocks of all pages; draws sketches.
+
+    Finally names the places that lack a model.
+    """
+    from . import pages, papers, places, sketches
 
     if arguments:
         papers.keep(papers.gathered(pathlib.Path(arguments[0])))
@@ -19,6 +22,8 @@ def main(arguments: list[str]) -> None:
         print(f"wrote {page}")
     for picture in sketches.draw(pages.DOCS / "pictures"):
         print(f"drew {picture}")
+    for line in places.lacking():
+        print(f"missing: {line}")
 
 
 if __name__ == "__main__":

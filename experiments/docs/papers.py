@@ -35,7 +35,7 @@ def gathered(out: pathlib.Path) -> dict[str, Any]:
         FileNotFoundError: naming an experiment that is not there.
     """
     found = {}
-    for name in registry.experiments():
+    for name in registry.own_experiments():
         path = out / name / "figures.json"
         if not path.exists():
             raise FileNotFoundError(f"{path} is missing: run `jaxgait reproduce {name} --out {out / name}` first")

@@ -28,5 +28,5 @@ def _models() -> dict[str, str]:
     """Where each model of this package is, by its class name."""
     from jaxgait import registry
 
-    own = [where for where in registry.models().values() if where.startswith(__name__ + ".")]
+    own = registry.own_models().values()
     return {x.partition(":")[2]: x for x in (*own, *(f"{__name__}.{where}" for where in _OTHERS))}

@@ -270,7 +270,7 @@ def test_help_needs_no_jax_and_shows_examples():
 
 
 def test_every_experiment_says_what_it_takes():
-    for name in registry.experiments():
+    for name in registry.own_experiments():
         module = registry.experiment(name)
         assert module.MINUTES > 0 and module.TITLE, name
 
@@ -299,7 +299,7 @@ def test_help_tells_the_exit_codes(capsys):
     assert stop.value.code == 0 and "Exit codes" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", registry.experiments())
+@pytest.mark.parametrize("name", registry.own_experiments())
 def test_every_experiment_can_be_loaded(name):
     assert callable(registry.experiment(name).reproduce)
 

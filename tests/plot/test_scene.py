@@ -123,7 +123,7 @@ def test_views_beside_each_other_have_one_size_and_keep_following():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", registry.models())
+@pytest.mark.parametrize("name", registry.own_models())
 def test_every_mechanism_has_a_scene_of_finite_shapes(name):
     found = scene.scene(jaxgait.simulate(registry.model(name), samples=20))
     assert found.views and len(found.shapes) > 3
