@@ -37,6 +37,16 @@ jax.config.update(
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Several processes (`-n 2`) take over each other's tests, which differ much in length, unless told otherwise.
+
+    Not an option in `pyproject.toml`: without xdist (`-p no:xdist`, for a debugger) pytest would not know it.
+    """
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
+
+
 @pytest.fixture
 def unaligned(monkeypatch):
     """Fitted legs keep the height of `with_drive`: for tests of other things than alignment, which takes seconds."""

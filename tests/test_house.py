@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from inspect import signature
+from types import SimpleNamespace
 
 import pytest
 
@@ -125,6 +126,18 @@ def test_every_dependency_is_used():
     used = {name for pair in re.findall(named, source, flags=re.MULTILINE) for name in pair}
     wanted = {*ours, "docs", "dev"}
     assert not [names for names in declared if not names & used] and set(extras) == wanted
+
+
+def test_tests_run_without_xdist_as_for_a_debugger(request):
+    """An option of xdist in `pyproject.toml` ended `pytest -p no:xdist` as unknown; with `-n` the same is set."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--collect-only", "-q", "tests/throw.py"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT.parent, check=False)
+    assert ran.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, ran.stderr
+    conftest = request.config.pluginmanager.get_plugin(str(ROOT.parent / "tests" / "conftest.py"))
+    for given, used in {"no": "worksteal", "loadfile": "loadfile"}.items():
+        option = SimpleNamespace(numprocesses=2, dist=given)
+        conftest.pytest_cmdline_main(SimpleNamespace(option=option))
+        assert option.dist == used
 
 
 COVERED = {
