@@ -5,12 +5,14 @@ Values are in the unit of their parameter unless they are written with another o
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
 import pathlib
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -36,6 +38,9 @@ _BOX = "--over expects name=low:high"
 _LOG = "log:"
 """Before a range that is spread in the logarithm."""
 _DECIMAL_COMMA = re.compile(r"\s*([-+]?\d+),(\d+(?:[eE][-+]?\d+)?\s*(?:[^\d,].*)?)")
+
+_made: ContextVar[list[pathlib.Path] | None] = ContextVar("_made", default=None)
+"""The folders that the command has made, each after its parents; None outside of `no_empty_folders`."""
 
 
 def with_settings(model: M, texts: Sequence[str]) -> M:
@@ -239,13 +244,29 @@ def check_json(path: pathlib.Path | None) -> None:
         check_output(path)
 
 
+@contextlib.contextmanager
+def no_empty_folders() -> Iterator[None]:
+    """Removes the folders made by `make_folder` in this block that are empty at its end, as after an error."""
+    made: list[pathlib.Path] = []
+    token = _made.set(made)
+    try:
+        yield
+    finally:
+        _made.reset(token)
+        for folder in reversed(made):
+            with contextlib.suppress(OSError):  # of a folder that is not empty
+                folder.rmdir()
+
+
 def make_folder(folder: pathlib.Path) -> None:
-    """Creates a folder and checks that it is writable.
+    """Creates a folder and checks that it is writable; see `no_empty_folders`.
 
     Raises:
         OSError: if it is not.
     """
     try:
+        if (made := _made.get()) is not None:
+            made += [path.absolute() for path in (*reversed(folder.parents), folder) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".jaxgait.{os.getpid()}.probe"
         probe.touch()

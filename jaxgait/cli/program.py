@@ -113,16 +113,8 @@ def _exit_code(arguments: list[str]) -> int:
             print(f"jaxgait {__version__}")
             return 0
         command = _read(arguments)
-        json = getattr(command, "json", None)
-        with console.show_log(), console.json_on_stdout(json):
-            if not isinstance(command, Completion):
-                console.note("loading JAX, a few seconds")
-                with interruptions.as_exits():
-                    importlib.import_module("jaxgait.ensembles")
-                from jaxgait.cli.parsing import check_json
-
-                check_json(json)
-            code = command() or 0
+        with console.show_log(), console.json_on_stdout(getattr(command, "json", None)):
+            code = command() if isinstance(command, Completion) else _run(command)
         sys.stdout.flush()
         return code
     except Exception as error:
@@ -133,6 +125,18 @@ def _exit_code(arguments: list[str]) -> int:
             raise
         console.say(message or error)
         return code or console.BAD_INPUT
+
+
+def _run(command: Any) -> int:
+    """Runs a command that needs JAX; folders made for its results do not stay if nothing was written into them."""
+    console.note("loading JAX, a few seconds")
+    with interruptions.as_exits():
+        importlib.import_module("jaxgait.ensembles")
+    from jaxgait.cli.parsing import check_json, no_empty_folders
+
+    with no_empty_folders():
+        check_json(command.json)
+        return command() or 0
 
 
 def _read(arguments: list[str]) -> Any:

@@ -226,6 +226,8 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
     [
         ("--subject-to clearence>=1", "has no measure 'clearence': did you mean 'clearance'"),
         ("--subject-to clearance", "a limit is text such as"),
+        ("--report {}/out/opt --subject-to clearence>=1", "has no measure 'clearence'"),
+        ("--report {}/out/opt --json {}/new/b.json --subject-to clearance", "a limit is text such as"),
         ("--method adam --subject-to clearance>=1", "adam does not support limits"),
         ("--gradient gait", "Bungee is not driven with a period"),
         ("--across mass=60,,90", "mass (in kg): '' is not a number"),
@@ -254,8 +256,9 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
 )
 def test_bad_requests_are_one_line(options, message, capsys, tmp_path):
     with pytest.raises(SystemExit) as ended:
-        cli.main([*ROPE.split(), *options.format(tmp_path).split()])
+        cli.main([*ROPE.split(), *options.replace("{}", str(tmp_path)).split()])
     assert ended.value.code == 2 and message in capsys.readouterr().err
+    assert not any(tmp_path.iterdir()), "no folder for results stays"
 
 
 def test_no_start_within_the_limits_is_no_fault_of_the_request(capsys):

@@ -1,5 +1,6 @@
 """What users type: `name=value`, axes, boxes, files to write."""
 
+import contextlib
 import pathlib
 from typing import Literal
 
@@ -207,6 +208,19 @@ def test_files_to_write_are_checked_before_the_work(tmp_path):
             parsing.check_output(path)
     with pytest.raises(ValueError, match=r"must end in \.pdf or \.png"):
         parsing.check_output(tmp_path / "run.nc", kinds=("png", "pdf"))
+
+
+def test_folders_of_a_command_that_fails_do_not_stay(tmp_path, monkeypatch):
+    """A search with a faulty limit left an empty folder for its report."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").mkdir()
+    with contextlib.suppress(ValueError), parsing.no_empty_folders():
+        for folder in ("out/opt/deep", "out/full", "kept", "kept/new"):
+            parsing.make_folder(pathlib.Path(folder))
+        (tmp_path / "out" / "full" / "run.nc").touch()
+        raise ValueError("a faulty limit")
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert left == {"kept", "out", "out/full", "out/full/run.nc"}
 
 
 def test_elements_of_arrays_are_named_with_their_indices():
