@@ -44,10 +44,12 @@ class Numerics(NamedTuple):
         >>> from jaxgait import Numerics
         >>> Numerics(stiff=True, rtol=1e-8).max_steps
         1000000
+        >>> Numerics(dt=1e-3).stiff
+        False
     """
 
-    stiff: bool
-    """Whether contact or friction forbids explicit methods."""
+    stiff: bool = False
+    """Whether contact or friction forbids explicit methods; schemes with steps of fixed length do not ask."""
     unrolled: bool = True
     """Whether explicit methods unroll their stages: fast in ensembles, but large models take long to compile."""
     rtol: float = 1e-6

@@ -57,6 +57,17 @@ def test_the_page():
     other = jaxgait.with_parts(page["SmoothHopper"](), {"leg": HuntCrossley(20e3, 0.1, 1e5)})
     assert "leg.dissipation" in parameters(other), "the page's statement about another leg"
 
+    row, masses = page["row"], np.array([1.0, 2.0, 3.0])
+    energy = 0.5 * (masses * row.v.values**2).sum(axis=1) + 0.5 * (row.tension.values**2).sum(axis=1) / 100.0
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-5)
+    assert row.q.dims == ("time", "body") and page["rows"].sizes["masses[1]"] == 2
+    bare = {name: jaxgait.Variable(v.unit, v.long_name) for name, v in page["Bodies"].variables.items()}
+    assert "q_0" in jaxgait.simulate(type("Bare", (page["Bodies"],), {"variables": bare})(), samples=1).dims
+
+    slide = page["slide"]
+    assert slide.attrs["scheme"] == "Marching" and slide.attrs["dt_s"] == 1e-3 and float(slide.v[-1]) == 0.0
+    np.testing.assert_allclose(slide.x[-1], 3.0**2 / (2 * 0.4 * 9.81), rtol=1e-6)
+
     drop, weight = page["drop"], 60.0 * 9.81
     assert float(drop.contact_force.max()) > 3.0 * weight and drop.contact_force.sel(axis="z").min() == 0.0
     assert 0.0 < float(drop.energy[-1]) < float(drop.energy[0])
