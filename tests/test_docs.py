@@ -3,6 +3,9 @@
 import json
 import pathlib
 import re
+import sys
+import textwrap
+import types
 
 import pytest
 
@@ -51,6 +54,17 @@ def test_every_place_that_lacks_a_model_is_named():
     wanted += ["README.md has none", "docs/howto/mechanisms.md has none"]
     assert [part for part, line in zip(wanted, found, strict=True) if part in line] == wanted
     assert not [line for line in found if "bungee" in line]
+    checklist = (pages.DOCS.parent / "CONTRIBUTING.md").read_text().partition("## A new model")[2].partition("\n## ")[0]
+    assert not [path for line in found for path in re.findall(r"[\w/]+\.(?:py|md)", line) if path not in checklist]
+
+
+def test_the_package_of_the_checklist_registers_and_exports_a_model(monkeypatch):
+    text = (pages.DOCS.parent / "CONTRIBUTING.md").read_text()
+    package = types.ModuleType("hopper")
+    monkeypatch.setitem(sys.modules, "hopper", package)
+    exec(textwrap.dedent(text.partition("   ```py\n")[2].partition("   ```")[0]), vars(package))
+    assert package.MODELS == {"hopper": "model:Hopper"} and package.EXPERIMENTS == ("hopper",)
+    assert package.__all__ == ["Hopper", "MEASURES"]
 
 
 def test_the_page_of_the_mechanisms_has_every_output_and_measure_of_the_knee():
