@@ -57,7 +57,8 @@ def search_parts(
         ("convergence", designs.convergence(found), _CONVERGENCE),
     ]
     if found.local is not None:
-        drawn.append(("room", designs.room(found), _ROOM))
+        unknown = f" There are none: {found.local.ridge_unknown}." if found.local.ridge_unknown else ""
+        drawn.append(("room", designs.room(found), _ROOM + unknown))
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     worst = _worst_scenario(found)
     whose = _whose(model, found, worst)

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxgait.ensembles.spacing import Spacing
-from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local, Optimum
+from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local, Optimum
 from jaxgait.units import with_unit
 
-AGREEMENT = 0.05
-"""Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
 RIDGE_RATIO = 10.0
 """Ratio of curvatures from which a combination of parameters is much less certain than the others."""
 LEADING_SHARE = 0.3
@@ -62,7 +60,7 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
         if gain > 0.0 and text.partition(" = ")[0] not in names:
             yield f"{text} holds the design back: relaxing it improves the objective by {gain:.3g} per unit"
     curved = np.abs(local.curvature)
-    if len(curved) > 1 and not local.active and curved[-1] > RIDGE_RATIO * curved[0]:
+    if len(curved) > 1 and not (local.active or local.ridge_unknown) and curved[-1] > RIDGE_RATIO * curved[0]:
         share = dict(zip(names, local.directions[0], strict=True))
         leading = [name for name, x in share.items() if abs(x) >= LEADING_SHARE]
         signs = {bool(share[name] > 0.0) for name in leading}
@@ -73,10 +71,13 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
         yield f"the gradient is reliable: differences of values confirm it within {max(local.difference, 1e-3):.1%}"
     else:
         yield (
-            f"the gradient and differences of values disagree by {local.difference:.0%} around it (below "
-            f"{AGREEMENT:.0%} is good), so that its curvature and tolerances mean little: compare with a search with "
-            "the gradient by differences"
+            f"the gradient and differences of values next to this design disagree by {local.difference:.0%} (below "
+            f"{AGREEMENT:.0%} is good), so that its curvature, and how far a parameter may move if the others follow, are "
+            "unknown: compare with a search with the gradient by differences"
         )
+        return
+    if local.ridge_unknown:
+        yield f"how far a parameter may move if the others follow is unknown: {local.ridge_unknown}"
 
 
 def _edges(found: Optimum, local: Local) -> Iterator[str]:

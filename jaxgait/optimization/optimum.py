@@ -17,6 +17,8 @@ from jaxgait.units import with_unit
 
 OBJECTIVE, BOUND, FAILED, UNSEARCHED = "objective", "bound", "failed: ", "not searched farther"
 """What ends the tolerance of a parameter (see `Local.stops`); "failed: " precedes how runs fail."""
+AGREEMENT = 0.05
+"""Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,14 @@ class Local:
     or no gait was found from the nearest one, in its unit; NaN where something else stops it."""
     ridge: dict[str, tuple[float, float]]
     """The same if all other free parameters follow, along the active limits (their own bounds are ignored); those on
-    bounds stay, but one of them alone may move inwards. NaN for one on a bound if none can follow along the limits. An
-    estimate by the second derivatives."""
+    bounds stay, but one of them alone may move inwards. NaN for one on a bound if none can follow along the limits, and
+    for all where `ridge_unknown` says why. An estimate by the second derivatives."""
     difference: float
     """Largest deviation of slopes from differences of values to either side, relative to the slopes there (up to
     1); if it is large, the gradient is wrong, or the objective bends within 0.1 % of the bounds."""
+    ridge_unknown: str
+    """Why the second derivatives give no `ridge`: they rest on slopes that differences of values contradict, or the
+    point is no optimum of the parabola that they describe; empty if the ridge is known."""
 
 
 @dataclass(frozen=True, repr=False)

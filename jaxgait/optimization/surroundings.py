@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from jaxgait import xr
 from jaxgait.optimization.evaluate import Aside, Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local
+from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local
 from jaxgait.optimization.parabola import determined
 from jaxgait.optimization.space import Space
 from jaxgait.report import labels
@@ -163,6 +163,8 @@ def around(
     walls = [*np.flatnonzero(x <= 0.0), *np.flatnonzero(x >= 1.0)]
     held = np.zeros(len(x))
     held[walls] = [multipliers.get(name, 0.0) for name in space.walls(x)] * space.spacing.slopes(x)[walls]
+    difference = _difference(sides, size)
+    ridge, unknown = _along_ridge(x, -sign * hessian, free, normals, loss, held, room, difference)
     return Local(
         slope,
         tuple(name for name, force in multipliers.items() if force > 0.0),
@@ -179,8 +181,9 @@ def around(
         _in_units(space, x, room),
         {name: (down.stop, up.stop) for name, (down, up) in each.items()},
         _in_units(space, x, failed),
-        _in_units(space, x, _along_ridge(x, -sign * hessian, free, normals, loss, held, room)),
-        _difference(sides, size),
+        _in_units(space, x, ridge),
+        difference,
+        unknown,
     )
 
 
@@ -422,15 +425,22 @@ def _along_ridge(
     loss: float,
     multipliers: np.ndarray,
     alone: dict[str, tuple[float, float]],
-) -> dict[str, tuple[float, float]]:
+    difference: float,
+) -> tuple[dict[str, tuple[float, float]], str]:
     """How far each parameter may fall and rise in the box if the free ones follow; no less than `alone`.
 
     They move along the active limits, of slopes `normals`. Those that take part in a direction without curvature may
-    move as far as the bounds. `multipliers` are those of the bounds, per box, zero for free parameters.
+    move as far as the bounds. `multipliers` are those of the bounds, per box, zero for free parameters; `difference` is
+    that of slopes from differences of values.
+
+    Returns:
+        The distances, and why they are unknown (then NaN); empty if they are known.
     """
     along = scipy.linalg.null_space(normals[:, free]) if len(normals) and free.any() else np.eye(free.sum())
     curvature, turned = np.linalg.eigh(along.T @ bend[np.ix_(free, free)] @ along)
     least = FLAT * np.abs(curvature).max(initial=0.0)
+    if why := _no_parabola(curvature, least, difference):
+        return dict.fromkeys(alone, (np.nan, np.nan)), why
     inverse, flat = determined(curvature, (along @ turned).T, least)
     reach = np.zeros(len(x))
     reach[free] = np.where(flat, np.inf, np.sqrt(2.0 * loss * np.diagonal(inverse)))
@@ -440,7 +450,20 @@ def _along_ridge(
     for (name, own), far, at in zip(alone.items(), reach, x, strict=True):
         down, up = (np.maximum(min(far, wall), least) for wall, least in zip((at, 1.0 - at), own, strict=True))
         ridge[name] = (float(down), float(up))
-    return ridge
+    return ridge, ""
+
+
+def _no_parabola(curvature: np.ndarray, least: float, difference: float) -> str:
+    """Why second derivatives do not describe the surroundings; empty if they do.
+
+    `curvature` are the eigenvalues along which the objective gets worse, of which those up to `least` count as zero;
+    `difference` is that of slopes from differences of values.
+    """
+    if difference > AGREEMENT:
+        return f"the gradient and differences of values next to this design disagree by {difference:.0%}"
+    if (curvature < -least).any():
+        return "by the second derivatives, the objective would improve in some direction"
+    return ""
 
 
 def _inwards(

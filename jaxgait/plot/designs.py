@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Optimum
+from jaxgait.plot.panels import named_artists
 from jaxgait.plot.references import with_their_references
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, make_logarithmic, style
 from jaxgait.units import displayed, with_unit
@@ -165,12 +166,15 @@ def convergence(found: Optimum) -> Figure:
         figure.legend(loc="outside lower center", ncols=3, fontsize=7)
         ax.set(xlabel="evaluations of a start", ylabel=axis_label("distance from the best objective", unit))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_title(f"{found.method}, gradient {found.gradient.partition(SINCE)[0]}", loc="left", fontsize=8)
+        how = f"{found.method}, gradient {found.gradient.partition(SINCE)[0]}"
+        ax.set_title(textwrap.fill(how, TITLE), loc="left", fontsize=8)
     return figure
 
 
 def room(found: Optimum) -> Figure:
     """How far each parameter may move for a small loss, alone and if the others follow, within the bounds.
+
+    Where the latter is unknown, there is no line for it, and the legend says so.
 
     Raises:
         ValueError: for an optimum without known surroundings.
@@ -193,8 +197,9 @@ def room(found: Optimum) -> Figure:
             within, best = Spacing.of([found.bounds[name]]), np.array([found.best[name]])
             moved = lambda by, within=within, best=best: 100.0 * (within.unit(best + by) - within.unit(best)).item()
             alone, follow = ([moved(-down), moved(up)] for down, up in (local.room[name], local.ridge[name]))
-            ax.barh(i, np.ptp(alone), left=alone[0], height=0.6, color=BLUE, alpha=0.8, label=None if i else ALONE)
-            ax.plot(follow, (i, i), "|-", color="black", lw=1.2, ms=8, label=None if i else FOLLOWED)
+            ax.barh(i, np.ptp(alone), left=alone[0], height=0.6, color=BLUE, alpha=0.8, label=ALONE)
+            if np.isfinite(follow).all():
+                ax.plot(follow, (i, i), "|-", color="black", lw=1.2, ms=8, label=FOLLOWED)
             stops = "a fall ends {}; a rise {}".format(*map(_stop, local.stops[name]))
             look: dict[str, Any] = {"fontsize": 6.5, "va": "top", "bbox": {"color": "white", "pad": 0.5}}
             ax.text(0.01, i - 0.36, stops, transform=ax.get_yaxis_transform(), **look)
@@ -205,7 +210,11 @@ def room(found: Optimum) -> Figure:
         ax.set_xlabel("change (% of the width of the bounds)")
         loss = with_unit(f"{local.loss:.2g}", found.unit)
         ax.set_title(f"Tolerances for a loss of {loss}, within the bounds", loc="left", fontsize=8)
-        figure.legend(loc="outside lower center", ncols=2, fontsize=7)
+        if local.ridge_unknown:
+            why = textwrap.fill(f"{FOLLOWED}: unknown, because {local.ridge_unknown}", TITLE)
+            ax.plot([], [], ls="", label=why)
+        named = named_artists(figure)
+        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=2, fontsize=7)
     return figure
 
 

@@ -19,7 +19,7 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     local = Local(
         0.0, (), {"clearance >= 0": 11.0, "c = 2": 3.0}, xr.DataArray(), np.array([-0.1, -2.0]),
         np.array([[0.6, -0.8], [0.8, 0.6]]), 1.0, {"k": (0.1, 0.0)},
-        {"k": ("objective", "failed: fell")}, {"k": (np.nan, 0.02)}, {}, 0.26,
+        {"k": ("objective", "failed: fell")}, {"k": (np.nan, 0.02)}, {}, 0.26, "",
     )  # fmt: skip
     basins = xr.Dataset({"starts": ("basin", [2, 1])})
     found = Optimum(
@@ -30,7 +30,7 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     assert starts.startswith("2 of 3 starts ended at this design: more starts")
     assert limit == "clearance >= 0 holds the design back: relaxing it improves the objective by 11 per unit"
     assert ridge.startswith("changing k and c together, in opposite directions, affects the objective least")
-    assert gradient.startswith("the gradient and differences of values disagree by 26% around it (below 5% is good)")
+    assert gradient.startswith("the gradient and differences of values next to this design disagree by 26% (below 5%")
     assert edge.startswith("runs or gaits fail close to this design, with k + 0.02: ")
     lost = [one for by in (0.19, 0.21) for one in conclusions(moved(found, fails={"k": (by, np.nan)})) if "fail" in one]
     assert [one.partition(":")[0] for one in lost] == ["runs or gaits fail close to this design, with k - 0.19"]
@@ -50,5 +50,8 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
         "all 3 starts ended at this design: it is probably the best within the bounds",
         "the gradient is reliable: differences of values confirm it within 0.1%",
     ]
+    both_ways = moved(found, difference=0.0, ridge_unknown="it is a saddle", fails={})
+    assert "how far a parameter may move if the others follow is unknown: it is a saddle" in [*conclusions(both_ways)]
+    assert not any("least certain" in text for text in conclusions(both_ways)), "the curvature says nothing"
     one = dataclasses.replace(found, why_stopped=[""], local=None, bounds={"k": (1.0, 2.0)})
     assert [text.partition(":")[0] for text in conclusions(one)] == ["only one start"]

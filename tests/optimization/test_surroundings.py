@@ -89,6 +89,15 @@ def test_a_flat_direction_leaves_open_only_the_parameters_that_take_part_in_it(b
     assert all(np.greater_equal(local.ridge[name], local.room[name]).all() for name in ("k", "c"))
 
 
+def test_no_ridge_is_said_to_be_known_where_the_second_derivatives_describe_no_optimum():
+    saddle = around_best(lambda k, c: 2.0 - k**2 + 0.3 * c**2, (0.0, 0.0))
+    wrong = around_best(PEAK, (0.0, 0.0), error=1.0)
+    assert np.isnan([*saddle.ridge.values(), *wrong.ridge.values()]).all()
+    assert saddle.ridge_unknown == "by the second derivatives, the objective would improve in some direction"
+    assert wrong.ridge_unknown.startswith("the gradient and differences of values next to this design disagree by")
+    assert not around_best(PEAK, (0.0, 0.0)).ridge_unknown and np.isfinite(wrong.room["k"]).all()
+
+
 def test_the_loss_of_an_objective_near_zero_is_relative_to_its_variation():
     valley = lambda k, c: k**2 + c**2 + 1e-12
     assert around_best(valley, (0.0, 0.0), sign=-1.0, variation=10.0).loss == pytest.approx(1e-3)

@@ -86,7 +86,7 @@ def test_tolerances_are_drawn_within_the_bounds_with_the_unit_of_the_loss():
         {"stiffness": (5.0, 10.0), "rope_length": (3, 6)},
     )
     stops = dict.fromkeys(room, ("bound", "objective"))
-    local = dataclasses.replace(found.local, room=room, stops=stops, ridge=ridge, loss=1.5)
+    local = dataclasses.replace(found.local, room=room, stops=stops, ridge=ridge, ridge_unknown="", loss=1.5)
     ax = designs.room(dataclasses.replace(found, local=local)).axes[0]
     assert [bar.get_bbox().intervalx.round(6).tolist() for bar in ax.patches] == [[-4.0, 10.0], [-2.5, 5.0]]
     assert [text.get_text() for text in ax.texts] == ["a fall ends at its bound; a rise with this loss"] * 2
@@ -96,6 +96,24 @@ def test_tolerances_are_drawn_within_the_bounds_with_the_unit_of_the_loss():
     ]
     lines = [line.get_xdata().round(6).tolist() for line in ax.lines if line.get_marker() == "|"]
     assert lines == [[-20.0, 40.0], [-25.0, 50.0]] and "a loss of 1.5 N, within" in ax.get_title(loc="left")
+    plt.close("all")
+
+
+def test_where_the_ridge_is_unknown_there_is_no_line_and_the_legend_says_why():
+    found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=1, iterations=2, **RUN)
+    ridge = dict.fromkeys(BOX, (np.nan, np.nan))
+    local = dataclasses.replace(found.local, ridge=ridge, ridge_unknown="the gradient is wrong")
+    figure = designs.room(dataclasses.replace(found, local=local))
+    texts = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert texts == {"if the others follow: unknown, because the gradient is wrong", "this parameter alone"}
+    assert not [line for line in figure.axes[0].lines if line.get_marker() == "|"]
+    plt.close("all")
+
+
+def test_a_long_title_of_the_convergence_is_wrapped():
+    found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=1, iterations=1, **RUN)
+    long = dataclasses.replace(found, gradient="through the periodic gait " * 5)
+    assert max(map(len, designs.convergence(long).axes[0].get_title(loc="left").split("\n"))) <= designs.TITLE
     plt.close("all")
 
 
