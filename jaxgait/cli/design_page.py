@@ -243,7 +243,7 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
     if is_interim(found.best, found.ends):
         paragraphs.append(f"{INTERIM[0].upper()}{INTERIM[1:]}.")
-    lines = [*conclusions(found), *([reached] if reached else [])]
+    lines = [*([reached] if reached else []), *conclusions(found)]
     parts = [*map(paragraph, paragraphs), listed(f"{line}." for line in lines)]
     parts += [_parameters(model, found), _limits(found), _scenarios(found), *figures, _starts(found)]
     return page(title, parts)

@@ -6,7 +6,7 @@ import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import xarray as xr
@@ -185,13 +185,22 @@ class Front:
             yield f"  {text}"
 
 
-def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> str:
-    """How runs of the best design end, from where simulations start; empty for a search that made such runs itself.
+class Reached(NamedTuple):
+    """How runs of the best design end."""
+
+    sentence: str = ""
+    """In words; empty for a search that made such runs itself."""
+    completed: bool = True
+    """Whether all of them reached their end."""
+
+
+def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
+    """How runs of the best design end, from where simulations start, unless the search made such runs itself.
 
     A periodic gait is found without a transient, so that a run need not reach it, even if it is stable.
     """
     if not found.gradient.startswith("through the periodic gait"):
-        return ""
+        return Reached()
     across, start = arguments.get("across"), arguments.get("initial") or {}
     members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)
     run = given(arguments, [name for name in RUN if name != "duration"])
@@ -203,9 +212,10 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> str:
     ended, remarks = summary(made), "".join(f"; {text}" for text in unrealistic(found.model, made))
     who = f"runs of the best design from the start ({run['strides']} strides)"
     if ended.keys() == {COMPLETED_TEXT}:
-        return f"{who}: {COMPLETED_TEXT}{remarks}"
+        return Reached(f"{who}: {COMPLETED_TEXT}{remarks}")
     counts = ", ".join(f"{count} {text}" for text, count in ended.items())
-    return f"{who}: {counts}; the gait is periodic, but runs do not reach it from there{remarks}"
+    astray = "the gait is periodic, but runs do not reach it from there"
+    return Reached(f"{who}: {counts}; {astray}{remarks}", completed=False)
 
 
 def _check_measure(model: Model, arguments: Mapping[str, Any], name: str) -> None:

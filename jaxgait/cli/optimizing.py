@@ -13,8 +13,8 @@ import xarray as xr
 
 from jaxgait import registry
 from jaxgait.cli import parsing
-from jaxgait.cli.console import DONE, STDOUT, note, write_json
-from jaxgait.cli.following import follow_ups, from_the_start
+from jaxgait.cli.console import DONE, NOT_ALL, STDOUT, note, write_json
+from jaxgait.cli.following import Reached, follow_ups, from_the_start
 from jaxgait.cli.options import FollowUpOptions
 from jaxgait.cli.records import dataset_record, origin
 from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walkers
@@ -85,7 +85,8 @@ def search(request: Any, options: Mapping[str, Any]) -> Request:
 def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | None, further: FollowUpOptions) -> int:
     """Runs a search and its follow-ups, prints the results and writes the requested files.
 
-    The results of the search are written before the follow-ups, and again with what each of these adds.
+    The results of the search are written before the follow-ups, and again with what each of these adds. The exit code
+    is 1 if a run of the best design does not reach its end.
 
     Raises:
         ValueError: for an impossible follow-up, before anything runs.
@@ -100,13 +101,14 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
     begin = time.perf_counter()
     found = optimize(wanted.model, **arguments)
     seconds = time.perf_counter() - begin
-    print("\n".join(description(found)), flush=True)
-    results = _Results(wanted, arguments, found, json, further.report)
+    results, reached = _Results(wanted, arguments, found, json, further.report), Reached()
     try:
-        results.begin()  # what follows may take long, or more memory than there is
-        if reached := from_the_start(found, arguments):
-            print(f"  {reached}", flush=True)
-            results.add_sentence(reached)
+        results.write_numbers()  # what follows may take long, or more memory than there is
+        try:
+            reached = from_the_start(found, arguments)
+        finally:
+            print("\n".join(description(found, reached.sentence)), flush=True)
+        results.begin(reached.sentence)
         for name, one in follows.items():
             print(one.announcement(found, seconds), flush=True)
             made = one.run(found)
@@ -117,7 +119,7 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
             results.print_json()
         raise
     results.print_json()
-    return DONE
+    return DONE if reached.completed else NOT_ALL
 
 
 class _Results:
@@ -137,8 +139,13 @@ class _Results:
         self._parts: list[str] = []
         self._reached = ""
 
-    def begin(self) -> None:
-        """Writes what the search found: the numbers, which must not be lost, before the pictures."""
+    def write_numbers(self) -> None:
+        """Writes the numbers that the search found, which must not be lost."""
+        self._write_json(quiet=True)
+
+    def begin(self, reached: str) -> None:
+        """Writes what the search found, with how runs of the best design end (see `from_the_start`)."""
+        self._reached = reached
         self._write_json()
         if self._report is not None:
             from jaxgait.cli.design_page import search_parts
@@ -146,12 +153,6 @@ class _Results:
             wanted = self._wanted
             self._parts += search_parts(self._report, wanted.model, self._arguments, self._found, wanted.show)
             self._write_page()
-
-    def add_sentence(self, reached: str) -> None:
-        """Adds how runs of the best design end (see `from_the_start`)."""
-        self._reached = reached
-        self._write_json(quiet=True)
-        self._write_page(quiet=True)
 
     def add(self, name: str, made: xr.Dataset) -> None:
         """Adds what a follow-up found."""
@@ -179,21 +180,22 @@ class _Results:
         if self._json != STDOUT:
             write_json(self._json, self._record(), quiet=quiet)
 
-    def _write_page(self, *, quiet: bool = False) -> None:
+    def _write_page(self) -> None:
         if self._report is not None:
             from jaxgait.cli.design_page import write
 
             model, reached = self._wanted.model, self._reached
             path = write(self._report, model, self._arguments, self._found, self._parts, reached)
-            if not quiet:
-                print(f"wrote {path}")
+            print(f"wrote {path}")
 
 
-def description(found: Optimum) -> Iterator[str]:
-    """The lines that the console shows of an optimum."""
+def description(found: Optimum, reached: str = "") -> Iterator[str]:
+    """The lines that the console shows of an optimum; `reached` says how its runs end (see `from_the_start`)."""
     units = found.units
     best = ", ".join(f"{k}={with_unit(f'{v:.6g}', units[k])}" for k, v in found.best.items())
     yield f"best objective {with_unit(f'{found.objective:.7g}', found.unit)} at {best}"
+    if reached:
+        yield f"  {reached}"
     yield from (f"  {line}" for line in conclusions(found))
     if is_interim(found.best, found.ends):
         yield f"  {INTERIM}"

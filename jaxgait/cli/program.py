@@ -13,10 +13,11 @@ Examples:
 `jaxgait COMMAND --help` shows a command's options, which are named like the arguments in Python; `--version` shows the
 version. With `--json FILE` a command writes its results as JSON, with `--json -` to the standard output.
 
-Exit codes: 0, success; 1, the work did not fully succeed (a run that did not reach its end, a scan without a completed
-member, a store with damaged files, a search without a result, a fit that is not a minimum or leaves parameters
-undetermined, a reproduction that misses the specification); 2, bad input or usage, explained in one line; 130 and 143,
-interrupted by Ctrl-C and `kill`: what is in a store or a checkpoint is safe, and the same command resumes from there.
+Exit codes: 0, success; 1, the work did not fully succeed (a run that did not reach its end, also one of the best design
+of a search, a scan without a completed member, a store with damaged files, a search without a result, a fit that is not
+a minimum or leaves parameters undetermined, a reproduction that misses the specification); 2, bad input or usage,
+explained in one line; 130 and 143, interrupted by Ctrl-C and `kill`: what is in a store or a checkpoint is safe, and
+the same command resumes from there.
 """
 
 from __future__ import annotations

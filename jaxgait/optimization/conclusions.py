@@ -72,8 +72,8 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
     else:
         yield (
             f"the gradient and differences of values next to this design disagree by {local.difference:.0%} (below "
-            f"{AGREEMENT:.0%} is good), so that its curvature, and how far a parameter may move if the others follow, are "
-            "unknown: compare with a search with the gradient by differences"
+            f"{AGREEMENT:.0%} is good), so that its curvature, and how far a parameter may move if the others follow, "
+            "are unknown: compare with a search with the gradient by differences"
         )
         return
     if local.ridge_unknown:

@@ -318,11 +318,22 @@ def test_a_robust_search_from_the_shell(tmp_path, capsys):
 
 def test_what_runs_of_a_design_from_a_periodic_gait_do_is_said():
     found = dataclasses.replace(searched(), model=Oscillator(), best={"stiffness": 8.0})
-    assert following.from_the_start(found, {}) == ""  # its own runs show it
+    assert following.from_the_start(found, {}) == ("", True)  # its own runs show it
     found = dataclasses.replace(found, gradient="through the periodic gait (implicit differentiation)")
     who = "runs of the best design from the start (20 strides)"
-    assert following.from_the_start(found, {"strides": 12, "duration": None}) == f"{who}: completed"
+    assert following.from_the_start(found, {"strides": 12, "duration": None}) == (f"{who}: completed", True)
     across = {"limit": np.array([0.5, 1e9])}  # m
-    reached = following.from_the_start(found, {"across": across, "initial": {"v": 0.1}})
+    reached, completed = following.from_the_start(found, {"across": across, "initial": {"v": 0.1}})
     assert re.fullmatch(rf"{re.escape(who)}: (1 completed, )?1 [a-z ]*: broke(, 1 completed)?; .*", reached)
-    assert reached.endswith("; the gait is periodic, but runs do not reach it from there")
+    assert reached.endswith("; the gait is periodic, but runs do not reach it from there") and not completed
+
+
+def test_a_best_design_whose_own_run_does_not_reach_its_end_is_no_success(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("jaxgait.optimization.optimize", lambda *_, **request: searched())
+    folds = following.Reached("runs of the best design from the start (20 strides): 1 ended early: folded", False)
+    monkeypatch.setattr("jaxgait.cli.optimizing.from_the_start", lambda *_: folds)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*ROPE.split(), "--json", f"{tmp_path}/b.json"])
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert ended.value.code == 1 and first.startswith("best objective") and second.strip() == folds.sentence
+    assert json.loads((tmp_path / "b.json").read_text())["from_the_start"] == folds.sentence
