@@ -31,6 +31,9 @@ UNFINISHED_FALL = 0.1
 SIGNIFICANT_DEVIATIONS = 2.0
 """Correlation of neighbouring residuals, in standard deviations of that of independent noise (the root of one over the
 number of points), above which they are reported not to be independent noise."""
+LARGE_MISFIT, SMOOTH = 0.05, 0.5
+"""Root mean square of the residuals, relative to the range of the measured curve, and correlation of neighbouring ones,
+above both of which the model is reported not to explain the curve, if the noise is not known."""
 EXACT_NOISE = 1e-9
 """Noise, relative to the largest value, below which the residuals are rounding of the search and the solver."""
 UNLIKE_RANGES = 5.0
@@ -247,6 +250,22 @@ def _exact(part: Part) -> str:
     return text if part.exact else ""
 
 
+def _unexplained(part: Part) -> str:
+    """The misfit, if it can hardly be noise although the noise was estimated from it."""
+    measured = part.trial.measured
+    rms, range_ = float(np.sqrt(np.mean((part.simulated - measured.values) ** 2))), float(np.ptp(measured.values))
+    smooth = part.correlated and part.correlation > SMOOTH
+    if not (part.estimated and smooth) or rms <= LARGE_MISFIT * range_:
+        return ""
+    size = with_unit(f"{rms:.3g}", measured.unit)
+    size += f" ({np.degrees(rms):.3g} deg)" if measured.unit == "rad" else ""
+    return (
+        f"the model does not explain the curve: the residual is {size} (root mean square), {rms / range_:.0%} of the "
+        "range of the curve, and correlated, so that it is a misfit rather than noise; the standard errors, which take "
+        "it for noise, mean little"
+    )
+
+
 def _outlying(part: Part) -> str:
     trial, unit = part.trial, part.trial.measured.unit
     found = [] if part.exact else outliers(trial.measured.values, part.simulated, trial.noise, not part.estimated)
@@ -399,7 +418,15 @@ def _unsettled(part: Part) -> str:
 
 
 _DOUBTS: tuple[Doubts, ...] = (
-    *(_whole(_unfinished), _each(_exact), _each(_outlying), _each(_far), _whole(_far_together), _whole(_uneven)),
+    *(
+        _whole(_unfinished),
+        _each(_exact),
+        _each(_unexplained),
+        _each(_outlying),
+        _each(_far),
+        _whole(_far_together),
+        _whole(_uneven),
+    ),
     *(_each(_near), _each(_correlated), _each(_unlike)),
     *(_whole(_unstable), _whole(_held), _each(_unsettled), _each(_coarse)),
 )

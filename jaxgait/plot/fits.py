@@ -46,6 +46,7 @@ def fitted(found: Fit, quantity: str = "", before: Float[np.ndarray, " points"] 
             one.quantity if quantity in ("", one.output) else quantity,
             None if before is None else before[one.points],
             found.noise[one.points],
+            found.noise_estimated,
         )
         for name, one in found.trials.items()
     ]

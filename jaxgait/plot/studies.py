@@ -52,11 +52,15 @@ def saved_fit(data: xr.Dataset) -> Figure:
     found = {name: _trial(data, name) for name in _trials(data)} or {"": data}
     facts = lambda one: data.attrs | one.fitted.attrs
     quantity = lambda one: str(facts(one).get("quantity", facts(one).get("output", "curve")))
+    estimated = bool(data.attrs.get("noise_estimated", 0.0))
     if not data.attrs.get("minimum", 1.0):  # without which errors are not known
         found = {name: one.assign(band=one.band * np.nan) for name, one in found.items()}
     with style():
         figure, _ = draw_curves(
-            [Curves(name, one, quantity(one), one.get("before"), one.get("noise")) for name, one in found.items()]
+            [
+                Curves(name, one, quantity(one), one.get("before"), one.get("noise"), estimated)
+                for name, one in found.items()
+            ]
         )
     return figure
 
@@ -87,6 +91,8 @@ class Curves(NamedTuple):
     """The initial curve in the unit of the measured one, if it is known."""
     noise: Any = None
     """One standard deviation of each measured value in the same unit, if it is known."""
+    noise_estimated: bool = False
+    """Whether that is only the size of the residual, which may be a misfit of the model."""
 
 
 def draw_curves(trials: Sequence[Curves], side_panel: bool = False) -> tuple[Figure, Axes | None]:
@@ -147,7 +153,8 @@ def _draw(upper: Axes, lower: Axes, one: Curves) -> None:
     upper.set_ylabel(axis_label(one.quantity, unit))
     upper.tick_params(labelbottom=False)
     if one.noise is not None:
-        noise, label = shown(np.asarray(one.noise)), "noise, two standard deviations"
+        what = "misfit" if one.noise_estimated else "noise"
+        noise, label = shown(np.asarray(one.noise)), f"{what}, two standard deviations"
         lower.fill_between(x, -2 * noise, 2 * noise, color=GREY, alpha=0.25, lw=0, label=label)
     lower.plot(x, residual, ".-", color=BLUE, lw=0.8, ms=3)
     lower.axhline(0.0, color="black", lw=0.8)

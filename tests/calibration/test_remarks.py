@@ -1,5 +1,6 @@
 """What a fit and a profile report where their numbers are not valid: bounds, noise, samples, strides, failed runs."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +66,19 @@ def test_correlated_residuals_are_judged_by_their_number(estimated):
     assert "rarely above 0.44" in text and "too small by a factor of about 1.7;" in text and "biased" in text
     few = found(toy(line, line_slopes, NOISY, noise=noise), estimated=estimated)
     assert not messages(few, "correlated")
+
+
+def test_a_curve_that_the_model_does_not_explain_is_no_noisy_one():
+    """Of which the noise is not known: a given one judges the misfit itself."""
+    wave = lambda size, rate: line([4.0, 2.0]) + size * np.cos(2 * np.pi * rate * T)
+    fitted = lambda size, estimated, rate=1.5: found(
+        toy(line, line_slopes, wave(size, rate), noise=1.0), estimated=estimated
+    )
+    (text,) = messages(fitted(1.0, True), "does not explain the curve")
+    assert re.search(r"the residual is 0.708 m \(root mean square\), \d\d% of the range of the curve, and corr", text)
+    assert fitted(1.0, True).remarks[0] == text
+    assert not messages(fitted(1.0, False), "explain") and not messages(fitted(0.1, True), "explain")
+    assert not messages(fitted(1.0, True, 3.3), "explain"), "a correlation of 0.47 is that of many noises"
 
 
 def test_noise_that_is_much_larger_than_the_residual_is_noticed():

@@ -73,6 +73,9 @@ def test_a_fit_is_drawn_in_degrees_over_percent_of_the_stride_with_the_curve_bef
         np.testing.assert_allclose(line.get_xydata(), expected)
     band = lower.collections[0].get_paths()[0].vertices[:, 1]
     assert band.max() == pytest.approx(np.degrees(0.2))
+    assert lower.collections[0].get_label() == "noise, two standard deviations"
+    estimated = saved_fit(data.assign_attrs(noise_estimated=1.0)).axes[1].collections[0]
+    assert estimated.get_label() == "misfit, two standard deviations"
     stuck = saved_fit(data.assign_attrs(minimum=0.0)).axes[0]  # its errors mean nothing
     assert stuck.lines[1].get_label() == "fitted; no band" and not stuck.collections
 
