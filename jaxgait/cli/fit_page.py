@@ -60,7 +60,8 @@ MAX_NAMES = 3
 """Number of parameters named for each direction."""
 _CURVES = (
     "Top: each measured curve, the initial curve of the model, and the fitted one. Bottom: the residual, fitted minus "
-    "measured; its band is called misfit, not noise, if the noise was estimated from the residual. Last: correlation of the parameters' errors; near 1 or -1 only a combination of them is determined. "
+    "measured; its band is called misfit, not noise, if the noise was estimated from the residual. Last: correlation "
+    "of the parameters' errors; near 1 or -1 only a combination of them is determined. "
     "For two parameters, the joint 95 % region from their standard errors."
 )
 _PROFILE = "{} with {} fixed at other values and all other parameters refitted. {}."
